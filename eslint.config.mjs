@@ -1,0 +1,121 @@
+import eslint from '@eslint/js';
+import prettier from 'eslint-config-prettier';
+import tseslint from 'typescript-eslint';
+
+/** The arrows of the house: what each room may not import. Apps → packages; net, storage → protocol; protocol → nothing. */
+const closed = (files, patterns, message) => ({
+  files,
+  rules: { 'no-restricted-imports': ['error', { patterns: [{ group: patterns, message }] }] },
+});
+
+const upward = ['@pesit-node/server-app', '@pesit-node/client-app', '**/apps/**'];
+
+export default tseslint.config(
+  { ignores: ['**/dist/**', '**/coverage/**', 'data/**'] },
+  eslint.configs.recommended,
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/prefer-nullish-coalescing': ['error', { ignorePrimitives: { boolean: true, string: true } }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/unified-signatures': 'off',
+      'no-console': 'error',
+      eqeqeq: 'error',
+    },
+  },
+  closed(
+    ['packages/net/src/**', 'packages/storage/src/**'],
+    [...upward, '@pesit-node/net', '@pesit-node/storage', '@pesit-node/service', 'express', 'knex', 'pino'],
+    'net and storage import protocol and Node alone (docs/architecture.md)',
+  ),
+  closed(
+    ['packages/service/src/**'],
+    [...upward, '@pesit-node/*'],
+    'service is what both apps share; it knows neither apps nor PeSIT (docs/architecture.md)',
+  ),
+  closed(['apps/server/src/**'], ['@pesit-node/client-app', '**/client/src/**'], 'apps never import each other'),
+  closed(['apps/client/src/**'], ['@pesit-node/server-app', '**/server/src/**'], 'apps never import each other'),
+  {
+    files: ['packages/protocol/src/**'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        { patterns: [{ regex: '^(?!\\.\\.?/)', message: 'protocol imports nothing: no I/O, timer, clock or logger' }] },
+      ],
+      'no-restricted-globals': [
+        'error',
+        ...[
+          'process',
+          'setTimeout',
+          'setInterval',
+          'setImmediate',
+          'queueMicrotask',
+          'performance',
+          'Date',
+          'console',
+          'fetch',
+          'crypto',
+        ].map((name) => ({ name, message: 'protocol is sans-I/O: bytes and `now` come in as arguments' })),
+      ],
+      'no-restricted-properties': [
+        'error',
+        {
+          object: 'Math',
+          property: 'random',
+          message: 'protocol is deterministic: identifiers are given by the caller',
+        },
+      ],
+    },
+  },
+  {
+    files: ['apps/*/src/**', 'packages/*/src/**'],
+    ignores: ['apps/*/src/main.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        {
+          object: 'process',
+          property: 'env',
+          message: 'src/main.ts is the only reader of the environment (design, Configuration)',
+        },
+        { object: 'Math', property: 'random', message: 'use node:crypto, or an argument' },
+      ],
+    },
+  },
+  {
+    files: ['**/test/**/*.ts', 'bench/src/**'],
+    rules: {
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+      'no-console': 'off',
+    },
+  },
+  {
+    files: ['**/*.mjs'],
+    languageOptions: {
+      globals: {
+        process: 'readonly',
+        console: 'readonly',
+        Buffer: 'readonly',
+        setTimeout: 'readonly',
+        clearTimeout: 'readonly',
+        setInterval: 'readonly',
+        clearInterval: 'readonly',
+        fetch: 'readonly',
+        URL: 'readonly',
+        AbortSignal: 'readonly',
+        performance: 'readonly',
+      },
+    },
+  },
+  prettier,
+);

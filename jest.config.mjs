@@ -1,0 +1,31 @@
+/** Tests run from the TypeScript sources (export condition `source`), as native ES modules. */
+const project = (displayName, directory) => ({
+  displayName,
+  rootDir: directory,
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'es6' }, sourceMaps: 'inline' },
+    ],
+  },
+  testEnvironmentOptions: { customExportConditions: ['source', 'node', 'node-addons'] },
+  testMatch: ['<rootDir>/test/**/*.test.ts'],
+});
+
+export default {
+  projects: [
+    project('protocol', 'packages/protocol'),
+    project('net', 'packages/net'),
+    project('storage', 'packages/storage'),
+    project('service', 'packages/service'),
+    project('server', 'apps/server'),
+    project('client', 'apps/client'),
+    project('bench', 'bench'),
+    project('repository', 'scripts'),
+  ],
+  workerIdleMemoryLimit: '768MB',
+  testTimeout: 30_000,
+};

@@ -1,0 +1,41 @@
+/**
+ * Errors by who is at fault (the taxonomy of every package). A peer's mistake never surfaces as anything else.
+ *
+ * - `local`: this node or its administrator (file missing, disk full, configuration)
+ * - `remote`: the peer broke the protocol; `diagnostic` is what we answer
+ * - `refused`: the peer said no; `diagnostic` is what it said
+ * - `transport`: the connection went away
+ * - `timeout`: the peer was silent too long
+ */
+export type Fault = 'local' | 'remote' | 'refused' | 'transport' | 'timeout';
+
+/** PI 2 as three digits after the type: `'2-205'`, `'3-318'`, `'0-000'` (annex D). */
+export type DiagnosticCode = `${0 | 1 | 2 | 3}-${string}`;
+
+export interface PesitErrorDetails {
+  readonly fault: Fault;
+  /** What to put in PI 2 (local, remote, timeout), or what the peer put there (refused). */
+  readonly diagnostic: DiagnosticCode;
+  /** What the specification or the configuration wanted. */
+  readonly expected?: string;
+  /** What came instead. */
+  readonly got?: string;
+  readonly cause?: unknown;
+}
+
+/** The one error of the PeSIT packages. `message` is a sentence for an operator: what happened and what to do. */
+export class PesitError extends Error {
+  override readonly name = 'PesitError';
+  readonly fault: Fault;
+  readonly diagnostic: DiagnosticCode;
+  readonly expected: string | undefined;
+  readonly got: string | undefined;
+
+  constructor(message: string, details: PesitErrorDetails) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.fault = details.fault;
+    this.diagnostic = details.diagnostic;
+    this.expected = details.expected;
+    this.got = details.got;
+  }
+}
