@@ -1,0 +1,68 @@
+/** A private PostgreSQL for the tests. */
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { findProgram, freePort, runQuietly } from './process.mjs';
+import { serviceDirectory, startService } from './private-service.mjs';
+
+const OLDEST_MAJOR = 14;
+const DEBIAN = '/usr/lib/postgresql';
+
+function candidates() {
+  const inPath = (process.env.PATH ?? '').split(delimiter);
+  let versions = [];
+  try {
+    versions = readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a));
+  } catch {
+    // not a Debian, or no PostgreSQL on it
+  }
+  return [...inPath, ...versions.map((version) => join(DEBIAN, version, 'bin'))];
+}
+
+/** The programs of a PostgreSQL ≥ 14 on this machine (PATH, then Debian's folders, newest first), or undefined. */
+export function findPostgres() {
+  for (const directory of candidates()) {
+    const initdb = findProgram('initdb', [directory]);
+    const postgres = findProgram('postgres', [directory]);
+    if (initdb === undefined || postgres === undefined) continue;
+    const version = execFileSync(postgres, ['--version'], { encoding: 'utf8' }).trim();
+    if (Number(/ (\d+)/.exec(version)?.[1]) >= OLDEST_MAJOR) return { initdb, postgres, version };
+  }
+  return undefined;
+}
+
+/** Starts a private instance and returns its URL. Nothing in it outlives the tests, so it never waits for the disk. */
+export async function startPostgres({ initdb, postgres }) {
+  const { directory, as } = serviceDirectory('postgres');
+  const data = join(directory, 'data');
+  const passwordFile = join(directory, 'password');
+  const password = randomBytes(12).toString('hex');
+  writeFileSync(passwordFile, password, { mode: 0o644 });
+  await runQuietly(
+    initdb,
+    ['-D', data, '--username=pesit', `--pwfile=${passwordFile}`, '--auth=scram-sha-256'].concat([
+      '--encoding=UTF8',
+      '--locale=C',
+      '--no-sync',
+    ]),
+    as,
+  );
+  rmSync(passwordFile);
+  const port = await freePort();
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port,
+    unix_socket_directories: '',
+    max_connections: 200,
+    fsync: 'off',
+    full_page_writes: 'off',
+    synchronous_commit: 'off',
+  };
+  await startService(
+    postgres,
+    ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    { as, ready: /ready to accept connections/, stopSignal: 'SIGINT' },
+  );
+  return `postgres://pesit:${password}@127.0.0.1:${port}/postgres`;
+}
