@@ -1,1 +1,37 @@
-export {};
+/**
+ * Files on their way in and out (design §3). This package knows files and articles, not sessions: it implements the two
+ * ends of the data path that `protocol` declares, and imports nothing else.
+ *
+ * In: `StagedFile` takes article views, an `ArticleDecoder` turns them into the bytes of the record format, a `FileWriter`
+ * writes them with few large `writev`s and hashes them meanwhile, a `GroupCommit` answers many sync points with one
+ * flush. Nobody sees the file before `deliver` gives it its final name, which never replaces another unless told to.
+ * Out: `FileSource` opens the file once and reads it straight into the places of a burst (`BlockCutter`), or cuts it into
+ * lines (`LineCutter`), and makes sure at the end that the file was the same all along.
+ * Names: what a peer sends becomes part of a name by `expandPattern` alone, and a name becomes a path only inside its
+ * directory (`resolveInside`, `deliver`), links included.
+ * Every failure is a `StorageError`: a `PesitError` with the diagnostic to send and a text that a peer may see.
+ */
+export { StorageError } from './errors.js';
+export { DEFAULT_RECORD_LENGTH, MAX_RECORD_LENGTH, formatOf, receivedFormat } from './record-format.js';
+export type {
+  AnnouncedRecords,
+  RecordFormat,
+  RecordFormatCode,
+  RecordFormatName,
+  RecordSettings,
+} from './record-format.js';
+export { StagedFile } from './staged-file.js';
+export type { ChecksumKind, Delivery, DeliveryTarget, StagedContent, StagedFileOptions } from './staged-file.js';
+export type { StoredPoint } from './group-commit.js';
+export { FileSource } from './file-source.js';
+export type { FileSourceOptions } from './file-source.js';
+export type { PointTable } from './point-table.js';
+export { ensureReceiveDirectory, freeSpace } from './directories.js';
+export { findFileToSend } from './file-selection.js';
+export type { SelectionRequest, SendableFile } from './file-selection.js';
+export { matchesGlob } from './glob.js';
+export { DEFAULT_RECEIVE_PATTERN, expandPattern, sanitiseValue, validatePattern } from './name-pattern.js';
+export type { NameValues } from './name-pattern.js';
+export { STAGING_DIRECTORY, isInsideRoots, resolveInside } from './path-safety.js';
+export { nodeFiles } from './files.js';
+export type { FileFacts, FileOperations, OpenFile } from './files.js';

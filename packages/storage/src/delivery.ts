@@ -1,0 +1,61 @@
+import { constants } from 'node:fs';
+import { StorageError, errorCode } from './errors.js';
+import type { FileOperations } from './files.js';
+
+/** How file systems without hard links answer `link` (FAT, some network and FUSE file systems). */
+const NO_HARD_LINKS: ReadonlySet<string | undefined> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+
+/**
+ * Gives a staged file its final name in one step that others see whole or not at all. Without `overwrite` a name that
+ * exists is never replaced, whoever made it and whenever; a link at the final name is never followed.
+ * @throws StorageError 2-204 when the name exists; errors of the file layer otherwise
+ */
+export async function moveIntoPlace(
+  files: FileOperations,
+  staged: string,
+  final: string,
+  overwrite: boolean,
+): Promise<void> {
+  if (overwrite) {
+    await files.rename(staged, final);
+    return;
+  }
+  try {
+    await files.link(staged, final);
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === 'EEXIST') throw nameExists(final);
+    if (!NO_HARD_LINKS.has(code)) throw error;
+    await moveWithoutLinks(files, staged, final);
+    return;
+  }
+  // The delivery stands from here on. A second name left in the staging directory is swept later; it harms nobody.
+  await files.unlink(staged).catch(() => undefined);
+}
+
+/** The name is taken by an empty file of ours first: between two creators only one can win that. */
+async function moveWithoutLinks(files: FileOperations, staged: string, final: string): Promise<void> {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const placeholder = await files.open(final, flags, 0o600).catch((error: unknown) => {
+    throw errorCode(error) === 'EEXIST' ? nameExists(final) : error;
+  });
+  const ours = await placeholder.stat().finally(() => placeholder.close());
+  const isStillOurs = async () => {
+    const now = await files.lstat(final);
+    return now.inode === ours.inode && now.device === ours.device && now.size === 0;
+  };
+  if (!(await isStillOurs())) throw nameExists(final);
+  try {
+    await files.rename(staged, final);
+  } catch (error) {
+    if (await isStillOurs()) await files.unlink(final);
+    throw error;
+  }
+}
+
+const nameExists = (final: string) =>
+  new StorageError(`${final} exists and overwrite is false: move it away, or give received files a name of their own`, {
+    fault: 'local',
+    diagnostic: '2-204',
+    peerText: 'a file of this name exists',
+  });

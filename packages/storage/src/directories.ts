@@ -1,0 +1,95 @@
+import { constants } from 'node:fs';
+import { access, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { StorageError, errorCode, storageError } from './errors.js';
+import type { FileOperations } from './files.js';
+import { isWithin } from './path-safety.js';
+
+const PRIVATE_DIRECTORY = 0o700;
+const RECEIVE_DIRECTORY = 'the receive directory';
+
+/** Bytes that this process may still write on the volume of `directory`. */
+export async function freeSpace(directory: string): Promise<number> {
+  try {
+    const { bavail, bsize } = await statfs(directory, { bigint: true });
+    return Number(bavail * bsize);
+  } catch (error) {
+    throw storageError(error, 'open', directory, 'the volume');
+  }
+}
+
+/**
+ * Checks that a file can be received into `directory`; creates nothing.
+ * @throws StorageError 2-211 (local) when it is missing, not a directory, or not writable
+ */
+export async function ensureReceiveDirectory(directory: string): Promise<void> {
+  try {
+    const facts = await stat(directory);
+    if (!facts.isDirectory()) {
+      throw new StorageError(`${directory} is not a directory: correct the receiveDirectory`, {
+        fault: 'local',
+        diagnostic: '2-211',
+        peerText: `${RECEIVE_DIRECTORY} cannot be used`,
+      });
+    }
+    await access(directory, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw storageError(error, 'create', join(directory, '…'), `a file in ${RECEIVE_DIRECTORY}`);
+  }
+}
+
+/** Creates a directory for this service alone, unless it is there. A link in its place is refused. */
+export async function makePrivateDirectory(files: FileOperations, path: string): Promise<void> {
+  try {
+    await files.mkdir(path, PRIVATE_DIRECTORY);
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error;
+    const { kind } = await files.lstat(path);
+    if (kind !== 'directory') {
+      throw new StorageError(`${path} is a ${kind}, expected a directory: remove it, it is where files are staged`, {
+        fault: 'local',
+        diagnostic: '2-211',
+        peerText: `${RECEIVE_DIRECTORY} cannot be used`,
+        expected: 'directory',
+        got: kind,
+      });
+    }
+  }
+}
+
+/**
+ * Creates the directories of `segments` below `root` where they are missing, one by one, so that each is known to be
+ * inside before the next is made in it. Links are followed only where they stay inside.
+ * @param root real path
+ * @returns real paths from `root` to the last
+ * @throws StorageError 2-226 when a link leads outside
+ */
+export async function makeDirectoriesInside(
+  files: FileOperations,
+  root: string,
+  segments: readonly string[],
+): Promise<readonly string[]> {
+  const chain = [root];
+  let current = root;
+  for (const segment of segments) {
+    const next = join(current, segment);
+    try {
+      await files.mkdir(next, PRIVATE_DIRECTORY);
+      current = next;
+    } catch (error) {
+      if (errorCode(error) !== 'EEXIST') throw error;
+      current = await files.realpath(next);
+      if (!isWithin(root, current)) {
+        throw new StorageError(`${next} is a link that leads out of the receive directory to ${current}: remove it`, {
+          fault: 'local',
+          diagnostic: '2-226',
+          peerText: 'the name leads outside the receive directory',
+          expected: `inside ${root}`,
+          got: current,
+        });
+      }
+    }
+    chain.push(current);
+  }
+  return chain;
+}

@@ -1,0 +1,80 @@
+import { PesitError } from '@pesit-node/protocol';
+import type { PesitErrorDetails } from '@pesit-node/protocol';
+
+/**
+ * A failure of the file side. `message` is for the operator and may hold full paths;
+ * `peerText` says the same without a path of this machine, fit for PI 29.
+ */
+export class StorageError extends PesitError {
+  readonly peerText: string;
+
+  constructor(message: string, details: PesitErrorDetails & { readonly peerText?: string }) {
+    super(message, details);
+    this.peerText = details.peerText ?? message;
+  }
+}
+
+/** What was being tried when the operating system said no: it decides the diagnostic and the sentence. */
+export type Action = 'create' | 'write' | 'flush' | 'deliver' | 'open' | 'read';
+
+const DIAGNOSTIC = {
+  create: '2-211',
+  deliver: '2-211',
+  open: '2-211',
+  write: '2-213',
+  flush: '2-213',
+  read: '2-213',
+} as const;
+
+interface Remedy {
+  readonly what: string;
+  readonly remedy: string;
+  /** Where the error says more than the action does. */
+  readonly diagnostic?: '2-201' | '2-205' | '2-219';
+}
+
+const REMEDIES: Readonly<Record<string, Remedy>> = {
+  ENOSPC: { what: 'the disk is full', remedy: 'free space or enlarge the volume', diagnostic: '2-219' },
+  EDQUOT: { what: 'the disk quota is used up', remedy: 'free space or raise the quota', diagnostic: '2-219' },
+  EROFS: { what: 'the file system is read-only', remedy: 'mount it read-write' },
+  EACCES: { what: 'permission denied', remedy: 'give the account of this service access to it' },
+  EPERM: { what: 'operation not permitted', remedy: 'give the account of this service access to it' },
+  ENOENT: { what: 'no such file or directory', remedy: 'create it, or correct the configured directory' },
+  ENOTDIR: { what: 'a part of the path is not a directory', remedy: 'correct the configured directory' },
+  EXDEV: {
+    what: 'it is on another file system than the receive directory',
+    remedy: 'keep the receive directory and its sub-directories on one volume',
+  },
+  ENAMETOOLONG: { what: 'the name is too long for the file system', remedy: 'shorten the naming pattern' },
+  EISDIR: { what: 'a directory has that name', remedy: 'choose another name' },
+  EMFILE: { what: 'too many open files', remedy: 'raise the limit of open files', diagnostic: '2-201' },
+  ENFILE: { what: 'too many open files on this machine', remedy: 'raise the limit of open files', diagnostic: '2-201' },
+  EIO: { what: 'input/output error', remedy: 'check the disk and the log of the operating system' },
+};
+
+/** The `code` of an operating system error (`ENOSPC` …), or undefined. */
+export function errorCode(error: unknown): string | undefined {
+  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
+  return typeof code === 'string' ? code : undefined;
+}
+
+/**
+ * Turns an operating system error into the `StorageError` of the action that met it; a `PesitError` passes unchanged.
+ * @param path full path, for the operator alone
+ * @param object the same thing in a word, for the peer (`the receive directory`)
+ */
+export function storageError(error: unknown, action: Action, path: string, object: string): PesitError {
+  if (error instanceof PesitError) return error;
+  const code = errorCode(error);
+  const known = code === undefined ? undefined : REMEDIES[code];
+  const what = known?.what ?? (error instanceof Error ? error.message : String(error));
+  const remedy = known?.remedy ?? REMEDIES['EIO']?.remedy ?? '';
+  const missing = action === 'open' && code === 'ENOENT';
+  return new StorageError(`cannot ${action} ${path}: ${what}; ${remedy}`, {
+    fault: 'local',
+    diagnostic: known?.diagnostic ?? (missing ? '2-205' : DIAGNOSTIC[action]),
+    peerText: `cannot ${action} ${object}${known ? `: ${known.what}` : ''}`,
+    got: code ?? what,
+    cause: error,
+  });
+}

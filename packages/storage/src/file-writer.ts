@@ -1,0 +1,127 @@
+import type { Hash } from 'node:crypto';
+import { writeFully } from './files.js';
+import type { OpenFile } from './files.js';
+import { OutputQueue } from './output-queue.js';
+
+/** Bytes that may wait, in flight included, before the peer must pause. */
+const HIGH_WATER_MARK = 1024 * 1024;
+/** A write starts at this many bytes, or earlier when somebody waits for it: few large writes instead of many small ones. */
+const WRITE_AT = 256 * 1024;
+const MAX_WRITE = 512 * 1024;
+/** IOV_MAX of Linux and macOS. */
+const MAX_BUFFERS = 1024;
+
+interface Waiter {
+  readonly offset: number;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Appends a queue to a file: one `writev` at a time, of many buffers, and hashes what is in flight meanwhile.
+ * Offsets are file bytes since the start.
+ */
+export class FileWriter {
+  readonly queue = new OutputQueue();
+  readonly #file: OpenFile;
+  readonly #hash: Hash | undefined;
+  readonly #onError: (error: unknown) => void;
+  #written = 0;
+  #inFlight = 0;
+  /** Somebody waits for everything up to here. */
+  #wanted = 0;
+  #loop: Promise<void> | undefined;
+  #stopped: Error | undefined;
+  #forWritten: Waiter[] = [];
+  #forRoom: Waiter[] = [];
+
+  constructor(file: OpenFile, hash: Hash | undefined, onError: (error: unknown) => void) {
+    this.#file = file;
+    this.#hash = hash;
+    this.#onError = onError;
+  }
+
+  /** Bytes the operating system has taken. */
+  get written(): number {
+    return this.#written;
+  }
+
+  /** Bytes queued so far: the offset of the next one. */
+  get accepted(): number {
+    return this.#written + this.#inFlight + this.queue.bytes;
+  }
+
+  get hasRoom(): boolean {
+    return this.#inFlight + this.queue.bytes < HIGH_WATER_MARK;
+  }
+
+  /** To be called after something was queued. */
+  pump(): void {
+    if (this.#loop === undefined && this.#isDue()) this.#loop = this.#run();
+  }
+
+  writtenUpTo(offset: number): Promise<void> {
+    if (this.#stopped) return Promise.reject(this.#stopped);
+    if (this.#written >= offset) return Promise.resolve();
+    this.#wanted = Math.max(this.#wanted, offset);
+    return new Promise((resolve, reject) => {
+      this.#forWritten.push({ offset, resolve, reject });
+      this.pump();
+    });
+  }
+
+  drained(): Promise<void> {
+    if (this.#stopped) return Promise.reject(this.#stopped);
+    if (this.hasRoom) return Promise.resolve();
+    return new Promise((resolve, reject) => this.#forRoom.push({ offset: 0, resolve, reject }));
+  }
+
+  /** Writes nothing more, rejects all who wait, and lets go of the queue. */
+  stop(error: Error): void {
+    if (this.#stopped) return;
+    this.#stopped = error;
+    this.queue.clear();
+    for (const waiter of [...this.#forWritten, ...this.#forRoom]) waiter.reject(error);
+    this.#forWritten = [];
+    this.#forRoom = [];
+  }
+
+  /** Resolves when no write is in flight. */
+  async idle(): Promise<void> {
+    await this.#loop;
+  }
+
+  #isDue(): boolean {
+    if (this.#stopped || this.queue.bytes === 0) return false;
+    return this.queue.bytes >= WRITE_AT || this.#wanted > this.#written;
+  }
+
+  async #run(): Promise<void> {
+    try {
+      while (this.#isDue()) {
+        const { buffers, bytes } = this.queue.take(MAX_BUFFERS, MAX_WRITE);
+        this.#inFlight = bytes;
+        const writing = writeFully(this.#file, buffers, this.#written, bytes);
+        if (this.#hash) for (const buffer of buffers) this.#hash.update(buffer);
+        await writing;
+        this.#written += bytes;
+        this.#inFlight = 0;
+        this.#wake();
+      }
+    } catch (error) {
+      this.#inFlight = 0;
+      this.#onError(error);
+    } finally {
+      this.#loop = undefined;
+    }
+  }
+
+  #wake(): void {
+    const ready = this.#forWritten.filter(({ offset }) => offset <= this.#written);
+    if (ready.length > 0) this.#forWritten = this.#forWritten.filter(({ offset }) => offset > this.#written);
+    for (const { resolve } of ready) resolve();
+    if (this.#forRoom.length > 0 && this.hasRoom) {
+      for (const { resolve } of this.#forRoom.splice(0)) resolve();
+    }
+  }
+}

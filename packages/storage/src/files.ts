@@ -1,0 +1,141 @@
+import { constants } from 'node:fs';
+import * as fs from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+
+/** What is known of a name or an open file. */
+export interface FileFacts {
+  readonly kind: 'file' | 'directory' | 'link' | 'other';
+  /** Bytes. */
+  readonly size: number;
+  /** Nanoseconds since the epoch. */
+  readonly mtimeNs: bigint;
+  readonly device: bigint;
+  readonly inode: bigint;
+}
+
+/** An open file. Positions are explicit: there is no hidden offset to lose. */
+export interface OpenFile {
+  /** @returns bytes written, possibly fewer than offered. */
+  writev(buffers: readonly Buffer[], position: number): Promise<number>;
+  /** @returns bytes read, possibly fewer than there is room for; 0 at the end of the file. */
+  readv(buffers: readonly Buffer[], position: number): Promise<number>;
+  /** Data, and what is needed to read them back (the size), to stable storage. */
+  datasync(): Promise<void>;
+  sync(): Promise<void>;
+  stat(): Promise<FileFacts>;
+  close(): Promise<void>;
+}
+
+/**
+ * The file layer: every call of this package that changes or flushes a file goes through here,
+ * so that a test can record the order of flushes or fail any one of them. Errors are those of `node:fs`.
+ */
+export interface FileOperations {
+  open(path: string, flags: number, mode?: number): Promise<OpenFile>;
+  mkdir(path: string, mode: number): Promise<void>;
+  link(existing: string, name: string): Promise<void>;
+  unlink(path: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  /** Of the name itself, a link not followed. */
+  lstat(path: string): Promise<FileFacts>;
+  realpath(path: string): Promise<string>;
+}
+
+interface BigStats {
+  readonly size: bigint;
+  readonly mtimeNs: bigint;
+  readonly dev: bigint;
+  readonly ino: bigint;
+  isFile(): boolean;
+  isDirectory(): boolean;
+  isSymbolicLink(): boolean;
+}
+
+function factsOf(stats: BigStats): FileFacts {
+  return {
+    kind: stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'link' : 'other',
+    size: Number(stats.size),
+    mtimeNs: stats.mtimeNs,
+    device: stats.dev,
+    inode: stats.ino,
+  };
+}
+
+function openFile(handle: FileHandle): OpenFile {
+  return {
+    writev: async (buffers, position) => (await handle.writev(buffers, position)).bytesWritten,
+    readv: async (buffers, position) => (await handle.readv(buffers, position)).bytesRead,
+    datasync: () => handle.datasync(),
+    sync: () => handle.sync(),
+    stat: async () => factsOf(await handle.stat({ bigint: true })),
+    close: () => handle.close(),
+  };
+}
+
+/** The real file system. */
+export const nodeFiles: FileOperations = {
+  open: async (path, flags, mode) => openFile(await fs.open(path, flags, mode)),
+  mkdir: async (path, mode) => {
+    await fs.mkdir(path, { mode });
+  },
+  link: (existing, name) => fs.link(existing, name),
+  unlink: (path) => fs.unlink(path),
+  rename: (from, to) => fs.rename(from, to),
+  lstat: async (path) => factsOf(await fs.lstat(path, { bigint: true })),
+  realpath: (path) => fs.realpath(path),
+};
+
+/** Names created in or removed from `path` survive a power cut once this has resolved. */
+export async function flushDirectory(files: FileOperations, path: string): Promise<void> {
+  const directory = await files.open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+/** The buffers that remain after the first `done` bytes: a short read or write goes on from there. */
+export function remainder(buffers: readonly Buffer[], done: number): Buffer[] {
+  let index = 0;
+  let left = done;
+  for (; index < buffers.length; index++) {
+    const length = buffers[index]?.length ?? 0;
+    if (left < length) break;
+    left -= length;
+  }
+  const rest = buffers.slice(index);
+  if (left > 0 && rest[0]) rest[0] = rest[0].subarray(left);
+  return rest;
+}
+
+/** Writes all of `bytes` at `position`, however often the operating system takes only a part. */
+export async function writeFully(
+  file: OpenFile,
+  buffers: readonly Buffer[],
+  position: number,
+  bytes: number,
+): Promise<void> {
+  let done = await file.writev(buffers, position);
+  while (done < bytes) {
+    const more = await file.writev(remainder(buffers, done), position + done);
+    if (more === 0) throw new Error(`the file system took ${done} of ${bytes} bytes and no more`);
+    done += more;
+  }
+}
+
+/** Reads until `bytes` are there or the file ends. @returns bytes read. */
+export async function readFully(
+  file: OpenFile,
+  buffers: readonly Buffer[],
+  position: number,
+  bytes: number,
+): Promise<number> {
+  let done = await file.readv(buffers, position);
+  while (done > 0 && done < bytes) {
+    const more = await file.readv(remainder(buffers, done), position + done);
+    if (more === 0) break;
+    done += more;
+  }
+  return done;
+}
