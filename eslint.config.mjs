@@ -24,6 +24,9 @@ export default tseslint.config(
       '@typescript-eslint/prefer-nullish-coalescing': ['error', { ignorePrimitives: { boolean: true, string: true } }],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/unified-signatures': 'off',
+      // `!` is forbidden: where the program knows better than the type, it says so with `as`.
+      '@typescript-eslint/non-nullable-type-assertion-style': 'off',
+      'no-control-regex': 'off',
       'no-console': 'error',
       eqeqeq: 'error',
     },

@@ -1,3 +1,40 @@
+/**
+ * PeSIT E, Hors-SIT profile, without I/O.
+ *
+ * Theory of operation. Three tables are the specification: `parameters.ts`, `fpdus.ts`, `automaton.ts`. One codec
+ * (`codec.ts`) reads and writes every control FPDU from the first two; `framing.ts` finds FPDUs in a stream of bytes
+ * without copying them; `receiving.ts` and `sending.ts` are the data path, articles to FPDUs and back. `session.ts` looks
+ * every event up in the automaton and is driven by bytes and time: `RequesterSession` and `ServerSession` add the verbs of
+ * their role. Sockets and clocks are in `net`, files in `storage`; both meet here through the types of `articles.ts`.
+ *
+ * A peer's mistake is a `PesitError` with the diagnostic to send, never another error; a wrong call by the program throws.
+ */
 export type { ArticleBatch, ArticleSink, ArticleSource, Burst, SyncPoint } from './articles.js';
+export { AUTOMATA, STATES, transitionOf } from './automaton.js';
+export type { AutomatonEvent, Condition, Role, State, Transition } from './automaton.js';
+export { decodeBody, encodeFpdu } from './codec.js';
+export type { Fpdu } from './codec.js';
+export { checksum } from './crc.js';
+export { DIAGNOSTICS, SUCCESS, describeDiagnostic, retryOf } from './diagnostics.js';
+export type { DiagnosticRow } from './diagnostics.js';
+export { fromEbcdic, toEbcdic } from './ebcdic.js';
 export { PesitError } from './errors.js';
 export type { DiagnosticCode, Fault, PesitErrorDetails } from './errors.js';
+export { CONTENTS, FPDU_HEADER_LENGTH, FPDU_NAMES, FPDUS, MAX_FPDU_LENGTH, fpduByCodes, isDataFpdu } from './fpdus.js';
+export type { ContentItem, DataFpduName, FpduName, Presence } from './fpdus.js';
+export { ENTITY_PREFIX_LENGTH, FpduReader } from './framing.js';
+export type { Dialect, RawFpdu } from './framing.js';
+export { NO_SYNC, UNDEFINED_INTERVAL, intervalBytes, negotiateSync, negotiateVersion } from './negotiation.js';
+export type { ConnectionTerms } from './negotiation.js';
+export { PARAMETER_KEYS, PARAMETERS, describeParameter, parameterByCode } from './parameters.js';
+export type { CompressionOptions, ParameterKey, Parameters, ParameterType, SyncPointOptions } from './parameters.js';
+export type { SingleArticleStyle } from './receiving.js';
+export { RequesterSession } from './requester-session.js';
+export type { ConnectRequest, CreateRequest, FileIdentifier, FileRequest, SelectRequest } from './requester-session.js';
+export { MAX_SYNC_POINT, burstBufferSize } from './sending.js';
+export { ServerSession } from './server-session.js';
+export type { ConnectAnswer, CreateAnswer, SelectAnswer } from './server-session.js';
+export { END_CODES, Session, localError, printable } from './session.js';
+export type { SessionEvent, SessionOptions } from './session.js';
+export { DEFAULT_TIMERS } from './timers.js';
+export type { Timers } from './timers.js';

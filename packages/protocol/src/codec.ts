@@ -1,0 +1,344 @@
+/**
+ * One codec for every FPDU, driven by the two tables (§4.7). Decoding never copies: B values are views of the input.
+ *
+ * Liberal in what is readable (pesit-e.md §2): unknown parameters, a wrong order, a duplicate or an empty parameter are
+ * skipped and noted; strict in what would corrupt: a length beyond its container, a missing mandatory parameter or an
+ * illegal value is a `PesitError` (fault `remote`) with the diagnostic to send.
+ */
+import { PesitError } from './errors.js';
+import type { DiagnosticCode } from './errors.js';
+import { CONTENTS, FPDU_HEADER_LENGTH, FPDUS, MAX_FPDU_LENGTH, groupOf, isAcknowledgement } from './fpdus.js';
+import type { ContentItem, FpduName } from './fpdus.js';
+import { PARAMETERS, describeParameter, parameterByCode } from './parameters.js';
+import type { CompressionOptions, ParameterKey, Parameters, SyncPointOptions } from './parameters.js';
+
+/** A decoded FPDU other than DTF, DTFDA, DTFMA and DTFFA. */
+export interface Fpdu {
+  readonly name: FpduName;
+  /** ID.DST and ID.SRC (§4.7.1). */
+  readonly destination: number;
+  readonly source: number;
+  readonly parameters: Parameters;
+  /** What was tolerated, one sentence each; at most `MAX_NOTICES`. */
+  readonly notices: readonly string[];
+}
+
+const MAX_NOTICES = 8;
+/** More parameters than any FPDU has, few enough to bound the work that a peer can ask for. */
+const MAX_PARAMETERS = 128;
+
+type MutableParameters = Partial<Record<ParameterKey, unknown>>;
+
+/**
+ * Decodes the body of a control FPDU.
+ * @param body the bytes after the six of the header; the views in the result share its memory
+ * @throws PesitError fault `remote`, diagnostic 3-318
+ */
+export function decodeBody(name: FpduName, destination: number, source: number, body: Buffer): Fpdu {
+  const notices: string[] = [];
+  const note = (text: string): void => {
+    if (notices.length < MAX_NOTICES) notices.push(`${name}: ${text}`);
+  };
+  const parameters = readParameters(name, CONTENTS[name], body, note, undefined);
+  const diagnostic = parameters.diagnostic as DiagnosticCode | undefined;
+  const refused = isAcknowledgement(name) && diagnostic !== undefined && diagnostic !== '0-000';
+  checkPresence(name, CONTENTS[name], parameters, refused, note);
+  return { name, destination, source, parameters: parameters as Parameters, notices };
+}
+
+function illegal(fpdu: string, expected: string, got: string): PesitError {
+  return new PesitError(`${fpdu}: expected ${expected}, got ${got}`, {
+    fault: 'remote',
+    diagnostic: '3-318',
+    expected,
+    got,
+  });
+}
+
+function readParameters(
+  name: FpduName,
+  items: readonly ContentItem[],
+  bytes: Buffer,
+  note: (text: string) => void,
+  group: ParameterKey | undefined,
+): MutableParameters {
+  const where = group === undefined ? name : `${name}, ${describeParameter(group)}`;
+  const values: MutableParameters = {};
+  let offset = 0;
+  let count = 0;
+  let lastPosition = -1;
+  while (offset < bytes.length) {
+    if (++count > MAX_PARAMETERS) throw illegal(where, `at most ${MAX_PARAMETERS} parameters`, 'more');
+    const code = bytes[offset] ?? 0;
+    let length = bytes[offset + 1];
+    let start = offset + 2;
+    if (length === 0xff) {
+      length = start + 2 <= bytes.length ? bytes.readUInt16BE(start) : undefined;
+      start += 2;
+    }
+    if (length === undefined || start + length > bytes.length) {
+      const left = Math.max(0, bytes.length - start);
+      throw illegal(
+        where,
+        `the length of parameter ${code} within its container`,
+        `${length ?? 'no length'} with ${left} bytes left`,
+      );
+    }
+    const value = bytes.subarray(start, start + length);
+    offset = start + length;
+
+    const key = parameterByCode(code);
+    const position = key === undefined ? -1 : items.findIndex((item) => item.key === key);
+    if (key === undefined || position === -1) {
+      const parent = key === undefined || group !== undefined ? undefined : groupOf(name, key);
+      if (key !== undefined && parent !== undefined && length > 0) {
+        note(`${describeParameter(key)} stands outside ${describeParameter(parent)}`);
+        const members = (values[parent] ?? (values[parent] = {})) as MutableParameters;
+        members[key] ??= decodeValue(where, key, value);
+      } else {
+        note(`parameter ${code} of ${length} bytes is not part of this FPDU: skipped`);
+      }
+      continue;
+    }
+    const item = items[position] as ContentItem;
+    if (position < lastPosition) note(`${describeParameter(key)} is out of order`);
+    else lastPosition = position;
+    if (values[key] !== undefined) {
+      note(`${describeParameter(key)} is there twice: the first is kept`);
+      continue;
+    }
+    if (item.members.length > 0) {
+      if (length === 0) note(`${describeParameter(key)} is empty`);
+      checkLength(where, key, length);
+      values[key] = readParameters(name, item.members, value, note, key);
+    } else if (length === 0) {
+      note(`${describeParameter(key)} is empty: taken as absent`);
+    } else {
+      values[key] = decodeValue(where, key, value);
+    }
+  }
+  return values;
+}
+
+function checkPresence(
+  name: FpduName,
+  items: readonly ContentItem[],
+  values: MutableParameters,
+  refused: boolean,
+  note: (text: string) => void,
+): void {
+  for (const item of items) {
+    const value = values[item.key];
+    if (value === undefined) {
+      if (item.presence === 'optional' || (refused && item.key !== 'diagnostic')) continue;
+      if (item.presence === 'mandatory') {
+        throw illegal(name, `the mandatory ${describeParameter(item.key)}`, 'nothing');
+      }
+      note(`${describeParameter(item.key)} is missing: tolerated`);
+    } else if (item.members.length > 0 && !refused) {
+      checkPresence(name, item.members, value as MutableParameters, false, note);
+    }
+  }
+}
+
+function checkLength(where: string, key: ParameterKey, length: number): void {
+  const row = PARAMETERS[key];
+  const max = 'accept' in row ? row.accept : row.max;
+  if (length > max) throw illegal(where, `at most ${max} bytes in ${describeParameter(key)}`, `${length}`);
+}
+
+function decodeValue(where: string, key: ParameterKey, value: Buffer): unknown {
+  const row = PARAMETERS[key];
+  checkLength(where, key, value.length);
+  switch (row.type) {
+    case 'C':
+      return decodeText(value);
+    case 'D':
+      return value.toString('latin1');
+    case 'B':
+      return value;
+    case 'N':
+    case 'S':
+    case 'M':
+      return decodeNumber(where, key, value);
+    case 'A':
+      return decodeAggregate(where, key, value);
+    case 'G':
+      // Groups are read by `readParameters`; a group inside a group does not exist.
+      throw illegal(where, 'a parameter', describeParameter(key));
+  }
+}
+
+/** Trailing blanks are not significant (§4.7.2.1); NUL padding is met in the field. PI 5 keeps its positions. */
+function decodeText(value: Buffer): string {
+  let end = value.length;
+  while (end > 0 && (value[end - 1] === 0x20 || value[end - 1] === 0x00)) end--;
+  return value.toString('latin1', 0, end);
+}
+
+function decodeNumber(where: string, key: ParameterKey, value: Buffer): number {
+  let number = 0;
+  for (const byte of value) number = number * 256 + byte;
+  const row = PARAMETERS[key];
+  if (number > Number.MAX_SAFE_INTEGER) {
+    throw illegal(where, `${describeParameter(key)} below 2^53`, `0x${value.toString('hex')}`);
+  }
+  if ('values' in row && !(row.values as readonly number[]).includes(number)) {
+    throw illegal(where, `${describeParameter(key)} one of ${row.values.join(', ')}`, `${number}`);
+  }
+  return number;
+}
+
+function decodeAggregate(
+  where: string,
+  key: ParameterKey,
+  value: Buffer,
+): DiagnosticCode | SyncPointOptions | CompressionOptions {
+  const row = PARAMETERS[key];
+  if (value.length !== row.max) {
+    throw illegal(where, `${row.max} bytes in ${describeParameter(key)}`, `${value.length}`);
+  }
+  if (key === 'diagnostic') {
+    const type = value.readUInt8(0);
+    if (type > 3) throw illegal(where, `${describeParameter(key)} of type 0 to 3`, `${type}`);
+    return `${type as 0 | 1 | 2 | 3}-${String(value.readUInt16BE(1)).padStart(3, '0')}`;
+  }
+  if (key === 'syncPoints') return { intervalKb: value.readUInt16BE(0), window: value.readUInt8(2) };
+  return { used: value.readUInt8(0) === 1, mode: value.readUInt8(1) };
+}
+
+/**
+ * Encodes a control FPDU in the canonical order of the table (Connect:Express answers 3-318 to any other).
+ * @param lead bytes left free before the FPDU, for the length of its entity
+ * @throws PesitError fault `local` when a value does not fit its parameter
+ */
+export function encodeFpdu(
+  name: FpduName,
+  destination: number,
+  source: number,
+  parameters: Parameters,
+  lead = 0,
+): Buffer {
+  const pieces: Buffer[] = [];
+  let length = FPDU_HEADER_LENGTH;
+  for (const piece of encodeItems(name, CONTENTS[name], parameters)) {
+    pieces.push(piece);
+    length += piece.length;
+  }
+  if (length > MAX_FPDU_LENGTH) throw unfit(name, `at most ${MAX_FPDU_LENGTH} bytes in all`, `${length}`);
+  const out = Buffer.allocUnsafe(lead + length);
+  writeHeader(out, lead, length, FPDUS[name].phase, FPDUS[name].type, destination, source);
+  let offset = lead + FPDU_HEADER_LENGTH;
+  for (const piece of pieces) offset += piece.copy(out, offset);
+  return out;
+}
+
+/** Writes the six bytes of an FPDU header (§4.7.1) at `offset`. */
+export function writeHeader(
+  out: Buffer,
+  offset: number,
+  length: number,
+  phase: number,
+  type: number,
+  destination: number,
+  source: number,
+): void {
+  out[offset] = length >>> 8;
+  out[offset + 1] = length & 0xff;
+  out[offset + 2] = phase;
+  out[offset + 3] = type;
+  out[offset + 4] = destination;
+  out[offset + 5] = source;
+}
+
+function unfit(fpdu: string, expected: string, got: string): PesitError {
+  return new PesitError(`${fpdu} cannot be sent: expected ${expected}, got ${got}`, {
+    fault: 'local',
+    diagnostic: '3-318',
+    expected,
+    got,
+  });
+}
+
+function encodeItems(name: FpduName, items: readonly ContentItem[], parameters: Parameters): Buffer[] {
+  const pieces: Buffer[] = [];
+  const given = new Set(Object.keys(parameters).filter((key) => parameters[key as ParameterKey] !== undefined));
+  for (const { key, members } of items) {
+    const value = parameters[key];
+    if (value === undefined) continue;
+    given.delete(key);
+    if (members.length > 0) {
+      const inner = encodeItems(name, members, value as Parameters);
+      if (inner.length > 0) pieces.push(frame(name, key, Buffer.concat(inner)));
+    } else {
+      const bytes = encodeValue(name, key, value);
+      if (bytes.length > 0) pieces.push(frame(name, key, bytes));
+    }
+  }
+  for (const key of given) throw unfit(name, 'only its own parameters', describeParameter(key as ParameterKey));
+  return pieces;
+}
+
+function frame(name: FpduName, key: ParameterKey, value: Buffer): Buffer {
+  const row = PARAMETERS[key];
+  if (value.length > row.max)
+    throw unfit(name, `at most ${row.max} bytes in ${describeParameter(key)}`, `${value.length}`);
+  // LI is one byte up to 254, else FF and two bytes (§4.7.2.1).
+  const head =
+    value.length < 0xff ? [row.code, value.length] : [row.code, 0xff, value.length >>> 8, value.length & 0xff];
+  return Buffer.concat([Buffer.from(head), value]);
+}
+
+function encodeValue(name: FpduName, key: ParameterKey, value: unknown): Buffer {
+  const row = PARAMETERS[key];
+  switch (row.type) {
+    case 'C':
+    case 'D':
+      return encodeText(name, key, value as string);
+    case 'B':
+      return value as Buffer;
+    case 'N':
+    case 'S':
+    case 'M':
+      return encodeNumber(name, key, value as number, row.max);
+    case 'A':
+      return encodeAggregate(key, value);
+    case 'G':
+      throw unfit(name, 'a parameter', describeParameter(key));
+  }
+}
+
+function encodeText(name: FpduName, key: ParameterKey, text: string): Buffer {
+  for (let i = 0; i < text.length; i++) {
+    if (text.charCodeAt(i) > 0xff)
+      throw unfit(name, `${describeParameter(key)} in ISO 8859-1`, 'a character outside it');
+  }
+  return Buffer.from(text, 'latin1');
+}
+
+/** Leading zero bytes are removed, at least one byte stays (§4.7.2.1). */
+function encodeNumber(name: FpduName, key: ParameterKey, value: number, max: number): Buffer {
+  if (!Number.isSafeInteger(value) || value < 0 || value >= 256 ** max) {
+    throw unfit(name, `a number of at most ${max} bytes in ${describeParameter(key)}`, `${value}`);
+  }
+  const bytes: number[] = [];
+  let rest = value;
+  do {
+    bytes.unshift(rest % 256);
+    rest = Math.floor(rest / 256);
+  } while (rest > 0);
+  return Buffer.from(bytes);
+}
+
+function encodeAggregate(key: ParameterKey, value: unknown): Buffer {
+  if (key === 'diagnostic') {
+    const [type, reason] = (value as DiagnosticCode).split('-').map(Number) as [number, number];
+    return Buffer.from([type, reason >>> 8, reason & 0xff]);
+  }
+  if (key === 'syncPoints') {
+    const { intervalKb, window } = value as SyncPointOptions;
+    return Buffer.from([intervalKb >>> 8, intervalKb & 0xff, window]);
+  }
+  const { used, mode } = value as CompressionOptions;
+  return Buffer.from([used ? 1 : 0, used ? mode : 0]);
+}

@@ -1,0 +1,29 @@
+/**
+ * The CRC of PI 1 (§4.7.1): the ISO 8073 checksum (Fletcher, modulo 255), two bytes after each FPDU.
+ * Over the FPDU and its CRC both sums are 0.
+ */
+
+/** Bytes between two reductions: 255·n²/2 + 510·n stays below 2^31, so the sums stay small integers. */
+const REDUCE_EVERY = 4000;
+
+/** @returns the two CRC bytes of `parts` taken as one FPDU, as a 16-bit number. */
+export function checksum(parts: readonly Buffer[]): number {
+  let c0 = 0;
+  let c1 = 0;
+  for (const part of parts) {
+    for (let start = 0; start < part.length; start += REDUCE_EVERY) {
+      const end = Math.min(start + REDUCE_EVERY, part.length);
+      for (let i = start; i < end; i++) {
+        c0 += part[i] as number;
+        c1 += c0;
+      }
+      c0 %= 255;
+      c1 %= 255;
+    }
+  }
+  // The two bytes of the CRC itself count as zeros: c1 goes on by c0 twice.
+  c1 = (c1 + 2 * c0) % 255;
+  const first = (c0 - c1 + 255) % 255;
+  const second = (((c1 - 2 * c0) % 255) + 255) % 255;
+  return (first << 8) | second;
+}

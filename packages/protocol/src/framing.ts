@@ -1,0 +1,212 @@
+/**
+ * From socket bytes to FPDUs, in both dialects of TCP (pesit-e.md §1), at any split.
+ *
+ * - `length-prefixed`: entity = 2-byte length, then 1..n FPDUs; an FPDU never crosses its entity
+ * - `raw`: FPDUs back to back
+ *
+ * Nothing is copied but FPDUs that arrive in many small pieces: what waits for the rest of an FPDU is bounded by the
+ * longest FPDU, and so is the number of pieces.
+ */
+import { checksum } from './crc.js';
+import { PesitError } from './errors.js';
+import { FPDU_HEADER_LENGTH, fpduByCodes } from './fpdus.js';
+import type { FpduName } from './fpdus.js';
+
+export type Dialect = 'length-prefixed' | 'raw';
+
+/** Bytes before an entity on the wire. */
+export const ENTITY_PREFIX_LENGTH: Readonly<Record<Dialect, number>> = { 'length-prefixed': 2, raw: 0 };
+
+/** An FPDU as it lies in the received buffers. */
+export interface RawFpdu {
+  readonly name: FpduName;
+  readonly destination: number;
+  readonly source: number;
+  /** FPDU length as announced, header included. */
+  readonly length: number;
+  /** The body, in order; views. */
+  readonly body: readonly Buffer[];
+}
+
+/** Pieces shorter than this are gathered, so that a peer that sends byte by byte costs no more than its bytes. */
+const SMALL_PIECE = 512;
+const GATHER_SIZE = 4096;
+
+export class FpduReader {
+  readonly #dialect: Dialect;
+  readonly #pieces: Buffer[] = [];
+  #available = 0;
+  /** A gathering buffer of our own that is the last piece, with the bytes used in it. */
+  #gather: Buffer | undefined;
+  #gathered = 0;
+  /** Bytes of the current entity not yet read; length-prefixed only. */
+  #entityLeft = 0;
+  /** Whether two CRC bytes follow each FPDU; `undefined` until the CONNECT has shown it. */
+  #crc: boolean | undefined;
+
+  /** @param crc whether CRC is in use, when it is known beforehand (a requester knows) */
+  constructor(dialect: Dialect, crc?: boolean) {
+    this.#dialect = dialect;
+    this.#crc = crc;
+  }
+
+  /** Whether the FPDUs of this connection carry a CRC; false until known. */
+  get crc(): boolean {
+    return this.#crc === true;
+  }
+
+  /** Bytes received that are not part of an FPDU returned yet. */
+  get pending(): number {
+    return this.#available;
+  }
+
+  push(bytes: Buffer): void {
+    if (bytes.length === 0) return;
+    this.#available += bytes.length;
+    if (bytes.length >= SMALL_PIECE) {
+      this.#gather = undefined;
+      this.#pieces.push(bytes);
+      return;
+    }
+    if (this.#gather === undefined || this.#gathered + bytes.length > GATHER_SIZE) {
+      this.#gather = Buffer.allocUnsafe(GATHER_SIZE);
+      this.#gathered = 0;
+      this.#pieces.push(this.#gather.subarray(0, 0));
+    }
+    bytes.copy(this.#gather, this.#gathered);
+    this.#gathered += bytes.length;
+    const last = this.#pieces.length - 1;
+    const piece = this.#pieces[last] as Buffer;
+    const start = piece.byteOffset - this.#gather.byteOffset;
+    this.#pieces[last] = this.#gather.subarray(
+      piece.length === 0 ? this.#gathered - bytes.length : start,
+      this.#gathered,
+    );
+  }
+
+  /**
+   * The next complete FPDU, or `undefined` when more bytes are needed.
+   * @throws PesitError fault `remote`: 3-311 unknown or impossible FPDU, 3-310 wrong CRC
+   */
+  next(): RawFpdu | undefined {
+    if (this.#dialect === 'length-prefixed' && this.#entityLeft === 0) {
+      if (this.#available < 2) return undefined;
+      const entity = this.#peek16(0);
+      if (entity < FPDU_HEADER_LENGTH) {
+        throw impossible('an entity', `at least ${FPDU_HEADER_LENGTH} bytes`, `a length of ${entity}`);
+      }
+      // Whether there is a CRC shows in the first entity alone: it is two bytes longer than its CONNECT.
+      if (this.#crc === undefined) {
+        if (this.#available < 4) return undefined;
+        this.#crc = entity === this.#peek16(2) + 2;
+      }
+      this.#skip(2);
+      this.#entityLeft = entity;
+    }
+    if (this.#available < 4) return undefined;
+    const length = this.#peek16(0);
+    const name = fpduByCodes(this.#peek8(2), this.#peek8(3));
+    if (name === undefined) {
+      const got = `phase ${hex(this.#peek8(2))} type ${hex(this.#peek8(3))}`;
+      throw impossible('an FPDU', 'a phase and type of PeSIT E', got);
+    }
+    if (length < FPDU_HEADER_LENGTH) {
+      throw impossible(name, `at least ${FPDU_HEADER_LENGTH} bytes`, `a length of ${length}`);
+    }
+    if (this.#crc === undefined && this.#available >= length) this.#crc = this.#rawConnectAsksForCrc(length);
+    const trailer = this.crc ? 2 : 0;
+    if (this.#dialect === 'length-prefixed' && length + trailer > this.#entityLeft) {
+      throw impossible(name, `at most the ${this.#entityLeft} bytes left in its entity`, `${length + trailer} bytes`);
+    }
+    if (this.#crc === undefined || this.#available < length + trailer) return undefined;
+
+    const destination = this.#peek8(4);
+    const source = this.#peek8(5);
+    if (trailer > 0) this.#checkCrc(name, length);
+    this.#skip(FPDU_HEADER_LENGTH);
+    const body = this.#take(length - FPDU_HEADER_LENGTH);
+    this.#skip(trailer);
+    if (this.#dialect === 'length-prefixed') this.#entityLeft -= length + trailer;
+    return { name, destination, source, length, body };
+  }
+
+  /** PI 1 is the first parameter of a CONNECT when it is there (`01 01 01`). */
+  #rawConnectAsksForCrc(length: number): boolean {
+    const start = FPDU_HEADER_LENGTH;
+    return (
+      length >= start + 3 && this.#peek8(start) === 1 && this.#peek8(start + 1) === 1 && this.#peek8(start + 2) === 1
+    );
+  }
+
+  #checkCrc(name: FpduName, length: number): void {
+    const parts: Buffer[] = [];
+    let left = length;
+    for (const piece of this.#pieces) {
+      if (left <= 0) break;
+      parts.push(piece.subarray(0, left));
+      left -= piece.length;
+    }
+    const expected = checksum(parts);
+    const got = (this.#peek8(length) << 8) | this.#peek8(length + 1);
+    if (expected !== got) {
+      throw new PesitError(`${name}: expected CRC ${hex(expected, 4)}, got ${hex(got, 4)}`, {
+        fault: 'remote',
+        diagnostic: '3-310',
+        expected: hex(expected, 4),
+        got: hex(got, 4),
+      });
+    }
+  }
+
+  #peek16(index: number): number {
+    return (this.#peek8(index) << 8) | this.#peek8(index + 1);
+  }
+
+  #peek8(index: number): number {
+    let left = index;
+    for (const piece of this.#pieces) {
+      if (left < piece.length) return piece[left] as number;
+      left -= piece.length;
+    }
+    throw new RangeError(`peek at ${index} of ${this.#available} bytes`);
+  }
+
+  #skip(count: number): void {
+    let left = count;
+    this.#available -= count;
+    while (left > 0) {
+      const piece = this.#pieces[0] as Buffer;
+      if (piece.length > left) {
+        this.#pieces[0] = piece.subarray(left);
+        return;
+      }
+      left -= piece.length;
+      this.#pieces.shift();
+      if (this.#pieces.length === 0) this.#gather = undefined;
+    }
+  }
+
+  #take(count: number): Buffer[] {
+    const parts: Buffer[] = [];
+    let left = count;
+    for (const piece of this.#pieces) {
+      if (left === 0) break;
+      const part = piece.length > left ? piece.subarray(0, left) : piece;
+      parts.push(part);
+      left -= part.length;
+    }
+    this.#skip(count);
+    return parts;
+  }
+}
+
+const hex = (value: number, width = 2): string => `0x${value.toString(16).padStart(width, '0')}`;
+
+function impossible(what: string, expected: string, got: string): PesitError {
+  return new PesitError(`${what}: expected ${expected}, got ${got}`, {
+    fault: 'remote',
+    diagnostic: '3-311',
+    expected,
+    got,
+  });
+}

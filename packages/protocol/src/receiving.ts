@@ -1,0 +1,210 @@
+/**
+ * Data FPDUs to articles (§4.4.20): mono-article, multi-article and segmented, gathered into one batch of views for
+ * all that one socket read brought.
+ */
+import type { ArticleBatch } from './articles.js';
+import { PesitError } from './errors.js';
+import type { RawFpdu } from './framing.js';
+
+/**
+ * How a peer writes a DTF with ID.SRC = 1 (pesit-e.md §2): a plain article, or one with a length prefix. The first that
+ * comes decides, and the node remembers it for the partner.
+ */
+export type SingleArticleStyle = 'unknown' | 'plain' | 'prefixed';
+
+export class ArticleReceiver {
+  /** Totals of the transfer as PI 27 and PI 28 count them. */
+  dataBytes = 0;
+  articles = 0;
+  style: SingleArticleStyle;
+
+  #parts: Buffer[] = [];
+  #ends: number[] = [];
+  #bytes = 0;
+  #maxArticle = 0xffff;
+  /** Bytes so far of an article that is segmented; -1 when none is open. */
+  #segmented = -1;
+
+  constructor(style: SingleArticleStyle) {
+    this.style = style;
+  }
+
+  /** @param maxArticle PI 32: an article beyond it is refused, never cut */
+  start(maxArticle: number, dataBytes: number, articles: number): void {
+    this.#maxArticle = maxArticle;
+    this.dataBytes = dataBytes;
+    this.articles = articles;
+    this.#segmented = -1;
+    this.discard();
+  }
+
+  /** True between DTFDA and DTFFA: neither SYN nor DTF.END may come. */
+  get insideArticle(): boolean {
+    return this.#segmented >= 0;
+  }
+
+  /** What was received since the last call; `undefined` when nothing was. */
+  take(): ArticleBatch | undefined {
+    if (this.#parts.length === 0 && this.#ends.length === 0) return undefined;
+    const batch = { parts: this.#parts, ends: this.#ends, bytes: this.#bytes };
+    this.discard();
+    return batch;
+  }
+
+  discard(): void {
+    this.#parts = [];
+    this.#ends = [];
+    this.#bytes = 0;
+  }
+
+  /**
+   * Takes one data FPDU.
+   * @throws PesitError 3-311 when its form is wrong, 2-220 when an article is longer than PI 32, 1-100 when the peer
+   *   contradicts its own style of single articles
+   */
+  receive(fpdu: RawFpdu): void {
+    const length = fpdu.length - 6;
+    if (length === 0) throw misformed(fpdu.name, 'at least one byte of data', 'none');
+    if (fpdu.name !== 'DTF') {
+      this.#receiveSegment(fpdu, length);
+      return;
+    }
+    if (this.#segmented >= 0) throw misformed('DTF', 'DTFMA or DTFFA, as an article is open', 'DTF');
+    if (fpdu.source === 0) this.#receivePlain(fpdu.body, length);
+    else if (fpdu.source === 1) this.#receiveSingle(fpdu.body, length);
+    else this.#receiveMany(fpdu.body, length, fpdu.source);
+  }
+
+  #receivePlain(body: readonly Buffer[], length: number): void {
+    this.#checkLength(length);
+    for (const part of body) this.#parts.push(part);
+    this.#endArticle(length);
+  }
+
+  #receiveSingle(body: readonly Buffer[], length: number): void {
+    const prefixed = length >= 2 && new Cursor(body).read16() === length - 2;
+    if (this.style === 'unknown') this.style = prefixed ? 'prefixed' : 'plain';
+    if (this.style === 'plain') {
+      this.#receivePlain(body, length);
+    } else if (prefixed) {
+      this.#receiveMany(body, length, 1);
+    } else {
+      // The first DTF looked prefixed by chance. What was stored may lack two bytes: start again clean.
+      this.style = 'plain';
+      throw new PesitError(
+        'DTF with one article: expected a length prefix as before, got none; the transfer must restart',
+        {
+          fault: 'remote',
+          diagnostic: '1-100',
+          expected: 'a length prefix',
+          got: 'a plain article',
+        },
+      );
+    }
+  }
+
+  #receiveMany(body: readonly Buffer[], length: number, count: number): void {
+    const cursor = new Cursor(body);
+    let left = length;
+    for (let i = 0; i < count; i++) {
+      if (left < 2) throw misformed('DTF', `${count} articles, as ID.SRC says`, `${i}`);
+      const article = cursor.read16();
+      left -= 2;
+      if (article > left)
+        throw misformed('DTF', `article ${i + 1} within its FPDU`, `${article} bytes with ${left} left`);
+      this.#checkLength(article);
+      cursor.take(article, this.#parts);
+      left -= article;
+      this.#endArticle(article);
+    }
+    if (left > 0) throw misformed('DTF', `${count} articles, as ID.SRC says`, `${left} bytes more`);
+  }
+
+  #receiveSegment(fpdu: RawFpdu, length: number): void {
+    const open = this.#segmented >= 0;
+    if (open === (fpdu.name === 'DTFDA')) {
+      const expected = open ? 'DTFMA or DTFFA, as an article is open' : 'DTFDA before it, as no article is open';
+      throw misformed(fpdu.name, expected, fpdu.name);
+    }
+    const total = Math.max(this.#segmented, 0) + length;
+    this.#checkLength(total);
+    for (const part of fpdu.body) this.#parts.push(part);
+    this.#bytes += length;
+    this.dataBytes += length;
+    this.#segmented = total;
+    if (fpdu.name === 'DTFFA') {
+      this.#segmented = -1;
+      this.articles += 1;
+      this.#ends.push(this.#parts.length);
+    }
+  }
+
+  #endArticle(length: number): void {
+    this.#bytes += length;
+    this.dataBytes += length;
+    this.articles += 1;
+    this.#ends.push(this.#parts.length);
+  }
+
+  #checkLength(length: number): void {
+    if (length <= this.#maxArticle) return;
+    const [expected, got] = [`at most ${this.#maxArticle} bytes (PI 32)`, `${length}`];
+    throw new PesitError(
+      `article too long: expected ${expected}, got ${got}; raise the record length on the side that announced it`,
+      {
+        fault: 'remote',
+        diagnostic: '2-220',
+        expected,
+        got,
+      },
+    );
+  }
+}
+
+/** Walks the parts of a body without joining them. */
+class Cursor {
+  readonly #body: readonly Buffer[];
+  #index = 0;
+  #offset = 0;
+
+  constructor(body: readonly Buffer[]) {
+    this.#body = body;
+  }
+
+  read16(): number {
+    return (this.#read8() << 8) | this.#read8();
+  }
+
+  #read8(): number {
+    let part = this.#body[this.#index] as Buffer;
+    while (this.#offset === part.length) {
+      part = this.#body[++this.#index] as Buffer;
+      this.#offset = 0;
+    }
+    return part[this.#offset++] as number;
+  }
+
+  take(count: number, into: Buffer[]): void {
+    let left = count;
+    while (left > 0) {
+      const part = this.#body[this.#index] as Buffer;
+      const end = Math.min(part.length, this.#offset + left);
+      if (end > this.#offset) into.push(part.subarray(this.#offset, end));
+      left -= end - this.#offset;
+      this.#offset = end;
+      if (end === part.length && left > 0) {
+        this.#index += 1;
+        this.#offset = 0;
+      }
+    }
+  }
+}
+
+function misformed(name: string, expected: string, got: string): PesitError {
+  return new PesitError(`${name}: expected ${expected}, got ${got}`, {
+    fault: 'remote',
+    diagnostic: '3-311',
+    expected,
+    got,
+  });
+}

@@ -1,0 +1,279 @@
+/** The requester's end (demandeur): it opens the connection and drives; the verbs are its FPDUs, in the order of §4.8.4. */
+import type { SyncPoint } from './articles.js';
+import type { Fpdu } from './codec.js';
+import { SUCCESS } from './diagnostics.js';
+import { PesitError } from './errors.js';
+import type { DiagnosticCode } from './errors.js';
+import { MIN_ENTITY_SIZE, NO_SYNC, intervalBytes, negotiateSync, negotiateVersion } from './negotiation.js';
+import type { CompressionOptions, Parameters, SyncPointOptions } from './parameters.js';
+import { Session } from './session.js';
+import type { SessionOptions } from './session.js';
+
+export interface ConnectRequest {
+  /** PI 3 and PI 4: the connection partners. */
+  readonly requester: string;
+  readonly server: string;
+  /** PI 5; 1 to 8 characters. */
+  readonly password?: string | undefined;
+  /** PI 7; undefined = no sync points wanted. */
+  readonly syncPoints?: SyncPointOptions | undefined;
+  /** PI 22: 0 write, 1 read, 2 both. */
+  readonly accessType: 0 | 1 | 2;
+  /** PI 1. */
+  readonly crc?: boolean | undefined;
+  /** PI 99, opaque. */
+  readonly freeMessage?: Buffer | undefined;
+  /** Interval for our own points when PI 7 stays undefined on both sides, in KB. Default 256. */
+  readonly defaultIntervalKb?: number;
+}
+
+/** PGI 9: names of application and user, which never replace the identity of the connection. */
+export interface FileIdentifier {
+  readonly requester?: string | undefined;
+  readonly server?: string | undefined;
+  /** PI 11; 0 for files. */
+  readonly fileType: number;
+  /** PI 12, the virtual file. */
+  readonly fileName: string;
+}
+
+export interface FileRequest {
+  readonly fileIdentifier: FileIdentifier;
+  /** PI 13. */
+  readonly transferId: number;
+  /** PI 15. */
+  readonly restarted?: boolean;
+  /** PI 17. */
+  readonly priority?: number;
+  /** PI 25: the largest entity that we propose. */
+  readonly maxEntitySize: number;
+  readonly originalSender?: string | undefined;
+  readonly finalReceiver?: string | undefined;
+  readonly freeMessage?: Buffer | undefined;
+}
+
+export interface CreateRequest extends FileRequest {
+  /** PI 16. */
+  readonly dataCode?: number;
+  /** PGI 30. */
+  readonly recordFormat: number;
+  readonly recordLength: number;
+  readonly fileLabel?: string | undefined;
+  /** PGI 40: kilobytes, rounded up. */
+  readonly maxReservationKb: number;
+  /** PI 51, `YYMMDDhhmmss`. */
+  readonly creationDate?: string | undefined;
+}
+
+export interface SelectRequest extends FileRequest {
+  /** PI 14, default E0: all attributes. */
+  readonly attributesWanted?: number;
+}
+
+export class RequesterSession extends Session {
+  #asked: SyncPointOptions = NO_SYNC;
+  #askedCrc: boolean;
+  #accessType = 2;
+  #defaultIntervalKb = 256;
+  #entitySize = 0;
+  #recordLength = 0xffff;
+  #readFrom: SyncPoint = this.startPoint;
+
+  /** @param crc PI 1: whether the connection will use CRC; it changes the framing, so it is known before CONNECT */
+  constructor(options: SessionOptions, crc = false) {
+    super('requester', options, crc);
+    this.#askedCrc = crc;
+  }
+
+  /** CONNECT (§4.4.1). */
+  connect(request: ConnectRequest): void {
+    this.#asked = request.syncPoints ?? NO_SYNC;
+    this.#accessType = request.accessType;
+    this.#defaultIntervalKb = request.defaultIntervalKb ?? 256;
+    this.send('CONNECT', {
+      ...(this.#askedCrc ? { crc: 1 } : {}),
+      requester: request.requester,
+      server: request.server,
+      ...(request.password ? { accessControl: request.password } : {}),
+      version: 2,
+      ...(this.#asked.intervalKb > 0 ? { syncPoints: this.#asked } : {}),
+      accessType: request.accessType,
+      ...free(request.freeMessage),
+    });
+  }
+
+  /** CREATE (§4.4.4): a file to write. */
+  create(request: CreateRequest): void {
+    this.#entitySize = request.maxEntitySize;
+    this.#recordLength = request.recordLength;
+    this.send('CREATE', {
+      ...fileParameters(request),
+      ...(request.dataCode === undefined ? {} : { dataCode: request.dataCode }),
+      logicalAttributes: {
+        recordFormat: request.recordFormat,
+        recordLength: request.recordLength,
+        ...(request.fileLabel ? { fileLabel: request.fileLabel } : {}),
+      },
+      physicalAttributes: { reservationUnit: 0, maxReservation: Math.min(request.maxReservationKb, 0xffff_ffff) },
+      ...(request.creationDate === undefined ? {} : { historicalAttributes: { creationDate: request.creationDate } }),
+    });
+    this.direction = 'writing';
+  }
+
+  /** SELECT (§4.4.6): a file to read. */
+  select(request: SelectRequest): void {
+    this.#entitySize = request.maxEntitySize;
+    this.send('SELECT', { ...fileParameters(request), attributesWanted: request.attributesWanted ?? 0xe0 });
+    this.direction = 'reading';
+  }
+
+  /** ORF (§4.4.10). */
+  open(compression?: CompressionOptions): void {
+    this.send('ORF', compression === undefined ? {} : { compression });
+  }
+
+  /** WRITE (§4.4.16); after ACK(WRITE) comes `startSending`. */
+  write(): void {
+    this.send('WRITE', {});
+  }
+
+  /** Starts the data after a positive ACK(WRITE): `from` is our record of the point that PI 18 named. */
+  startSending(from: SyncPoint): void {
+    if (!this.sending) throw new Error(`no data may be sent ${this.describeState()}`);
+    this.startSender(from, this.#entitySize);
+  }
+
+  /** READ (§4.4.14) from the point that is on stable storage here; number 0 is the start of the file. */
+  read(from: SyncPoint): void {
+    this.#readFrom = from;
+    this.send('READ', { restartPoint: from.number });
+  }
+
+  /** TRANS.END (§4.4.18) with the totals, when all data were sent, or received and stored. */
+  endTransfer(): void {
+    this.send('TRANS.END', this.totals);
+  }
+
+  /** CRF (§4.4.12). */
+  close(diagnostic: DiagnosticCode = SUCCESS): void {
+    this.send('CRF', { diagnostic });
+  }
+
+  /** DESELECT (§4.4.8). */
+  deselect(diagnostic: DiagnosticCode = SUCCESS): void {
+    this.send('DESELECT', { diagnostic });
+    this.direction = undefined;
+  }
+
+  /** RELEASE (§4.4.26). */
+  release(): void {
+    this.send('RELEASE', { diagnostic: SUCCESS });
+  }
+
+  protected override apply(fpdu: Fpdu): void {
+    const { parameters } = fpdu;
+    const success = (parameters.diagnostic ?? SUCCESS) === SUCCESS;
+    switch (fpdu.name) {
+      case 'ACONNECT':
+        this.#establish(fpdu);
+        break;
+      case 'RCONNECT':
+        this.end(
+          this.refusal('refused the connection', parameters.diagnostic as DiagnosticCode, parameters),
+          'closing',
+        );
+        return;
+      case 'RELCONF':
+        this.end(undefined, 'closing');
+        return;
+      case 'ACK(CREATE)':
+      case 'ACK(SELECT)':
+        if (success) this.#selected(parameters);
+        else this.direction = undefined;
+        break;
+      case 'ACK(READ)':
+        if (success) this.startReceiving(this.#readFrom, this.#recordLength);
+        break;
+      case 'ACK(TRANS.END)':
+        // Counts of a refusal mean nothing.
+        if (success) this.checkCounts(fpdu.name, parameters, true);
+        break;
+      default:
+        break;
+    }
+    this.emit({ kind: 'FPDU', name: fpdu.name, parameters });
+  }
+
+  #establish(fpdu: Fpdu): void {
+    const version = negotiateVersion(fpdu.parameters.version);
+    if (version === undefined) {
+      throw new PesitError(`ACONNECT: expected version 1 or 2 (PI 6), got ${fpdu.parameters.version}`, {
+        fault: 'remote',
+        diagnostic: '3-308',
+        expected: 'version 1 or 2',
+        got: String(fpdu.parameters.version),
+      });
+    }
+    this.peerId = fpdu.source;
+    const answered = fpdu.parameters.syncPoints;
+    const sync = negotiateSync(answered, this.#asked);
+    if (
+      answered !== undefined &&
+      (answered.intervalKb > this.#asked.intervalKb || answered.window > this.#asked.window)
+    ) {
+      this.notice(`ACONNECT: PI 7 is larger than what was asked: ${sync.intervalKb} KB, window ${sync.window} stay`);
+    }
+    this.terms = {
+      version,
+      crc: this.#askedCrc,
+      syncInterval: intervalBytes(sync, this.#defaultIntervalKb),
+      syncWindow: sync.window,
+      resynchronisation: false,
+      accessType: this.#accessType,
+    };
+    // Some servers send by their own window, however small the one that was asked for.
+    this.receiveWindow = sync.window === 0 ? 0 : Math.max(this.#asked.window, answered?.window ?? 0);
+  }
+
+  #selected(parameters: Parameters): void {
+    const answered = parameters.maxEntitySize as number;
+    if (answered < MIN_ENTITY_SIZE) {
+      throw new PesitError(`expected PI 25 of at least ${MIN_ENTITY_SIZE}, got ${answered}`, {
+        fault: 'remote',
+        diagnostic: '3-318',
+        expected: `at least ${MIN_ENTITY_SIZE}`,
+        got: `${answered}`,
+      });
+    }
+    this.#entitySize = Math.min(this.#entitySize, answered);
+    // PI 32 bounds what we receive; what we send was bounded by our own request.
+    if (this.direction === 'reading') this.#recordLength = parameters.logicalAttributes?.recordLength ?? 0xffff;
+  }
+
+  /** PI 25 as negotiated for the selected file. */
+  get entitySize(): number {
+    return this.#entitySize;
+  }
+}
+
+const free = (freeMessage: Buffer | undefined): Parameters =>
+  freeMessage === undefined || freeMessage.length === 0 ? {} : { freeMessage };
+
+function fileParameters(request: FileRequest): Parameters {
+  const { fileIdentifier } = request;
+  return {
+    fileIdentifier: {
+      ...(fileIdentifier.requester ? { requester: fileIdentifier.requester } : {}),
+      ...(fileIdentifier.server ? { server: fileIdentifier.server } : {}),
+      fileType: fileIdentifier.fileType,
+      fileName: fileIdentifier.fileName,
+    },
+    transferId: request.transferId,
+    ...(request.restarted === true ? { restarted: 1 } : {}),
+    priority: request.priority ?? 0,
+    maxEntitySize: request.maxEntitySize,
+    ...(request.originalSender ? { originalSender: request.originalSender } : {}),
+    ...(request.finalReceiver ? { finalReceiver: request.finalReceiver } : {}),
+    ...free(request.freeMessage),
+  };
+}

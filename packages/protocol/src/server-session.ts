@@ -1,0 +1,277 @@
+/** The server's end (serveur): every FPDU of the requester becomes an event, and each is answered by `accept…` or `refuse…`. */
+import type { SyncPoint } from './articles.js';
+import type { Fpdu } from './codec.js';
+import { SUCCESS } from './diagnostics.js';
+import { PesitError } from './errors.js';
+import type { DiagnosticCode } from './errors.js';
+import type { FpduName } from './fpdus.js';
+import { MIN_ENTITY_SIZE, intervalBytes, negotiateSync, negotiateVersion } from './negotiation.js';
+import type { CompressionOptions, Parameters, SyncPointOptions } from './parameters.js';
+import { Session, complement } from './session.js';
+import type { SessionOptions } from './session.js';
+
+export interface ConnectAnswer {
+  /** What this side wants for PI 7; undefined = no sync points. */
+  readonly syncPoints?: SyncPointOptions | undefined;
+  /** Interval for our own points when PI 7 stays undefined on both sides, in KB. Default 256. */
+  readonly defaultIntervalKb?: number;
+  readonly freeMessage?: Buffer | undefined;
+}
+
+export interface CreateAnswer {
+  /** PI 25: the largest entity of this side; the smaller of both is answered. */
+  readonly maxEntitySize: number;
+  readonly freeMessage?: Buffer | undefined;
+}
+
+export interface SelectAnswer extends CreateAnswer {
+  /** PI 12 of the file that was found. */
+  readonly fileName: string;
+  /** PI 13; kept when the requester gave one. */
+  readonly transferId: number;
+  readonly dataCode?: number;
+  readonly recordFormat: number;
+  readonly recordLength: number;
+  readonly fileLabel?: string | undefined;
+  readonly maxReservationKb: number;
+  readonly creationDate?: string | undefined;
+}
+
+/** What a request proposes, kept until it is answered. */
+interface Pending {
+  readonly parameters: Parameters;
+  readonly name: FpduName;
+}
+
+const NEGATIVE: Partial<Record<FpduName, FpduName>> = {
+  CREATE: 'ACK(CREATE)',
+  SELECT: 'ACK(SELECT)',
+  ORF: 'ACK(ORF)',
+  WRITE: 'ACK(WRITE)',
+  READ: 'ACK(READ)',
+};
+
+export class ServerSession extends Session {
+  #pending: Pending | undefined;
+  #entitySize = 0;
+  #recordLength = 0xffff;
+
+  constructor(options: SessionOptions) {
+    super('server', options, undefined);
+  }
+
+  /** PI 25 as negotiated for the selected file. */
+  get entitySize(): number {
+    return this.#entitySize;
+  }
+
+  /** ACONNECT (§4.4.2), with the terms negotiated from the CONNECT and `answer`. */
+  acceptConnection(answer: ConnectAnswer): void {
+    const { parameters } = this.#take('CONNECT');
+    const version = negotiateVersion(parameters.version) ?? 2;
+    const sync = negotiateSync(parameters.syncPoints, answer.syncPoints);
+    this.terms = {
+      version,
+      crc: this.reader.crc,
+      syncInterval: intervalBytes(sync, answer.defaultIntervalKb ?? 256),
+      syncWindow: sync.window,
+      resynchronisation: false,
+      accessType: parameters.accessType as number,
+    };
+    this.receiveWindow = sync.window;
+    this.send('ACONNECT', {
+      version,
+      // Always there: partners of the field expect it even when it was not proposed.
+      syncPoints: sync,
+      ...(parameters.resynchronisation === undefined ? {} : { resynchronisation: 0 }),
+      ...free(answer.freeMessage),
+    });
+  }
+
+  /** RCONNECT (§4.4.3). */
+  refuseConnection(diagnostic: DiagnosticCode, text?: string): void {
+    this.#take('CONNECT');
+    this.send('RCONNECT', { diagnostic, ...complement(text) });
+    this.end(undefined, 'closing');
+  }
+
+  /** ACK(CREATE) (§4.4.5). */
+  acceptCreate(answer: CreateAnswer): void {
+    const { parameters } = this.#take('CREATE');
+    this.#entitySize = Math.min(parameters.maxEntitySize as number, answer.maxEntitySize);
+    this.#recordLength = parameters.logicalAttributes?.recordLength ?? 0xffff;
+    this.direction = 'writing';
+    this.send(
+      'ACK(CREATE)',
+      { diagnostic: SUCCESS, maxEntitySize: this.#entitySize, ...free(answer.freeMessage) },
+      '+',
+    );
+  }
+
+  /** ACK(SELECT) (§4.4.7). */
+  acceptSelect(answer: SelectAnswer): void {
+    const { parameters } = this.#take('SELECT');
+    this.#entitySize = Math.min(parameters.maxEntitySize as number, answer.maxEntitySize);
+    this.direction = 'reading';
+    const asked = parameters.fileIdentifier ?? {};
+    this.send(
+      'ACK(SELECT)',
+      {
+        diagnostic: SUCCESS,
+        fileIdentifier: {
+          ...(asked.requester ? { requester: asked.requester } : {}),
+          ...(asked.server ? { server: asked.server } : {}),
+          fileType: asked.fileType ?? 0,
+          fileName: answer.fileName,
+        },
+        transferId: parameters.transferId === 0 ? answer.transferId : (parameters.transferId as number),
+        ...(answer.dataCode === undefined ? {} : { dataCode: answer.dataCode }),
+        maxEntitySize: this.#entitySize,
+        logicalAttributes: {
+          recordFormat: answer.recordFormat,
+          recordLength: answer.recordLength,
+          ...(answer.fileLabel ? { fileLabel: answer.fileLabel } : {}),
+        },
+        physicalAttributes: { reservationUnit: 0, maxReservation: Math.min(answer.maxReservationKb, 0xffff_ffff) },
+        ...(answer.creationDate === undefined ? {} : { historicalAttributes: { creationDate: answer.creationDate } }),
+        ...free(answer.freeMessage),
+      },
+      '+',
+    );
+  }
+
+  /** ACK(ORF) (§4.4.11). PI 21 is answered when it was asked. */
+  acceptOpen(compression: CompressionOptions = { used: false, mode: 0 }): void {
+    const { parameters } = this.#take('ORF');
+    this.send(
+      'ACK(ORF)',
+      { diagnostic: SUCCESS, ...(parameters.compression === undefined ? {} : { compression }) },
+      '+',
+    );
+  }
+
+  /** ACK(WRITE) (§4.4.17): the point from which the requester shall send, with its totals. */
+  acceptWrite(from: SyncPoint): void {
+    this.#take('WRITE');
+    this.startReceiving(from, this.#recordLength);
+    this.send('ACK(WRITE)', { diagnostic: SUCCESS, restartPoint: from.number }, '+');
+  }
+
+  /** ACK(READ) (§4.4.15): `from` is our record of the point that READ named. */
+  acceptRead(from: SyncPoint): void {
+    this.#take('READ');
+    this.startSender(from, this.#entitySize);
+    this.send('ACK(READ)', { diagnostic: SUCCESS }, '+');
+  }
+
+  /** A negative ACK of CREATE, SELECT, ORF, WRITE or READ; the session stays usable for the next file. */
+  refuse(diagnostic: DiagnosticCode, text?: string): void {
+    const request = this.#pending;
+    const answer = request === undefined ? undefined : NEGATIVE[request.name];
+    if (request === undefined || answer === undefined) throw new Error(`nothing to refuse ${this.describeState()}`);
+    this.#take(request.name);
+    const attributes =
+      answer === 'ACK(CREATE)'
+        ? { maxEntitySize: request.parameters.maxEntitySize as number }
+        : answer === 'ACK(WRITE)'
+          ? { restartPoint: 0 }
+          : {};
+    this.send(answer, { diagnostic, ...attributes, ...complement(text) }, '-');
+  }
+
+  /** ACK(TRANS.END) (§4.4.19): the file is delivered, or `diagnostic` says why not. */
+  acceptEnd(diagnostic: DiagnosticCode = SUCCESS, text?: string): void {
+    this.#take('TRANS.END');
+    this.send('ACK(TRANS.END)', { diagnostic, ...this.totals, ...complement(text) });
+  }
+
+  /** ACK(CRF) (§4.4.13). */
+  acceptClose(): void {
+    this.#take('CRF');
+    this.send('ACK(CRF)', { diagnostic: SUCCESS });
+  }
+
+  /** ACK(DESELECT) (§4.4.9). */
+  acceptDeselect(): void {
+    this.#take('DESELECT');
+    this.direction = undefined;
+    this.send('ACK(DESELECT)', { diagnostic: SUCCESS });
+  }
+
+  /** RELCONF (§4.4.27); the connection is over. */
+  acceptRelease(): void {
+    this.#take('RELEASE');
+    this.send('RELCONF', {});
+    this.end(undefined, 'closing');
+  }
+
+  /** ACK(MSG) (§4.4.32). */
+  answerMessage(diagnostic: DiagnosticCode, text?: string): void {
+    this.#pending = undefined;
+    this.send('ACK(MSG)', { diagnostic, ...complement(text) });
+  }
+
+  protected override apply(fpdu: Fpdu): void {
+    const { name, parameters } = fpdu;
+    this.#pending = { name, parameters };
+    switch (name) {
+      case 'CONNECT':
+        this.peerId = fpdu.source;
+        if (negotiateVersion(parameters.version) === undefined) {
+          this.refuseConnection('3-308', `version ${parameters.version} (PI 6) is not supported: use 2`);
+          this.notice(`CONNECT refused: version ${parameters.version} (PI 6) is not supported`);
+          return;
+        }
+        break;
+      case 'CREATE':
+      case 'SELECT':
+        if (this.#refusesFile(name, parameters)) return;
+        break;
+      case 'TRANS.END':
+        this.checkCounts(name, parameters, false);
+        break;
+      default:
+        break;
+    }
+    this.emit({ kind: 'FPDU', name, parameters });
+  }
+
+  /** What the protocol alone decides about a file, before the application is asked. */
+  #refusesFile(name: 'CREATE' | 'SELECT', parameters: Parameters): boolean {
+    const size = parameters.maxEntitySize as number;
+    if (size < MIN_ENTITY_SIZE) {
+      throw new PesitError(`${name}: expected PI 25 of at least ${MIN_ENTITY_SIZE}, got ${size}`, {
+        fault: 'remote',
+        diagnostic: '3-318',
+        expected: `at least ${MIN_ENTITY_SIZE}`,
+        got: `${size}`,
+      });
+    }
+    const refuse = (diagnostic: DiagnosticCode, text: string): boolean => {
+      this.notice(`${name} refused, ${diagnostic}: ${text}`);
+      this.refuse(diagnostic, text);
+      return true;
+    };
+    const writeOnly = this.terms?.accessType === 0;
+    const readOnly = this.terms?.accessType === 1;
+    if (name === 'CREATE' ? readOnly : writeOnly) {
+      return refuse('3-305', `the connection was opened to ${readOnly ? 'read' : 'write'} only (PI 22)`);
+    }
+    if (name === 'CREATE' && parameters.transferId === 0)
+      return refuse('3-318', 'the transfer identifier (PI 13) must not be 0');
+    if (name === 'CREATE' && parameters.logicalAttributes?.recordLength === 0) {
+      return refuse('2-200', 'the record length (PI 32) must not be 0');
+    }
+    return false;
+  }
+
+  #take(name: FpduName): Pending {
+    const pending = this.#pending;
+    if (pending?.name !== name) throw new Error(`there is no ${name} to answer ${this.describeState()}`);
+    this.#pending = undefined;
+    return pending;
+  }
+}
+
+const free = (freeMessage: Buffer | undefined): Parameters =>
+  freeMessage === undefined || freeMessage.length === 0 ? {} : { freeMessage };

@@ -1,0 +1,585 @@
+/**
+ * What both ends of a PeSIT connection share: bytes and `now` in; bytes, events and a deadline out. No I/O, no clock.
+ *
+ * Use, in any order: `receive(bytes, now)`, the verbs of the role, `handleTimeout(now)`, `connectionLost(now)`. After each,
+ * write what `takeOutput()` gives, handle `nextEvent()` until it is undefined, and call `handleTimeout` at `deadline`.
+ *
+ * A peer never makes a method throw: whatever it does wrong ends in ABORT or IDT with a diagnostic and an event. A verb that
+ * the state does not allow throws: that is a mistake of the calling program.
+ */
+import type { ArticleBatch, Burst, SyncPoint } from './articles.js';
+import { transitionOf } from './automaton.js';
+import type { AutomatonEvent, Role, State } from './automaton.js';
+import { decodeBody, encodeFpdu } from './codec.js';
+import type { Fpdu } from './codec.js';
+import { checksum } from './crc.js';
+import { DIAGNOSTICS, SUCCESS, describeDiagnostic } from './diagnostics.js';
+import { PesitError } from './errors.js';
+import type { DiagnosticCode, Fault } from './errors.js';
+import { isDataFpdu } from './fpdus.js';
+import type { FpduName } from './fpdus.js';
+import { ENTITY_PREFIX_LENGTH, FpduReader } from './framing.js';
+import type { Dialect, RawFpdu } from './framing.js';
+import type { ConnectionTerms } from './negotiation.js';
+import type { Parameters } from './parameters.js';
+import { ArticleReceiver } from './receiving.js';
+import type { SingleArticleStyle } from './receiving.js';
+import { ArticleSender } from './sending.js';
+import { DEFAULT_TIMERS, waitOf } from './timers.js';
+import type { Timers } from './timers.js';
+
+export type SessionEvent =
+  /** An FPDU that the application has to know of or to answer. */
+  | { readonly kind: 'FPDU'; readonly name: FpduName; readonly parameters: Parameters }
+  | { readonly kind: 'ARTICLES'; readonly batch: ArticleBatch }
+  /** The peer placed a point: store, then `acknowledgeSyn`. */
+  | { readonly kind: 'SYN'; readonly point: SyncPoint }
+  /** The peer has stored everything up to this point. */
+  | { readonly kind: 'ACK(SYN)'; readonly point: SyncPoint }
+  /** The transfer was interrupted (IDT); the file has to be closed and deselected, the connection goes on. */
+  | { readonly kind: 'INTERRUPTED'; readonly by: 'us' | 'peer'; readonly endCode: number; readonly error: PesitError }
+  /** How the peer writes a single article; worth remembering for the partner. */
+  | { readonly kind: 'STYLE'; readonly style: SingleArticleStyle }
+  /** Something was tolerated: for the log. */
+  | { readonly kind: 'NOTICE'; readonly text: string }
+  /** The connection is over for the application; `error` says why when it was not released. */
+  | { readonly kind: 'ENDED'; readonly error: PesitError | undefined };
+
+export interface SessionOptions {
+  readonly dialect: Dialect;
+  /** Milliseconds of any monotonic clock. */
+  readonly now: number;
+  /** Our half of the identifiers: 1 to 255 (X of a requester, Y of a server). */
+  readonly connectionId: number;
+  readonly timers?: Partial<Timers>;
+  /** What is known of the peer's single articles. */
+  readonly singleArticle?: SingleArticleStyle;
+}
+
+/** PI 19 (§3.7). */
+export const END_CODES = { error: 4, suspended: 8, cancelledByServer: 12, cancelledByRequester: 16 } as const;
+
+const MAX_NOTICES_A_SESSION = 64;
+
+/** Events of which the answer's sign is part of the name. */
+const SIGNED: ReadonlySet<FpduName> = new Set(['ACK(CREATE)', 'ACK(SELECT)', 'ACK(ORF)', 'ACK(READ)', 'ACK(WRITE)']);
+
+export abstract class Session {
+  readonly role: Role;
+  readonly timers: Timers;
+  /** Terms of the connection; undefined before it is established. */
+  terms: ConnectionTerms | undefined;
+
+  protected readonly options: SessionOptions;
+  protected readonly reader: FpduReader;
+  protected readonly receiver: ArticleReceiver;
+  protected sender: ArticleSender | undefined;
+  protected peerId = 0;
+  protected now: number;
+  /** Direction of the selected file. */
+  protected direction: 'writing' | 'reading' | undefined;
+  /** Where this attempt started, with its totals: TRANS.END may count from here. */
+  protected startPoint: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
+
+  #state: State = 'CN01';
+  #phase: 'open' | 'closing' | 'closed' = 'open';
+  #armedAt: number;
+  #outputBlocked = false;
+  #output: Buffer[] = [];
+  #events: SessionEvent[] = [];
+  #notices = 0;
+  #wrongDestinationNoted = false;
+  #lastSyn = 0;
+  #acknowledgedSyn = 0;
+  /** Window that the peer may use towards us; a server may answer more than was asked and then use it. */
+  protected receiveWindow = 0;
+  #interruption: { endCode: number; error: PesitError } | undefined;
+
+  protected constructor(role: Role, options: SessionOptions, crc: boolean | undefined) {
+    this.role = role;
+    this.options = options;
+    this.timers = { ...DEFAULT_TIMERS, ...options.timers };
+    this.reader = new FpduReader(options.dialect, crc);
+    this.receiver = new ArticleReceiver(options.singleArticle ?? 'unknown');
+    this.now = options.now;
+    this.#armedAt = options.now;
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /** `closing`: nothing more is sent; end our side and wait for the peer's. `closed`: destroy the connection. */
+  get phase(): 'open' | 'closing' | 'closed' {
+    return this.#phase;
+  }
+
+  /** When to call `handleTimeout`, in the clock of `now`; undefined when no timer runs. */
+  get deadline(): number | undefined {
+    if (this.#phase === 'closed') return undefined;
+    if (this.#phase === 'closing') return this.#armedAt + this.timers.close;
+    const wait = waitOf(this.role, this.#state);
+    if (wait === undefined) return undefined;
+    if (wait !== 'blocked') return this.#armedAt + this.timers[wait];
+    return this.#outputBlocked || this.sender?.blocked === true ? this.#armedAt + this.timers.response : undefined;
+  }
+
+  /** Bytes to write, in order, since the last call. */
+  takeOutput(): Buffer[] {
+    const output = this.#output;
+    if (output.length > 0) this.#output = [];
+    return output;
+  }
+
+  nextEvent(): SessionEvent | undefined {
+    return this.#events.shift();
+  }
+
+  /** Takes bytes from the peer; they may hold any part of any number of FPDUs. Views of them go out in events. */
+  receive(bytes: Buffer, now: number): void {
+    this.now = now;
+    if (this.#phase !== 'open') return;
+    this.reader.push(bytes);
+    if (this.#receivesData()) this.#armedAt = now;
+    try {
+      for (;;) {
+        const raw = this.reader.next();
+        if (raw === undefined) break;
+        this.#armedAt = now;
+        this.#admit(raw);
+        // Re-read through the getter: admitting an FPDU may have closed the session.
+        if (this.phase !== 'open') return;
+      }
+      this.#flushArticles();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** To be called at `deadline`; harmless earlier. */
+  handleTimeout(now: number): void {
+    this.now = now;
+    const deadline = this.deadline;
+    if (deadline === undefined || now < deadline) return;
+    if (this.#phase === 'closing') {
+      this.#phase = 'closed';
+      return;
+    }
+    const wait = waitOf(this.role, this.#state);
+    const idle = wait === 'idle';
+    const seconds = Math.round((deadline - this.#armedAt) / 1000);
+    const text = idle
+      ? `no new file for ${seconds} s: the connection is closed`
+      : `the partner sent nothing for ${seconds} s while ${this.describeState()}: check it and the line`;
+    const error = new PesitError(text, { fault: 'timeout', diagnostic: idle ? '3-313' : '3-317' });
+    // Nothing was ever received: there is no one to send an ABORT to.
+    if (wait === 'connect') this.end(error, 'closed');
+    else this.abort(error);
+  }
+
+  /** The transport is gone: reset, or closed by the peer. */
+  connectionLost(now: number, cause?: unknown): void {
+    this.now = now;
+    if (this.#phase === 'open') {
+      const text = `the connection was closed by the partner or the network while ${this.describeState()}`;
+      this.end(new PesitError(text, { fault: 'transport', diagnostic: '3-310', cause }), 'closed');
+    }
+    this.#phase = 'closed';
+  }
+
+  /** Tells whether the transport takes no more bytes for now, so that a peer that does not read is noticed. */
+  setOutputBlocked(blocked: boolean, now: number): void {
+    this.now = now;
+    this.#outputBlocked = blocked;
+    this.#armedAt = now;
+  }
+
+  /** Time in which this side did not read does not count against the peer. */
+  touch(now: number): void {
+    this.now = now;
+    this.#armedAt = now;
+  }
+
+  /**
+   * Ends the connection at once, in any state: ABORT with the diagnostic and, as PI 29, the text.
+   * @param reason goes to the ENDED event as it is
+   */
+  abort(reason: PesitError): void {
+    if (this.#phase !== 'open') return;
+    if (this.#state === 'CN01' && this.role === 'requester') {
+      this.end(reason, 'closed');
+      return;
+    }
+    this.output(
+      'ABORT',
+      { diagnostic: reason.diagnostic, ...textForPeer(reason) },
+      this.peerId,
+      this.options.connectionId,
+    );
+    this.end(reason, 'closing');
+  }
+
+  /**
+   * Interrupts the transfer (IDT, §4.4.29). The file has then to be closed and deselected.
+   * @returns false when no transfer is under way: refuse or abort instead
+   */
+  interrupt(endCode: number, reason: PesitError): boolean {
+    if (this.#phase !== 'open' || transitionOf(this.role, this.#state, '>IDT') === undefined) return false;
+    this.receiver.discard();
+    this.#interruption = { endCode, error: reason };
+    this.send('IDT', { diagnostic: reason.diagnostic, endCode, ...textForPeer(reason) });
+    return true;
+  }
+
+  /** The articles and bytes of the transfer so far, as PI 27 and PI 28 count them. */
+  get totals(): { readonly dataBytes: number; readonly articles: number } {
+    const { dataBytes, articles } = this.sender ?? this.receiver;
+    return { dataBytes, articles };
+  }
+
+  /** True while article data may be sent: not ended, not interrupted. */
+  get sending(): boolean {
+    return this.#phase === 'open' && (this.#state === 'TDE02A' || this.#state === 'TDL02B');
+  }
+
+  /** True when the window is full: wait for an ACK(SYN) event before the next burst. */
+  get windowFull(): boolean {
+    return this.sender?.blocked === true;
+  }
+
+  /** Starts a burst in `buffer` (at least `burstBufferSize` bytes). Only while `sending`. */
+  beginBurst(buffer: Buffer): Burst {
+    if (this.sender === undefined || !this.sending) throw new Error(`no data may be sent in ${this.#state}`);
+    this.sender.begin(buffer);
+    return this.sender;
+  }
+
+  /** @returns the bytes of the burst to write; empty when the transfer was interrupted in between */
+  endBurst(): Buffer {
+    if (this.sender === undefined || !this.sending) return Buffer.alloc(0);
+    return this.sender.end();
+  }
+
+  /** DTF.END: all data are sent (§4.4.21). */
+  endData(): void {
+    this.send('DTF.END', { diagnostic: SUCCESS });
+  }
+
+  /**
+   * ACK(SYN): everything up to `number` is on stable storage. Late calls, when the transfer has ended or was interrupted
+   * meanwhile, do nothing: ACK(TRANS.END) says the same of the whole file.
+   */
+  acknowledgeSyn(number: number): void {
+    if (this.terms?.syncWindow === 0 || number <= this.#acknowledgedSyn || this.#phase !== 'open') return;
+    if (transitionOf(this.role, this.#state, '>ACK(SYN)') === undefined) return;
+    this.#acknowledgedSyn = number;
+    this.send('ACK(SYN)', { syncPoint: number });
+  }
+
+  describeState(): string {
+    return `in state ${this.#state}`;
+  }
+
+  /** Applies a received control FPDU that the automaton has admitted; emits what the application must know. */
+  protected abstract apply(fpdu: Fpdu): void;
+
+  /** Conditions of the automaton (§4.8.1.3). */
+  #holds(condition: 'ck' | 'writing' | 'reading' | undefined): boolean {
+    if (condition === undefined) return true;
+    return condition === 'ck' ? this.terms?.resynchronisation === true : this.direction === condition;
+  }
+
+  #receivesData(): boolean {
+    return this.#state === 'TDE02B' || this.#state === 'TDL02A';
+  }
+
+  #admit(raw: RawFpdu): void {
+    this.#checkDestination(raw);
+    if (isDataFpdu(raw.name)) {
+      if (!this.#step(`<${raw.name}`, raw.name)) return;
+      const style = this.receiver.style;
+      this.#interruptOn(() => this.receiver.receive(raw));
+      if (this.receiver.style !== style) this.emit({ kind: 'STYLE', style: this.receiver.style });
+      return;
+    }
+    const body = raw.body.length === 1 ? (raw.body[0] as Buffer) : Buffer.concat(raw.body);
+    if (raw.name === 'ABORT') {
+      this.#receiveAbort(raw, body);
+      return;
+    }
+    const fpdu = decodeBody(raw.name, raw.destination, raw.source, body);
+    for (const notice of fpdu.notices) this.notice(notice);
+    const negative = (fpdu.parameters.diagnostic ?? SUCCESS) !== SUCCESS;
+    const event = (SIGNED.has(fpdu.name) ? `<${fpdu.name}${negative ? '-' : '+'}` : `<${fpdu.name}`) as AutomatonEvent;
+    if (!this.#step(event, fpdu.name)) return;
+    this.#flushArticles();
+    switch (fpdu.name) {
+      case 'SYN':
+        this.#interruptOn(() => this.#receiveSyn(fpdu.parameters.syncPoint as number));
+        break;
+      case 'ACK(SYN)':
+        this.#receiveAckSyn(fpdu.parameters.syncPoint as number);
+        break;
+      case 'IDT':
+        this.#receiveIdt(fpdu);
+        break;
+      case 'ACK(IDT)':
+        this.#interrupted('us');
+        break;
+      default:
+        if (fpdu.name === 'DTF.END' && this.receiver.insideArticle)
+          throw unexpected('DTF.END', 'DTFFA, as an article is open');
+        this.apply(fpdu);
+    }
+  }
+
+  #flushArticles(): void {
+    const batch = this.receiver.take();
+    if (batch !== undefined) this.emit({ kind: 'ARTICLES', batch });
+  }
+
+  /** @returns false when the FPDU is to be dropped (it was overtaken by a RESYN or an IDT) */
+  #step(event: AutomatonEvent, name: FpduName): boolean {
+    const transition = transitionOf(this.role, this.#state, event);
+    if (transition === undefined || !this.#holds(transition.when)) {
+      throw new PesitError(`${name} was not expected: this side is ${this.describeState()}`, {
+        fault: 'remote',
+        diagnostic: '3-311',
+        expected: `an FPDU that fits ${this.#state}`,
+        got: name,
+      });
+    }
+    if (transition.to === 'DROP') return false;
+    this.#state = transition.to;
+    return true;
+  }
+
+  #checkDestination(raw: RawFpdu): void {
+    const expected = raw.name === 'CONNECT' ? 0 : this.options.connectionId;
+    if (raw.destination === expected || raw.name === 'ABORT' || this.#wrongDestinationNoted) return;
+    this.#wrongDestinationNoted = true;
+    this.notice(`${raw.name}: ID.DST is ${raw.destination}, expected ${expected}: tolerated`);
+  }
+
+  /** Errors of the data of this transfer interrupt it; all others end the connection. */
+  #interruptOn(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      if (!(error instanceof PesitError) || !(error.diagnostic.startsWith('2-') || error.diagnostic === '1-100'))
+        throw error;
+      const cancel = this.role === 'server' ? END_CODES.cancelledByServer : END_CODES.cancelledByRequester;
+      const endCode = error.diagnostic === '2-220' ? cancel : END_CODES.error;
+      this.interrupt(endCode, error);
+    }
+  }
+
+  #receiveSyn(number: number): void {
+    const expected = this.#lastSyn + 1;
+    if ((this.terms?.syncInterval ?? 0) === 0) throw unexpected('SYN', 'no sync points, as PI 7 says');
+    if (this.receiver.insideArticle) throw unexpected('SYN', 'DTFFA, as an article is open');
+    if (number !== expected) throw unexpected(`SYN ${number}`, `SYN ${expected}`);
+    if (this.receiveWindow > 0 && number - this.#acknowledgedSyn > this.receiveWindow) {
+      const [wanted, got] = [
+        `at most ${this.receiveWindow} unacknowledged points (PI 7)`,
+        `${number - this.#acknowledgedSyn}`,
+      ];
+      throw new PesitError(`SYN ${number}: expected ${wanted}, got ${got}`, {
+        fault: 'remote',
+        diagnostic: '2-217',
+        expected: wanted,
+        got,
+      });
+    }
+    this.#lastSyn = number;
+    this.emit({ kind: 'SYN', point: { number, dataBytes: this.receiver.dataBytes, articles: this.receiver.articles } });
+  }
+
+  #receiveAckSyn(number: number): void {
+    const point = this.sender?.acknowledge(number);
+    if (point === undefined) throw unexpected(`ACK(SYN) ${number}`, `at most ACK(SYN) ${this.sender?.lastPoint ?? 0}`);
+    this.emit({ kind: 'ACK(SYN)', point });
+  }
+
+  #receiveIdt(fpdu: Fpdu): void {
+    const diagnostic = fpdu.parameters.diagnostic as DiagnosticCode;
+    const endCode = fpdu.parameters.endCode as number;
+    this.receiver.discard();
+    this.#interruption = { endCode, error: this.refusal('interrupted the transfer', diagnostic, fpdu.parameters) };
+    this.send('ACK(IDT)', {});
+    this.#interrupted('peer');
+  }
+
+  #interrupted(by: 'us' | 'peer'): void {
+    const interruption = this.#interruption;
+    if (interruption === undefined) return;
+    this.#interruption = undefined;
+    this.emit({ kind: 'INTERRUPTED', by, ...interruption });
+  }
+
+  #receiveAbort(raw: RawFpdu, body: Buffer): void {
+    let parameters: Parameters = {};
+    try {
+      parameters = decodeBody('ABORT', raw.destination, raw.source, body).parameters;
+    } catch {
+      // The specification itself has an ABORT without PI codes (§4.7.4, remark): the three bytes are the diagnostic.
+      if (body.length >= 3)
+        parameters = {
+          diagnostic: `${body.readUInt8(0) & 3}-${String(body.readUInt16BE(1)).padStart(3, '0')}` as DiagnosticCode,
+        };
+    }
+    this.end(this.refusal('aborted the connection', parameters.diagnostic ?? '3-399', parameters), 'closing');
+  }
+
+  /** What the peer said, as an error of the `refused` kind. */
+  protected refusal(what: string, diagnostic: DiagnosticCode, parameters: Parameters): PesitError {
+    const text = printable(parameters.diagnosticComplement ?? parameters.freeMessage);
+    return new PesitError(`the partner ${what}: ${describeDiagnostic(diagnostic)}${text === '' ? '' : ` (${text})`}`, {
+      fault: 'refused',
+      diagnostic,
+    });
+  }
+
+  /** Ends the session on any error of the peer; errors that are not `PesitError` are bugs and go on. */
+  protected fail(error: unknown): void {
+    if (!(error instanceof PesitError)) throw error;
+    this.receiver.discard();
+    this.abort(error);
+  }
+
+  /** Ends the session for the application and starts closing the transport. */
+  protected end(error: PesitError | undefined, phase: 'closing' | 'closed'): void {
+    if (this.#phase !== 'open') return;
+    this.#state = 'CN01';
+    this.#phase = phase;
+    this.#armedAt = this.now;
+    this.emit({ kind: 'ENDED', error });
+  }
+
+  /** Sends a control FPDU: the automaton has to know it. */
+  protected send(name: FpduName, parameters: Parameters, sign?: '+' | '-'): void {
+    const event = `>${name}${sign ?? ''}` as AutomatonEvent;
+    const transition = transitionOf(this.role, this.#state, event);
+    if (
+      this.#phase !== 'open' ||
+      transition === undefined ||
+      transition.to === 'DROP' ||
+      !this.#holds(transition.when)
+    ) {
+      throw new Error(`${name} cannot be sent ${this.describeState()} (${this.#phase})`);
+    }
+    const source =
+      name === 'CONNECT' || name === 'ACONNECT' || name === 'RELEASE' || name === 'RELCONF'
+        ? this.options.connectionId
+        : 0;
+    this.output(name, parameters, this.peerId, source);
+    this.#state = transition.to;
+    this.#armedAt = this.now;
+  }
+
+  protected output(name: FpduName, parameters: Parameters, destination: number, source: number): void {
+    const prefix = ENTITY_PREFIX_LENGTH[this.options.dialect];
+    const entity = encodeFpdu(name, destination, source, parameters, prefix);
+    const crc = name === 'CONNECT' ? parameters.crc === 1 : this.reader.crc;
+    if (prefix > 0) entity.writeUInt16BE(entity.length - prefix + (crc ? 2 : 0), 0);
+    this.#output.push(entity);
+    if (crc) {
+      const trailer = Buffer.allocUnsafe(2);
+      trailer.writeUInt16BE(checksum([entity.subarray(prefix)]), 0);
+      this.#output.push(trailer);
+    }
+  }
+
+  protected emit(event: SessionEvent): void {
+    this.#events.push(event);
+  }
+
+  protected notice(text: string): void {
+    if (this.#notices++ < MAX_NOTICES_A_SESSION) this.emit({ kind: 'NOTICE', text });
+  }
+
+  protected startReceiving(from: SyncPoint, recordLength: number): void {
+    this.startPoint = from;
+    this.sender = undefined;
+    this.#lastSyn = from.number;
+    this.#acknowledgedSyn = from.number;
+    this.receiver.start(recordLength, from.dataBytes, from.articles);
+  }
+
+  protected startSender(from: SyncPoint, entitySize: number): void {
+    this.startPoint = from;
+    this.sender = new ArticleSender({
+      entitySize,
+      prefix: ENTITY_PREFIX_LENGTH[this.options.dialect],
+      crc: this.reader.crc,
+      destination: this.peerId,
+      interval: this.terms?.syncInterval ?? 0,
+      window: this.terms?.syncWindow ?? 0,
+      from,
+    });
+  }
+
+  /**
+   * Compares PI 27 and PI 28 of the peer with ours (pesit-e.md §6): totals, or the counts of this attempt alone.
+   * @param articlesMayDiffer in an ACK(TRANS.END) a wrong PI 28 beside a right PI 27 is noted only
+   * @throws PesitError 3-319
+   */
+  protected checkCounts(name: FpduName, parameters: Parameters, articlesMayDiffer: boolean): void {
+    const ours = this.totals;
+    const compare = (given: number | undefined, total: number, start: number): boolean => {
+      if (given === undefined || given === total) return true;
+      if (start === 0 || given !== total - start) return false;
+      this.notice(`${name}: the counts are those of the last attempt alone: accepted`);
+      return true;
+    };
+    const bytesRight = compare(parameters.dataBytes, ours.dataBytes, this.startPoint.dataBytes);
+    const articlesRight = compare(parameters.articles, ours.articles, this.startPoint.articles);
+    if (bytesRight && articlesRight) return;
+    const expected = `${ours.dataBytes} bytes in ${ours.articles} articles`;
+    const got = `${parameters.dataBytes ?? 'no number of'} bytes in ${parameters.articles ?? 'no number of'} articles`;
+    if (bytesRight && articlesMayDiffer) {
+      this.notice(`${name}: expected ${expected}, got ${got}: tolerated, as the bytes are right`);
+      return;
+    }
+    throw new PesitError(`${name}: expected ${expected}, got ${got}`, {
+      fault: 'remote',
+      diagnostic: '3-319',
+      expected,
+      got,
+    });
+  }
+}
+
+/** A local error that carries a diagnostic, for refusals and interruptions decided by the application. */
+export function localError(
+  diagnostic: DiagnosticCode,
+  message: string,
+  fault: Fault = 'local',
+  cause?: unknown,
+): PesitError {
+  return new PesitError(message, { fault, diagnostic, cause });
+}
+
+function unexpected(got: string, expected: string): PesitError {
+  return new PesitError(`expected ${expected}, got ${got}`, { fault: 'remote', diagnostic: '3-311', expected, got });
+}
+
+/** PI 29, cut to its maximum; what goes to a peer is ISO 8859-1. */
+export function complement(text: string | undefined): Parameters {
+  if (text === undefined || text === '') return {};
+  return { diagnosticComplement: Buffer.from(text.replace(/[^\u0020-\u00ff]/g, '?'), 'latin1').subarray(0, 254) };
+}
+
+/** What a partner is told: its own mistakes in full; of ours, which may name paths, the words of the diagnostic alone. */
+export function textForPeer(error: PesitError): Parameters {
+  return complement(error.fault === 'local' ? DIAGNOSTICS[error.diagnostic]?.text : error.message);
+}
+
+/** Bytes of a peer as text for a log or a record: control characters become dots, blanks at the end go. */
+export function printable(bytes: Buffer | undefined): string {
+  if (bytes === undefined) return '';
+  return bytes
+    .toString('latin1')
+    .replace(/[\u0000-\u001f\u007f-\u009f]/g, '.')
+    .trimEnd();
+}
