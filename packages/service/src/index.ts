@@ -1,1 +1,64 @@
-export {};
+/**
+ * What both apps share outside PeSIT.
+ *
+ * An app's `main.ts` is the only place where things meet: it calls `loadConfig` (one table of keys, `CONFIG_KEYS`), makes a
+ * logger (`createLogger`, secrets masked), opens the database (`openDatabase`: PGlite in a worker thread, or PostgreSQL)
+ * and hands it to a `DatabaseSupervisor`, which waits for it, migrates it and follows it down and up. `createHttpApp` puts
+ * login, limits, error bodies and the probes around the app's own routes, which are written with `resource`, `endpoint`,
+ * `pagingFields` and `ApiError`. `openSecretBox` and `PasswordVerifier` keep what must not be read. All of it hangs on a
+ * `Lifecycle`, which starts the steps in order and stops them in reverse on SIGTERM, readiness first.
+ *
+ * Nothing here reads the environment, knows a resource of an app, or speaks PeSIT.
+ */
+export { basicAuth, configuredAdmin } from './auth/basic-auth.js';
+export type { VerifyCredentials } from './auth/basic-strategy.js';
+export { FailureLimiter } from './auth/failure-limiter.js';
+export type { FailureLimiterOptions } from './auth/failure-limiter.js';
+export { CONFIG_KEYS } from './config/keys.js';
+export type { AppName, CommonConfig, Config, ConfigKeyName } from './config/keys.js';
+export { ConfigError, configWarnings, loadConfig } from './config/load.js';
+export type { LoadConfigOptions } from './config/load.js';
+export { configurationMarkdown } from './config/markdown.js';
+export { DirectoryLockedError } from './database/directory-lock.js';
+export { isDatabaseUnavailable, isForeignKeyViolation, isUniqueViolation } from './database/faults.js';
+export { migrate, MigrationError } from './database/migrate.js';
+export type { Migration, MigrationSet, SchemaName } from './database/migrate.js';
+export { openDatabase } from './database/open.js';
+export type { OpenDatabaseOptions } from './database/open.js';
+export { DatabaseSupervisor } from './database/supervisor.js';
+export type { SupervisorOptions } from './database/supervisor.js';
+export type { Database, DatabaseMode } from './database/types.js';
+export {
+  API_ERRORS,
+  ApiError,
+  conflict,
+  notBuiltYet,
+  notFound,
+  unavailable,
+  unprocessable,
+  validation,
+} from './errors.js';
+export type { ApiErrorCode, ApiErrorOptions, FieldError } from './errors.js';
+export { HealthRegistry } from './health/registry.js';
+export type { HealthCheck, HealthComponent, HealthReport } from './health/registry.js';
+export type { ServiceInfo } from './health/routes.js';
+export { createHttpApp } from './http/app.js';
+export type { HttpAppOptions } from './http/app.js';
+export type { ErrorBody } from './http/error-handler.js';
+export { fetchPage, pagingFields, periodFields } from './http/paging.js';
+export type { Page, PageMapping, Paging, PagingOptions, Sort } from './http/paging.js';
+export { resource } from './http/resource.js';
+export type { Method, ResourceMethods } from './http/resource.js';
+export { identifier, plainText, rowId } from './http/schemas.js';
+export { check, endpoint } from './http/validate.js';
+export type { EndpointInput, EndpointSchemas } from './http/validate.js';
+export { Lifecycle } from './lifecycle/lifecycle.js';
+export type { LifecycleOptions, LifecycleStep, SignalSource } from './lifecycle/lifecycle.js';
+export { listen, ListenError } from './lifecycle/listen.js';
+export type { HttpServer, ListenOptions } from './lifecycle/listen.js';
+export { createLogger } from './logging.js';
+export type { Logger, LoggerOptions } from './logging.js';
+export { hashPassword, PasswordVerifier, verifyPassword } from './secrets/password.js';
+export type { PasswordVerifierOptions } from './secrets/password.js';
+export { SecretBox, SecretError } from './secrets/secret-box.js';
+export { openSecretBox } from './secrets/secret-key.js';

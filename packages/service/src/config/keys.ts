@@ -1,0 +1,209 @@
+import type { z } from 'zod';
+
+import { flag, integer, list, oneOf, requiredText, text } from './kinds.js';
+
+/** Which service a row concerns. */
+export type AppName = 'server' | 'client';
+export type AppScope = 'both' | AppName;
+
+/** One row of the table: everything that the loader, the documentation and the error texts need to know of a key. */
+export interface ConfigKey<T = unknown, A extends AppScope = AppScope> {
+  readonly apps: A;
+  /** Accepts the text of the environment and of flags as well as the typed value of YAML. */
+  readonly type: z.ZodType<T>;
+  readonly default: T;
+  /** Where one app's default differs. */
+  readonly defaultFor?: Readonly<Partial<Record<AppName, T>>>;
+  readonly unit?: string;
+  /** Never printed: neither in errors nor in the documentation's examples. */
+  readonly secret?: boolean;
+  readonly description: string;
+}
+
+const key = <T, A extends AppScope>(
+  apps: A,
+  row: {
+    readonly type: z.ZodType<T>;
+    readonly default: NoInfer<T>;
+    readonly defaultFor?: Readonly<Partial<Record<AppName, NoInfer<T>>>>;
+    readonly unit?: string;
+    readonly secret?: boolean;
+    readonly description: string;
+  },
+): ConfigKey<T, A> => ({ apps, ...row });
+
+const MEBIBYTE = 1_048_576;
+
+/**
+ * The table of configuration keys (design, Configuration): add a row here and it is loaded, checked, typed and documented.
+ * Units are in the row; sizes and times are plain integers in that unit.
+ */
+export const CONFIG_KEYS = {
+  'server.port': key('both', {
+    type: integer(0, 65535),
+    default: 8080,
+    description: 'TCP port of the REST interface; 0 lets the system choose.',
+  }),
+  'server.host': key('both', {
+    type: requiredText('an address or a host name'),
+    default: '0.0.0.0',
+    description: 'Address that the REST interface listens on.',
+  }),
+  'http.max-body': key('both', {
+    type: integer(1024, 1024 * MEBIBYTE),
+    default: MEBIBYTE,
+    defaultFor: { client: 64 * MEBIBYTE },
+    unit: 'bytes',
+    description:
+      'Largest JSON body; more is answered 413. The client app takes file contents in base64, hence its larger default.',
+  }),
+  'admin.username': key('both', {
+    type: requiredText(),
+    default: 'admin',
+    description: 'User of HTTP Basic.',
+  }),
+  'admin.password': key('both', {
+    type: requiredText(),
+    default: 'admin',
+    secret: true,
+    description:
+      'Password of HTTP Basic. The default is refused when `NODE_ENV=production`, and warned about otherwise.',
+  }),
+  'data.directory': key('both', {
+    type: requiredText('a directory'),
+    default: './data',
+    description: 'Where the service keeps its files, and the embedded database; relative to the working directory.',
+  }),
+  'storage.roots': key('both', {
+    type: list(),
+    default: [],
+    description: 'Directories that configured paths must lie in. Empty means `data.directory` alone.',
+  }),
+  'database.url': key('both', {
+    type: text('postgresql://user:password@host:port/database, or nothing for the embedded database'),
+    default: '',
+    secret: true,
+    description:
+      'PostgreSQL 14 or newer. Empty = the embedded database in `data.directory`: for evaluation and single nodes, not safe against power loss.',
+  }),
+  'database.pool-max': key('both', {
+    type: integer(2, 200),
+    default: 10,
+    description: 'Most connections to PostgreSQL at a time (the embedded database has one).',
+  }),
+  'secrets.key': key('both', {
+    type: text('32 bytes in base64, or the path of a file that holds them'),
+    default: '',
+    secret: true,
+    description:
+      'Key of the stored secrets: 32 bytes in base64, or the path of a file with them; several, separated by commas or lines: the first seals, all open. Generated into `data.directory` when the database is embedded, required otherwise; the same for all pods.',
+  }),
+  'log.level': key('both', {
+    type: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    default: 'info',
+    description: 'Least severe log line that is written.',
+  }),
+  'metrics.public': key('both', {
+    type: flag(),
+    default: false,
+    description: 'Answer /actuator/info (and metrics) without login.',
+  }),
+  'shutdown.drain-timeout': key('both', {
+    type: integer(0, 86_400),
+    default: 60,
+    unit: 'seconds',
+    description: 'How long running transfers may go on after SIGTERM.',
+  }),
+  'transfer.max-entity-size': key('both', {
+    type: integer(256, 65_535),
+    default: 32_768,
+    unit: 'bytes',
+    description: 'Largest entity (FPDU) proposed or accepted in PI 25; a session uses the smaller of both sides.',
+  }),
+  'transfer.chunk-size': key('both', {
+    type: integer(4096, 2 * MEBIBYTE),
+    default: 32_768,
+    unit: 'bytes',
+    description: 'How much of a file is read at a time.',
+  }),
+  'transfer.sync-points-enabled': key('both', {
+    type: flag(),
+    default: true,
+    description: 'Whether sync points are negotiated (PI 7).',
+  }),
+  'transfer.sync-point-interval': key('both', {
+    type: integer(1, 65_534),
+    default: 256,
+    unit: 'KB',
+    description: 'Data between two sync points (PI 7).',
+  }),
+  'transfer.sync-window': key('both', {
+    type: integer(0, 255),
+    default: 4,
+    description: 'Sync points that may wait for their acknowledgement (PI 7); 0 = they are not acknowledged.',
+  }),
+  'transfer.read-timeout': key('both', {
+    type: integer(1000, 86_400_000),
+    default: 120_000,
+    unit: 'milliseconds',
+    description: 'How long a silent peer is waited for.',
+  }),
+  'transfer.connection-timeout': key('client', {
+    type: integer(100, 3_600_000),
+    default: 30_000,
+    unit: 'milliseconds',
+    description: 'How long opening a connection to a remote server may take.',
+  }),
+  'transfer.checksum': key('both', {
+    type: oneOf(['sha256', 'none']),
+    default: 'sha256',
+    description: 'Hash computed on the way and kept in the record.',
+  }),
+  'transfer.durability': key('both', {
+    type: oneOf(['checkpoint'], '`checkpoint` (`end` and `none` are not built yet)'),
+    default: 'checkpoint',
+    description: 'When received data is flushed: `checkpoint` = before each sync point is acknowledged.',
+  }),
+  'transfer.executor.core-pool-size': key('client', {
+    type: integer(1, 1000),
+    default: 4,
+    description: 'Transfers that run at a time before the queue is used.',
+  }),
+  'transfer.executor.max-pool-size': key('client', {
+    type: integer(1, 1000),
+    default: 20,
+    description: 'Transfers that run at a time when the queue is full.',
+  }),
+  'transfer.executor.queue-capacity': key('client', {
+    type: integer(0, 1_000_000),
+    default: 100,
+    description: 'Transfers that wait; one more is answered 503 with Retry-After.',
+  }),
+} as const satisfies Record<string, ConfigKey>;
+
+export type ConfigKeyName = keyof typeof CONFIG_KEYS;
+
+type Row<K extends ConfigKeyName> = (typeof CONFIG_KEYS)[K];
+type KeysOf<A extends AppName> = {
+  [K in ConfigKeyName]: Row<K>['apps'] extends 'both' | A ? K : never;
+}[ConfigKeyName];
+
+/**
+ * The configuration of one app: `config['server.port']` and so on, frozen.
+ * `data.directory` and `storage.roots` are absolute, and `storage.roots` is never empty.
+ */
+export type Config<A extends AppName = AppName> = {
+  readonly [K in KeysOf<A>]: Row<K>['default'];
+};
+
+/** The keys that both apps have: what this package itself asks for. */
+export type CommonConfig = {
+  readonly [K in ConfigKeyName as Row<K>['apps'] extends 'both' ? K : never]: Row<K>['default'];
+};
+
+/** Every row with its name, loosely typed, for code that walks the table. */
+export const configRows = (): readonly (readonly [ConfigKeyName, ConfigKey])[] =>
+  Object.entries(CONFIG_KEYS) as [ConfigKeyName, ConfigKey][];
+
+/** `license.evaluation-days` → `LICENSE_EVALUATION_DAYS`. */
+export const environmentName = (name: string): string => name.toUpperCase().replace(/[.-]/g, '_');

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+
+/**
+ * Kinds of configuration values. Environment and flags bring text, YAML brings typed values: each kind takes both.
+ * `description` of the schema is the "expected …" of its error and the type column of docs/configuration.md.
+ */
+
+export const integer = (min: number, max: number) =>
+  z
+    .union([
+      z.number(),
+      z
+        .string()
+        .regex(/^-?\d{1,15}$/)
+        .transform(Number),
+    ])
+    .pipe(z.int().min(min).max(max))
+    .describe(`an integer from ${min} to ${max}`);
+
+export const flag = () =>
+  z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')]).describe('true or false');
+
+export const text = (expected = 'a text (quote it in YAML)') => z.string().describe(expected);
+
+export const requiredText = (expected = 'a text that is not empty') => z.string().min(1).describe(expected);
+
+export const oneOf = <const T extends readonly [string, ...string[]]>(
+  values: T,
+  expected = `one of ${values.join(', ')}`,
+) => z.enum(values).describe(expected);
+
+/** Comma-separated in the environment and in flags, a list in YAML. */
+export const list = () =>
+  z
+    .union([
+      z.array(z.string().min(1)),
+      z.string().transform((value) =>
+        value
+          .split(',')
+          .map((part) => part.trim())
+          .filter((part) => part !== ''),
+      ),
+    ])
+    .transform((values): readonly string[] => values)
+    .describe('a list (comma-separated in the environment and in flags)');

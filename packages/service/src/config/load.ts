@@ -1,0 +1,127 @@
+import { resolve } from 'node:path';
+
+import { CONFIG_KEYS, configRows } from './keys.js';
+import type { AppName, CommonConfig, Config, ConfigKey, ConfigKeyName } from './keys.js';
+import { nearest } from './nearest.js';
+import { fromEnvironment, fromFlags, fromYaml } from './sources.js';
+import type { Given } from './sources.js';
+
+export interface LoadConfigOptions<A extends AppName> {
+  readonly app: A;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Arguments after the script: `process.argv.slice(2)`. */
+  readonly argv: readonly string[];
+  /** Relative paths start here: `process.cwd()`. */
+  readonly cwd: string;
+}
+
+/** Everything that is wrong with the configuration, at once: one sentence a problem, none with a secret in it. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`The configuration is not usable:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+    this.problems = problems;
+  }
+}
+
+const isKeyName = (name: string): name is ConfigKeyName => Object.hasOwn(CONFIG_KEYS, name);
+
+const concerns = (key: ConfigKey, app: AppName): boolean => key.apps === 'both' || key.apps === app;
+
+const show = (key: ConfigKey, value: unknown): string => {
+  if (key.secret === true) return 'a value that is not shown';
+  const shown = JSON.stringify(value) as string | undefined;
+  return shown === undefined ? String(value) : shown.slice(0, 200);
+};
+
+/** Kubernetes sets SERVER_PORT=tcp://… in every pod of a namespace that has a service named "server". */
+const serviceLinkHint = (given: Given): string =>
+  given.source.startsWith('environment') && typeof given.value === 'string' && given.value.startsWith('tcp://')
+    ? '; this looks like a Kubernetes service link: set enableServiceLinks: false on the pod, or use a flag'
+    : '';
+
+/**
+ * Reads the configuration of one app. Sources, later wins: defaults, the YAML file named by `PESIT_CONFIG`,
+ * the environment, flags.
+ * @throws {ConfigError} with every problem: unknown keys in YAML or flags (with the nearest known one), values that do
+ * not fit (key, source, expected, got), the default password under `NODE_ENV=production`.
+ */
+export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfigOptions<A>): Config<A> => {
+  const file = env['PESIT_CONFIG'];
+  const sources = [
+    file === undefined || file === '' ? { given: [], problems: [] } : fromYaml(file, cwd),
+    fromEnvironment(env),
+    fromFlags(argv),
+  ];
+  const problems = sources.flatMap((source) => source.problems);
+  const names = configRows().map(([name]) => name);
+
+  const values = new Map<string, unknown>(
+    configRows()
+      .filter(([, key]) => concerns(key, app))
+      .map(([name, key]) => [name, key.defaultFor?.[app] ?? key.default]),
+  );
+  for (const given of sources.flatMap((source) => source.given)) {
+    const { name, value, source } = given;
+    if (!isKeyName(name)) {
+      problems.push(
+        `unknown key ${JSON.stringify(name)} (${source}): did you mean ${nearest(name, names) ?? 'another'}?`,
+      );
+      continue;
+    }
+    const key: ConfigKey = CONFIG_KEYS[name];
+    if (!concerns(key, app)) {
+      // One YAML file and one environment may serve both apps; a flag was meant for this one.
+      if (source.startsWith('flag'))
+        problems.push(`${name} (${source}) concerns the ${key.apps} app, this is the ${app} app`);
+      continue;
+    }
+    const parsed = key.type.safeParse(value);
+    if (parsed.success) values.set(name, parsed.data);
+    else {
+      const expected = key.type.description ?? 'another value';
+      problems.push(`${name} (${source}): expected ${expected}, got ${show(key, value)}${serviceLinkHint(given)}`);
+    }
+  }
+
+  if (env['NODE_ENV'] === 'production' && values.get('admin.password') === CONFIG_KEYS['admin.password'].default) {
+    problems.push('admin.password is the default, which is refused when NODE_ENV=production: set ADMIN_PASSWORD');
+  }
+  const url = values.get('database.url');
+  if (typeof url === 'string' && url !== '' && !isPostgresqlUrl(url)) {
+    problems.push(
+      `database.url: expected ${CONFIG_KEYS['database.url'].type.description ?? ''}, got a value that is not shown`,
+    );
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+
+  const data = resolve(cwd, values.get('data.directory') as string);
+  const roots = (values.get('storage.roots') as readonly string[]).map((root) => resolve(cwd, root));
+  values.set('data.directory', data);
+  values.set('storage.roots', Object.freeze(roots.length === 0 ? [data] : roots));
+  return Object.freeze(Object.fromEntries(values)) as Config<A>;
+};
+
+const isPostgresqlUrl = (url: string): boolean => {
+  try {
+    return ['postgres:', 'postgresql:'].includes(new URL(url).protocol);
+  } catch {
+    return false;
+  }
+};
+
+/** Sentences for the log at start: what runs, but should not in production. */
+export const configWarnings = (config: CommonConfig): readonly string[] => {
+  const warnings: string[] = [];
+  if (config['admin.password'] === CONFIG_KEYS['admin.password'].default) {
+    warnings.push('admin.password is the default: set ADMIN_PASSWORD before anyone else can reach this port');
+  }
+  if (config['database.url'] === '') {
+    warnings.push(
+      'The embedded database is for evaluation and single nodes: not safe against power loss; set database.url for production',
+    );
+  }
+  return warnings;
+};

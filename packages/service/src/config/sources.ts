@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+
+import { parse } from 'yaml';
+
+import { configRows, environmentName } from './keys.js';
+
+/** A raw value and where it came from, as an error names it. */
+export interface Given {
+  readonly name: string;
+  readonly value: unknown;
+  readonly source: string;
+}
+
+/** What a source yields: values by key name, and problems that are already sentences. */
+export interface SourceResult {
+  readonly given: readonly Given[];
+  readonly problems: readonly string[];
+}
+
+const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const flatten = (value: Readonly<Record<string, unknown>>, prefix: string, source: string): Given[] =>
+  Object.entries(value).flatMap(([name, child]) => {
+    const path = prefix === '' ? name : `${prefix}.${name}`;
+    return isMapping(child) ? flatten(child, path, source) : [{ name: path, value: child, source }];
+  });
+
+/** Nested or dotted keys (`server: { port: 1 }` or `server.port: 1`) of the file that `PESIT_CONFIG` names. */
+export const fromYaml = (file: string, cwd: string): SourceResult => {
+  const path = resolve(cwd, file);
+  let content: unknown;
+  try {
+    content = parse(readFileSync(path, 'utf8')) as unknown;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { given: [], problems: [`PESIT_CONFIG: cannot read ${path}: ${reason}`] };
+  }
+  if (content === null || content === undefined) return { given: [], problems: [] };
+  if (!isMapping(content)) {
+    return {
+      given: [],
+      problems: [`PESIT_CONFIG: ${path} must hold a mapping of keys, for example "server.port: 8080"`],
+    };
+  }
+  // A key with no value after it is "not set": YAML makes it null.
+  const given = flatten(content, '', path).filter(({ value }) => value !== null);
+  return { given, problems: [] };
+};
+
+/** Known keys alone: the environment holds everything. An empty variable counts as not set, as orchestrators leave them. */
+export const fromEnvironment = (env: Readonly<Record<string, string | undefined>>): SourceResult => ({
+  given: configRows().flatMap(([name]) => {
+    const variable = environmentName(name);
+    const value = env[variable];
+    return value === undefined || value === '' ? [] : [{ name, value, source: `environment ${variable}` }];
+  }),
+  problems: [],
+});
+
+/** `--server.port=8081`, `--server.port 8081`, and a bare `--metrics.public` for true. */
+export const fromFlags = (argv: readonly string[]): SourceResult => {
+  const given: Given[] = [];
+  const problems: string[] = [];
+  for (let index = 0; index < argv.length; index++) {
+    const argument = argv[index] ?? '';
+    if (!argument.startsWith('--') || argument.length === 2) {
+      problems.push(`unexpected argument ${JSON.stringify(argument)}: flags have the form --server.port=8081`);
+      continue;
+    }
+    const equals = argument.indexOf('=');
+    const name = equals < 0 ? argument.slice(2) : argument.slice(2, equals);
+    const source = `flag --${name}`;
+    const next = argv[index + 1];
+    if (equals >= 0) {
+      given.push({ name, value: argument.slice(equals + 1), source });
+    } else if (next === undefined || next.startsWith('--')) {
+      given.push({ name, value: 'true', source });
+    } else {
+      given.push({ name, value: next, source });
+      index++;
+    }
+  }
+  return { given, problems };
+};

@@ -1,0 +1,173 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { link, mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { codeOf } from '../deferred.js';
+
+/** The directory is in use by a process that lives. */
+export class DirectoryLockedError extends Error {
+  override readonly name = 'DirectoryLockedError';
+}
+
+export interface DirectoryLock {
+  /** Gives the directory back. Idempotent. */
+  release(): Promise<void>;
+}
+
+/** Who holds the lock. `namespace` and `started` tell a process apart from a later one with the same pid. */
+interface Owner {
+  readonly pid: number;
+  readonly host: string;
+  /** Process namespace and boot: pids mean something within the same one only. */
+  readonly namespace: string;
+  /** Start time of the process in clock ticks since boot; empty where /proc does not tell. */
+  readonly started: string;
+  readonly id: string;
+}
+
+const BEAT_MS = 2000;
+/** An owner whose pid means nothing here (another container) is dead when its lock was not touched for this long. */
+const SILENCE_MS = 10_000;
+
+const quietly = (read: () => string): string => {
+  try {
+    return read();
+  } catch {
+    return '';
+  }
+};
+
+const startTime = (pid: number): string =>
+  // Field 22 of proc(5) stat; the second field may hold spaces, so count from its closing bracket.
+  quietly(
+    () =>
+      readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ')[19] ?? '',
+  );
+
+const namespace = (): string =>
+  `${hostname()} ${quietly(() => readlinkSync('/proc/self/ns/pid'))} ${quietly(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim())}`;
+
+const isAlive = (owner: Owner): boolean => {
+  try {
+    process.kill(owner.pid, 0);
+  } catch (error) {
+    if (codeOf(error) === 'ESRCH') return false;
+  }
+  return owner.started === '' || owner.started === startTime(owner.pid);
+};
+
+const parseOwner = (text: string): Owner | undefined => {
+  try {
+    const value = JSON.parse(text) as Partial<Owner>;
+    return typeof value.pid === 'number' && typeof value.id === 'string' ? (value as Owner) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const modified = (path: string): Promise<number | undefined> =>
+  stat(path).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => undefined,
+  );
+
+/** Whether the lock's owner still touches it. Compares the file with itself, so that clocks of two hosts do not matter. */
+const stillBeats = async (path: string, silenceMs: number): Promise<boolean> => {
+  const before = await modified(path);
+  for (let waited = 0; waited < silenceMs; waited += silenceMs / 10) {
+    await delay(silenceMs / 10);
+    if ((await modified(path)) !== before) return true;
+  }
+  return false;
+};
+
+/** Takes a stale lock away. Whoever got it in between keeps it: the file is looked at again after it was moved aside. */
+const removeStale = async (path: string, staleText: string): Promise<void> => {
+  const aside = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return;
+    throw error;
+  }
+  if ((await readFile(aside, 'utf8')) !== staleText) {
+    await link(aside, path).catch(() => undefined);
+  }
+  await rm(aside, { force: true });
+};
+
+/** Writes the whole lock under another name first: a lock that can be seen can be read. */
+const tryCreate = async (path: string, owner: Owner): Promise<boolean> => {
+  const draft = `${path}.${owner.id}`;
+  const file = await open(draft, 'wx', 0o600);
+  try {
+    await file.writeFile(JSON.stringify(owner));
+  } finally {
+    await file.close();
+  }
+  try {
+    await link(draft, path);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+};
+
+export interface LockOptions {
+  /** How long the lock of another container must be silent before it counts as dead. Default 10 s. */
+  readonly silenceMs?: number;
+}
+
+/**
+ * Takes `path` as the lock of what lies beside it, for this process. PGlite has no lock of its own, and two processes on one
+ * directory destroy it. A lock whose process is dead (crash, kill -9, reboot) is taken over.
+ * @throws {DirectoryLockedError} naming the process that holds it.
+ */
+export const lockDirectory = async (
+  path: string,
+  { silenceMs = SILENCE_MS }: LockOptions = {},
+): Promise<DirectoryLock> => {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const own: Owner = {
+    pid: process.pid,
+    host: hostname(),
+    namespace: namespace(),
+    started: startTime(process.pid),
+    id: randomBytes(8).toString('hex'),
+  };
+  while (!(await tryCreate(path, own))) {
+    const text = await readFile(path, 'utf8').catch(() => undefined);
+    if (text === undefined) continue;
+    const owner = parseOwner(text);
+    if (owner !== undefined) {
+      const live = owner.namespace === own.namespace ? isAlive(owner) : await stillBeats(path, silenceMs);
+      if (live) {
+        throw new DirectoryLockedError(
+          `${path} is held by process ${owner.pid} on ${owner.host}: another service runs on this data directory. ` +
+            'Stop it, or start this one with another --data.directory',
+        );
+      }
+    }
+    await removeStale(path, text);
+  }
+  const beat = setInterval(() => {
+    const now = new Date();
+    utimes(path, now, now).catch(() => undefined);
+  }, BEAT_MS);
+  beat.unref();
+  return {
+    release: async () => {
+      clearInterval(beat);
+      const text = await readFile(path, 'utf8').catch(() => '');
+      if (parseOwner(text)?.id === own.id) await rm(path, { force: true });
+    },
+  };
+};

@@ -1,0 +1,119 @@
+import type { Socket } from 'node:net';
+
+import knexFactory from 'knex';
+import type { Knex } from 'knex';
+import type { Client } from 'pg';
+
+import { within } from '../deferred.js';
+import type { Logger } from '../logging.js';
+import { typeParsers } from './pg-types.js';
+import type { Database } from './types.js';
+
+const PING_MS = 3000;
+const CONNECT_MS = 5000;
+const ACQUIRE_MS = 10_000;
+const STATEMENT_MS = 30_000;
+/** The server ends a statement by itself first; silence beyond that means that the host is gone. */
+const SILENCE_MS = STATEMENT_MS + 5000;
+
+/** `host:port/name` of a connection URL. */
+export const describeUrl = (url: string): string => {
+  const { hostname, port, pathname } = new URL(url);
+  return `${hostname}:${port === '' ? '5432' : port}${pathname}`;
+};
+
+/**
+ * Ends a connection whose query is not answered: a host that vanished sends neither an answer nor a reset, and the query
+ * would wait for the kernel's retransmissions, a quarter of an hour.
+ */
+const endWhenSilent = (connection: Client, silenceMs: number): void => {
+  // The driver's types leave out its socket and its idle flag.
+  const { stream } = (connection as unknown as { readonly connection: { readonly stream: Socket } }).connection;
+  const state = connection as unknown as { readonly readyForQuery: boolean };
+  stream.setTimeout(silenceMs, () => {
+    if (!state.readyForQuery) stream.destroy(new Error(`PostgreSQL did not answer within ${silenceMs} ms`));
+  });
+};
+
+interface PoolOptions {
+  readonly url: string;
+  readonly searchPath: readonly string[];
+  readonly max: number;
+  /** Milliseconds; 0 = no limit. */
+  readonly statementTimeout: number;
+  readonly silenceMs: number;
+}
+
+const createKnex = ({ url, searchPath, max, statementTimeout, silenceMs }: PoolOptions): Knex =>
+  knexFactory({
+    client: 'pg',
+    connection: {
+      connectionString: url,
+      connectionTimeoutMillis: CONNECT_MS,
+      statement_timeout: statementTimeout,
+      idle_in_transaction_session_timeout: 60_000,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+      application_name: 'pesit-node',
+      types: typeParsers,
+    } as Knex.PgConnectionConfig,
+    searchPath,
+    acquireConnectionTimeout: ACQUIRE_MS,
+    pool: {
+      min: 0,
+      max,
+      // One failed attempt to connect is told to the caller at once, who knows better when to try again.
+      propagateCreateError: true,
+      afterCreate: (connection: Client, done: (error: Error | null, connection: Client) => void) => {
+        if (silenceMs > 0) endWhenSilent(connection, silenceMs);
+        done(null, connection);
+      },
+    },
+    // knex reports each connection that it finds dead in the pool; the supervisor says it once, with the reason.
+    log: { warn: () => undefined, error: () => undefined, deprecate: () => undefined, debug: () => undefined },
+  });
+
+export interface OpenPostgresqlOptions {
+  readonly url: string;
+  readonly searchPath: readonly string[];
+  readonly poolMax: number;
+  readonly logger: Logger;
+  /** How long an unanswered query keeps its connection. Default 35 s. */
+  readonly silenceMs?: number;
+}
+
+/**
+ * A pool on PostgreSQL. Connects when first asked, so that it opens while the server is down; a connection that the server
+ * ended is thrown away and replaced.
+ */
+export const openPostgresql = ({
+  url,
+  searchPath,
+  poolMax,
+  silenceMs = SILENCE_MS,
+}: OpenPostgresqlOptions): Database => {
+  const description = describeUrl(url);
+  const knex = createKnex({ url, searchPath, max: poolMax, statementTimeout: STATEMENT_MS, silenceMs });
+  let closing: Promise<void> | undefined;
+  return {
+    knex,
+    mode: 'postgresql',
+    description,
+    ping: async (timeoutMs = PING_MS) => {
+      await within(
+        Promise.resolve(knex.raw('select 1')),
+        timeoutMs,
+        `PostgreSQL at ${description} does not answer within ${timeoutMs} ms`,
+      );
+    },
+    withUnlimitedConnection: async (work) => {
+      const unlimited = createKnex({ url, searchPath, max: 1, statementTimeout: 0, silenceMs: 0 });
+      try {
+        return await work(unlimited);
+      } finally {
+        await unlimited.destroy();
+      }
+    },
+    close: () => (closing ??= knex.destroy()),
+  };
+};

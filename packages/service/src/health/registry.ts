@@ -1,0 +1,77 @@
+import { reasonOf, within } from '../deferred.js';
+
+export interface HealthComponent {
+  readonly status: 'UP' | 'DOWN';
+  /** Shown without login: names and counts, never secrets. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+export interface HealthReport {
+  readonly status: 'UP' | 'DOWN';
+  readonly components: Readonly<Record<string, HealthComponent>>;
+}
+
+export type HealthCheck = () => HealthComponent | Promise<HealthComponent>;
+
+export interface HealthCheckOptions {
+  /** Whether the app is ready only when this component is UP. Default false: it counts for overall health alone. */
+  readonly readiness?: boolean;
+}
+
+const CHECK_MS = 2000;
+
+/** The components of an app and whether it takes work. Liveness is no matter of components: a process that answers lives. */
+export class HealthRegistry {
+  readonly #checks = new Map<string, { readonly check: HealthCheck; readonly readiness: boolean }>();
+  #draining = false;
+
+  /** @throws when the name is taken. */
+  register(name: string, check: HealthCheck, { readiness = false }: HealthCheckOptions = {}): void {
+    if (this.#checks.has(name)) throw new Error(`health component ${name} is registered twice`);
+    this.#checks.set(name, { check, readiness });
+  }
+
+  /** From now on the app is not ready: first step of the shutdown. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** Every component; DOWN when one is. */
+  async health(): Promise<HealthReport> {
+    return this.#report([...this.#checks]);
+  }
+
+  /** What readiness depends on, and `lifecycle`, which is DOWN while draining. */
+  async readiness(): Promise<HealthReport> {
+    const { components } = await this.#report([...this.#checks].filter(([, { readiness }]) => readiness));
+    const lifecycle: HealthComponent = this.#draining
+      ? { status: 'DOWN', details: { reason: 'draining' } }
+      : { status: 'UP' };
+    return summary({ lifecycle, ...components });
+  }
+
+  async #report(entries: readonly (readonly [string, { readonly check: HealthCheck }])[]): Promise<HealthReport> {
+    const results = await Promise.all(
+      entries.map(async ([name, { check }]) => [name, await safely(name, check)] as const),
+    );
+    return summary(Object.fromEntries(results));
+  }
+}
+
+/** A check that throws or hangs is a component that is DOWN, never a probe without an answer. */
+const safely = async (name: string, check: HealthCheck): Promise<HealthComponent> => {
+  try {
+    return await within(Promise.resolve(check()), CHECK_MS, `${name} did not answer within ${CHECK_MS} ms`);
+  } catch (error) {
+    return { status: 'DOWN', details: { reason: reasonOf(error) } };
+  }
+};
+
+const summary = (components: Readonly<Record<string, HealthComponent>>): HealthReport => ({
+  status: Object.values(components).every(({ status }) => status === 'UP') ? 'UP' : 'DOWN',
+  components,
+});

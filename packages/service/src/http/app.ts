@@ -1,0 +1,65 @@
+import express, { Router } from 'express';
+import type { Express, RequestHandler } from 'express';
+import helmet from 'helmet';
+
+import { basicAuth, configuredAdmin } from '../auth/basic-auth.js';
+import type { VerifyCredentials } from '../auth/basic-strategy.js';
+import { FailureLimiter } from '../auth/failure-limiter.js';
+import type { CommonConfig } from '../config/keys.js';
+import { unavailable } from '../errors.js';
+import type { HealthRegistry } from '../health/registry.js';
+import { healthRoutes, infoRoutes } from '../health/routes.js';
+import type { ServiceInfo } from '../health/routes.js';
+import type { Logger } from '../logging.js';
+import { accessLog } from './access-log.js';
+import { errorHandler, notFoundHandler } from './error-handler.js';
+
+export interface HttpAppOptions {
+  readonly config: Pick<CommonConfig, 'http.max-body' | 'metrics.public' | 'admin.username' | 'admin.password'>;
+  readonly info: ServiceInfo;
+  readonly logger: Logger;
+  readonly health: HealthRegistry;
+  /** Mounts the routes of the app, behind login and body parser. Use `resource` and `endpoint`. */
+  readonly routes: (router: Router) => void;
+  /** While not ready, the app's routes answer 503 with the reason. A `DatabaseSupervisor` fits. */
+  readonly database?: { readonly ready: boolean; readonly statusReason: string | undefined };
+  /** Default: `admin.username` and `admin.password`. */
+  readonly verify?: VerifyCredentials;
+  readonly limiter?: FailureLimiter;
+}
+
+const databaseGate =
+  (database: NonNullable<HttpAppOptions['database']>): RequestHandler =>
+  (_req, _res, next) => {
+    if (database.ready) next();
+    else next(unavailable(`The database is not available (${database.statusReason ?? 'unknown reason'}): try again`));
+  };
+
+/**
+ * The Express app of a service; it does not listen. In order: request id and log line, security headers, the open probes,
+ * login, JSON body, the app's routes, 404, error bodies. Nothing of a body is read before the login.
+ */
+export const createHttpApp = (options: HttpAppOptions): Express => {
+  const { config, info, logger, health, routes, database } = options;
+  const { verify = configuredAdmin(config), limiter = new FailureLimiter() } = options;
+  const login = basicAuth(verify, limiter);
+  const app = express();
+  app.disable('x-powered-by');
+  // `?a[b]=1` stays a strange name, and is refused as an unknown field.
+  app.set('query parser', 'simple');
+  app.use(accessLog(logger));
+  // The service speaks HTTP behind whatever ends TLS: asking browsers for HTTPS would break it on any host but localhost.
+  app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }));
+  app.use(healthRoutes(health));
+  if (config['metrics.public']) app.use(infoRoutes(info));
+  app.use(login);
+  if (!config['metrics.public']) app.use(infoRoutes(info));
+  app.use(express.json({ limit: config['http.max-body'] }));
+  if (database !== undefined) app.use(databaseGate(database));
+  const router = Router();
+  routes(router);
+  app.use(router);
+  app.use(notFoundHandler);
+  app.use(errorHandler(logger));
+  return app;
+};

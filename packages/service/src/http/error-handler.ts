@@ -1,0 +1,112 @@
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
+
+import { isDatabaseUnavailable, isUniqueViolation, isUnstorableValue } from '../database/faults.js';
+import { reasonOf } from '../deferred.js';
+import { API_ERRORS, ApiError, conflict, unavailable } from '../errors.js';
+import type { ApiErrorCode, FieldError } from '../errors.js';
+import type { Logger } from '../logging.js';
+
+/** Every error body (design §4). */
+export interface ErrorBody {
+  readonly error: ApiErrorCode;
+  readonly message: string;
+  readonly path: string;
+  /** ISO 8601 UTC. */
+  readonly timestamp: string;
+  readonly details?: readonly FieldError[];
+  readonly diagnostic?: string;
+}
+
+/** The path as it was asked for, without its query. */
+export const pathOf = (req: Request): string => req.originalUrl.split('?', 1)[0] ?? '/';
+
+const CODE_OF_STATUS = new Map<number, ApiErrorCode>(
+  (
+    [
+      'VALIDATION_ERROR',
+      'UNAUTHORIZED',
+      'NOT_FOUND',
+      'METHOD_NOT_ALLOWED',
+      'CONFLICT',
+      'PAYLOAD_TOO_LARGE',
+      'UNSUPPORTED_MEDIA_TYPE',
+      'UNPROCESSABLE',
+      'TOO_MANY_REQUESTS',
+    ] as const
+  ).map((code) => [API_ERRORS[code].status, code]),
+);
+
+const number = (value: unknown): string => (typeof value === 'number' ? String(value) : 'an unknown number');
+
+/** Errors of Express and its body parser carry `status`, `type`, and figures. */
+const fromExpress = (error: Error & { readonly status?: unknown; readonly type?: unknown }): ApiError | undefined => {
+  const details = error as unknown as Readonly<Record<string, unknown>>;
+  switch (error.type) {
+    case 'entity.too.large':
+      return new ApiError(
+        'PAYLOAD_TOO_LARGE',
+        `The body is too large: at most ${number(details['limit'])} bytes are accepted (http.max-body)`,
+        // The rest of the body is not read: the connection cannot be used again.
+        { headers: { Connection: 'close' } },
+      );
+    case 'entity.parse.failed':
+      return new ApiError('VALIDATION_ERROR', `The body is not JSON: ${error.message.slice(0, 200)}`);
+    case 'charset.unsupported':
+    case 'encoding.unsupported':
+      return new ApiError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        `${error.message}: expected UTF-8, with gzip, deflate, br or no encoding`,
+      );
+  }
+  const code = typeof error.status === 'number' ? CODE_OF_STATUS.get(error.status) : undefined;
+  return code === undefined ? undefined : new ApiError(code, error.message, { cause: error });
+};
+
+const toApiError = (error: unknown): ApiError => {
+  if (error instanceof ApiError) return error;
+  if (isDatabaseUnavailable(error)) return unavailable('The database is not available: try again', 5, error);
+  if (isUniqueViolation(error)) return conflict('It exists already', { cause: error });
+  if (isUnstorableValue(error)) {
+    return new ApiError('VALIDATION_ERROR', `A value cannot be stored: ${reasonOf(error)}`, { cause: error });
+  }
+  const known = error instanceof Error ? fromExpress(error) : undefined;
+  return (
+    known ??
+    new ApiError('INTERNAL_ERROR', 'Something went wrong here: the log of the service has the reason', { cause: error })
+  );
+};
+
+const bodyOf = (error: ApiError, req: Request): ErrorBody => ({
+  error: error.code,
+  message: error.message,
+  path: pathOf(req),
+  timestamp: new Date().toISOString(),
+  ...(error.details === undefined ? {} : { details: error.details }),
+  ...(error.diagnostic === undefined ? {} : { diagnostic: error.diagnostic }),
+});
+
+export const sendError = (error: ApiError, req: Request, res: Response): void => {
+  res.status(error.status).set(error.headers).json(bodyOf(error, req));
+};
+
+/** Last of the middlewares. What is not the caller's fault is logged whole; the answer never has a stack. */
+export const errorHandler =
+  (logger: Logger): ErrorRequestHandler =>
+  (thrown: unknown, req, res, next) => {
+    const error = toApiError(thrown);
+    if (error.status >= 500) {
+      const bindings = { err: error.cause ?? error, requestId: res.get('X-Request-Id'), path: pathOf(req) };
+      if (error.code === 'INTERNAL_ERROR') logger.error(bindings, 'request failed');
+      else logger.warn(bindings, 'request not served');
+    }
+    if (res.headersSent) {
+      // Too late for an answer: Express ends the connection.
+      next(thrown);
+      return;
+    }
+    sendError(error, req, res);
+  };
+
+export const notFoundHandler: RequestHandler = (req) => {
+  throw new ApiError('NOT_FOUND', `There is nothing at ${pathOf(req)}`);
+};

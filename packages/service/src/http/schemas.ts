@@ -1,0 +1,37 @@
+import { z } from 'zod';
+
+/** Printable ASCII without `/ \ : * ? " < > |` (design §4, Identifiers). */
+const IDENTIFIER = /^[\x20-\x7e]*$/;
+const FORBIDDEN = /[/\\:*?"<>|]/;
+
+/**
+ * An identifier of the interface: 1 to `max` printable ASCII characters, no blank at either end, none of `/ \ : * ? " < > |`,
+ * not `.` or `..`. serverId and partnerId have at most 24, fileId 76.
+ */
+export const identifier = (max: number) =>
+  z
+    .string()
+    .min(1, 'expected 1 or more characters, got none')
+    .max(max, `expected at most ${max} characters`)
+    .superRefine((value, context) => {
+      const complain = (message: string): void => context.addIssue({ code: 'custom', message });
+      if (!IDENTIFIER.test(value)) complain('expected printable ASCII characters alone');
+      if (FORBIDDEN.test(value)) complain('none of / \\ : * ? " < > | is allowed');
+      if (value.trim() !== value) complain('a blank at either end is not allowed');
+      if (value === '.' || value === '..') complain('. and .. are not allowed');
+    });
+
+/** Text for people (names, descriptions): at most `max` characters, no NUL and no other control character but tab and line ends. */
+export const plainText = (max: number) =>
+  z
+    .string()
+    .max(max, `expected at most ${max} characters`)
+    .regex(/^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$/, 'control characters are not allowed');
+
+/** A path segment that is a row number: a positive integer as PostgreSQL's `integer` holds it. */
+export const rowId = () =>
+  z
+    .string()
+    .regex(/^[1-9]\d{0,9}$/, 'expected a positive integer')
+    .transform(Number)
+    .refine((value) => value <= 2_147_483_647, 'expected a positive integer below 2147483648');

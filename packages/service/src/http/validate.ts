@@ -1,0 +1,83 @@
+import type { Request, RequestHandler, Response } from 'express';
+import type { z } from 'zod';
+
+import { ApiError, validation } from '../errors.js';
+import type { FieldError } from '../errors.js';
+
+type Part = 'body' | 'query' | 'params';
+
+export interface EndpointSchemas {
+  readonly params?: z.ZodType;
+  readonly query?: z.ZodType;
+  /** When given, the request must have a JSON body. */
+  readonly body?: z.ZodType;
+}
+
+type PartOf<S extends EndpointSchemas, P extends Part> = S[P] extends z.ZodType ? z.output<S[P]> : undefined;
+
+/** What the handler of an endpoint gets: the checked parts, `undefined` where there is no schema. */
+export interface EndpointInput<S extends EndpointSchemas> {
+  readonly params: PartOf<S, 'params'>;
+  readonly query: PartOf<S, 'query'>;
+  readonly body: PartOf<S, 'body'>;
+  readonly req: Request;
+  readonly res: Response;
+}
+
+const MAX_DETAILS = 50;
+
+/** `records[0].length`, as a JavaScript programmer writes it; `(body)` for the whole. */
+const fieldPath = (path: readonly PropertyKey[], part: Part): string =>
+  path.reduce<string>((text, step) => {
+    if (typeof step === 'number') return `${text}[${step}]`;
+    return text === '' ? String(step) : `${text}.${String(step)}`;
+  }, '') || `(${part})`;
+
+const fieldErrors = (issues: readonly z.core.$ZodIssue[], part: Part): readonly FieldError[] =>
+  issues.flatMap((issue) => {
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => ({ field: fieldPath([...issue.path, key], part), message: 'unknown field' }));
+    }
+    return [{ field: fieldPath(issue.path, part), message: issue.message }];
+  });
+
+/**
+ * The value that `schema` makes of one part of a request.
+ * @throws {ApiError} VALIDATION_ERROR naming every field at fault (the first 50), unknown ones included: use `z.strictObject`.
+ */
+export const check = <T>(schema: z.ZodType<T>, value: unknown, part: Part): T => {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw validation(
+    fieldErrors(result.error.issues, part).slice(0, MAX_DETAILS),
+    `The ${part} of the request is not valid`,
+  );
+};
+
+const hasBody = (req: Request): boolean =>
+  req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
+
+const bodyOf = (req: Request): unknown => {
+  const body: unknown = req.body;
+  if (body !== undefined) return body;
+  if (!hasBody(req)) throw validation([{ field: '(body)', message: 'expected a JSON object, got nothing' }]);
+  const got = req.headers['content-type'] ?? 'none';
+  throw new ApiError('UNSUPPORTED_MEDIA_TYPE', `Expected Content-Type application/json, got ${got}`);
+};
+
+/**
+ * An Express handler that first checks the parts of the request that have a schema.
+ * What the handler rejects with reaches the error middleware.
+ */
+export const endpoint =
+  <S extends EndpointSchemas>(schemas: S, handle: (input: EndpointInput<S>) => unknown): RequestHandler =>
+  async (req, res) => {
+    const input = {
+      params: schemas.params && check(schemas.params, req.params, 'params'),
+      query: schemas.query && check(schemas.query, req.query, 'query'),
+      body: schemas.body && check(schemas.body, bodyOf(req), 'body'),
+      req,
+      res,
+    };
+    await handle(input as EndpointInput<S>);
+  };

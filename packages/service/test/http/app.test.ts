@@ -1,0 +1,240 @@
+import { describe, expect, test } from '@jest/globals';
+import request from 'supertest';
+import { z } from 'zod';
+
+import {
+  ApiError,
+  conflict,
+  createHttpApp,
+  endpoint,
+  HealthRegistry,
+  notBuiltYet,
+  resource,
+  unavailable,
+} from '@pesit-node/service';
+import type { HttpAppOptions } from '@pesit-node/service';
+import { captureLog, testConfig } from '@pesit-node/service/testing';
+
+const build = (overrides: Partial<HttpAppOptions> = {}) => {
+  const log = captureLog();
+  const health = new HealthRegistry();
+  const app = createHttpApp({
+    config: testConfig('server', { 'data.directory': '/nowhere', 'http.max-body': 1024 }),
+    info: { name: 'pesit-server', version: '1.2.3' },
+    logger: log.logger,
+    health,
+    routes: (router) => {
+      resource(router, '/api/v1/things', {
+        get: endpoint({}, ({ res }) => res.json([])),
+        post: endpoint(
+          { body: z.strictObject({ name: z.string(), sizes: z.array(z.int()).optional() }) },
+          ({ body, res }) => res.status(201).location(`/api/v1/things/${body.name}`).json(body),
+        ),
+      });
+      resource(router, '/api/v1/things/:id', {
+        get: endpoint({}, ({ req }) => {
+          switch (req.params['id']) {
+            case 'conflict':
+              throw conflict('It runs', { diagnostic: '3-304' });
+            case 'unbuilt':
+              throw notBuiltYet('ebcdic');
+            case 'later':
+              throw unavailable('The queue is full', 7);
+            case 'remote':
+              throw new ApiError('TIMEOUT', 'The partner was silent for 30 s', { diagnostic: '3-311' });
+            default:
+              throw new Error('secret inside');
+          }
+        }),
+      });
+    },
+    ...overrides,
+  });
+  return { app, health, log };
+};
+
+const auth = { Authorization: `Basic ${Buffer.from('admin:admin').toString('base64')}` };
+
+describe('error bodies', () => {
+  const { app, log } = build();
+
+  test('have the house shape: error, message, path without query, timestamp', async () => {
+    const { body, status } = await request(app).get('/api/v1/nothing?x=1').set(auth);
+    expect(status).toBe(404);
+    expect(body).toEqual({
+      error: 'NOT_FOUND',
+      message: 'There is nothing at /api/v1/nothing',
+      path: '/api/v1/nothing',
+      timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    });
+  });
+
+  test('405 names the methods that are possible', async () => {
+    const response = await request(app).delete('/api/v1/things').set(auth);
+    expect([response.status, response.headers['allow'], response.body.error]).toEqual([
+      405,
+      'GET, HEAD, POST',
+      'METHOD_NOT_ALLOWED',
+    ]);
+  });
+
+  test.each([
+    ['conflict', 409, 'CONFLICT', { diagnostic: '3-304' }],
+    ['unbuilt', 422, 'UNPROCESSABLE', { details: [{ field: 'ebcdic', message: 'not built yet' }] }],
+    ['later', 503, 'SERVICE_UNAVAILABLE', {}],
+    ['remote', 504, 'TIMEOUT', { diagnostic: '3-311' }],
+  ])('%s → %i %s', async (id, status, code, more) => {
+    const response = await request(app).get(`/api/v1/things/${id}`).set(auth);
+    expect(response.status).toBe(status);
+    expect(response.body).toMatchObject({ error: code, ...more });
+    expect(response.headers['retry-after']).toBe(status === 503 ? '7' : undefined);
+  });
+
+  test('500 says nothing of the inside; the log has the stack', async () => {
+    const { body, status, text } = await request(app).get('/api/v1/things/bug').set(auth).set('X-Request-Id', 'req-1');
+    expect([status, body.error]).toEqual([500, 'INTERNAL_ERROR']);
+    expect(text).not.toMatch(/secret inside|at .*\.ts/);
+    const entry = log.entries().find(({ msg }) => msg === 'request failed');
+    expect(entry).toMatchObject({ requestId: 'req-1', path: '/api/v1/things/bug', err: { message: 'secret inside' } });
+    expect(JSON.stringify(entry)).toMatch(/app\.test\.ts/);
+  });
+});
+
+describe('bodies', () => {
+  const { app } = build();
+  const post = () => request(app).post('/api/v1/things').set(auth);
+
+  test('a good one', async () => {
+    const response = await post().send({ name: 'a', sizes: [1] });
+    expect([response.status, response.headers['location']]).toEqual([201, '/api/v1/things/a']);
+  });
+
+  test('unknown and wrong fields are named with their paths', async () => {
+    const { status, body } = await post().send({ name: 1, sizes: [1, 'x'], colour: 'red' });
+    expect(status).toBe(400);
+    expect(body).toMatchObject({
+      error: 'VALIDATION_ERROR',
+      details: expect.arrayContaining([
+        { field: 'name', message: expect.stringContaining('expected string') },
+        { field: 'sizes[1]', message: expect.stringContaining('expected number') },
+        { field: 'colour', message: 'unknown field' },
+      ]),
+    });
+    expect(body.details).toHaveLength(3);
+  });
+
+  test('a field named __proto__ is an unknown field', async () => {
+    const { status, body } = await post().type('json').send('{"name":"a","__proto__":{"x":1}}');
+    expect([status, body.details]).toEqual([400, [{ field: '__proto__', message: 'unknown field' }]]);
+  });
+
+  test.each([
+    ['not JSON', 'application/json', '{"name":', 400, 'VALIDATION_ERROR'],
+    ['no object', 'application/json', '"text"', 400, 'VALIDATION_ERROR'],
+    ['an array', 'application/json', '[]', 400, 'VALIDATION_ERROR'],
+    ['another type', 'text/plain', 'name=a', 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    ['another charset', 'application/json; charset=latin1', '{}', 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    ['too large', 'application/json', `{"name":"${'x'.repeat(2000)}"}`, 413, 'PAYLOAD_TOO_LARGE'],
+  ])('%s', async (_name, type, content, status, code) => {
+    const response = await post().set('Content-Type', type).send(content);
+    expect([response.status, response.body.error]).toEqual([status, code]);
+  });
+
+  test('none at all', async () => {
+    const { status, body } = await post();
+    expect([status, body.details]).toEqual([
+      400,
+      [{ field: '(body)', message: 'expected a JSON object, got nothing' }],
+    ]);
+  });
+
+  test('a path that is no UTF-8 is a 400', async () => {
+    const { status, body } = await request(app).get('/api/v1/things/%ff').set(auth);
+    expect([status, body.error]).toEqual([400, 'VALIDATION_ERROR']);
+  });
+});
+
+describe('headers', () => {
+  const { app } = build();
+
+  test('helmet is on, without asking browsers for HTTPS', async () => {
+    const { headers } = await request(app).get('/api/v1/things').set(auth);
+    expect(headers['content-security-policy']).toContain("default-src 'self'");
+    expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests');
+    expect(headers['x-content-type-options']).toBe('nosniff');
+    expect(headers['x-powered-by']).toBeUndefined();
+  });
+
+  test("the request id is the caller's when plausible, else a new one", async () => {
+    const given = await request(app).get('/api/v1/things').set(auth).set('X-Request-Id', 'abc-1');
+    expect(given.headers['x-request-id']).toBe('abc-1');
+    const odd = await request(app).get('/api/v1/things').set(auth).set('X-Request-Id', 'a b"c');
+    expect(odd.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});
+
+describe('database gate', () => {
+  test('routes answer 503 with the reason while the database is away, probes answer', async () => {
+    const database = { ready: false, statusReason: 'connect ECONNREFUSED' as string | undefined };
+    const { app } = build({ database });
+    const response = await request(app).get('/api/v1/things').set(auth);
+    expect([response.status, response.body.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect(response.body.message).toContain('connect ECONNREFUSED');
+    expect(response.headers['retry-after']).toBe('5');
+    expect((await request(app).get('/actuator/health/liveness')).status).toBe(200);
+    database.ready = true;
+    expect((await request(app).get('/api/v1/things').set(auth)).status).toBe(200);
+  });
+
+  test('a connection lost in the middle of a request is a 503', async () => {
+    const lost = Object.assign(new Error('Connection terminated unexpectedly'));
+    const { app } = build({
+      routes: (router) => resource(router, '/x', { get: endpoint({}, () => Promise.reject(lost)) }),
+    });
+    expect((await request(app).get('/x').set(auth)).status).toBe(503);
+  });
+});
+
+describe('health', () => {
+  test('components, readiness and draining', async () => {
+    const { app, health } = build();
+    let database: 'UP' | 'DOWN' = 'UP';
+    health.register('database', () => ({ status: database, details: { mode: 'embedded' } }), { readiness: true });
+    health.register('listeners', () => {
+      throw new Error('one FAILED');
+    });
+    const overall = await request(app).get('/actuator/health');
+    expect([overall.status, overall.body]).toEqual([
+      503,
+      {
+        status: 'DOWN',
+        components: {
+          database: { status: 'UP', details: { mode: 'embedded' } },
+          listeners: { status: 'DOWN', details: { reason: 'one FAILED' } },
+        },
+      },
+    ]);
+    expect((await request(app).get('/actuator/health/readiness')).status).toBe(200);
+    database = 'DOWN';
+    const notReady = await request(app).get('/actuator/health/readiness');
+    expect([notReady.status, notReady.body.components.database.status]).toEqual([503, 'DOWN']);
+    database = 'UP';
+    health.drain();
+    const draining = await request(app).get('/actuator/health/readiness');
+    expect([draining.status, draining.body.components.lifecycle]).toEqual([
+      503,
+      { status: 'DOWN', details: { reason: 'draining' } },
+    ]);
+    expect((await request(app).get('/actuator/health/liveness')).body).toEqual({ status: 'UP', components: {} });
+  });
+
+  test('info needs login unless metrics.public', async () => {
+    const { app } = build();
+    expect((await request(app).get('/actuator/info')).status).toBe(401);
+    const info = await request(app).get('/actuator/info').set(auth);
+    expect(info.body).toEqual({ name: 'pesit-server', version: '1.2.3', node: process.version });
+    const open = build({ config: testConfig('server', { 'data.directory': '/nowhere', 'metrics.public': true }) });
+    expect((await request(open.app).get('/actuator/info')).status).toBe(200);
+    expect((await request(open.app).get('/api/v1/things')).status).toBe(401);
+  });
+});
