@@ -20,6 +20,8 @@ export interface PesitErrorDetails {
   readonly expected?: string;
   /** What came instead. */
   readonly got?: string;
+  /** The same for the peer (PI 29), where `message` names paths or other things of this machine. */
+  readonly peerText?: string;
   readonly cause?: unknown;
 }
 
@@ -30,6 +32,7 @@ export class PesitError extends Error {
   readonly diagnostic: DiagnosticCode;
   readonly expected: string | undefined;
   readonly got: string | undefined;
+  readonly peerText: string | undefined;
 
   constructor(message: string, details: PesitErrorDetails) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -37,5 +40,6 @@ export class PesitError extends Error {
     this.diagnostic = details.diagnostic;
     this.expected = details.expected;
     this.got = details.got;
+    this.peerText = details.peerText;
   }
 }

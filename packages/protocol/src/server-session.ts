@@ -7,7 +7,7 @@ import type { DiagnosticCode } from './errors.js';
 import type { FpduName } from './fpdus.js';
 import { MIN_ENTITY_SIZE, intervalBytes, negotiateSync, negotiateVersion } from './negotiation.js';
 import type { CompressionOptions, Parameters, SyncPointOptions } from './parameters.js';
-import { Session, complement } from './session.js';
+import { Session, textForPeer } from './session.js';
 import type { SessionOptions } from './session.js';
 
 export interface ConnectAnswer {
@@ -89,10 +89,10 @@ export class ServerSession extends Session {
   }
 
   /** RCONNECT (§4.4.3). */
-  refuseConnection(diagnostic: DiagnosticCode, text?: string): void {
+  refuseConnection(reason: PesitError): void {
     this.#take('CONNECT');
-    this.send('RCONNECT', { diagnostic, ...complement(text) });
-    this.end(undefined, 'closing');
+    this.send('RCONNECT', { diagnostic: reason.diagnostic, ...textForPeer(reason) });
+    this.end(reason, 'closing');
   }
 
   /** ACK(CREATE) (§4.4.5). */
@@ -165,7 +165,7 @@ export class ServerSession extends Session {
   }
 
   /** A negative ACK of CREATE, SELECT, ORF, WRITE or READ; the session stays usable for the next file. */
-  refuse(diagnostic: DiagnosticCode, text?: string): void {
+  refuse(reason: PesitError): void {
     const request = this.#pending;
     const answer = request === undefined ? undefined : NEGATIVE[request.name];
     if (request === undefined || answer === undefined) throw new Error(`nothing to refuse ${this.describeState()}`);
@@ -176,13 +176,19 @@ export class ServerSession extends Session {
         : answer === 'ACK(WRITE)'
           ? { restartPoint: 0 }
           : {};
-    this.send(answer, { diagnostic, ...attributes, ...complement(text) }, '-');
+    this.send(answer, { diagnostic: reason.diagnostic, ...attributes, ...textForPeer(reason) }, '-');
   }
 
-  /** ACK(TRANS.END) (§4.4.19): the file is delivered, or `diagnostic` says why not. */
-  acceptEnd(diagnostic: DiagnosticCode = SUCCESS, text?: string): void {
+  /** ACK(TRANS.END) (§4.4.19): the file is delivered. */
+  acceptEnd(): void {
     this.#take('TRANS.END');
-    this.send('ACK(TRANS.END)', { diagnostic, ...this.totals, ...complement(text) });
+    this.send('ACK(TRANS.END)', { diagnostic: SUCCESS, ...this.totals });
+  }
+
+  /** A negative ACK(TRANS.END): the file is not delivered; it is closed and deselected all the same. */
+  refuseEnd(reason: PesitError): void {
+    this.#take('TRANS.END');
+    this.send('ACK(TRANS.END)', { diagnostic: reason.diagnostic, ...this.totals, ...textForPeer(reason) });
   }
 
   /** ACK(CRF) (§4.4.13). */
@@ -205,10 +211,10 @@ export class ServerSession extends Session {
     this.end(undefined, 'closing');
   }
 
-  /** ACK(MSG) (§4.4.32). */
-  answerMessage(diagnostic: DiagnosticCode, text?: string): void {
+  /** A negative ACK(MSG) (§4.4.32). */
+  refuseMessage(reason: PesitError): void {
     this.#pending = undefined;
-    this.send('ACK(MSG)', { diagnostic, ...complement(text) });
+    this.send('ACK(MSG)', { diagnostic: reason.diagnostic, ...textForPeer(reason) });
   }
 
   protected override apply(fpdu: Fpdu): void {
@@ -218,8 +224,8 @@ export class ServerSession extends Session {
       case 'CONNECT':
         this.peerId = fpdu.source;
         if (negotiateVersion(parameters.version) === undefined) {
-          this.refuseConnection('3-308', `version ${parameters.version} (PI 6) is not supported: use 2`);
-          this.notice(`CONNECT refused: version ${parameters.version} (PI 6) is not supported`);
+          const text = `version ${parameters.version} (PI 6) is not supported: use 2`;
+          this.refuseConnection(new PesitError(text, { fault: 'remote', diagnostic: '3-308' }));
           return;
         }
         break;
@@ -249,7 +255,7 @@ export class ServerSession extends Session {
     }
     const refuse = (diagnostic: DiagnosticCode, text: string): boolean => {
       this.notice(`${name} refused, ${diagnostic}: ${text}`);
-      this.refuse(diagnostic, text);
+      this.refuse(new PesitError(text, { fault: 'remote', diagnostic }));
       return true;
     };
     const writeOnly = this.terms?.accessType === 0;

@@ -432,7 +432,7 @@ export abstract class Session {
   }
 
   /** What the peer said, as an error of the `refused` kind. */
-  protected refusal(what: string, diagnostic: DiagnosticCode, parameters: Parameters): PesitError {
+  refusal(what: string, diagnostic: DiagnosticCode, parameters: Parameters): PesitError {
     const text = printable(parameters.diagnosticComplement ?? parameters.freeMessage);
     return new PesitError(`the partner ${what}: ${describeDiagnostic(diagnostic)}${text === '' ? '' : ` (${text})`}`, {
       fault: 'refused',
@@ -572,7 +572,7 @@ export function complement(text: string | undefined): Parameters {
 
 /** What a partner is told: its own mistakes in full; of ours, which may name paths, the words of the diagnostic alone. */
 export function textForPeer(error: PesitError): Parameters {
-  return complement(error.fault === 'local' ? DIAGNOSTICS[error.diagnostic]?.text : error.message);
+  return complement(error.peerText ?? (error.fault === 'local' ? DIAGNOSTICS[error.diagnostic]?.text : error.message));
 }
 
 /** Bytes of a peer as text for a log or a record: control characters become dots, blanks at the end go. */

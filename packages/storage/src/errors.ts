@@ -6,11 +6,8 @@ import type { PesitErrorDetails } from '@pesit-node/protocol';
  * `peerText` says the same without a path of this machine, fit for PI 29.
  */
 export class StorageError extends PesitError {
-  readonly peerText: string;
-
-  constructor(message: string, details: PesitErrorDetails & { readonly peerText?: string }) {
-    super(message, details);
-    this.peerText = details.peerText ?? message;
+  constructor(message: string, details: PesitErrorDetails) {
+    super(message, { peerText: message, ...details });
   }
 }
 
@@ -52,9 +49,12 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   EIO: { what: 'input/output error', remedy: 'check the disk and the log of the operating system' },
 };
 
-/** The `code` of an operating system error (`ENOSPC` …), or undefined. */
+/**
+ * The `code` of an operating system error (`ENOSPC` …), or undefined. Asked by shape: an error of Node is no
+ * `instanceof Error` in another realm, such as a test environment or a `vm` context.
+ */
 export function errorCode(error: unknown): string | undefined {
-  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : undefined;
 }
 
@@ -67,7 +67,7 @@ export function storageError(error: unknown, action: Action, path: string, objec
   if (error instanceof PesitError) return error;
   const code = errorCode(error);
   const known = code === undefined ? undefined : REMEDIES[code];
-  const what = known?.what ?? (error instanceof Error ? error.message : String(error));
+  const what = known?.what ?? String(error);
   const remedy = known?.remedy ?? REMEDIES['EIO']?.remedy ?? '';
   const missing = action === 'open' && code === 'ENOENT';
   return new StorageError(`cannot ${action} ${path}: ${what}; ${remedy}`, {
