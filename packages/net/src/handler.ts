@@ -1,0 +1,80 @@
+/**
+ * What an application answers to a partner. The listener calls these in the order of the protocol, one at a time for a
+ * connection. A method that rejects with a `PesitError` refuses: its diagnostic and `peerText` go to the partner; any other
+ * error is a bug of this side, reported to `failed` and answered 2-215 or 3-399.
+ */
+import type {
+  ArticleSink,
+  ArticleSource,
+  ConnectAnswer,
+  ConnectionTerms,
+  CreateAnswer,
+  Dialect,
+  Parameters,
+  PesitError,
+  SelectAnswer,
+  SingleArticleStyle,
+  SyncPoint,
+} from '@pesit-node/protocol';
+
+/** Identifier and password of a pre-connection, before any CONNECT (pesit-e.md §1). */
+export interface Preconnection {
+  readonly marker: 'PESIT' | 'CFTPSITX';
+  readonly identifier: string;
+  readonly password: string;
+}
+
+/** What is known of a connection before its CONNECT is answered. */
+export interface ConnectIndication {
+  /** PI 3, 4, 5 …; PI 5 is the secret of the partner: never log it. */
+  readonly parameters: Parameters;
+  readonly dialect: Dialect;
+  readonly preconnection: Preconnection | undefined;
+}
+
+/** A connection as the application sees it. */
+export interface ServerConnection {
+  readonly id: string;
+  readonly remoteAddress: string;
+  /** After `connect` was accepted. */
+  readonly terms: ConnectionTerms | undefined;
+  /** Data bytes and articles of the current transfer. */
+  readonly totals: { readonly dataBytes: number; readonly articles: number };
+  /** Interrupts the running transfer (IDT 12 with the reason), or aborts when none runs. */
+  cancel(reason: PesitError): void;
+  /** Ends the connection at once (ABORT). */
+  abort(reason: PesitError): void;
+}
+
+export interface ServerHandler {
+  /** Identify the partner. Rejection: RCONNECT. */
+  connect(indication: ConnectIndication): Promise<ConnectAnswer>;
+  /** A file to receive. Rejection: negative ACK(CREATE); the connection goes on. */
+  create(parameters: Parameters): Promise<CreateAnswer>;
+  /** A file to serve. Rejection: negative ACK(SELECT). */
+  select(parameters: Parameters): Promise<SelectAnswer>;
+  /** WRITE: where the articles go, and the point from which they shall come. */
+  write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }>;
+  /** READ: where the articles come from; `point` is PI 18, of which the receiver is sure. */
+  read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }>;
+  /**
+   * TRANS.END, with counts that agree: deliver (write) or record (read). Resolve only when all is on stable storage:
+   * then ACK(TRANS.END) leaves. Rejection: a negative ACK(TRANS.END).
+   */
+  endTransfer(): Promise<void>;
+  /**
+   * The file accepted by `create` or `select` ended without `endTransfer`: interrupted, refused later, or the connection
+   * is gone. Called once a file, and awaited before DESELECT or the end is handled.
+   */
+  transferFailed(error: PesitError, endCode: number | undefined): Promise<void>;
+  /** DESELECT was answered: the next file may come. */
+  deselected(): Promise<void>;
+  /** How the partner writes single articles; worth remembering. */
+  learned(style: SingleArticleStyle): void;
+  /** Something was tolerated: for the log. */
+  notice(text: string): void;
+  /** A bug of this side: for the log, with the stack. */
+  failed(error: unknown): void;
+  /** The connection is over; `error` says why when it was not released. Nothing is called after it. */
+  ended(error: PesitError | undefined): void;
+}
