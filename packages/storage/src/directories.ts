@@ -3,7 +3,7 @@ import { access, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StorageError, errorCode, storageError } from './errors.js';
 import type { FileOperations } from './files.js';
-import { isWithin } from './path-safety.js';
+import { STAGING_DIRECTORY, isWithin } from './path-safety.js';
 
 const PRIVATE_DIRECTORY = 0o700;
 const RECEIVE_DIRECTORY = 'the receive directory';
@@ -59,10 +59,10 @@ export async function makePrivateDirectory(files: FileOperations, path: string):
 
 /**
  * Creates the directories of `segments` below `root` where they are missing, one by one, so that each is known to be
- * inside before the next is made in it. Links are followed only where they stay inside.
+ * inside before the next is made in it. Links are followed only where they stay inside, and not into the staging directory.
  * @param root real path
  * @returns real paths from `root` to the last
- * @throws StorageError 2-226 when a link leads outside
+ * @throws StorageError 2-226 when a link leads elsewhere
  */
 export async function makeDirectoriesInside(
   files: FileOperations,
@@ -79,8 +79,8 @@ export async function makeDirectoriesInside(
     } catch (error) {
       if (errorCode(error) !== 'EEXIST') throw error;
       current = await files.realpath(next);
-      if (!isWithin(root, current)) {
-        throw new StorageError(`${next} is a link that leads out of the receive directory to ${current}: remove it`, {
+      if (!isWithin(root, current) || isWithin(join(root, STAGING_DIRECTORY), current)) {
+        throw new StorageError(`${next} is a link to ${current}, where nothing may be delivered: remove it`, {
           fault: 'local',
           diagnostic: '2-226',
           peerText: 'the name leads outside the receive directory',

@@ -38,24 +38,33 @@ export async function findFileToSend(
   directory: string,
   { exactName, pattern = '*', accept = () => true }: SelectionRequest = {},
 ): Promise<SendableFile | undefined> {
-  try {
-    const root = await nodeFiles.realpath(directory);
-    if ((await stat(root)).isFile()) return await sendable(root, basename(root), root);
-    const exact = exactName !== undefined && isPlainName(exactName) && (await sendableOrNothing(root, exactName));
-    if (exact) return exact;
-    const candidates: SendableFile[] = [];
-    for await (const { name } of await opendir(root)) {
-      if (!isPlainName(name) || !matchesGlob(pattern, name)) continue;
-      const file = await sendableOrNothing(root, name);
-      if (file) candidates.push(file);
-    }
-    candidates.sort(byAge);
-    for (const file of candidates) if (await accept(file)) return file;
-    return undefined;
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
+  const { only, candidates } = await lookInto(directory, exactName, pattern).catch((error: unknown) => {
     throw storageError(error, 'open', directory, 'the send directory');
+  });
+  if (only) return only;
+  for (const file of candidates) if (await accept(file)) return file;
+  return undefined;
+}
+
+/** The file that needs no asking, or those that match, oldest first. */
+async function lookInto(
+  directory: string,
+  exactName: string | undefined,
+  pattern: string,
+): Promise<{ only?: SendableFile | undefined; candidates: readonly SendableFile[] }> {
+  const root = await nodeFiles.realpath(directory);
+  if ((await stat(root)).isFile()) return { only: await sendable(root, basename(root), root), candidates: [] };
+  if (exactName !== undefined && isPlainName(exactName)) {
+    const only = await sendableOrNothing(root, exactName);
+    if (only) return { only, candidates: [] };
   }
+  const candidates: SendableFile[] = [];
+  for await (const { name } of await opendir(root)) {
+    if (!isPlainName(name) || !matchesGlob(pattern, name)) continue;
+    const file = await sendableOrNothing(root, name);
+    if (file) candidates.push(file);
+  }
+  return { candidates: candidates.sort(byAge) };
 }
 
 const isPlainName = (name: string) => name !== '' && !name.startsWith('.') && !/[/\0]/.test(name);

@@ -152,8 +152,8 @@ export class StagedFile implements ArticleSink {
   }
 
   write(batch: ArticleBatch): boolean {
-    if (this.#prepared) throw new Error('articles after prepareDelivery');
     if (this.#failure) return false;
+    if (this.#prepared) throw new Error('articles after prepareDelivery');
     try {
       this.#decoder.decode(batch, this.#writer.queue);
     } catch (error) {
