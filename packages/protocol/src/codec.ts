@@ -64,6 +64,8 @@ function readParameters(
 ): MutableParameters {
   const where = group === undefined ? name : `${name}, ${describeParameter(group)}`;
   const values: MutableParameters = {};
+  /** Members that a peer sends outside their group; those inside win. */
+  const strays: Partial<Record<ParameterKey, MutableParameters>> = {};
   let offset = 0;
   let count = 0;
   let lastPosition = -1;
@@ -93,7 +95,7 @@ function readParameters(
       const parent = key === undefined || group !== undefined ? undefined : groupOf(name, key);
       if (key !== undefined && parent !== undefined && length > 0) {
         note(`${describeParameter(key)} stands outside ${describeParameter(parent)}`);
-        const members = (values[parent] ?? (values[parent] = {})) as MutableParameters;
+        const members = (strays[parent] ??= {});
         members[key] ??= decodeValue(where, key, value);
       } else {
         note(`parameter ${code} of ${length} bytes is not part of this FPDU: skipped`);
@@ -116,6 +118,9 @@ function readParameters(
     } else {
       values[key] = decodeValue(where, key, value);
     }
+  }
+  for (const [parent, members] of Object.entries(strays) as [ParameterKey, MutableParameters][]) {
+    values[parent] = { ...members, ...(values[parent] as MutableParameters | undefined) };
   }
   return values;
 }

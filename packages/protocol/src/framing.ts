@@ -34,11 +34,14 @@ const GATHER_SIZE = 4096;
 
 export class FpduReader {
   readonly #dialect: Dialect;
+  /** What is not read yet; the first `#offset` bytes of the first piece are. */
   readonly #pieces: Buffer[] = [];
+  #offset = 0;
   #available = 0;
-  /** A gathering buffer of our own that is the last piece, with the bytes used in it. */
+  /** A gathering buffer of our own and the bytes used in it; whether the last piece is its end. */
   #gather: Buffer | undefined;
   #gathered = 0;
+  #gatherIsLast = false;
   /** Bytes of the current entity not yet read; length-prefixed only. */
   #entityLeft = 0;
   /** Whether two CRC bytes follow each FPDU; `undefined` until the CONNECT has shown it. */
@@ -64,24 +67,22 @@ export class FpduReader {
     if (bytes.length === 0) return;
     this.#available += bytes.length;
     if (bytes.length >= SMALL_PIECE) {
-      this.#gather = undefined;
+      this.#gatherIsLast = false;
       this.#pieces.push(bytes);
       return;
     }
     if (this.#gather === undefined || this.#gathered + bytes.length > GATHER_SIZE) {
       this.#gather = Buffer.allocUnsafe(GATHER_SIZE);
       this.#gathered = 0;
-      this.#pieces.push(this.#gather.subarray(0, 0));
+      this.#gatherIsLast = false;
     }
+    // Views of what was gathered before stay valid: a gathering buffer is only appended to.
+    let start = this.#gathered;
+    if (this.#gatherIsLast) start = (this.#pieces.pop() as Buffer).byteOffset - this.#gather.byteOffset;
     bytes.copy(this.#gather, this.#gathered);
     this.#gathered += bytes.length;
-    const last = this.#pieces.length - 1;
-    const piece = this.#pieces[last] as Buffer;
-    const start = piece.byteOffset - this.#gather.byteOffset;
-    this.#pieces[last] = this.#gather.subarray(
-      piece.length === 0 ? this.#gathered - bytes.length : start,
-      this.#gathered,
-    );
+    this.#pieces.push(this.#gather.subarray(start, this.#gathered));
+    this.#gatherIsLast = true;
   }
 
   /**
@@ -89,7 +90,10 @@ export class FpduReader {
    * @throws PesitError fault `remote`: 3-311 unknown or impossible FPDU, 3-310 wrong CRC
    */
   next(): RawFpdu | undefined {
-    if (this.#dialect === 'length-prefixed' && this.#entityLeft === 0) {
+    if (this.#dialect === 'length-prefixed' && this.#entityLeft < FPDU_HEADER_LENGTH) {
+      if (this.#entityLeft > 0) {
+        throw impossible('an entity', 'its last FPDU to end it', `${this.#entityLeft} bytes more`);
+      }
       if (this.#available < 2) return undefined;
       const entity = this.#peek16(0);
       if (entity < FPDU_HEADER_LENGTH) {
@@ -139,14 +143,7 @@ export class FpduReader {
   }
 
   #checkCrc(name: FpduName, length: number): void {
-    const parts: Buffer[] = [];
-    let left = length;
-    for (const piece of this.#pieces) {
-      if (left <= 0) break;
-      parts.push(piece.subarray(0, left));
-      left -= piece.length;
-    }
-    const expected = checksum(parts);
+    const expected = checksum(this.#views(length));
     const got = (this.#peek8(length) << 8) | this.#peek8(length + 1);
     if (expected !== got) {
       throw new PesitError(`${name}: expected CRC ${hex(expected, 4)}, got ${hex(got, 4)}`, {
@@ -163,40 +160,45 @@ export class FpduReader {
   }
 
   #peek8(index: number): number {
-    let left = index;
+    let at = this.#offset + index;
     for (const piece of this.#pieces) {
-      if (left < piece.length) return piece[left] as number;
-      left -= piece.length;
+      if (at < piece.length) return piece[at] as number;
+      at -= piece.length;
     }
     throw new RangeError(`peek at ${index} of ${this.#available} bytes`);
   }
 
   #skip(count: number): void {
-    let left = count;
     this.#available -= count;
-    while (left > 0) {
-      const piece = this.#pieces[0] as Buffer;
-      if (piece.length > left) {
-        this.#pieces[0] = piece.subarray(left);
-        return;
-      }
-      left -= piece.length;
+    this.#offset += count;
+    for (;;) {
+      const first = this.#pieces[0];
+      if (first === undefined || this.#offset < first.length) return;
+      this.#offset -= first.length;
       this.#pieces.shift();
-      if (this.#pieces.length === 0) this.#gather = undefined;
+      if (this.#pieces.length === 0) this.#gatherIsLast = false;
     }
   }
 
-  #take(count: number): Buffer[] {
-    const parts: Buffer[] = [];
+  /** Views of the next `count` bytes. */
+  #views(count: number): Buffer[] {
+    const views: Buffer[] = [];
+    let start = this.#offset;
     let left = count;
     for (const piece of this.#pieces) {
       if (left === 0) break;
-      const part = piece.length > left ? piece.subarray(0, left) : piece;
-      parts.push(part);
-      left -= part.length;
+      const view = piece.subarray(start, start + left);
+      views.push(view);
+      left -= view.length;
+      start = 0;
     }
+    return views;
+  }
+
+  #take(count: number): Buffer[] {
+    const views = this.#views(count);
     this.#skip(count);
-    return parts;
+    return views;
   }
 }
 

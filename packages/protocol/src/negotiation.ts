@@ -43,7 +43,7 @@ export function intervalBytes(sync: SyncPointOptions, defaultKb: number): number
  * @returns undefined when the version is unknown (RCONNECT 3-308)
  */
 export function negotiateVersion(asked: number | undefined): number | undefined {
-  const version = (asked ?? 0) & 0x3f;
+  const version = (asked ?? 0) & ~0xc0;
   if (version === 0) return 2;
   return version <= 2 ? version : undefined;
 }
