@@ -15,14 +15,6 @@ export const deferred = <T>(): Deferred<T> => {
   return { promise, resolve, reject };
 };
 
-/** The text of whatever was thrown. */
-export const reasonOf = (error: unknown): string =>
-  error instanceof Error ? error.message || error.name : String(error);
-
-/** `error.code` of Node's and the drivers' errors. */
-export const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-
 /**
  * The value of `work`, or a rejection with `message` after `timeoutMs`. The work itself is not stopped.
  */

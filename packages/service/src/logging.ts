@@ -10,7 +10,10 @@ const NAMES =
 
 /** `"password":"…"` as JSON writes it, and once more escaped, as it looks inside a logged text. */
 const FIELD = new RegExp(`("${NAMES}"\\s*:\\s*)(?:"(?:[^"\\\\]|\\\\.)*"|-?[0-9.]+)`, 'gi');
-const ESCAPED_FIELD = new RegExp(`(\\\\"${NAMES}\\\\"\\s*:\\s*)\\\\"(?:[^"\\\\]|\\\\(?!").)*\\\\"`, 'gi');
+const ESCAPED_FIELD = new RegExp(
+  `(\\\\"${NAMES}\\\\"\\s*:\\s*)\\\\"(?:\\\\\\\\(?:\\\\.|[^\\\\])|[^"\\\\]|\\\\[^"\\\\])*\\\\"`,
+  'gi',
+);
 /** `Basic dXNlcjpwYXNz` wherever it stands. */
 const CREDENTIALS = /\b(Basic|Bearer) +[A-Za-z0-9+/=._~-]{4,}/gi;
 /** `scheme://user:password@host`, for example in a driver's error. */

@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import { BasicStrategy } from 'passport-http';
+import { isError } from '../thrown.js';
 
 /** Whether the credentials are right. Must take the same time for a wrong user as for a wrong password. */
 export type VerifyCredentials = (username: string, password: string) => boolean | Promise<boolean>;
@@ -55,7 +56,7 @@ export class Rfc7617BasicStrategy extends BasicStrategy {
       .then(() => this.verifyCredentials(username, password))
       .then(
         (valid) => (valid ? this.success({ username }) : this.fail(Rfc7617BasicStrategy.CHALLENGE)),
-        (error: unknown) => this.error(error instanceof Error ? error : new Error(String(error))),
+        (error: unknown) => this.error(isError(error) ? error : new Error(String(error))),
       );
   }
 }

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { parse } from 'yaml';
 
 import { configRows, environmentName } from './keys.js';
+import { reasonOf } from '../thrown.js';
 
 /** A raw value and where it came from, as an error names it. */
 export interface Given {
@@ -34,7 +35,7 @@ export const fromYaml = (file: string, cwd: string): SourceResult => {
   try {
     content = parse(readFileSync(path, 'utf8')) as unknown;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     return { given: [], problems: [`PESIT_CONFIG: cannot read ${path}: ${reason}`] };
   }
   if (content === null || content === undefined) return { given: [], problems: [] };

@@ -4,8 +4,7 @@ import { link, mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/p
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-
-import { codeOf } from '../deferred.js';
+import { codeOf } from '../thrown.js';
 
 /** The directory is in use by a process that lives. */
 export class DirectoryLockedError extends Error {

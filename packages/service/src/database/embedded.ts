@@ -4,14 +4,15 @@ import { join } from 'node:path';
 import knexFactory from 'knex';
 import type { Knex } from 'knex';
 
-import { within } from '../deferred.js';
 import type { Logger } from '../logging.js';
 import { lockDirectory } from './directory-lock.js';
 import { startPgliteWorker } from './pglite-process.js';
 import type { PgliteInstance } from './pglite-process.js';
 import { PgliteStream } from './pglite-stream.js';
 import { typeParsers } from './pg-types.js';
+import { quietKnex } from './quiet-knex.js';
 import type { Database } from './types.js';
+import { within } from '../deferred.js';
 
 const PING_MS = 3000;
 /** A query outside the transaction that holds the one connection fails after this long, rather than wait for ever. */
@@ -30,6 +31,7 @@ const createKnex = (acquire: () => Promise<PgliteInstance>, searchPath: readonly
     searchPath,
     pool: { min: 0, max: 1 },
     acquireConnectionTimeout: ACQUIRE_MS,
+    log: quietKnex,
   });
 
 export interface EmbeddedOptions {

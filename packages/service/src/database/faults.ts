@@ -1,4 +1,4 @@
-import { codeOf } from '../deferred.js';
+import { codeOf, isError } from '../thrown.js';
 
 /** SQLSTATE and Node codes that mean "not now": connection lost or refused, server starting, stopping or full. */
 const UNAVAILABLE_CODES = new Set([
@@ -25,7 +25,7 @@ const UNAVAILABLE_MESSAGES =
  * Only for errors of queries: a partner's refused connection has the same codes, and is a `PesitError` before it gets here.
  */
 export const isDatabaseUnavailable = (error: unknown): boolean => {
-  if (!(error instanceof Error)) return false;
+  if (!isError(error)) return false;
   const code = codeOf(error);
   if (code !== undefined && (UNAVAILABLE_CODES.has(code) || code.startsWith('08'))) return true;
   return UNAVAILABLE_MESSAGES.test(error.message) || error.name === 'KnexTimeoutError';

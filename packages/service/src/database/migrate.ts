@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 
 import type { Database } from './types.js';
+import { reasonOf } from '../thrown.js';
 
 export type SchemaName = 'pesit_server' | 'pesit_client' | 'pesit_common';
 
@@ -57,7 +58,7 @@ const applyPending = async (
     try {
       await migration.up(trx);
     } catch (cause) {
-      throw new Error(`Migration ${schema}/${name} failed: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      throw new Error(`Migration ${schema}/${name} failed: ${reasonOf(cause)}`, {
         cause,
       });
     }

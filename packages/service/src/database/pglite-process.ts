@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 
-import { deferred } from '../deferred.js';
 import type { PgliteHandle } from './pglite-stream.js';
+import { deferred } from '../deferred.js';
 
 export type WorkerRequest =
   { readonly kind: 'exec'; readonly id: number; readonly message: Uint8Array } | { readonly kind: 'close' };
@@ -32,8 +32,8 @@ interface Waiting {
 }
 
 /** Starts PGlite on `directory` in a worker thread. Resolves when it answers; rejects when it cannot start. */
-export const startPgliteWorker = async (directory: string): Promise<PgliteInstance> => {
-  const worker = new Worker(workerEntry(), { workerData: { directory }, name: 'pglite', stdout: true, stderr: true });
+export const startPgliteWorker = async (directory: string, entry = workerEntry()): Promise<PgliteInstance> => {
+  const worker = new Worker(entry, { workerData: { directory }, name: 'pglite', stdout: true, stderr: true });
   const waiting = new Map<number, Waiting>();
   const ready = deferred<undefined>();
   const ended = deferred<Error>();

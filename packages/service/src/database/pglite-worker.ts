@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 
 import type { WorkerAnswer, WorkerRequest } from './pglite-process.js';
+import { reasonOf } from '../thrown.js';
 
 /**
  * The thread that PGlite runs in, so that a long query never stops the transfers of the main thread.
@@ -26,7 +27,7 @@ const exec = async (id: number, message: Uint8Array): Promise<void> => {
 };
 
 const fail = (error: unknown): void => {
-  answer({ kind: 'fatal', reason: error instanceof Error ? error.message : String(error) });
+  answer({ kind: 'fatal', reason: reasonOf(error) });
   process.exit(1);
 };
 

@@ -4,10 +4,11 @@ import knexFactory from 'knex';
 import type { Knex } from 'knex';
 import type { Client } from 'pg';
 
-import { within } from '../deferred.js';
 import type { Logger } from '../logging.js';
 import { typeParsers } from './pg-types.js';
+import { quietKnex } from './quiet-knex.js';
 import type { Database } from './types.js';
+import { within } from '../deferred.js';
 
 const PING_MS = 3000;
 const CONNECT_MS = 5000;
@@ -69,8 +70,7 @@ const createKnex = ({ url, searchPath, max, statementTimeout, silenceMs }: PoolO
         done(null, connection);
       },
     },
-    // knex reports each connection that it finds dead in the pool; the supervisor says it once, with the reason.
-    log: { warn: () => undefined, error: () => undefined, deprecate: () => undefined, debug: () => undefined },
+    log: quietKnex,
   });
 
 export interface OpenPostgresqlOptions {

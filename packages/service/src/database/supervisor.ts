@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { reasonOf } from '../deferred.js';
 import type { HealthComponent } from '../health/registry.js';
 import type { Logger } from '../logging.js';
 import { migrate } from './migrate.js';
 import type { MigrationSet } from './migrate.js';
 import type { Database } from './types.js';
+import { isError, reasonOf } from '../thrown.js';
 
 export interface SupervisorOptions {
   readonly database: Database;
@@ -131,7 +131,7 @@ export class DatabaseSupervisor extends EventEmitter<SupervisorEvents> {
     const reason = reasonOf(error);
     const wasReady = this.#ready;
     this.#ready = false;
-    if (wasReady) this.emit('lost', error instanceof Error ? error : new Error(reason));
+    if (wasReady) this.emit('lost', isError(error) ? error : new Error(reason));
     // Said once a cause, not once an attempt.
     if (reason !== this.#reason)
       logger.error({ at: database.description, reason }, 'database not available, trying again');

@@ -1,4 +1,5 @@
-import { reasonOf, within } from '../deferred.js';
+import { within } from '../deferred.js';
+import { reasonOf } from '../thrown.js';
 
 export interface HealthComponent {
   readonly status: 'UP' | 'DOWN';

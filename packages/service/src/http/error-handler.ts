@@ -1,10 +1,10 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 
 import { isDatabaseUnavailable, isUniqueViolation, isUnstorableValue } from '../database/faults.js';
-import { reasonOf } from '../deferred.js';
 import { API_ERRORS, ApiError, conflict, unavailable } from '../errors.js';
 import type { ApiErrorCode, FieldError } from '../errors.js';
 import type { Logger } from '../logging.js';
+import { isError, reasonOf } from '../thrown.js';
 
 /** Every error body (design §4). */
 export interface ErrorBody {
@@ -69,7 +69,7 @@ const toApiError = (error: unknown): ApiError => {
   if (isUnstorableValue(error)) {
     return new ApiError('VALIDATION_ERROR', `A value cannot be stored: ${reasonOf(error)}`, { cause: error });
   }
-  const known = error instanceof Error ? fromExpress(error) : undefined;
+  const known = isError(error) ? fromExpress(error) : undefined;
   return (
     known ??
     new ApiError('INTERNAL_ERROR', 'Something went wrong here: the log of the service has the reason', { cause: error })

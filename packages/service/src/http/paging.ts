@@ -36,7 +36,7 @@ export interface PagingOptions<F extends string> {
   /** Field of the interface → column. Nothing else can be sorted by. */
   readonly sortable: Readonly<Record<F, string>>;
   /** `startTime,desc`. */
-  readonly defaultSort: `${F},${'asc' | 'desc'}`;
+  readonly defaultSort: `${NoInfer<F>},${'asc' | 'desc'}`;
 }
 
 /**

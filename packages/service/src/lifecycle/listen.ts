@@ -1,8 +1,7 @@
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-
-import { codeOf } from '../deferred.js';
+import { codeOf } from '../thrown.js';
 
 export interface ListenOptions {
   readonly host: string;

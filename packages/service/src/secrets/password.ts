@@ -10,7 +10,7 @@ const HASH_BYTES = 32;
 /** A stored hash may not ask for more memory than this, whoever wrote it. */
 const MAX_LOG_N = 17;
 
-const FORMAT = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{8,64})\$([A-Za-z0-9+/]{16,128})$/;
+const FORMAT = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{4,64})\$([A-Za-z0-9+/]{16,128})$/;
 
 const unpadded = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');
 

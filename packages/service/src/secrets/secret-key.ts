@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { ConfigError } from '../config/load.js';
 import type { CommonConfig } from '../config/keys.js';
 import { KEY_BYTES, SecretBox } from './secret-box.js';
+import { codeOf, reasonOf } from '../thrown.js';
 
 const BASE64_KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 
@@ -20,7 +21,7 @@ const fromFile = async (path: string): Promise<readonly Buffer[]> => {
   try {
     content = await readFile(path);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = codeOf(error) ?? reasonOf(error);
     throw new ConfigError([
       `secrets.key: expected 32 bytes in base64, or the path of a file that holds them; it is not such a key, and as a path it cannot be read (${code})`,
     ]);
@@ -50,7 +51,7 @@ const generate = async (path: string, directory: string): Promise<void> => {
   try {
     await link(draft, path);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   } finally {
     await rm(draft);
   }

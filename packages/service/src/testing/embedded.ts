@@ -8,8 +8,8 @@ import { PGlite } from '@electric-sql/pglite';
 import { embeddedDatabase } from '../database/embedded.js';
 import type { PgliteInstance } from '../database/pglite-process.js';
 import type { Database } from '../database/types.js';
-import { deferred } from '../deferred.js';
 import type { Logger } from '../logging.js';
+import { deferred } from '../deferred.js';
 
 /** An empty PostgreSQL, made once a machine and version: `initdb` costs seconds, loading its result a fraction. */
 const dump = async (): Promise<Blob> => {

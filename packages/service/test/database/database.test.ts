@@ -16,7 +16,8 @@ const COMMON: MigrationSet = {
       up: async (knex) => {
         await knex.schema.createTable('things', (table) => {
           table.bigIncrements('id');
-          table.text('name').notNullable().unique('things_name');
+          table.text('name').notNullable();
+          table.unique(['name'], { indexName: 'things_name' });
           table.bigInteger('bytes');
           table.decimal('price', 20, 4);
           table.timestamp('at');

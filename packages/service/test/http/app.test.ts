@@ -187,7 +187,7 @@ describe('database gate', () => {
   });
 
   test('a connection lost in the middle of a request is a 503', async () => {
-    const lost = Object.assign(new Error('Connection terminated unexpectedly'));
+    const lost = new Error('Connection terminated unexpectedly');
     const { app } = build({
       routes: (router) => resource(router, '/x', { get: endpoint({}, () => Promise.reject(lost)) }),
     });

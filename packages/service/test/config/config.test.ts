@@ -1,0 +1,182 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import { CONFIG_KEYS, ConfigError, configurationMarkdown, configWarnings, loadConfig } from '@pesit-node/service';
+
+import { environmentName } from '../../src/config/keys.js';
+
+let directory: string;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'pesit-config-'));
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const yaml = (content: string): string => {
+  const file = join(directory, 'pesit.yaml');
+  writeFileSync(file, content);
+  return file;
+};
+
+const load = (env: Record<string, string> = {}, argv: string[] = []) =>
+  loadConfig({ app: 'server', env, argv, cwd: '/srv/node' });
+
+const problems = (env: Record<string, string>, argv: string[] = []): readonly string[] => {
+  try {
+    load(env, argv);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+};
+
+describe('defaults', () => {
+  test('are those of the design, with absolute directories', () => {
+    const config = load();
+    expect(config).toMatchObject({
+      'server.port': 8080,
+      'server.host': '0.0.0.0',
+      'admin.username': 'admin',
+      'admin.password': 'admin',
+      'data.directory': '/srv/node/data',
+      'storage.roots': ['/srv/node/data'],
+      'database.url': '',
+      'log.level': 'info',
+      'metrics.public': false,
+      'shutdown.drain-timeout': 60,
+      'http.max-body': 1_048_576,
+      'transfer.max-entity-size': 32_768,
+      'transfer.chunk-size': 32_768,
+      'transfer.sync-points-enabled': true,
+      'transfer.sync-point-interval': 256,
+      'transfer.sync-window': 4,
+      'transfer.read-timeout': 120_000,
+      'transfer.checksum': 'sha256',
+      'transfer.durability': 'checkpoint',
+    });
+    expect(Object.isFrozen(config)).toBe(true);
+    expect(Object.isFrozen(config['storage.roots'])).toBe(true);
+  });
+
+  test('differ by app where the table says so, and each app has its own keys', () => {
+    const client = loadConfig({ app: 'client', env: {}, argv: [], cwd: '/' });
+    expect(client['http.max-body']).toBe(67_108_864);
+    expect([
+      client['transfer.connection-timeout'],
+      client['transfer.executor.core-pool-size'],
+      client['transfer.executor.max-pool-size'],
+      client['transfer.executor.queue-capacity'],
+    ]).toEqual([30_000, 4, 20, 100]);
+    expect(Object.keys(load())).not.toContain('transfer.connection-timeout');
+  });
+});
+
+describe('sources', () => {
+  test('later wins: YAML, environment, flags', () => {
+    const file = yaml('server:\n  port: 1001\n  host: 10.0.0.1\nlog.level: warn\nstorage:\n  roots: [/a, b]\n');
+    const env = { PESIT_CONFIG: file, SERVER_PORT: '1002', LOG_LEVEL: 'error' };
+    const config = load(env, ['--server.port=1003', '--log.level', 'debug', '--metrics.public']);
+    expect(config).toMatchObject({
+      'server.port': 1003,
+      'server.host': '10.0.0.1',
+      'log.level': 'debug',
+      'metrics.public': true,
+      'storage.roots': ['/a', '/srv/node/b'],
+    });
+    expect(load(env)['server.port']).toBe(1002);
+    expect(load({ PESIT_CONFIG: file })['server.port']).toBe(1001);
+  });
+
+  test.each(Object.keys(CONFIG_KEYS))('the environment name of %s is its own', (name) => {
+    expect(Object.keys(CONFIG_KEYS).filter((other) => environmentName(other) === environmentName(name))).toEqual([
+      name,
+    ]);
+    expect(environmentName(name)).toMatch(/^[A-Z0-9_]+$/);
+  });
+
+  test('dots and dashes become underscores', () => {
+    expect(environmentName('license.evaluation-days')).toBe('LICENSE_EVALUATION_DAYS');
+    expect(load({ TRANSFER_SYNC_POINT_INTERVAL: '512' })['transfer.sync-point-interval']).toBe(512);
+  });
+
+  test('lists are comma-separated outside YAML', () => {
+    expect(load({ STORAGE_ROOTS: '/a, /b,' })['storage.roots']).toEqual(['/a', '/b']);
+  });
+
+  test("unknown and empty environment variables are nobody's business", () => {
+    expect(load({ SERVER_PRT: '1', SERVER_PORT: '', HOME: '/root' })['server.port']).toBe(8080);
+  });
+
+  test('an empty YAML file, and YAML keys of the other app, are fine', () => {
+    expect(load({ PESIT_CONFIG: yaml('') })['server.port']).toBe(8080);
+    expect(
+      load({ PESIT_CONFIG: yaml('transfer:\n  connection-timeout: 1000\nserver:\n  port:\n') })['server.port'],
+    ).toBe(8080);
+  });
+});
+
+describe('problems', () => {
+  test('an unknown key names its nearest, in YAML and in flags, all at once', () => {
+    const file = yaml('server:\n  prot: 1\nlog:\n  levle: info\n');
+    expect(problems({ PESIT_CONFIG: file }, ['--data.dir=/x'])).toEqual([
+      `unknown key "server.prot" (${file}): did you mean server.port?`,
+      `unknown key "log.levle" (${file}): did you mean log.level?`,
+      'unknown key "data.dir" (flag --data.dir): did you mean data.directory?',
+    ]);
+  });
+
+  test('a value that does not fit: the key, where it came from, what was expected, what came', () => {
+    expect(
+      problems({ SERVER_PORT: '80a', LOG_LEVEL: 'verbose', METRICS_PUBLIC: 'yes', TRANSFER_DURABILITY: 'end' }, [
+        '--transfer.max-entity-size=70000',
+      ]),
+    ).toEqual([
+      'server.port (environment SERVER_PORT): expected an integer from 0 to 65535, got "80a"',
+      'log.level (environment LOG_LEVEL): expected one of trace, debug, info, warn, error, fatal, silent, got "verbose"',
+      'metrics.public (environment METRICS_PUBLIC): expected true or false, got "yes"',
+      'transfer.durability (environment TRANSFER_DURABILITY): expected `checkpoint` (`end` and `none` are not built yet), got "end"',
+      'transfer.max-entity-size (flag --transfer.max-entity-size): expected an integer from 256 to 65535, got "70000"',
+    ]);
+  });
+
+  test('secrets are never in an error', () => {
+    const file = yaml('admin:\n  password: 12345678\n');
+    const [first, second] = problems({ PESIT_CONFIG: file, DATABASE_URL: 'mysql://user:hunter2@host/db' });
+    expect(first).toBe(`admin.password (${file}): expected a text that is not empty, got a value that is not shown`);
+    expect(second).toMatch(/^database\.url: expected postgresql:\/\/.*got a value that is not shown$/);
+  });
+
+  test('a Kubernetes service link is recognised', () => {
+    expect(problems({ SERVER_PORT: 'tcp://10.0.0.7:80' })[0]).toContain('enableServiceLinks: false');
+  });
+
+  test('a flag of the other app, a stray argument, YAML that is none', () => {
+    expect(problems({}, ['--transfer.executor.core-pool-size=1'])[0]).toContain('concerns the client app');
+    expect(problems({}, ['start'])[0]).toBe('unexpected argument "start": flags have the form --server.port=8081');
+    expect(problems({ PESIT_CONFIG: yaml('- a\n') })[0]).toContain('must hold a mapping');
+    expect(problems({ PESIT_CONFIG: yaml('a: [') })[0]).toContain('cannot read');
+    expect(problems({ PESIT_CONFIG: 'missing.yaml' })[0]).toContain('cannot read /srv/node/missing.yaml');
+  });
+
+  test('the default password is refused in production, and warned about elsewhere', () => {
+    expect(problems({ NODE_ENV: 'production' })).toEqual([expect.stringContaining('admin.password is the default')]);
+    expect(problems({ NODE_ENV: 'production', ADMIN_PASSWORD: 'x9' })).toEqual([]);
+    expect(configWarnings(load())).toEqual([
+      expect.stringContaining('admin.password is the default'),
+      expect.stringContaining('not safe against power loss'),
+    ]);
+    expect(configWarnings(load({ ADMIN_PASSWORD: 'x9', DATABASE_URL: 'postgresql://h/db' }))).toEqual([]);
+  });
+});
+
+test('the documentation table has a row a key, with the environment name and the defaults', () => {
+  const table = configurationMarkdown();
+  const rows = table.trimEnd().split('\n');
+  expect(rows).toHaveLength(Object.keys(CONFIG_KEYS).length + 2);
+  expect(table).toContain('| `server.port` | `SERVER_PORT` | both | an integer from 0 to 65535 | `8080` |');
+  expect(table).toContain('`1048576`; client app `67108864` | bytes |');
+  for (const row of rows) expect(row.replaceAll('\\|', '').split('|')).toHaveLength(9);
+});

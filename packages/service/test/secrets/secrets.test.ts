@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import {
+  hashPassword,
+  openSecretBox,
+  PasswordVerifier,
+  SecretBox,
+  SecretError,
+  verifyPassword,
+} from '@pesit-node/service';
+
+describe('password hashes', () => {
+  test('verify what they were made from, and nothing else', async () => {
+    const hash = await hashPassword('pä:ss');
+    expect(hash).toMatch(/^\$scrypt\$ln=15,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+    expect(await verifyPassword('pä:ss', hash)).toBe(true);
+    expect(await verifyPassword('pä:ss'.normalize('NFD'), hash)).toBe(true);
+    expect(await verifyPassword('pä:sS', hash)).toBe(false);
+    expect(await verifyPassword('', hash)).toBe(false);
+    expect(await hashPassword('pä:ss')).not.toBe(hash);
+  });
+
+  test('a hash made by another implementation of scrypt verifies (RFC 7914 §12, N=1024 r=8 p=16)', async () => {
+    const stored =
+      '$scrypt$ln=10,r=8,p=16$TmFDbA$/bq+HJ00cgB4VucZDQHp/nxq18vII3gw53N2Y0s3MWIurzDZLiKjiG/xCSedmDDaxyevuUqD7m2DYMvfoswGQA';
+    expect(await verifyPassword('password', stored)).toBe(true);
+  });
+
+  test.each([
+    '',
+    'plain',
+    '$scrypt$ln=30,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+    '$2b$10$abc',
+  ])('%j is no hash of ours: false, at no cost', async (stored) => {
+    expect(await verifyPassword('x', stored)).toBe(false);
+  });
+});
+
+describe('verifier', () => {
+  const elapsed = async (work: () => Promise<unknown>): Promise<number> => {
+    const before = process.hrtime.bigint();
+    await work();
+    return Number(process.hrtime.bigint() - before) / 1e6;
+  };
+
+  test('remembers successes for a while, never failures, and knows the stored hash from its successor', async () => {
+    let now = 0;
+    const verifier = new PasswordVerifier({ ttlMs: 1000, now: () => now });
+    const [hash, changed] = await Promise.all([hashPassword('one'), hashPassword('two')]);
+    const first = await elapsed(() => verifier.verify('one', hash));
+    const again = await elapsed(async () => {
+      for (let index = 0; index < 50; index++) expect(await verifier.verify('one', hash)).toBe(true);
+    });
+    expect(again).toBeLessThan(first);
+    expect(await verifier.verify('two', hash)).toBe(false);
+    expect(await verifier.verify('one', changed)).toBe(false);
+    now = 1001;
+    expect(await elapsed(() => verifier.verify('one', hash))).toBeGreaterThan(again);
+  });
+
+  test('many equal checks at once are one; a full queue refuses', async () => {
+    const hash = await hashPassword('one');
+    const verifier = new PasswordVerifier({ maxWaiting: 1, capacity: 1 });
+    const [same, other] = await Promise.all([
+      Promise.all(Array.from({ length: 20 }, () => verifier.verify('one', hash))),
+      verifier.verify('two', hash),
+    ]);
+    expect(same).toEqual(Array.from({ length: 20 }, () => true));
+    expect(other).toBe(false);
+  });
+
+  test('somebody who does not exist is refused', async () => {
+    expect(await new PasswordVerifier().verify('x', undefined)).toBe(false);
+  });
+});
+
+describe('secret box', () => {
+  const [key, older] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+
+  test('opens what it sealed, each time sealed anew', () => {
+    const box = new SecretBox([key]);
+    const sealed = box.seal('pä:ss', 'remote-server/7');
+    expect(sealed).toMatch(/^v1\.[0-9a-f]{8}\.[\w-]+$/);
+    expect(box.open(sealed, 'remote-server/7')).toBe('pä:ss');
+    expect(box.seal('pä:ss', 'remote-server/7')).not.toBe(sealed);
+    expect(box.open(box.seal('', 'x'), 'x')).toBe('');
+  });
+
+  test('opens nothing that was changed, moved, or sealed with another key', () => {
+    const box = new SecretBox([key]);
+    const sealed = box.seal('secret', 'a');
+    const last = sealed.endsWith('A') ? 'B' : 'A';
+    expect(() => box.open(sealed, 'b')).toThrow(SecretError);
+    expect(() => box.open(`${sealed.slice(0, -3)}${last}${sealed.slice(-2)}`, 'a')).toThrow(SecretError);
+    expect(() => box.open(sealed.slice(0, 20), 'a')).toThrow(SecretError);
+    expect(() => box.open('secret', 'a')).toThrow('unknown form');
+    expect(() => new SecretBox([older]).open(sealed, 'a')).toThrow(`needs the key ${box.keyId}`);
+  });
+
+  test('a key is rotated: the new one seals, the old one still opens', () => {
+    const sealed = new SecretBox([older]).seal('secret', 'a');
+    const rotated = new SecretBox([key, older]);
+    expect(rotated.open(sealed, 'a')).toBe('secret');
+    expect([rotated.isStale(sealed), rotated.isStale(rotated.seal('secret', 'a'))]).toEqual([true, false]);
+  });
+});
+
+describe('secrets.key', () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'pesit-key-'));
+  });
+  afterAll(() => rm(directory, { recursive: true, force: true }));
+
+  const open = (key: string, url = 'postgresql://h/d', data = directory) =>
+    openSecretBox({ 'secrets.key': key, 'database.url': url, 'data.directory': data });
+
+  test('as text, as a file of text, as a file of bytes: the same key', async () => {
+    const bytes = randomBytes(32);
+    await writeFile(join(directory, 'text'), `${bytes.toString('base64')}\n`);
+    await writeFile(join(directory, 'bytes'), bytes);
+    const boxes = await Promise.all([
+      open(bytes.toString('base64')),
+      open(join(directory, 'text')),
+      open(join(directory, 'bytes')),
+    ]);
+    expect(new Set(boxes.map(({ keyId }) => keyId)).size).toBe(1);
+    const two = await open(`${randomBytes(32).toString('base64')},${bytes.toString('base64')}`);
+    expect(two.open((await open(bytes.toString('base64'))).seal('s', 'c'), 'c')).toBe('s');
+  });
+
+  test.each(['AAAA', '/does/not/exist', 'not a key'])('%j is refused, and not repeated', async (key) => {
+    const error: unknown = await open(key).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      name: 'ConfigError',
+      message: expect.stringContaining('secrets.key: expected 32 bytes'),
+    });
+    expect((error as Error).message).not.toContain(key);
+  });
+
+  test('a file that holds something else is refused', async () => {
+    await writeFile(join(directory, 'short'), 'c2hvcnQ=');
+    await expect(open(join(directory, 'short'))).rejects.toThrow('the file must hold 32 bytes');
+  });
+
+  test('required with PostgreSQL', async () => {
+    await expect(open('')).rejects.toThrow('secrets.key is required with PostgreSQL');
+  });
+
+  test('made at the first start when embedded, for its owner alone, the same for both apps and later', async () => {
+    const data = join(directory, 'data');
+    const boxes = await Promise.all([open('', '', data), open('', '', data), open('', '', data)]);
+    boxes.push(await open('', '', data));
+    expect(new Set(boxes.map(({ keyId }) => keyId)).size).toBe(1);
+    expect((await stat(join(data, 'secrets.key'))).mode & 0o777).toBe(0o600);
+    expect(await readFile(join(data, 'secrets.key'), 'utf8')).toMatch(/^[A-Za-z0-9+/]{43}=\n$/);
+  });
+});
