@@ -1,0 +1,74 @@
+/** What one run of one row measured, and what the runs of a row come to. */
+
+/** One process during one run. `idleRssMb`: resident memory before its first transfer, where it lives longer than a run. */
+export interface ProcessFigures {
+  readonly name: string;
+  readonly cpuSeconds: number;
+  readonly peakRssMb: number;
+  readonly idleRssMb?: number;
+}
+
+export interface Measurement {
+  readonly seconds: number;
+  readonly bytes: number;
+  readonly transfers: number;
+  readonly processes: readonly ProcessFigures[];
+}
+
+/** One row of the report. MB = 10⁶ bytes, GB = 10⁹ bytes; null: does not apply to the row. */
+export interface CaseResult {
+  readonly name: string;
+  readonly mbPerSecond: number;
+  /** Against the raw copy on the same medium in the same round. */
+  readonly ratioToRaw: number | null;
+  /** User and system time of all processes; null for small files. */
+  readonly cpuSecondsPerGb: number | null;
+  /** Of the larger process. */
+  readonly peakRssMb: number;
+  readonly transfersPerSecond: number | null;
+  readonly processes: readonly {
+    readonly name: string;
+    readonly cpuSeconds: number;
+    readonly peakRssMb: number;
+    readonly idleRssMb: number | null;
+  }[];
+  /** Seconds of every measured run. */
+  readonly runs: readonly number[];
+}
+
+/** The middle value; of an even number of values the mean of the two in the middle. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return Number.isInteger(middle) ? (sorted[middle - 1]! + sorted[middle]!) / 2 : sorted[Math.floor(middle)]!;
+}
+
+const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
+
+export const rate = ({ bytes, seconds }: Measurement): number => bytes / 1e6 / seconds;
+
+const cpuSeconds = ({ processes }: Measurement): number => processes.reduce((sum, p) => sum + p.cpuSeconds, 0);
+
+/**
+ * The medians of a row. `raw` are the raw copies of the same rounds, in the same order; empty where a row has none.
+ */
+export function summarize(name: string, runs: readonly Measurement[], raw: readonly Measurement[]): CaseResult {
+  const first = runs[0]!;
+  const many = first.transfers > 1;
+  const processes = first.processes.map((process, index) => ({
+    name: process.name,
+    cpuSeconds: rounded(median(runs.map((run) => run.processes[index]!.cpuSeconds)), 2),
+    peakRssMb: rounded(median(runs.map((run) => run.processes[index]!.peakRssMb)), 0),
+    idleRssMb: process.idleRssMb === undefined ? null : rounded(process.idleRssMb, 0),
+  }));
+  return {
+    name,
+    mbPerSecond: rounded(median(runs.map(rate)), many ? 2 : 0),
+    ratioToRaw: raw.length === 0 ? null : rounded(median(runs.map((run, round) => rate(run) / rate(raw[round]!))), 3),
+    cpuSecondsPerGb: many ? null : rounded(median(runs.map((run) => cpuSeconds(run) / (run.bytes / 1e9))), 2),
+    peakRssMb: Math.max(...processes.map((process) => process.peakRssMb)),
+    transfersPerSecond: many ? rounded(median(runs.map((run) => run.transfers / run.seconds)), 1) : null,
+    processes,
+    runs: runs.map((run) => rounded(run.seconds, 3)),
+  };
+}

@@ -1,0 +1,92 @@
+/**
+ * The benchmark. Every row of `cases.ts` is measured in rounds: one round that does not count (code gets compiled, the
+ * operating system gets its memory), then `--repetitions` that do, of which the medians are reported.
+ *
+ * The yardstick is a raw copy of the same bytes in the same round on the same medium: two Node processes, file to socket to
+ * file, flushed at the end (`raw-peer.ts`). A ratio compares a transfer with the raw copy a few seconds before it, so that
+ * a machine that is slow today is slow for both. The files come from the page cache in every row.
+ *
+ * The node rows start the two built apps as processes on the embedded database, configure them through REST, and take the
+ * time from the request for a transfer to its end as the client app reports it: with flushes, checks, hash and history.
+ * CPU and peak memory of the apps come from /proc, so those rows need Linux.
+ */
+import { existsSync, writeFileSync } from 'node:fs';
+import { select, STAGES, type Case, type StageName } from './cases.js';
+import { rate, summarize, type CaseResult, type Measurement } from './figures.js';
+import { describeMachine } from './machine.js';
+import { parseOptions, USAGE, type Options } from './options.js';
+import { formatMachine, formatTable, type Report } from './report.js';
+import { Stage } from './stage.js';
+
+const MEMORY = '/dev/shm';
+
+const open = new Set<Stage>();
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    for (const stage of open) stage.abandon();
+    process.exit(signal === 'SIGINT' ? 130 : 143);
+  });
+}
+
+/** Runs the rows of one stage round by round. */
+async function runStage(
+  name: StageName,
+  rows: readonly Case[],
+  folder: string,
+  options: Options,
+): Promise<CaseResult[]> {
+  const stage = new Stage(folder, STAGES[name].sessions, options);
+  open.add(stage);
+  const runs = new Map<Case, Measurement[]>(rows.map((row) => [row, []]));
+  try {
+    for (let round = 0; round <= options.repetitions; round++) {
+      for (const row of rows) {
+        const measurement = await row.run(stage);
+        const figure =
+          measurement.transfers > 1
+            ? `${(measurement.transfers / measurement.seconds).toFixed(1)} transfers/s`
+            : `${rate(measurement).toFixed(0)} MB/s`;
+        console.error(`${row.name}: ${figure}${round === 0 ? ' (warm-up)' : ''}`);
+        if (round > 0) runs.get(row)!.push(measurement);
+      }
+    }
+  } finally {
+    await stage.close();
+    open.delete(stage);
+  }
+  const yardstick = rows.find(({ raw }) => raw === 'yardstick');
+  return rows.map((row) =>
+    summarize(row.name, runs.get(row)!, row.raw === 'compared' && yardstick !== undefined ? runs.get(yardstick)! : []),
+  );
+}
+
+async function run(options: Options): Promise<Report> {
+  const media = { disk: options.directory, ...(existsSync(MEMORY) ? { memory: MEMORY } : {}) };
+  const machine = describeMachine(media);
+  console.error(formatMachine(machine));
+  const rows = select(options.only);
+  const cases: CaseResult[] = [];
+  for (const name of Object.keys(STAGES) as StageName[]) {
+    const mine = rows.filter(({ stage }) => stage === name);
+    if (mine.length === 0) continue;
+    const folder = media[STAGES[name].medium];
+    if (folder === undefined) console.error(`left out, no ${MEMORY}: ${mine.map((row) => row.name).join(', ')}`);
+    else cases.push(...(await runStage(name, mine, folder, options)));
+  }
+  return { machine, cases };
+}
+
+try {
+  const options = parseOptions(process.argv.slice(2));
+  if (options === undefined) {
+    console.log(USAGE);
+  } else {
+    const report = await run(options);
+    console.log(`\n${formatTable(report.cases)}`);
+    if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
+  }
+} catch (error) {
+  console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,193 @@
+/** The node under test: a server app and a client app, configured through REST, and the transfers between them. */
+import { link, mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { sha256 } from './files.js';
+import type { Measurement } from './figures.js';
+import type { Options } from './options.js';
+import { call } from './rest.js';
+import { freePort, Service } from './service.js';
+
+const SERVER_ID = 'BENCHSRV';
+const PARTNER_ID = 'BENCH';
+const PARTNER_PASSWORD = 'bench-partner';
+/** Virtual file that partners write. */
+const INBOX = 'INBOX';
+/** Virtual file that partners read; the file to send has the same name (PI 12), so it can be read again and again. */
+const OUTBOX = 'OUTBOX';
+const REMOTE = 'bench';
+const FINAL = ['COMPLETED', 'FAILED', 'CANCELLED'];
+const LARGE_FILE = 'large.bin';
+const SMALL_FILE = 'small.bin';
+
+/** Sessions of the client: one kept open for all transfers, or a new one for each. */
+export type Sessions = 'kept' | 'each';
+
+export type Direction = 'push' | 'pull';
+
+async function filesIn(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && !entry.parentPath.includes('.pesit'))
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+export class NodePair {
+  readonly #server: Service;
+  readonly #client: Service;
+
+  private constructor(server: Service, client: Service) {
+    this.#server = server;
+    this.#client = client;
+  }
+
+  /** Starts both apps with their data in `directory`; `large` and `small` are the files to move, on the same file system. */
+  static async start(
+    directory: string,
+    sessions: Sessions,
+    options: Options,
+    { large, small }: { readonly large: string | undefined; readonly small: string | undefined },
+  ): Promise<NodePair> {
+    const server = await Service.start('server', directory, {});
+    const client = await Service.start('client', directory, {
+      EXECUTOR_CORE_POOL_SIZE: '32',
+      EXECUTOR_MAX_POOL_SIZE: '32',
+      CONNECTION_POOL_MAX_CONNECTIONS_PER_HOST: '32',
+      ...(sessions === 'each' ? { CONNECTION_POOL_IDLE_TIMEOUT: '0' } : {}),
+    });
+    const pair = new NodePair(server, client);
+    await pair.#configure(options);
+    await mkdir(join(client.dataDirectory, 'send'), { recursive: true });
+    await mkdir(join(server.dataDirectory, 'outbox'), { recursive: true });
+    if (large !== undefined) {
+      await link(large, join(client.dataDirectory, 'send', LARGE_FILE));
+      await link(large, join(server.dataDirectory, 'outbox', OUTBOX));
+    }
+    if (small !== undefined) await link(small, join(client.dataDirectory, 'send', SMALL_FILE));
+    server.markIdle();
+    client.markIdle();
+    return pair;
+  }
+
+  async #configure({ entity, interval, window }: Options): Promise<void> {
+    const server = this.#server.base;
+    const port = await freePort();
+    // The largest article that one entity carries whole: PI 25 less the 6 bytes of the DTF header (pesit-e.md §1).
+    const recordLength = entity - 6;
+    await call('POST', `${server}/api/v1/config/partners`, {
+      partnerId: PARTNER_ID,
+      password: PARTNER_PASSWORD,
+      allowedOperations: ['READ', 'WRITE'],
+      enabled: true,
+    });
+    await call('POST', `${server}/api/v1/config/files`, {
+      fileId: INBOX,
+      direction: 'RECEIVE',
+      receiveDirectory: 'inbox',
+      receiveFilenamePattern: '${uuid}',
+      recordLength,
+    });
+    await call('POST', `${server}/api/v1/config/files`, {
+      fileId: OUTBOX,
+      direction: 'SEND',
+      sendDirectory: 'outbox',
+      recordLength,
+    });
+    await call('POST', `${server}/api/v1/servers`, { serverId: SERVER_ID, port, autoStart: false });
+    await call('POST', `${server}/api/v1/servers/${SERVER_ID}/start`);
+    await call('POST', `${this.#client.base}/api/v1/servers`, {
+      name: REMOTE,
+      host: '127.0.0.1',
+      port,
+      serverId: SERVER_ID,
+      clientId: PARTNER_ID,
+      password: PARTNER_PASSWORD,
+      maxEntitySize: entity,
+      syncInterval: interval,
+      syncWindow: window,
+    });
+  }
+
+  /** Asks the client for a transfer and waits for its end. */
+  async #transfer(direction: Direction, filename: string): Promise<void> {
+    const api = `${this.#client.base}/api/v1/transfers`;
+    const request = { server: REMOTE, partnerId: PARTNER_ID };
+    let record =
+      direction === 'push'
+        ? await call('POST', `${api}/send?wait=30`, {
+            ...request,
+            filename,
+            virtualFile: INBOX,
+            remoteFilename: filename,
+          })
+        : await call('POST', `${api}/receive?wait=30`, { ...request, virtualFile: OUTBOX, remoteFilename: OUTBOX });
+    while (!FINAL.includes(record['status'] as string)) {
+      await delay(50);
+      record = await call('GET', `${api}/${record['id'] as string}`);
+    }
+    if (record['status'] !== 'COMPLETED') {
+      throw this.#client.failure(`did not complete a transfer: ${JSON.stringify(record)}`);
+    }
+  }
+
+  async #measured(transfers: number, bytes: number, work: () => Promise<void>): Promise<Measurement> {
+    this.#server.begin();
+    this.#client.begin();
+    const began = performance.now();
+    await work();
+    const seconds = (performance.now() - began) / 1000;
+    return { seconds, bytes, transfers, processes: [this.#server.end(), this.#client.end()] };
+  }
+
+  /** The files received and not yet removed. */
+  async #received(direction: Direction): Promise<string[]> {
+    return filesIn(
+      direction === 'push' ? join(this.#server.dataDirectory, 'inbox') : join(this.#client.dataDirectory, 'received'),
+    );
+  }
+
+  async #removeReceived(direction: Direction): Promise<void> {
+    for (const path of await this.#received(direction)) await rm(path);
+  }
+
+  /** Moves the large file once; the received file is checked and removed. `hash`: compare its SHA-256 too. */
+  async large(direction: Direction, hash: string | undefined): Promise<Measurement> {
+    const { size } = await stat(join(this.#client.dataDirectory, 'send', LARGE_FILE));
+    const measurement = await this.#measured(1, size, () => this.#transfer(direction, LARGE_FILE));
+    const [path, ...more] = await this.#received(direction);
+    if (path === undefined || more.length > 0) throw new Error(`${direction}: expected one received file`);
+    const arrived = (await stat(path)).size;
+    if (arrived !== size) throw new Error(`${direction}: sent ${size} bytes, ${arrived} arrived`);
+    if (hash !== undefined && (await sha256(path)) !== hash) throw new Error(`${direction}: the file arrived damaged`);
+    await this.#removeReceived(direction);
+    return measurement;
+  }
+
+  /** Sends the small file `count` times, `concurrency` transfers at a time. */
+  async small(count: number, concurrency: number): Promise<Measurement> {
+    const { size } = await stat(join(this.#client.dataDirectory, 'send', SMALL_FILE));
+    let left = count;
+    const worker = async (): Promise<void> => {
+      while (left > 0) {
+        left--;
+        await this.#transfer('push', SMALL_FILE);
+      }
+    };
+    const measurement = await this.#measured(count, count * size, async () => {
+      await Promise.all(Array.from({ length: concurrency }, worker));
+    });
+    const arrived = (await this.#received('push')).length;
+    if (arrived !== count) throw new Error(`small files: sent ${count}, ${arrived} arrived`);
+    await this.#removeReceived('push');
+    return measurement;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#client.stop(), this.#server.stop()]);
+  }
+
+  kill(): void {
+    this.#client.kill();
+    this.#server.kill();
+  }
+}

@@ -1,0 +1,94 @@
+/** Where rows run: a folder on one medium, the files to move, and the pair of apps, each made when a row first needs it. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { sha256, writeRandomFile } from './files.js';
+import type { Measurement } from './figures.js';
+import { NodePair, type Direction, type Sessions } from './node-pair.js';
+import type { Options } from './options.js';
+import { rawCopy, writeAndFlush } from './raw.js';
+
+const SMALL_SIZE = 4096;
+
+export class Stage {
+  readonly #directory: string;
+  readonly #options: Options;
+  readonly #sessions: Sessions;
+  #large: string | undefined;
+  #small: string | undefined;
+  #pair: NodePair | undefined;
+  #hash: string | undefined;
+  #checked = new Set<Direction>();
+
+  constructor(medium: string, sessions: Sessions, options: Options) {
+    this.#directory = mkdtempSync(join(medium, 'pesit-bench-'));
+    this.#sessions = sessions;
+    this.#options = options;
+  }
+
+  async #largeFile(): Promise<string> {
+    if (this.#large === undefined) {
+      const path = join(this.#directory, 'large.bin');
+      await writeRandomFile(path, this.#options.size);
+      this.#large = path;
+    }
+    return this.#large;
+  }
+
+  async #smallFile(): Promise<string> {
+    if (this.#small === undefined) {
+      const path = join(this.#directory, 'small.bin');
+      await writeRandomFile(path, SMALL_SIZE);
+      this.#small = path;
+    }
+    return this.#small;
+  }
+
+  async #startedPair(files: { readonly large?: string; readonly small?: string }): Promise<NodePair> {
+    this.#pair ??= await NodePair.start(this.#directory, this.#sessions, this.#options, {
+      large: files.large,
+      small: files.small,
+    });
+    return this.#pair;
+  }
+
+  async raw(): Promise<Measurement> {
+    const target = join(this.#directory, 'copy.bin');
+    const measurement = await rawCopy(await this.#largeFile(), target);
+    await rm(target);
+    return measurement;
+  }
+
+  async writeAndFlush(): Promise<Measurement> {
+    const target = join(this.#directory, 'written.bin');
+    const measurement = await writeAndFlush(target, this.#options.size);
+    await rm(target);
+    return measurement;
+  }
+
+  /** Moves the large file; the first time in each direction its SHA-256 is compared (outside the measurement). */
+  async transfer(direction: Direction): Promise<Measurement> {
+    const large = await this.#largeFile();
+    const pair = await this.#startedPair({ large });
+    this.#hash ??= await sha256(large);
+    const measurement = await pair.large(direction, this.#checked.has(direction) ? undefined : this.#hash);
+    this.#checked.add(direction);
+    return measurement;
+  }
+
+  async small(concurrency: number): Promise<Measurement> {
+    const pair = await this.#startedPair({ small: await this.#smallFile() });
+    return pair.small(this.#options.smallCount, concurrency);
+  }
+
+  async close(): Promise<void> {
+    await this.#pair?.stop();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  /** Leaves nothing behind when the benchmark is interrupted. */
+  abandon(): void {
+    this.#pair?.kill();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}

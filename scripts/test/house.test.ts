@@ -1,0 +1,95 @@
+/** What holds for the repository as a whole. */
+import { expect, test } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8' }).split('\0').filter(Boolean);
+const texts = tracked.filter((path) => /\.(?:ts|mjs|js|json|md|ya?ml|sh|tpl|html|css)$|^\.|Dockerfile/.test(path));
+
+interface Manifest {
+  readonly scripts?: Readonly<Record<string, string>>;
+  readonly workspaces?: readonly string[];
+}
+interface LockFile {
+  readonly packages: Readonly<Record<string, { readonly resolved?: string; readonly version?: string }>>;
+}
+const { scripts = {} } = JSON.parse(read('package.json')) as Manifest;
+
+test('the README names the two commands', () => {
+  const readme = read('README.md');
+  expect(readme).toContain('npm start');
+  expect(readme).toContain('npm test');
+});
+
+test('every npm command in the documentation exists', () => {
+  const builtIn = ['ci', 'install', 'test', 'start'];
+  const missing = tracked
+    .filter((path) => path.endsWith('.md'))
+    .flatMap((path) =>
+      [...read(path).matchAll(/\bnpm (?:run ([\w:-]+)|(test|start)\b)/g)]
+        .map(([, script, short]) => script ?? short!)
+        .filter((name) => scripts[name] === undefined && !(builtIn.includes(name) && name in scripts))
+        .map((name) => `${path}: npm run ${name}`),
+    );
+  expect(missing).toEqual([]);
+});
+
+test('every file that a command of package.json runs exists', () => {
+  const files = Object.values(scripts).flatMap((command) =>
+    [...command.matchAll(/scripts\/[\w./-]+/g)].map(([path]) => path),
+  );
+  expect(files.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
+test('no tracked file names a path of one machine or a package registry', () => {
+  // In pieces, so that this file does not name them either.
+  const forbidden = new RegExp(
+    [
+      String.raw`(?<![\w./-])/${'work'}/`,
+      `/root/`,
+      String.raw`https?://[^\s"']*\b(?:registry|artifactory|verdaccio)\b`,
+    ].join('|'),
+  );
+  const found = texts.flatMap((path) =>
+    existsSync(join(root, path))
+      ? read(path)
+          .split('\n')
+          .flatMap((line, index) => (forbidden.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : []))
+      : [],
+  );
+  expect(found).toEqual([]);
+});
+
+test('the lock file is complete and names no host', () => {
+  const { packages } = JSON.parse(read('package-lock.json')) as LockFile;
+  const entries = Object.entries(packages).filter(([path]) => path.includes('node_modules/'));
+  expect(entries.filter(([, { resolved }]) => resolved?.includes('://')).map(([path]) => path)).toEqual([]);
+  // An optional package of another platform that is not locked makes `npm ci` refuse the whole file.
+  const optional = Object.values(packages).flatMap((entry) =>
+    Object.keys((entry as { optionalDependencies?: Record<string, string> }).optionalDependencies ?? {}),
+  );
+  const locked = new Set(
+    entries.map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)),
+  );
+  expect(optional.filter((name) => !locked.has(name))).toEqual([]);
+});
+
+test('every room opens with its theory of operation', () => {
+  const mains = tracked.filter((path) =>
+    /^(?:packages\/[^/]+\/src\/index|(?:apps\/[^/]+|bench)\/src\/main)\.ts$/.test(path),
+  );
+  expect(mains.length).toBeGreaterThanOrEqual(4);
+  const bare = mains.filter((path) => {
+    const [header] = /^\/\*\*[^]*?\*\//.exec(read(path)) ?? [''];
+    return header.split('\n').length < 5;
+  });
+  expect(bare).toEqual([]);
+});
+
+test('.ci/run may be executed', () => {
+  expect(execFileSync('git', ['ls-files', '-s', '.ci/run'], { cwd: root, encoding: 'utf8' })).toMatch(/^100755 /);
+});
