@@ -1,16 +1,26 @@
+import { randomInt } from 'node:crypto';
+import { connect as connectSocket } from 'node:net';
+import type { Socket } from 'node:net';
+import { END_CODES, PesitError, RequesterSession, SUCCESS } from '@pesit-node/protocol';
 import type {
   ArticleSink,
   ArticleSource,
   ConnectRequest,
   ConnectionTerms,
   CreateRequest,
+  DiagnosticCode,
   Dialect,
+  FpduName,
   Parameters,
-  PesitError,
   SelectRequest,
+  SessionEvent,
   SyncPoint,
   Timers,
 } from '@pesit-node/protocol';
+import { Connection, now } from './connection.js';
+import { ArticleIntake, ArticleOutflow } from './data-pump.js';
+import { asPesitError } from './errors.js';
+import { openSocket, preconnect } from './opening.js';
 
 export interface RequesterOptions {
   readonly host: string;
@@ -23,6 +33,7 @@ export interface RequesterOptions {
   /** Sent before CONNECT. */
   readonly preconnection?: { readonly identifier: string; readonly password: string } | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** What was tolerated of the partner: for the log. */
   readonly notice?: (text: string) => void;
 }
 
@@ -48,24 +59,319 @@ export interface TransferTotals {
   readonly articles: number;
 }
 
+interface Waiting {
+  readonly name: FpduName;
+  readonly resolve: (parameters: Parameters) => void;
+  readonly reject: (error: PesitError) => void;
+}
+
+const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
+
 /**
  * A session that this side opened. One operation at a time. Every method rejects with a `PesitError`: `refused` with the
  * diagnostic of the partner, `transport`, `timeout`, `remote` or `local`. After a refused or interrupted file the session
  * stays usable (`usable`) for the next one.
  */
-export declare class PesitRequester {
+export class PesitRequester {
+  readonly #session: RequesterSession;
+  readonly #connection: Connection;
+  readonly #notice: ((text: string) => void) | undefined;
+  #waiting: Waiting | undefined;
+  /** A DTF.END that came with the ACK(READ) before it, while nobody waited yet. */
+  #early: Parameters | undefined;
+  #intake: ArticleIntake | undefined;
+  #outflow: ArticleOutflow | undefined;
+  /** Why the running transfer, or the session, is over. */
+  #interruption: PesitError | undefined;
+  #ended: PesitError | undefined;
+  #totals: TransferTotals = START;
+
   /** TCP connection, pre-connection when asked for, CONNECT and its answer. */
-  static open(options: RequesterOptions): Promise<PesitRequester>;
-  readonly terms: ConnectionTerms;
+  static async open(options: RequesterOptions): Promise<PesitRequester> {
+    const socket = await openSocket(
+      () => connectSocket({ host: options.host, port: options.port, noDelay: true }),
+      options,
+    );
+    if (options.preconnection !== undefined) await preconnect(socket, options.preconnection, options);
+    const requester = new PesitRequester(socket, options);
+    await requester.#guarded(options.signal, async () => {
+      requester.#session.connect(options.connect);
+      await requester.#answerTo('ACONNECT');
+    });
+    return requester;
+  }
+
+  private constructor(socket: Socket, options: RequesterOptions) {
+    this.#notice = options.notice;
+    this.#session = new RequesterSession(
+      { dialect: options.dialect, now: now(), connectionId: randomInt(1, 256), timers: options.timers ?? {} },
+      options.connect.crc === true,
+    );
+    this.#connection = new Connection(socket, this.#session, (event) => {
+      this.#handle(event);
+    });
+  }
+
+  get terms(): ConnectionTerms {
+    if (this.#session.terms === undefined) throw new Error('the connection is not established');
+    return this.#session.terms;
+  }
+
   /** True while no file is selected and the connection is up. */
-  readonly usable: boolean;
+  get usable(): boolean {
+    return this.#session.phase === 'open' && this.#session.state === 'CN03';
+  }
+
   /** Totals of the running or last transfer. */
-  readonly totals: TransferTotals;
+  get totals(): TransferTotals {
+    return this.#session.phase === 'open' ? this.#session.totals : this.#totals;
+  }
+
   /** CREATE … DESELECT. Resolves after a positive ACK(TRANS.END). An aborted `signal` interrupts with IDT 16. */
-  sendFile(file: SendFile): Promise<TransferTotals>;
+  sendFile(file: SendFile): Promise<TransferTotals> {
+    return this.#transfer(file.signal, async () => {
+      this.#session.create(file.request);
+      await this.#answerTo('ACK(CREATE)');
+      this.#session.open();
+      await this.#answerTo('ACK(ORF)');
+      this.#session.write();
+      const { restartPoint = 0 } = await this.#answerTo('ACK(WRITE)');
+      const from = restartPoint === 0 ? START : file.pointOf?.(restartPoint);
+      if (from === undefined) throw unknownPoint(restartPoint);
+      this.#session.startSending(from);
+      this.#outflow = new ArticleOutflow(this.#connection, file.source);
+      const sent = await this.#outflow.run(this.#session.entitySize);
+      if (!sent) await this.#interrupted();
+      return this.#endTransfer();
+    });
+  }
+
   /** SELECT … DESELECT. Resolves after a positive ACK(TRANS.END): deliver then. */
-  receiveFile(file: ReceiveFile): Promise<TransferTotals>;
+  receiveFile(file: ReceiveFile): Promise<TransferTotals> {
+    return this.#transfer(file.signal, async () => {
+      this.#session.select(file.request);
+      const attributes = await this.#answerTo('ACK(SELECT)');
+      const { from, sink } = await file.open(attributes);
+      this.#goOn();
+      this.#session.open();
+      await this.#answerTo('ACK(ORF)');
+      this.#intake = new ArticleIntake(this.#connection, sink, (error) => {
+        this.#interrupt(error);
+      });
+      this.#session.read(from);
+      await this.#answerTo('ACK(READ)');
+      const end = await this.#answerTo('DTF.END');
+      this.#intake.stop();
+      if ((end.diagnostic ?? SUCCESS) !== SUCCESS) {
+        throw this.#session.refusal('ended the data with an error', end.diagnostic ?? '2-299', end);
+      }
+      await file.stored();
+      this.#goOn();
+      return this.#endTransfer();
+    });
+  }
+
   /** RELEASE; resolves when the partner has confirmed, or the connection is gone. Never rejects. */
-  release(): Promise<void>;
-  abort(reason: PesitError): void;
+  async release(): Promise<void> {
+    if (this.usable) {
+      try {
+        this.#session.release();
+        this.#connection.settle();
+      } catch (error) {
+        this.abort(asPesitError(error, '3-399'));
+      }
+    } else if (this.#session.phase === 'open') {
+      this.abort(new PesitError('released by the program', { fault: 'local', diagnostic: '3-312' }));
+    }
+    await this.#connection.closed();
+  }
+
+  abort(reason: PesitError): void {
+    this.#session.abort(reason);
+    this.#connection.settle();
+  }
+
+  /** After waiting for something else than the partner: the transfer may be over meanwhile. */
+  #goOn(): void {
+    const over = this.#ended ?? this.#interruption;
+    if (over !== undefined) throw over;
+  }
+
+  /** TRANS.END and its answer, with the totals of both sides compared. */
+  async #endTransfer(): Promise<TransferTotals> {
+    const totals = this.#session.totals;
+    this.#session.endTransfer();
+    await this.#answerTo('ACK(TRANS.END)');
+    return totals;
+  }
+
+  /** Runs one file and brings the session back to where the next can begin, however it ended. */
+  async #transfer(signal: AbortSignal | undefined, run: () => Promise<TransferTotals>): Promise<TransferTotals> {
+    this.#interruption = undefined;
+    this.#early = undefined;
+    try {
+      const totals = await this.#guarded(signal, run);
+      await this.#deselect(SUCCESS);
+      return totals;
+    } catch (error) {
+      const reason = asPesitError(error, '2-215');
+      await this.#giveUp(reason);
+      throw reason;
+    } finally {
+      this.#totals = this.#session.totals;
+      this.#stopData();
+    }
+  }
+
+  /** Closes and deselects the file after a failure. Never rejects: the failure itself is what counts. */
+  async #giveUp(reason: PesitError): Promise<void> {
+    try {
+      if (this.#interrupt(reason)) await this.#interrupted().catch(() => undefined);
+      await this.#deselect(reason.fault === 'refused' ? SUCCESS : reason.diagnostic);
+    } catch (error) {
+      if (this.#session.phase === 'open') this.abort(asPesitError(error, '3-399'));
+    }
+  }
+
+  /** CRF and DESELECT, as far as the file was opened and selected. */
+  async #deselect(diagnostic: DiagnosticCode): Promise<void> {
+    const session = this.#session;
+    if (session.state === 'OF02' || session.state === 'OF02ab') {
+      session.close(diagnostic);
+      await this.#answerTo('ACK(CRF)');
+    }
+    if (session.state === 'SF03' || session.state === 'SF03ab') {
+      session.deselect(diagnostic);
+      await this.#answerTo('ACK(DESELECT)');
+    }
+    if (session.phase === 'open' && session.state !== 'CN03') {
+      // A request was given up while its answer was on the way: nothing else brings both sides together again.
+      this.abort(new PesitError(`given up ${session.describeState()}`, { fault: 'local', diagnostic: '3-312' }));
+    }
+  }
+
+  /** Runs `work` until it ends or `signal` aborts it. */
+  async #guarded<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    const cancel = (): void => {
+      const reason = asPesitError(signal?.reason, '2-216');
+      if (this.#interrupt(reason)) return;
+      this.#waiting?.reject(reason);
+      this.#waiting = undefined;
+      this.#outflow?.wake();
+    };
+    if (signal?.aborted === true) throw asPesitError(signal.reason, '2-216');
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      const result = await work();
+      return result;
+    } catch (error) {
+      if (this.#session.terms === undefined && this.#session.phase === 'open') this.abort(asPesitError(error, '3-399'));
+      throw error;
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  /** Sends IDT when a transfer runs. @returns whether it was sent */
+  #interrupt(reason: PesitError): boolean {
+    const endCode =
+      reason.fault === 'local' && reason.diagnostic !== '2-216' ? END_CODES.error : END_CODES.cancelledByRequester;
+    const sent = this.#session.interrupt(endCode, reason);
+    if (sent) this.#stopData();
+    this.#connection.settle();
+    return sent;
+  }
+
+  /** Waits for the end of an interruption that has begun, and rejects with its reason. */
+  async #interrupted(): Promise<never> {
+    if (this.#interruption === undefined && this.#ended === undefined) await this.#answerTo('ACK(IDT)');
+    throw (
+      this.#interruption ??
+      this.#ended ??
+      new PesitError('the transfer was interrupted', { fault: 'local', diagnostic: '2-216' })
+    );
+  }
+
+  /** Waits for an FPDU of the partner; a negative one rejects. */
+  async #answerTo(name: FpduName): Promise<Parameters> {
+    const answer = new Promise<Parameters>((resolve, reject) => {
+      const over = this.#ended ?? this.#interruption;
+      if (over !== undefined && !name.startsWith('ACK(CRF') && !name.startsWith('ACK(DESELECT')) reject(over);
+      else if (this.#ended !== undefined) reject(this.#ended);
+      else if (name === 'DTF.END' && this.#early !== undefined) resolve(this.#early);
+      else this.#waiting = { name, resolve, reject };
+    });
+    this.#connection.settle();
+    const parameters = await answer;
+    const diagnostic = parameters.diagnostic ?? SUCCESS;
+    const refusable = name !== 'DTF.END' && name !== 'ACK(CRF)' && name !== 'ACK(DESELECT)';
+    if (diagnostic !== SUCCESS && refusable)
+      throw this.#session.refusal(`refused ${requestOf(name)}`, diagnostic, parameters);
+    return parameters;
+  }
+
+  #handle(event: SessionEvent): void {
+    switch (event.kind) {
+      case 'ARTICLES':
+        this.#intake?.take(event.batch);
+        break;
+      case 'SYN':
+        this.#intake?.checkpoint(event.point);
+        break;
+      case 'ACK(SYN)':
+        this.#outflow?.wake();
+        break;
+      case 'FPDU':
+        if (this.#waiting?.name === event.name) {
+          const { resolve } = this.#waiting;
+          this.#waiting = undefined;
+          resolve(event.parameters);
+        } else if (event.name === 'DTF.END') {
+          this.#early = event.parameters;
+        }
+        break;
+      case 'INTERRUPTED':
+        this.#interruption = event.error;
+        this.#fail(event.error);
+        break;
+      case 'NOTICE':
+        this.#notice?.(event.text);
+        break;
+      case 'STYLE':
+        break;
+      case 'ENDED':
+        this.#totals = this.#session.totals;
+        this.#ended =
+          event.error ?? new PesitError('the session was released', { fault: 'local', diagnostic: '3-312' });
+        this.#fail(this.#ended);
+        break;
+    }
+  }
+
+  #fail(error: PesitError): void {
+    this.#stopData();
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.reject(error);
+  }
+
+  #stopData(): void {
+    this.#intake?.stop();
+    this.#intake = undefined;
+    this.#outflow?.wake();
+    this.#outflow = undefined;
+  }
 }
+
+/** `ACK(CREATE)` → `CREATE`. */
+const requestOf = (answer: FpduName): string => /^ACK\((.*)\)$/.exec(answer)?.[1] ?? answer;
+
+const unknownPoint = (point: number): PesitError =>
+  new PesitError(
+    `the partner asks to restart at sync point ${point}, which was never placed: the file has to be sent again`,
+    {
+      fault: 'local',
+      diagnostic: '2-214',
+      peerText: `sync point ${point} is unknown here`,
+    },
+  );

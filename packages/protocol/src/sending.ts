@@ -31,14 +31,16 @@ const MAX_ARTICLES_PER_DTF = 255;
 /** §3.6.3: the last number of a sync point. From there on points are left out instead of failing. */
 export const MAX_SYNC_POINT = 999_999;
 const CRC_LENGTH = 2;
+/** PI 32 has two bytes. */
+const MAX_ARTICLE = 65_535;
 /** A SYN with a point of three bytes. */
 const SYN_LENGTH = FPDU_HEADER_LENGTH + 5;
 
 /** Bytes that a burst buffer needs to take any article: the longest one, cut into entities of `entitySize`. */
 export function burstBufferSize(entitySize: number, wanted: number): number {
   const perEntity = entitySize - FPDU_HEADER_LENGTH - CRC_LENGTH;
-  const overhead = (Math.ceil(65_535 / perEntity) + 2) * (FPDU_HEADER_LENGTH + 2 + CRC_LENGTH + SYN_LENGTH);
-  return Math.max(wanted, 65_535 + overhead);
+  const overhead = (Math.ceil(MAX_ARTICLE / perEntity) + 2) * (FPDU_HEADER_LENGTH + 2 + CRC_LENGTH + SYN_LENGTH);
+  return Math.max(wanted, MAX_ARTICLE + overhead);
 }
 
 export class ArticleSender implements Burst {
@@ -51,6 +53,8 @@ export class ArticleSender implements Burst {
   readonly #trailer: number;
   #acknowledged: number;
   #sincePoint = 0;
+  /** The last article was refused because its point must wait for the window. */
+  #refused = false;
   /** Points placed and not yet acknowledged, oldest first. */
   #points: SyncPoint[] = [];
 
@@ -82,20 +86,20 @@ export class ArticleSender implements Burst {
 
   /** True when the next article needs a point and the window is full: wait for ACK(SYN). */
   get blocked(): boolean {
-    return this.#pointDue(1) && this.#windowFull();
+    return this.#refused && this.#windowFull();
   }
 
   /**
    * ACK(SYN): everything up to `number` is stored.
-   * @returns the point, or `undefined` when it was never sent
+   * @returns the point; `known` when it says nothing new, or no acknowledgement was asked for (window 0); `undefined` when
+   *   the point was never sent
    */
-  acknowledge(number: number): SyncPoint | undefined {
+  acknowledge(number: number): SyncPoint | 'known' | undefined {
     if (number > this.lastPoint || number <= 0) return undefined;
-    if (number > this.#acknowledged) this.#acknowledged = number;
     const at = this.#points.findIndex((point) => point.number === number);
-    if (at === -1) return { number, dataBytes: this.dataBytes, articles: this.articles };
-    const [point] = this.#points.splice(0, at + 1).slice(-1);
-    return point;
+    if (at === -1) return 'known';
+    this.#acknowledged = number;
+    return this.#points.splice(0, at + 1)[at];
   }
 
   /** Starts a burst in `buffer`, of at least `burstBufferSize` bytes. */
@@ -107,8 +111,11 @@ export class ArticleSender implements Burst {
   }
 
   reserve(length: number): boolean {
+    if (length <= 0) throw new RangeError('there is no empty DTF (§4.4.20): an empty record is sent as one blank');
+    if (length > MAX_ARTICLE) throw new RangeError(`an article has at most ${MAX_ARTICLE} bytes (PI 32), not ${length}`);
     if (this.#pointDue(length)) {
-      if (this.#windowFull()) return false;
+      this.#refused = this.#windowFull();
+      if (this.#refused) return false;
       if (this.#room() < this.#entityLength(SYN_LENGTH) + this.#articleRoom(length)) return false;
       this.#placePoint();
     }

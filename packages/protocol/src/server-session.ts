@@ -65,6 +65,11 @@ export class ServerSession extends Session {
     return this.#entitySize;
   }
 
+  /** True while `name` waits for its answer: not after an interruption or the end of the connection. */
+  awaits(name: FpduName): boolean {
+    return this.phase === 'open' && this.#pending?.name === name;
+  }
+
   /** ACONNECT (§4.4.2), with the terms negotiated from the CONNECT and `answer`. */
   acceptConnection(answer: ConnectAnswer): void {
     const { parameters } = this.#take('CONNECT');
@@ -215,6 +220,10 @@ export class ServerSession extends Session {
   refuseMessage(reason: PesitError): void {
     this.#pending = undefined;
     this.send('ACK(MSG)', { diagnostic: reason.diagnostic, ...textForPeer(reason) });
+  }
+
+  protected override forgetRequest(): void {
+    this.#pending = undefined;
   }
 
   protected override apply(fpdu: Fpdu): void {

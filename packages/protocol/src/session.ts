@@ -283,6 +283,11 @@ export abstract class Session {
   /** Applies a received control FPDU that the automaton has admitted; emits what the application must know. */
   protected abstract apply(fpdu: Fpdu): void;
 
+  /** A transfer was interrupted: a request that still waits for an answer gets none. */
+  protected forgetRequest(): void {
+    // A requester has no requests of the peer to answer.
+  }
+
   /** Conditions of the automaton (§4.8.1.3). */
   #holds(condition: 'ck' | 'writing' | 'reading' | undefined): boolean {
     if (condition === undefined) return true;
@@ -398,7 +403,8 @@ export abstract class Session {
   #receiveAckSyn(number: number): void {
     const point = this.sender?.acknowledge(number);
     if (point === undefined) throw unexpected(`ACK(SYN) ${number}`, `at most ACK(SYN) ${this.sender?.lastPoint ?? 0}`);
-    this.emit({ kind: 'ACK(SYN)', point });
+    if (point === 'known') this.notice(`ACK(SYN) ${number}: nothing waits for it`);
+    else this.emit({ kind: 'ACK(SYN)', point });
   }
 
   #receiveIdt(fpdu: Fpdu): void {
@@ -414,6 +420,7 @@ export abstract class Session {
     const interruption = this.#interruption;
     if (interruption === undefined) return;
     this.#interruption = undefined;
+    this.forgetRequest();
     this.emit({ kind: 'INTERRUPTED', by, ...interruption });
   }
 
