@@ -1,0 +1,128 @@
+/** The two services as child processes, and a small REST client for them. */
+import { spawn } from 'node:child_process';
+import { createWriteStream, mkdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { constants as osConstants } from 'node:os';
+import { join, relative } from 'node:path';
+import { atEnd, Failure, findProgram, root } from './process.mjs';
+
+const HOST = '127.0.0.1';
+/** An embedded database that is created takes seconds; a machine under load takes longer. */
+const READY_WITHIN_MS = 120_000;
+const STOP_WITHIN_MS = 30_000;
+const TAIL_BYTES = 4000;
+
+/** Refuses a port that something else listens on, before anything is started. `flag` is the one that changes it. */
+export function requireFreePort(port, flag) {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', (error) => {
+      const why = error.code === 'EADDRINUSE' ? 'is in use by another program' : `cannot be used (${error.code})`;
+      reject(
+        new Failure(`Port ${port} ${why}: choose another one, for example "npm start -- ${flag} ${port + 1000}".`),
+      );
+    });
+    // All addresses: a program that listens on one of them alone is in the way as well.
+    probe.listen(port, () => probe.close(resolve));
+  });
+}
+
+/** What admin settings and limits of this shell may reach the services; their addresses and directories are ours. */
+function environment(port, data) {
+  return {
+    ...process.env,
+    SERVER_PORT: String(port),
+    SERVER_HOST: HOST,
+    DATA_DIRECTORY: data,
+    DATABASE_URL: '',
+    ADMIN_USERNAME: 'admin',
+    ADMIN_PASSWORD: 'admin',
+  };
+}
+
+/** Starts an app, its log in <data>/service.log. It is stopped, cleanly, when the command ends. */
+export async function startApp({ app, port, data }) {
+  mkdirSync(data, { recursive: true });
+  const log = createWriteStream(join(data, 'service.log'), { flags: 'a' });
+  const setpriv = findProgram('setpriv');
+  const command = [process.execPath, join(root, 'apps', app, 'dist', 'main.js')];
+  // Where the kernel can, it stops the service even when this process is killed; Ctrl-C reaches us first (detached).
+  const [program, ...args] = setpriv ? [setpriv, '--pdeathsig', 'TERM', '--', ...command] : command;
+  const child = spawn(program, args, {
+    cwd: root,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: environment(port, data),
+  });
+  let tail = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      tail = (tail + chunk).slice(-TAIL_BYTES);
+      log.write(chunk);
+    });
+  }
+  const service = { name: `the ${app} app`, tail: () => tail, ended: undefined };
+  service.ended = new Promise((resolve) => {
+    child.once('close', (code, signal) => resolve({ ...service, how: signal ?? `exit code ${code}` }));
+  });
+  atEnd(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+    const killer = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
+    const { how } = await service.ended;
+    clearTimeout(killer);
+    log.end();
+    const clean = how === 'exit code 0' || how === `exit code ${128 + osConstants.signals.SIGTERM}`;
+    console.log(`${service.name} stopped${clean ? '' : ` with ${how}: see ${relative(process.cwd(), log.path)}`}`);
+  });
+  await ready(service, port);
+  return service;
+}
+
+async function ready(service, port) {
+  const until = Date.now() + READY_WITHIN_MS;
+  let gone;
+  void service.ended.then((end) => (gone = end));
+  for (;;) {
+    if (gone !== undefined) throw new Failure(`${service.name} did not start (${gone.how}):\n${service.tail()}`);
+    try {
+      const answer = await fetch(`http://${HOST}:${port}/actuator/health/readiness`);
+      if (answer.ok) return;
+    } catch {
+      // not listening yet
+    }
+    if (Date.now() > until)
+      throw new Failure(`${service.name} is not ready after ${READY_WITHIN_MS} ms:\n${service.tail()}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** JSON over HTTP Basic; an answer that is not 2xx is a Failure with the service's own words. */
+export class RestClient {
+  #base;
+  #name;
+  #authorization = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
+
+  constructor(name, port) {
+    this.#name = name;
+    this.#base = `http://${HOST}:${port}`;
+  }
+
+  get(path) {
+    return this.#call('GET', path);
+  }
+
+  post(path, body) {
+    return this.#call('POST', path, body);
+  }
+
+  async #call(method, path, body) {
+    const answer = await fetch(`${this.#base}${path}`, {
+      method,
+      headers: { authorization: this.#authorization, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    if (answer.ok) return text === '' ? undefined : JSON.parse(text);
+    throw new Failure(`${method} ${path} of the ${this.#name} answered ${answer.status}: ${text}`);
+  }
+}

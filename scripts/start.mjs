@@ -1,0 +1,97 @@
+/**
+ * `npm start`: from a fresh clone to a node that exchanges files. Installs and builds what is missing, starts the server
+ * app and the client app on the embedded database, creates a sample on a fresh data directory, sends a file by PeSIT,
+ * reads it back, and compares all hashes. Then both services stay up until Ctrl-C; with --once they stop at once.
+ */
+import { mkdirSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Failure, main, requireNode, root } from './lib/process.mjs';
+import { createSample, exchange, SAMPLE } from './lib/sample.mjs';
+import { requireFreePort, RestClient, startApp } from './lib/apps.mjs';
+import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
+
+const USAGE = `npm start -- [flags]
+  --once               send and read the sample, then stop: exit code 0 when all arrived whole
+  --data DIR           data directory                        (./data)
+  --server-port N      REST of the server app                (8080)
+  --client-port N      REST of the client app                (8081)
+  --pesit-port N       PeSIT listener of the sample          (6502)
+  --size MB            size of the sample file               (64)`;
+
+function flags() {
+  const number = (name, text, max) => {
+    const value = Number(text);
+    if (!Number.isInteger(value) || value < 1 || value > max) {
+      throw new Failure(`--${name}: expected a whole number from 1 to ${max}, got ${text}`);
+    }
+    return value;
+  };
+  let values;
+  try {
+    ({ values } = parseArgs({
+      options: {
+        once: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+        data: { type: 'string', default: join(root, 'data') },
+        'server-port': { type: 'string', default: '8080' },
+        'client-port': { type: 'string', default: '8081' },
+        'pesit-port': { type: 'string', default: '6502' },
+        size: { type: 'string', default: '64' },
+      },
+    }));
+  } catch (error) {
+    throw new Failure(`${error.message}\n\n${USAGE}`);
+  }
+  return {
+    once: values.once,
+    help: values.help,
+    data: resolve(values.data),
+    serverPort: number('server-port', values['server-port'], 65_535),
+    clientPort: number('client-port', values['client-port'], 65_535),
+    pesitPort: number('pesit-port', values['pesit-port'], 65_535),
+    megabytes: number('size', values.size, 1_000_000),
+  };
+}
+
+await main(async () => {
+  requireNode();
+  const options = flags();
+  if (options.help) {
+    console.log(USAGE);
+    return 0;
+  }
+  await ensureInstalled();
+  await ensureBuilt(['apps/server', 'apps/client']);
+
+  await requireFreePort(options.serverPort, '--server-port');
+  await requireFreePort(options.clientPort, '--client-port');
+  mkdirSync(options.data, { recursive: true });
+  const [server, client] = await Promise.all([
+    startApp({ app: 'server', port: options.serverPort, data: join(options.data, 'server') }),
+    startApp({ app: 'client', port: options.clientPort, data: join(options.data, 'client') }),
+  ]);
+  const rest = {
+    server: new RestClient('server app', options.serverPort, server),
+    client: new RestClient('client app', options.clientPort, client),
+  };
+  console.log(
+    `server app: http://127.0.0.1:${options.serverPort}   client app: http://127.0.0.1:${options.clientPort}`,
+  );
+  console.log(
+    `data and logs: ${relative(process.cwd(), options.data) || '.'}/{server,client}   (embedded database: for evaluation)`,
+  );
+
+  await createSample(rest, options);
+  await exchange(rest, options);
+  if (options.once) return 0;
+
+  console.log(`
+Both services are up; Ctrl-C stops them. Try next:
+  curl -u admin:admin http://127.0.0.1:${options.serverPort}/api/v1/transfers
+  curl -u admin:admin -X POST -H 'Content-Type: application/json' \\
+    -d '{"server":"${SAMPLE.remoteServer}","virtualFile":"${SAMPLE.inbox}","remoteFilename":"hello.txt","fileContent":"SGVsbG8sIFBlU0lUIQ=="}' \\
+    'http://127.0.0.1:${options.clientPort}/api/v1/transfers/send?wait=30'`);
+  const gone = await Promise.race([server.ended, client.ended]);
+  throw new Failure(`${gone.name} ended with ${gone.how}; its last lines:\n${gone.tail()}`);
+});
