@@ -6,7 +6,7 @@ import type { CommonConfig } from './config/keys.js';
 export type { Logger } from 'pino';
 
 const NAMES =
-  '(?:[\\w.-]*(?:password|passphrase|passwd)|authorization|proxy-authorization|cookie|set-cookie|secret|secrets\\.key|privateKey|private_key|x-api-key|fileContent)';
+  '(?:[\\w.-]{0,60}(?:password|passphrase|passwd)|authorization|proxy-authorization|cookie|set-cookie|secret|secrets\\.key|privateKey|private_key|x-api-key|fileContent)';
 
 /** `"password":"…"` as JSON writes it, and once more escaped, as it looks inside a logged text. */
 const FIELD = new RegExp(`("${NAMES}"\\s*:\\s*)(?:"(?:[^"\\\\]|\\\\.)*"|-?[0-9.]+)`, 'gi');
@@ -17,7 +17,7 @@ const ESCAPED_FIELD = new RegExp(
 /** `Basic dXNlcjpwYXNz` wherever it stands. */
 const CREDENTIALS = /\b(Basic|Bearer) +[A-Za-z0-9+/=._~-]{4,}/gi;
 /** `scheme://user:password@host`, for example in a driver's error. */
-const USERINFO = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s:/@"\\]*:)[^\s/"\\]+@/gi;
+const USERINFO = /(\b[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:/@"\\]*:)[^\s/"\\]+@/gi;
 
 /**
  * Masks secrets in one finished log line. Done on the text, not on known paths, so that a secret is caught at any depth

@@ -89,6 +89,13 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
   if (env['NODE_ENV'] === 'production' && values.get('admin.password') === CONFIG_KEYS['admin.password'].default) {
     problems.push('admin.password is the default, which is refused when NODE_ENV=production: set ADMIN_PASSWORD');
   }
+  const { 'transfer.executor.core-pool-size': core, 'transfer.executor.max-pool-size': max } =
+    Object.fromEntries(values);
+  if (Number(max) < Number(core)) {
+    problems.push(
+      `transfer.executor.max-pool-size: expected core-pool-size (${String(core)}) or more, got ${String(max)}`,
+    );
+  }
   const url = values.get('database.url');
   if (typeof url === 'string' && url !== '' && !isPostgresqlUrl(url)) {
     problems.push(

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
-import { link, mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
+import { link, mkdir, open, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -30,6 +30,9 @@ interface Owner {
 const BEAT_MS = 2000;
 /** An owner whose pid means nothing here (another container) is dead when its lock was not touched for this long. */
 const SILENCE_MS = 10_000;
+/** Removing a stale lock takes two calls; a claim older than this belongs to a process that died between them. */
+const CLAIM_MS = 5000;
+const CLAIM_POLL_MS = 20;
 
 const quietly = (read: () => string): string => {
   try {
@@ -63,7 +66,7 @@ const isAlive = (owner: Owner): boolean => {
 const parseOwner = (text: string): Owner | undefined => {
   try {
     const value = JSON.parse(text) as Partial<Owner>;
-    return typeof value.pid === 'number' && typeof value.id === 'string' ? (value as Owner) : undefined;
+    return typeof value.pid === 'number' && /^\w+$/.test(value.id ?? '') ? (value as Owner) : undefined;
   } catch {
     return undefined;
   }
@@ -85,19 +88,35 @@ const stillBeats = async (path: string, silenceMs: number): Promise<boolean> => 
   return false;
 };
 
-/** Takes a stale lock away. Whoever got it in between keeps it: the file is looked at again after it was moved aside. */
-const removeStale = async (path: string, staleText: string): Promise<void> => {
-  const aside = `${path}.${randomBytes(6).toString('hex')}`;
+/** Waits for another process to remove the stale lock; one that died between its two calls is not waited for for ever. */
+const claimEnds = async (claim: string): Promise<void> => {
+  for (let tries = 0; tries < CLAIM_MS / CLAIM_POLL_MS; tries++) {
+    if ((await modified(claim)) === undefined) return;
+    await delay(CLAIM_POLL_MS);
+  }
+  await rm(claim, { force: true });
+};
+
+/**
+ * Takes a stale lock away. Several may want to: the one that can link the lock to a name made of its owner's id is the only
+ * one to remove it, and only while it is that lock. Whoever read it before, and comes late, links another lock, sees that
+ * it is, and leaves it.
+ */
+const removeStale = async (path: string, text: string, id: string): Promise<void> => {
+  const claim = `${path}.stale-${id}`;
   try {
-    await rename(path, aside);
+    await link(path, claim);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return;
-    throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
+    await claimEnds(claim);
+    return;
   }
-  if ((await readFile(aside, 'utf8')) !== staleText) {
-    await link(aside, path).catch(() => undefined);
+  try {
+    if ((await readFile(claim, 'utf8')) === text) await rm(path);
+  } finally {
+    await rm(claim, { force: true });
   }
-  await rm(aside, { force: true });
 };
 
 /** Writes the whole lock under another name first: a lock that can be seen can be read. */
@@ -155,7 +174,7 @@ export const lockDirectory = async (
         );
       }
     }
-    await removeStale(path, text);
+    await removeStale(path, text, owner?.id ?? 'unreadable');
   }
   const beat = setInterval(() => {
     const now = new Date();

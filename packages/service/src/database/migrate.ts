@@ -43,7 +43,13 @@ const applyPending = async (
   trx: Knex.Transaction,
   { schema, migrations }: MigrationSet,
 ): Promise<readonly string[]> => {
-  await trx.raw('create schema if not exists ??', [schema]);
+  // `create schema if not exists` asks for the right to create even where a DBA has made the schema.
+  const exists = await trx
+    .withSchema('pg_catalog')
+    .from('pg_namespace')
+    .where({ nspname: schema })
+    .first<object | undefined>('nspname');
+  if (exists === undefined) await trx.raw('create schema ??', [schema]);
   await trx.raw('set local search_path to ??', [schema]);
   if (!(await trx.schema.withSchema(schema).hasTable('migrations'))) {
     await trx.schema.withSchema(schema).createTable('migrations', (table) => {

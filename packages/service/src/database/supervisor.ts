@@ -107,7 +107,7 @@ export class DatabaseSupervisor extends EventEmitter<SupervisorEvents> {
       }
       const pause = this.#ready ? checkEveryMs : wait;
       if (!this.#ready) wait = Math.min(wait * 2, retryMs.longest);
-      await delay(pause, undefined, { signal: this.#stop.signal, ref: false }).catch(() => undefined);
+      await delay(pause, undefined, { signal: this.#stop.signal }).catch(() => undefined);
     }
   }
 

@@ -17,6 +17,7 @@ export interface OpenTestDatabaseOptions {
 export interface TestDatabase extends Database {
   /** Connection URL of the fresh PostgreSQL database, for a second pool or an app of its own; `''` when embedded. */
   readonly url: string;
+  readonly searchPath: readonly string[];
 }
 
 export interface DatabaseHarness {
@@ -26,32 +27,41 @@ export interface DatabaseHarness {
    * `beforeAll` and use `emptyTables` between tests.
    */
   readonly open: (options?: OpenTestDatabaseOptions) => Promise<TestDatabase>;
+  /**
+   * The same database as another pod has it: a pool of its own on PostgreSQL, the very same object when embedded, which has
+   * no second pod. Closed after the tests of this block.
+   */
+  readonly another: (database: TestDatabase) => Promise<TestDatabase>;
 }
 
-interface TestEnvironment {
-  readonly serverUrl: string | undefined;
-}
-
-const testEnvironment = (): TestEnvironment => {
-  // eslint-disable-next-line no-restricted-properties -- the harness belongs to the tests, which have no composition root
-  const { TEST_DATABASE_URL: url, CI } = process.env;
-  const serverUrl = url === undefined || url === '' ? undefined : url;
-  if (serverUrl === undefined && CI === 'true') {
-    throw new Error('CI=true, but TEST_DATABASE_URL is not set: database tests must run on real PostgreSQL too');
-  }
-  return { serverUrl };
+/** @throws with `CI=true` and no `TEST_DATABASE_URL`: what was left out would pass unseen. */
+export const testServerUrl = (env: Readonly<Record<string, string | undefined>>): string | undefined => {
+  const url = env['TEST_DATABASE_URL'];
+  if (url !== undefined && url !== '') return url;
+  if (env['CI'] !== 'true') return undefined;
+  throw new Error('CI=true, but TEST_DATABASE_URL is not set: database tests must run on real PostgreSQL too');
 };
 
 type OpenRaw = (searchPath: readonly string[], atEnd: (undo: () => Promise<void>) => void) => Promise<TestDatabase>;
 
-const openEmbeddedRaw: OpenRaw = async (searchPath) => ({ ...(await openInMemory(searchPath, silentLogger)), url: '' });
+const openEmbeddedRaw: OpenRaw = async (searchPath) => ({
+  ...(await openInMemory(searchPath, silentLogger)),
+  url: '',
+  searchPath,
+});
+
+const openPool = (url: string, searchPath: readonly string[]): TestDatabase => ({
+  ...openPostgresql({ url, searchPath, poolMax: 10, logger: silentLogger }),
+  url,
+  searchPath,
+});
 
 const openPostgresqlRaw =
   (serverUrl: string): OpenRaw =>
   async (searchPath, atEnd) => {
     const { url, drop } = await createFreshDatabase(serverUrl);
     atEnd(drop);
-    return { ...openPostgresql({ url, searchPath, poolMax: 10, logger: silentLogger }), url };
+    return openPool(url, searchPath);
   };
 
 const block = (name: DatabaseMode, openRaw: OpenRaw, define: (harness: DatabaseHarness) => void): void => {
@@ -68,6 +78,12 @@ const block = (name: DatabaseMode, openRaw: OpenRaw, define: (harness: DatabaseH
         for (const set of migrations) await migrate(database, set);
         return database;
       },
+      another: (database) => {
+        if (database.url === '') return Promise.resolve(database);
+        const other = openPool(database.url, database.searchPath);
+        undo.push(() => other.close());
+        return Promise.resolve(other);
+      },
     });
   });
 };
@@ -78,7 +94,8 @@ const block = (name: DatabaseMode, openRaw: OpenRaw, define: (harness: DatabaseH
  * @throws with `CI=true` and no `TEST_DATABASE_URL`.
  */
 export const eachDatabase = (define: (harness: DatabaseHarness) => void): void => {
-  const { serverUrl } = testEnvironment();
+  // eslint-disable-next-line no-restricted-properties -- the harness belongs to the tests, which have no composition root
+  const serverUrl = testServerUrl(process.env);
   block('embedded', openEmbeddedRaw, define);
   if (serverUrl !== undefined) block('postgresql', openPostgresqlRaw(serverUrl), define);
 };

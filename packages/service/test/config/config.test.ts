@@ -153,6 +153,13 @@ describe('problems', () => {
     expect(problems({ SERVER_PORT: 'tcp://10.0.0.7:80' })[0]).toContain('enableServiceLinks: false');
   });
 
+  test('a pool that cannot grow to its core size', () => {
+    const argv = ['--transfer.executor.core-pool-size=30'];
+    expect(() => loadConfig({ app: 'client', env: {}, argv, cwd: '/' })).toThrow(
+      'transfer.executor.max-pool-size: expected core-pool-size (30) or more, got 20',
+    );
+  });
+
   test('a flag of the other app, a stray argument, YAML that is none', () => {
     expect(problems({}, ['--transfer.executor.core-pool-size=1'])[0]).toContain('concerns the client app');
     expect(problems({}, ['start'])[0]).toBe('unexpected argument "start": flags have the form --server.port=8081');

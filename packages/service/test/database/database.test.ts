@@ -1,12 +1,11 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 
 import { isUniqueViolation, migrate } from '@pesit-node/service';
-import type { MigrationSet } from '@pesit-node/service';
+import type { MigrationSet, SchemaName } from '@pesit-node/service';
 import { eachDatabase, emptyTables } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
-import { openPostgresql } from '../../src/database/postgresql.js';
-import { silentLogger } from '../../src/testing/logger.js';
+import { testServerUrl } from '../../src/testing/each-database.js';
 
 const COMMON: MigrationSet = {
   schema: 'pesit_common',
@@ -36,6 +35,8 @@ const SECOND = {
     await knex.schema.alterTable('things', (table) => table.text('note'));
   },
 };
+
+const BROKEN = { name: '0002-broken', up: (knex: TestDatabase['knex']) => knex.raw('select nonsense') };
 
 eachDatabase((harness) => {
   describe('rows', () => {
@@ -140,43 +141,47 @@ eachDatabase((harness) => {
 
   describe('migrations', () => {
     let database: TestDatabase;
-    const extra: { close(): Promise<void> }[] = [];
+    const things = (schema: SchemaName): MigrationSet => ({ ...COMMON, schema });
 
-    beforeEach(async () => {
-      database = await harness.open({ searchPath: ['pesit_common'] });
-    });
-    afterEach(async () => {
-      for (const one of extra.splice(0)) await one.close();
+    // One database, a schema a test.
+    beforeAll(async () => {
+      database = await harness.open({ searchPath: ['public'] });
     });
 
-    test('steps are applied once, later ones when they come', async () => {
-      expect(await migrate(database, COMMON)).toEqual(['0001-things']);
-      expect(await migrate(database, COMMON)).toEqual([]);
-      const longer = { ...COMMON, migrations: [...COMMON.migrations, SECOND] };
+    test('steps are applied once, later ones when they come, unknown ones are left alone', async () => {
+      const set = things('pesit_common');
+      expect(await migrate(database, set)).toEqual(['0001-things']);
+      expect(await migrate(database, set)).toEqual([]);
+      const longer = { ...set, migrations: [...set.migrations, SECOND] };
       expect(await migrate(database, longer)).toEqual(['0002-more']);
-      expect(await migrate(database, COMMON)).toEqual([]);
-      expect(await database.knex('migrations').orderBy('name').pluck('name')).toEqual(['0001-things', '0002-more']);
+      expect(await migrate(database, set)).toEqual([]);
+      const names = await database.knex.withSchema('pesit_common').from('migrations').orderBy('name').pluck('name');
+      expect(names).toEqual(['0001-things', '0002-more']);
     });
 
     test('a step that fails leaves nothing, and is named', async () => {
-      const broken: MigrationSet = {
-        schema: 'pesit_common',
-        migrations: [...COMMON.migrations, { name: '0002-broken', up: (knex) => knex.raw('select nonsense') }],
-      };
+      const set = things('pesit_server');
+      const broken = { ...set, migrations: [...set.migrations, BROKEN] };
       await expect(migrate(database, broken)).rejects.toThrow(
-        /^Migration pesit_common\/0002-broken failed: .*column "nonsense" does not exist/,
+        /^Migration pesit_server\/0002-broken failed: .*column "nonsense" does not exist/,
       );
-      expect(await migrate(database, COMMON)).toEqual(['0001-things']);
+      const schemas = await database.knex('pg_catalog.pg_namespace').where({ nspname: 'pesit_server' });
+      expect(schemas).toEqual([]);
     });
 
     test('two pods that migrate at once both succeed, each step once', async () => {
-      const other =
-        database.url === ''
-          ? database
-          : openPostgresql({ url: database.url, searchPath: ['pesit_common'], poolMax: 2, logger: silentLogger });
-      if (other !== database) extra.push(other);
-      const applied = await Promise.all([migrate(database, COMMON), migrate(other, COMMON)]);
+      const set = things('pesit_client');
+      const other = await harness.another(database);
+      const applied = await Promise.all([migrate(database, set), migrate(other, set)]);
       expect(applied.flat()).toEqual(['0001-things']);
     });
+  });
+});
+
+describe('harness', () => {
+  test('CI without a PostgreSQL fails, a machine without one goes on', () => {
+    expect(() => testServerUrl({ CI: 'true', TEST_DATABASE_URL: '' })).toThrow('TEST_DATABASE_URL is not set');
+    expect(testServerUrl({})).toBeUndefined();
+    expect(testServerUrl({ CI: 'true', TEST_DATABASE_URL: 'postgresql://h/d' })).toBe('postgresql://h/d');
   });
 });
