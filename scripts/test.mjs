@@ -5,7 +5,7 @@
  * The database tests run on the embedded database always, and on PostgreSQL when TEST_DATABASE_URL names one or the
  * machine has one (a private instance is started and removed). With CI=true a missing PostgreSQL is a failure.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { atEnd, Failure, main, requireNode, run } from './lib/process.mjs';
@@ -25,14 +25,6 @@ async function databaseUrl() {
   return undefined;
 }
 
-/** Counts from jest's report; a test file that could not run at all counts as one failure. */
-function counts(report) {
-  const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites, numPendingTests } = JSON.parse(
-    readFileSync(report, 'utf8'),
-  );
-  return { passed: numPassedTests, failed: numFailedTests + numRuntimeErrorTestSuites, skipped: numPendingTests };
-}
-
 await main(async () => {
   requireNode();
   await ensureInstalled();
@@ -41,35 +33,27 @@ await main(async () => {
   const url = await databaseUrl();
   const directory = mkdtempSync(join(tmpdir(), 'pesit-test-'));
   atEnd(() => rmSync(directory, { recursive: true, force: true }));
-  const report = join(directory, 'report.json');
+  const counts = join(directory, 'counts.json');
 
-  const code = await run(
-    process.execPath,
-    ['node_modules/jest/bin/jest.js', '--json', `--outputFile=${report}`, ...process.argv.slice(2)],
-    {
-      // jest copies its JSON report to standard output as well when no file is named; people read standard error.
-      stdio: ['inherit', 'ignore', 'inherit'],
-      env: {
-        ...process.env,
-        NODE_OPTIONS:
-          `${process.env.NODE_OPTIONS ?? ''} --experimental-vm-modules --disable-warning=ExperimentalWarning`.trim(),
-        ...(url === undefined ? {} : { TEST_DATABASE_URL: url }),
-      },
+  const reporters = ['default', './scripts/lib/count-reporter.mjs'].map((name) => `--reporters=${name}`);
+  const code = await run(process.execPath, ['node_modules/jest/bin/jest.js', ...reporters, ...process.argv.slice(2)], {
+    env: {
+      ...process.env,
+      NODE_OPTIONS:
+        `${process.env.NODE_OPTIONS ?? ''} --experimental-vm-modules --disable-warning=ExperimentalWarning`.trim(),
+      PESIT_TEST_COUNTS: counts,
+      ...(url === undefined ? {} : { TEST_DATABASE_URL: url }),
     },
-  );
+  });
 
-  let result;
-  try {
-    result = counts(report);
-  } catch {
-    throw new Failure(`jest ended with exit code ${code} without a report`);
-  }
+  if (!existsSync(counts)) throw new Failure(`jest ended with exit code ${code} before any test was counted`);
+  const { passed, failed, skipped } = JSON.parse(readFileSync(counts, 'utf8'));
   if (url === undefined) {
     console.log(
       'left out: every test on real PostgreSQL (none found; install PostgreSQL 14+ or set TEST_DATABASE_URL)',
     );
   }
-  if (result.skipped > 0) console.log(`skipped: ${result.skipped} tests`);
-  console.log(`tests: ${result.passed} passed, ${result.failed} failed`);
+  if (skipped > 0) console.log(`skipped: ${skipped} tests`);
+  console.log(`tests: ${passed} passed, ${failed} failed`);
   return code;
 });
