@@ -8,7 +8,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { atEnd, Failure, main, requireNode, run } from './lib/process.mjs';
+import { atEnd, Failure, main, requireNode, root, run } from './lib/process.mjs';
 import { findPostgres, startPostgres } from './lib/postgres.mjs';
 import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
 
@@ -35,7 +35,7 @@ await main(async () => {
   atEnd(() => rmSync(directory, { recursive: true, force: true }));
   const counts = join(directory, 'counts.json');
 
-  const reporters = ['default', './scripts/lib/count-reporter.mjs'].map((name) => `--reporters=${name}`);
+  const reporters = ['default', join(root, 'scripts/lib/count-reporter.mjs')].map((name) => `--reporters=${name}`);
   const code = await run(process.execPath, ['node_modules/jest/bin/jest.js', ...reporters, ...process.argv.slice(2)], {
     env: {
       ...process.env,
