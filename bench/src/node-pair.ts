@@ -10,7 +10,8 @@ import { freePort, Service } from './service.js';
 
 const SERVER_ID = 'BENCHSRV';
 const PARTNER_ID = 'BENCH';
-const PARTNER_PASSWORD = 'bench-partner';
+/** PI 5 holds eight characters. */
+const PARTNER_PASSWORD = 'bench-pw';
 /** Virtual file that partners write. */
 const INBOX = 'INBOX';
 /** Virtual file that partners read; the file to send has the same name (PI 12), so it can be read again and again. */
