@@ -112,7 +112,8 @@ export class ArticleSender implements Burst {
 
   reserve(length: number): boolean {
     if (length <= 0) throw new RangeError('there is no empty DTF (§4.4.20): an empty record is sent as one blank');
-    if (length > MAX_ARTICLE) throw new RangeError(`an article has at most ${MAX_ARTICLE} bytes (PI 32), not ${length}`);
+    if (length > MAX_ARTICLE)
+      throw new RangeError(`an article has at most ${MAX_ARTICLE} bytes (PI 32), not ${length}`);
     if (this.#pointDue(length)) {
       this.#refused = this.#windowFull();
       if (this.#refused) return false;

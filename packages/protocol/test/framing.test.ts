@@ -91,7 +91,7 @@ describe.each(DIALECTS)('%s', (dialect) => {
       const body = chance.bytes(65_535 - 6 - 2);
       const bytes = fpdu('DTF', 7, 0, body);
       const sent = Buffer.concat([wire(bytes), wire(bytes)]);
-      for (const longest of [9, 511, 513, 1400, 65_536]) {
+      for (const longest of [60, 511, 513, 1400, 65_536]) {
         const read = readAll(new FpduReader(dialect, crc), chance.split(sent, longest));
         expect(read.map((flat) => flat.body === body.toString('hex'))).toEqual([true, true]);
       }
@@ -210,7 +210,7 @@ describe.each(DIALECTS)('%s', (dialect) => {
     reader.push(sent.subarray(sent.length - 1));
     const raw = reader.next()!;
     expect(raw.body.length).toBeLessThanOrEqual(12);
-    expect(Buffer.concat(raw.body)).toEqual(Buffer.alloc(40_000, 1));
+    expect(Buffer.concat(raw.body).equals(Buffer.alloc(40_000, 1))).toBe(true);
     // Memory behind the views: a few gathering buffers, not one a byte.
     const memory = new Set(raw.body.map((piece) => piece.buffer));
     expect(memory.size).toBeLessThanOrEqual(12);

@@ -1,0 +1,296 @@
+/** Articles to data FPDUs: layout, sync points, window, bursts; read back with the independent builder. */
+import { describe, expect, test } from '@jest/globals';
+import { MAX_SYNC_POINT, burstBufferSize } from '../src/index.js';
+import type { SyncPoint } from '../src/index.js';
+import { ArticleSender } from '../src/sending.js';
+import type { ArticleSenderOptions } from '../src/sending.js';
+import { START, articlesOf, difference, expectedPoints, fill, lengthsOf } from './support/articles.js';
+import { dissect } from './support/builder.js';
+import type { Dissected } from './support/builder.js';
+
+const OPTIONS: ArticleSenderOptions = {
+  entitySize: 4096,
+  prefix: 2,
+  crc: false,
+  destination: 7,
+  interval: 0,
+  window: 0,
+  from: START,
+};
+
+interface Sent {
+  readonly fpdus: Dissected[];
+  readonly sender: ArticleSender;
+  readonly points: SyncPoint[];
+}
+
+/** Sends everything, acknowledging each point as soon as the window is full. */
+function send(articles: readonly Buffer[], options: Partial<ArticleSenderOptions> = {}, bufferSize = 0): Sent {
+  const all = { ...OPTIONS, ...options };
+  const sender = new ArticleSender(all);
+  const fpdus: Dissected[] = [];
+  const points: SyncPoint[] = [];
+  const buffer = Buffer.alloc(burstBufferSize(all.entitySize, bufferSize));
+  let next = 0;
+  let idle = 0;
+  while (next < articles.length) {
+    sender.begin(buffer);
+    const at = fill(sender, articles, next);
+    const bytes = Buffer.from(sender.end());
+    idle = at === next ? idle + 1 : 0;
+    if (idle > 1) throw new Error('the sender takes nothing and does not say why');
+    next = at;
+    fpdus.push(...dissect(bytes, all.prefix === 2 ? 'length-prefixed' : 'raw', all.crc));
+    if (next < articles.length && sender.blocked) {
+      const point = sender.acknowledge(sender.lastPoint);
+      if (point !== undefined && point !== 'known') points.push(point);
+    }
+  }
+  const last = sender.acknowledge(sender.lastPoint);
+  if (last !== undefined && last !== 'known') points.push(last);
+  return { fpdus, sender, points };
+}
+
+/** The articles in data FPDUs, as pesit-e.md §6 reads them. */
+function articlesIn(fpdus: readonly Dissected[]): Buffer[] {
+  const articles: Buffer[] = [];
+  let open: Buffer[] | undefined;
+  for (const { name, source, body } of fpdus) {
+    if (name === 'DTF' && source === 0) articles.push(body);
+    else if (name === 'DTF') {
+      let offset = 0;
+      for (let i = 0; i < source; i++) {
+        const end = offset + 2 + body.readUInt16BE(offset);
+        articles.push(body.subarray(offset + 2, end));
+        offset = end;
+      }
+      expect(offset).toBe(body.length);
+    } else if (name !== 'SYN') {
+      if (name === 'DTFDA') open = [];
+      open!.push(body);
+      if (name === 'DTFFA') articles.push(Buffer.concat(open!));
+    }
+  }
+  return articles;
+}
+
+const shape = (fpdus: readonly Dissected[]): string[] =>
+  fpdus.map(({ name, source, body }) => `${name}/${source}/${body.length}`);
+
+describe('layout', () => {
+  test('one article that fills the entity is a plain DTF', () => {
+    expect(shape(send(articlesOf([4090, 4090])).fpdus)).toEqual(['DTF/0/4090', 'DTF/0/4090']);
+  });
+
+  test('one byte more is segmented, without prefixes', () => {
+    expect(shape(send(articlesOf([4091])).fpdus)).toEqual(['DTFDA/0/4090', 'DTFFA/0/1']);
+    expect(shape(send(articlesOf([10_000])).fpdus)).toEqual(['DTFDA/0/4090', 'DTFMA/0/4090', 'DTFFA/0/1820']);
+  });
+
+  test('articles that fit together travel together, a single one never with ID.SRC = 1', () => {
+    expect(shape(send(articlesOf([10, 20, 30])).fpdus)).toEqual(['DTF/3/66']);
+    expect(shape(send(articlesOf([10])).fpdus)).toEqual(['DTF/0/10']);
+    expect(shape(send(articlesOf([10, 4090, 10])).fpdus)).toEqual(['DTF/0/10', 'DTF/0/4090', 'DTF/0/10']);
+    expect(shape(send(articlesOf([10, 5000, 10, 10])).fpdus)).toEqual([
+      'DTF/0/10',
+      'DTFDA/0/4090',
+      'DTFFA/0/910',
+      'DTF/2/24',
+    ]);
+  });
+
+  test('an entity is filled to its last byte and no further', () => {
+    expect(shape(send(articlesOf([2043, 2043])).fpdus)).toEqual(['DTF/2/4090']);
+    expect(shape(send(articlesOf([2043, 2044])).fpdus)).toEqual(['DTF/0/2043', 'DTF/0/2044']);
+  });
+
+  test('no more than 255 articles in one DTF', () => {
+    expect(shape(send(articlesOf(Array<number>(600).fill(1))).fpdus)).toEqual([
+      'DTF/255/765',
+      'DTF/255/765',
+      'DTF/90/270',
+    ]);
+  });
+
+  test.each([
+    [2, false],
+    [0, false],
+    [2, true],
+    [0, true],
+  ])('prefix %i, CRC %s: nothing is longer than PI 25, everything arrives', (prefix, crc) => {
+    const lengths = [1, 64, 50, 51, 52, 56, 57, 58, 59, 3, 3, 3, 1000, 1, 120, 20, 20, 20, 65_535, 7, 64, 64];
+    const articles = articlesOf(lengths);
+    const { fpdus, sender } = send(articles, { entitySize: 64, prefix, crc });
+    expect(difference(articlesIn(fpdus), articles)).toBeUndefined();
+    const longest = Math.max(...fpdus.map(({ body }) => body.length + 6 + (crc ? 2 : 0)));
+    expect(longest).toBe(64);
+    expect(sender).toMatchObject({ dataBytes: lengths.reduce((a, b) => a + b), articles: lengths.length });
+    expect(fpdus.every(({ destination }) => destination === 7)).toBe(true);
+    expect(fpdus.every(({ source }) => source !== 1)).toBe(true);
+  });
+
+  test('small bursts carry the same as large ones', () => {
+    const articles = articlesOf(Array.from({ length: 500 }, (_, i) => 1 + ((i * 37) % 400)));
+    const one = send(articles, { interval: 3000, window: 3 }, 1 << 20);
+    const many = send(articles, { interval: 3000, window: 3 }, 0);
+    expect(difference(articlesIn(one.fpdus), articlesIn(many.fpdus))).toBeUndefined();
+  });
+
+  test('an article alone in its burst is at its place even when it was filled before the burst ended', () => {
+    const sender = new ArticleSender(OPTIONS);
+    sender.begin(Buffer.alloc(burstBufferSize(4096, 0)));
+    expect(sender.reserve(5)).toBe(true);
+    sender.slots[0]!.write('early');
+    expect(dissect(sender.end(), 'length-prefixed')).toMatchObject([{ source: 0, body: Buffer.from('early') }]);
+    expect(sender.slots[0]!.toString()).toBe('early');
+  });
+
+  test('an empty burst is no bytes', () => {
+    const sender = new ArticleSender(OPTIONS);
+    sender.begin(Buffer.alloc(burstBufferSize(4096, 0)));
+    expect(sender.end()).toHaveLength(0);
+  });
+
+  test('an empty article does not exist on the wire', () => {
+    const sender = new ArticleSender(OPTIONS);
+    sender.begin(Buffer.alloc(burstBufferSize(4096, 0)));
+    expect(() => sender.reserve(0)).toThrow(RangeError);
+    expect(() => sender.reserve(65_536)).toThrow(RangeError);
+  });
+
+  test.each([64, 65, 100, 800, 4096, 65_535])(
+    'a burst for entities of %i bytes takes the longest article',
+    (entitySize) => {
+      for (const crc of [false, true]) {
+        const articles = articlesOf([65_535, 1, 65_535]);
+        const { fpdus } = send(articles, { entitySize, crc, interval: 1024, window: 0 });
+        expect(difference(articlesIn(fpdus), articles)).toBeUndefined();
+      }
+    },
+  );
+});
+
+describe('sync points', () => {
+  const lengths = Array.from({ length: 300 }, (_, i) => 1 + ((i * 7919) % 5000));
+
+  test.each([1024, 4096, 10_000, 32_768, 1_000_000])('every %i bytes at most, between articles', (interval) => {
+    const articles = articlesOf(lengths);
+    const { fpdus, sender } = send(articles, { interval });
+    const points: SyncPoint[] = [];
+    let [dataBytes, count, since] = [0, 0, 0];
+    /** Stretches between two points that exceed the interval. */
+    const alone = new Set<number>();
+    for (const one of fpdus) {
+      if (one.name === 'SYN') {
+        points.push({ number: one.body.readUIntBE(2, one.body.length - 2), dataBytes, articles: count });
+        since = 0;
+        continue;
+      }
+      const carried = one.name === 'DTF' && one.source > 1 ? one.body.length - 2 * one.source : one.body.length;
+      dataBytes += carried;
+      since += carried;
+      if (since > interval) alone.add(points.length);
+      count += one.name === 'DTF' ? Math.max(1, one.source) : one.name === 'DTFFA' ? 1 : 0;
+    }
+    expect(points).toEqual(expectedPoints(lengths, interval, START));
+    const bounds = [START, ...points, { articles: sender.articles }];
+    for (const stretch of alone) expect(bounds[stretch + 1]!.articles - bounds[stretch]!.articles).toBe(1);
+    expect(sender.lastPoint).toBe(points.length);
+    expect(fpdus.at(-1)!.name).not.toBe('SYN');
+    expect(difference(articlesIn(fpdus), articles)).toBeUndefined();
+  });
+
+  test('an article longer than the interval has a point before it and one after', () => {
+    expect(shape(send(articlesOf([10, 3000, 10]), { interval: 1024 }).fpdus)).toEqual([
+      'DTF/0/10',
+      'SYN/0/3',
+      'DTF/0/3000',
+      'SYN/0/3',
+      'DTF/0/10',
+    ]);
+  });
+
+  test('none at the very start, none at the end, none when the interval is met exactly', () => {
+    expect(shape(send(articlesOf([1024]), { interval: 1024 }).fpdus)).toEqual(['DTF/0/1024']);
+    expect(shape(send(articlesOf([512, 512]), { interval: 1024 }).fpdus)).toEqual(['DTF/2/1028']);
+    expect(shape(send(articlesOf([2000]), { interval: 1024 }).fpdus)).toEqual(['DTF/0/2000']);
+  });
+
+  test('a restart goes on with the number and the totals of its point', () => {
+    const from: SyncPoint = { number: 41, dataBytes: 100_000, articles: 200 };
+    const { points, sender } = send(articlesOf(lengths), { interval: 10_000, window: 1, from });
+    expect(points).toEqual(expectedPoints(lengths, 10_000, from));
+    expect(sender.articles).toBe(500);
+  });
+
+  test('points are left out from the last number on', () => {
+    const from: SyncPoint = { number: MAX_SYNC_POINT - 2, dataBytes: 0, articles: 0 };
+    const { fpdus, sender } = send(articlesOf([1024, 1024, 1024, 1024, 1024]), { interval: 1024, from });
+    expect(fpdus.filter(({ name }) => name === 'SYN').map(({ body }) => body.toString('hex'))).toEqual([
+      '14030f423e',
+      '14030f423f',
+    ]);
+    expect(sender.lastPoint).toBe(999_999);
+  });
+});
+
+describe('window', () => {
+  const begin = (sender: ArticleSender): ArticleSender => {
+    sender.begin(Buffer.alloc(burstBufferSize(4096, 100_000)));
+    return sender;
+  };
+
+  test.each([
+    [1, 1000],
+    [1, 1024],
+    [2, 700],
+    [3, 333],
+    [255, 999],
+  ])('of %i closes before the article of %i bytes that needs one more point, and says so', (window, length) => {
+    const sender = begin(new ArticleSender({ ...OPTIONS, interval: 1024, window }));
+    const buffer = Buffer.alloc(burstBufferSize(4096, 600_000));
+    sender.begin(buffer);
+    const perPoint = Math.floor(1024 / length);
+    let taken = 0;
+    expect(sender.blocked).toBe(false);
+    while (sender.reserve(length)) taken++;
+    expect(taken).toBe((window + 1) * perPoint);
+    expect(sender).toMatchObject({ lastPoint: window, unacknowledged: window, blocked: true });
+    sender.end();
+
+    expect(sender.acknowledge(1)).toEqual({ number: 1, dataBytes: perPoint * length, articles: perPoint });
+    expect(sender).toMatchObject({ unacknowledged: window - 1, blocked: false });
+    sender.begin(buffer);
+    taken = 0;
+    while (sender.reserve(length)) taken++;
+    expect(taken).toBe(perPoint);
+    expect(sender.blocked).toBe(true);
+  });
+
+  test('one acknowledgement stands for all points before it', () => {
+    const sender = begin(new ArticleSender({ ...OPTIONS, interval: 1024, window: 4 }));
+    while (sender.reserve(1024));
+    expect(sender.acknowledge(3)).toEqual({ number: 3, dataBytes: 3072, articles: 3 });
+    expect(sender.unacknowledged).toBe(1);
+  });
+
+  test('an acknowledgement that says nothing new is known, one of the future is not taken', () => {
+    const sender = begin(new ArticleSender({ ...OPTIONS, interval: 1024, window: 4 }));
+    while (sender.reserve(1024));
+    sender.acknowledge(2);
+    expect([sender.acknowledge(2), sender.acknowledge(1)]).toEqual(['known', 'known']);
+    expect([sender.acknowledge(5), sender.acknowledge(0)]).toEqual([undefined, undefined]);
+    expect(sender.unacknowledged).toBe(2);
+  });
+
+  test('of 0 never closes, and remembers no points', () => {
+    const sender = begin(new ArticleSender({ ...OPTIONS, interval: 1024, window: 0 }));
+    for (let i = 0; i < 50; i++) expect(sender.reserve(1024)).toBe(true);
+    expect(sender).toMatchObject({ lastPoint: 49, unacknowledged: 0, blocked: false });
+    expect(sender.acknowledge(3)).toBe('known');
+  });
+});
+
+test('lengths of the helper are those of the articles', () => {
+  expect(lengthsOf(articlesOf([1, 2, 3]))).toEqual([1, 2, 3]);
+});
