@@ -1,0 +1,45 @@
+import { createHttpApp } from '@pesit-node/service';
+import type { Config, HealthRegistry, HttpAppOptions, Logger, ServiceInfo } from '@pesit-node/service';
+import type { Express } from 'express';
+
+import type { Directories } from './directories.js';
+import { listenerRoutes } from './listeners/routes.js';
+import type { ListenerService } from './listeners/service.js';
+import { partnerRoutes } from './partners/routes.js';
+import type { PartnerStore } from './partners/store.js';
+import { transferRoutes } from './transfers/routes.js';
+import type { TransferStore } from './transfers/store.js';
+import { virtualFileRoutes } from './virtual-files/routes.js';
+import type { VirtualFileStore } from './virtual-files/store.js';
+
+export interface AppDeps {
+  readonly config: Config<'server'>;
+  readonly info: ServiceInfo;
+  readonly logger: Logger;
+  readonly health: HealthRegistry;
+  /** While not ready, the routes answer 503 with the reason. */
+  readonly database: NonNullable<HttpAppOptions['database']>;
+  readonly partners: PartnerStore;
+  readonly virtualFiles: VirtualFileStore;
+  readonly listeners: ListenerService;
+  readonly transfers: TransferStore;
+  readonly directories: Directories;
+}
+
+/** The REST interface of the server app; it does not listen. */
+export const createApp = (deps: AppDeps): Express => {
+  const { config, info, logger, health, database, directories } = deps;
+  return createHttpApp({
+    config,
+    info,
+    logger,
+    health,
+    database,
+    routes: (router) => {
+      listenerRoutes(router, deps.listeners, directories, config);
+      partnerRoutes(router, deps.partners, logger);
+      virtualFileRoutes(router, deps.virtualFiles, directories, logger);
+      transferRoutes(router, deps.transfers);
+    },
+  });
+};

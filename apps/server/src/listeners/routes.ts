@@ -1,0 +1,151 @@
+import { endpoint, resource } from '@pesit-node/service';
+import type { Config } from '@pesit-node/service';
+import type { IRouter } from 'express';
+import { z } from 'zod';
+
+import type { Directories } from '../directories.js';
+import { sameId, serverId } from '../schemas.js';
+import { refuseUnbuilt } from '../unbuilt.js';
+import { createListener, updateListener } from './schema.js';
+import type { UpdateListener } from './schema.js';
+import { renamed } from './service.js';
+import type { ListenerService, ListenerView } from './service.js';
+import type { ListenerValues } from './store.js';
+
+const PATH = '/api/v1/servers';
+/** One page of the specification leaves the version out. */
+const PATHS = [PATH, '/api/servers'];
+const below = (rest: string) => PATHS.map((path) => `${path}/:serverId${rest}`);
+
+type Defaults = Pick<
+  Config<'server'>,
+  'transfer.max-entity-size' | 'transfer.sync-point-interval' | 'transfer.sync-window'
+>;
+
+const statusOf = ({ row, status, statusReason, activeConnections, refusedConnections, uptime }: ListenerView) => ({
+  serverId: row.server_id,
+  status,
+  statusReason: statusReason ?? null,
+  port: row.port,
+  // TLS is not built yet: no TLS port is ever open.
+  tlsPort: null,
+  activeConnections,
+  refusedConnections,
+  totalTransfers: row.total_transfers,
+  uptime,
+});
+
+const toListener = (view: ListenerView, defaults: Defaults) => ({
+  ...statusOf(view),
+  sslEnabled: false,
+  autoStart: view.row.auto_start,
+  maxConnections: view.row.max_connections,
+  readTimeout: view.row.read_timeout,
+  receiveDirectory: view.row.receive_directory,
+  sendDirectory: view.row.send_directory,
+  strictServerId: view.row.strict_server_id,
+  tcpipHeader: view.row.tcpip_header,
+  maxEntitySize: view.row.max_entity_size ?? defaults['transfer.max-entity-size'],
+  syncInterval: view.row.sync_interval ?? defaults['transfer.sync-point-interval'],
+  syncWindow: view.row.sync_window ?? defaults['transfer.sync-window'],
+});
+
+const COLUMNS = {
+  port: 'port',
+  autoStart: 'auto_start',
+  maxConnections: 'max_connections',
+  readTimeout: 'read_timeout',
+  receiveDirectory: 'receive_directory',
+  sendDirectory: 'send_directory',
+  strictServerId: 'strict_server_id',
+  tcpipHeader: 'tcpip_header',
+  maxEntitySize: 'max_entity_size',
+  syncInterval: 'sync_interval',
+  syncWindow: 'sync_window',
+} as const satisfies Partial<Record<keyof UpdateListener, keyof ListenerValues>>;
+
+/** Columns of the fields that are there. */
+const valuesOf = (body: UpdateListener): Partial<ListenerValues> =>
+  Object.fromEntries(
+    (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[])
+      .filter((field) => body[field] !== undefined)
+      .map((field) => [COLUMNS[field], body[field]]),
+  );
+
+const DEFAULTS: ListenerValues = {
+  port: 6502,
+  auto_start: true,
+  max_connections: 100,
+  read_timeout: 60_000,
+  receive_directory: null,
+  send_directory: null,
+  strict_server_id: false,
+  tcpip_header: 'auto',
+  max_entity_size: null,
+  sync_interval: null,
+  sync_window: null,
+};
+
+export const listenerRoutes = (
+  router: IRouter,
+  listeners: ListenerService,
+  directories: Directories,
+  defaults: Defaults,
+): void => {
+  const params = z.strictObject({ serverId: serverId() });
+
+  const admit = async (body: UpdateListener): Promise<void> => {
+    refuseUnbuilt(body, { tlsPort: [], sslEnabled: [false], sslClientAuth: [false] });
+    await directories.admit([
+      { field: 'receiveDirectory', path: body.receiveDirectory, create: true },
+      { field: 'sendDirectory', path: body.sendDirectory, create: true },
+    ]);
+  };
+
+  resource(router, PATHS, {
+    get: endpoint({}, async ({ res }) => {
+      res.json((await listeners.list()).map((view) => toListener(view, defaults)));
+    }),
+    post: endpoint({ body: createListener }, async ({ body, res }) => {
+      await admit(body);
+      const view = await listeners.create(body.serverId, { ...DEFAULTS, ...valuesOf(body) });
+      res
+        .status(201)
+        .location(`${PATH}/${encodeURIComponent(body.serverId)}`)
+        .json(toListener(view, defaults));
+    }),
+  });
+
+  resource(router, below(''), {
+    get: endpoint({ params }, async ({ params: { serverId: id }, res }) => {
+      res.json(toListener(await listeners.get(id), defaults));
+    }),
+    put: endpoint({ params, body: updateListener }, async ({ params: { serverId: id }, body, res }) => {
+      if (sameId([body.serverId], id) !== undefined) throw renamed(id);
+      await admit(body);
+      res.json(toListener(await listeners.update(id, valuesOf(body)), defaults));
+    }),
+    delete: endpoint({ params }, async ({ params: { serverId: id }, res }) => {
+      await listeners.delete(id);
+      res.status(204).end();
+    }),
+  });
+
+  resource(router, below('/start'), {
+    post: endpoint({ params }, async ({ params: { serverId: id }, res }) => {
+      const outcome = await listeners.start(id);
+      res.json({ ...statusOf(outcome), message: outcome.message });
+    }),
+  });
+  resource(router, below('/stop'), {
+    post: endpoint({ params }, async ({ params: { serverId: id }, res }) => {
+      const outcome = await listeners.stop(id);
+      res.json({ ...statusOf(outcome), message: outcome.message });
+    }),
+  });
+  resource(router, below('/status'), {
+    get: endpoint({ params }, async ({ params: { serverId: id }, res }) => {
+      res.json(statusOf(await listeners.get(id)));
+    }),
+  });
+};

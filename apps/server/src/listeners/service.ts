@@ -1,0 +1,260 @@
+import { conflict, notFound, validation } from '@pesit-node/service';
+import type { HealthComponent, Logger } from '@pesit-node/service';
+import { PesitError } from '@pesit-node/protocol';
+
+import { RunningListener } from './running.js';
+import type { BindPort, ListenerStatus } from './running.js';
+import type { ListenerRow, ListenerStore, ListenerValues } from './store.js';
+
+export interface ListenerServiceOptions {
+  readonly store: ListenerStore;
+  readonly bind: BindPort;
+  readonly logger: Logger;
+  /** How long running transfers may go on when a listener stops, milliseconds (`shutdown.drain-timeout`). */
+  readonly drainMs: number;
+  /** Default `Date.now`. */
+  readonly now?: () => number;
+}
+
+/** A listener with what it does at the moment. */
+export interface ListenerView {
+  readonly row: ListenerRow;
+  readonly status: ListenerStatus;
+  readonly statusReason: string | undefined;
+  readonly activeConnections: number;
+  readonly refusedConnections: number;
+  /** Seconds. */
+  readonly uptime: number;
+}
+
+/** The answer to start and stop. */
+export interface ListenerOutcome extends ListenerView {
+  readonly message: string;
+}
+
+/** How long an answer waits for sessions to end before it says STOPPING instead of STOPPED. */
+const STOP_ANSWER_MS = 1500;
+
+const stopped = (id: string): PesitError =>
+  new PesitError(`the listener ${id} is being stopped`, { fault: 'local', diagnostic: '3-322' });
+
+/** Listeners as configured, and those that run here. Operations on one listener happen one after the other. */
+export class ListenerService {
+  readonly #options: ListenerServiceOptions;
+  readonly #running = new Map<string, RunningListener>();
+  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #now: () => number;
+  #closed = false;
+
+  constructor(options: ListenerServiceOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  async list(): Promise<readonly ListenerView[]> {
+    return (await this.#options.store.list()).map((row) => this.#view(row));
+  }
+
+  async get(id: string): Promise<ListenerView> {
+    return this.#view(await this.#row(id));
+  }
+
+  /** Does not start it: `autoStart` is for the start of the service. */
+  async create(id: string, values: ListenerValues): Promise<ListenerView> {
+    const row = await this.#options.store.create(id, values);
+    if (row === undefined) throw conflict(`Listener ${JSON.stringify(id)} exists already`);
+    this.#options.logger.info({ listener: id, port: row.port }, 'listener created');
+    return this.#view(row);
+  }
+
+  /** New sessions get the new settings. Another port is taken before anything is stored: 409 when it cannot be had. */
+  update(id: string, values: Partial<ListenerValues>): Promise<ListenerView> {
+    return this.#inTurn(id, async () => {
+      const before = await this.#row(id);
+      const after: ListenerRow = { ...before, ...values };
+      const running = this.#running.get(id);
+      const moves = running?.isRunning === true && after.port !== running.settings.port;
+      if (moves)
+        await this.#take(id, after.port, () =>
+          running.move(this.#options.bind, after, stopped(id), this.#options.drainMs),
+        );
+      const row = await this.#options.store.update(id, values);
+      if (row === undefined) throw notFound('Listener', id);
+      if (running !== undefined) running.settings = row;
+      this.#options.logger.info({ listener: id, fields: Object.keys(values), port: row.port }, 'listener changed');
+      return this.#view(row);
+    });
+  }
+
+  /** A running listener is stopped first: no new sessions, running transfers end in peace. */
+  delete(id: string): Promise<void> {
+    return this.#inTurn(id, async () => {
+      if (!(await this.#options.store.delete(id))) throw notFound('Listener', id);
+      const end = this.#stop(id).then(() => {
+        if (this.#running.get(id)?.isRunning === false) this.#running.delete(id);
+      });
+      await this.#within(end);
+      this.#options.logger.info({ listener: id }, 'listener deleted');
+    });
+  }
+
+  /** @throws {ApiError} 409 when the port cannot be had; the status is FAILED then, with the reason. */
+  start(id: string): Promise<ListenerOutcome> {
+    return this.#inTurn(id, async () => {
+      const row = await this.#row(id);
+      if (this.#closed) throw conflict(`The service is stopping: listener ${id} is not started`);
+      const running = this.#running.get(id) ?? new RunningListener(row);
+      this.#running.set(id, running);
+      if (running.isRunning) return this.#outcome(row, `Listener ${id} is running already on port ${row.port}`);
+      await this.#take(id, row.port, () => running.start(this.#options.bind, row, this.#now()));
+      this.#options.logger.info({ listener: id, port: row.port }, 'listener started');
+      return this.#outcome(row, `Listener ${id} started on port ${row.port}`);
+    });
+  }
+
+  /** Takes no more sessions. Running transfers may end: until then, at most `drainMs`, the status is STOPPING. */
+  stop(id: string): Promise<ListenerOutcome> {
+    return this.#inTurn(id, async () => {
+      const row = await this.#row(id);
+      const running = this.#running.get(id);
+      if (running === undefined || running.status === 'STOPPED')
+        return this.#outcome(row, `Listener ${id} is stopped already`);
+      if (running.status === 'FAILED') running.status = 'STOPPED';
+      running.statusReason = undefined;
+      await this.#within(this.#stop(id));
+      const left = running.activeConnections;
+      return this.#outcome(
+        row,
+        running.status === 'STOPPING'
+          ? `Listener ${id} takes no more sessions; ${left} running ${left === 1 ? 'transfer' : 'transfers'} may end`
+          : `Listener ${id} stopped`,
+      );
+    });
+  }
+
+  /** Starts the listeners with `autoStart`; one that fails is logged and shown as FAILED, and the others start. */
+  async startAll(): Promise<void> {
+    const rows = await this.#options.store.list();
+    await Promise.all(
+      rows
+        .filter((row) => row.auto_start)
+        .map((row) =>
+          this.start(row.server_id).catch((error: unknown) =>
+            this.#options.logger.error(
+              { listener: row.server_id, reason: (error as Error).message },
+              'listener not started',
+            ),
+          ),
+        ),
+    );
+  }
+
+  /** Stops all and starts none any more; resolves when the last session has ended, at the latest after `drainMs`. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#running.keys()].map((id) => this.#inTurn(id, () => this.#stop(id))));
+  }
+
+  /** For `HealthRegistry`: a listener that failed is shown, but the service is up. */
+  health(): HealthComponent {
+    const all = [...this.#running];
+    const failed = all.filter(([, { status }]) => status === 'FAILED');
+    return {
+      status: 'UP',
+      details: {
+        running: all.filter(([, { status }]) => status === 'RUNNING').length,
+        ...(failed.length === 0
+          ? {}
+          : { failed: failed.map(([id, { statusReason }]) => `${id}: ${statusReason ?? ''}`) }),
+      },
+    };
+  }
+
+  async #row(id: string): Promise<ListenerRow> {
+    const row = await this.#options.store.get(id);
+    if (row === undefined) throw notFound('Listener', id);
+    return row;
+  }
+
+  async #stop(id: string): Promise<void> {
+    const running = this.#running.get(id);
+    if (running === undefined) return;
+    if (running.isRunning)
+      this.#options.logger.info({ listener: id, sessions: running.activeConnections }, 'listener stopping');
+    await running.stop(stopped(id), this.#options.drainMs);
+    this.#options.logger.info({ listener: id }, 'listener stopped');
+  }
+
+  /** Runs `bind`, and says plainly who has the port when it fails. */
+  async #take(id: string, port: number, bind: () => Promise<void>): Promise<void> {
+    const other = [...this.#running].find(
+      ([otherId, { isRunning, settings }]) => otherId !== id && isRunning && settings.port === port,
+    );
+    const running = this.#running.get(id);
+    try {
+      await bind();
+    } catch (error) {
+      const reason = explain(error as NodeJS.ErrnoException, port, other?.[0]);
+      if (running?.isRunning !== true && running !== undefined) running.statusReason = reason;
+      this.#options.logger.error({ listener: id, port, reason }, 'listener cannot take its port');
+      throw conflict(`Listener ${id}: ${reason}`, { cause: error });
+    }
+  }
+
+  #view(row: ListenerRow): ListenerView {
+    const running = this.#running.get(row.server_id);
+    return {
+      row,
+      status: running?.status ?? 'STOPPED',
+      statusReason: running?.statusReason,
+      activeConnections: running?.activeConnections ?? 0,
+      refusedConnections: running?.refusedConnections ?? 0,
+      uptime: running?.uptime(this.#now()) ?? 0,
+    };
+  }
+
+  #outcome(row: ListenerRow, message: string): ListenerOutcome {
+    return { ...this.#view(row), message };
+  }
+
+  /** Waits for the end of `work`, but not longer than an answer may take; the work goes on. */
+  async #within(work: Promise<void>): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, STOP_ANSWER_MS);
+    });
+    await Promise.race([work, limit]);
+    clearTimeout(timer);
+  }
+
+  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const turn = (this.#turns.get(id) ?? Promise.resolve()).then(work, work);
+    const settled = turn.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#turns.set(id, settled);
+    void settled.then(() => {
+      if (this.#turns.get(id) === settled) this.#turns.delete(id);
+    });
+    return turn;
+  }
+}
+
+/** Why a port cannot be had, and what to do. */
+const explain = (error: NodeJS.ErrnoException, port: number, otherListener: string | undefined): string => {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return otherListener === undefined
+        ? `port ${port} is in use by another process: stop it, or choose another port`
+        : `port ${port} is in use by the listener ${otherListener}: stop it, or choose another port`;
+    case 'EACCES':
+      return `port ${port} needs more rights: choose a port above 1023`;
+    default:
+      return `port ${port} cannot be had: ${error.message}`;
+  }
+};
+
+/** 400 for an attempt to rename. */
+export const renamed = (id: string) =>
+  validation([{ field: 'serverId', message: `cannot be changed from ${id}: create another listener` }]);

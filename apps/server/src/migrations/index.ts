@@ -1,0 +1,13 @@
+import type { MigrationSet } from '@pesit-node/service';
+
+import { partners } from './0001-partners.js';
+import { virtualFiles } from './0002-virtual-files.js';
+import { listeners } from './0003-listeners.js';
+import { transfers } from './0004-transfers.js';
+import { sentFiles } from './0005-sent-files.js';
+
+/** Oldest first; a published step is never edited. */
+export const MIGRATIONS: MigrationSet = {
+  schema: 'pesit_server',
+  migrations: [partners, virtualFiles, listeners, transfers, sentFiles],
+};

@@ -1,0 +1,96 @@
+import { conflict, endpoint, hashPassword, notFound, resource, validation } from '@pesit-node/service';
+import type { Logger } from '@pesit-node/service';
+import type { IRouter } from 'express';
+import { z } from 'zod';
+
+import { partnerId, sameId } from '../schemas.js';
+import { refuseUnbuilt } from '../unbuilt.js';
+import { accessOf, createPartner, operationsOf, updatePartner } from './schema.js';
+import type { AccessType, UpdatePartner } from './schema.js';
+import type { PartnerRow, PartnerStore, PartnerValues } from './store.js';
+
+const PATH = '/api/v1/config/partners';
+
+/** A partner as the interface shows it: everything but the password. */
+const toPartner = (row: PartnerRow) => ({
+  partnerId: row.partner_id,
+  id: row.partner_id,
+  name: row.name,
+  description: row.description,
+  enabled: row.enabled,
+  allowedOperations: operationsOf(row.access_type),
+  accessType: row.access_type,
+  maxConnections: row.max_connections,
+  lastConnection: row.last_connection?.toISOString() ?? null,
+  transferCount: row.transfer_count,
+});
+
+const accessIn = (body: UpdatePartner): AccessType | undefined =>
+  body.accessType ?? (body.allowedOperations && accessOf(body.allowedOperations));
+
+/** Columns of the fields that are there. */
+const valuesOf = async (body: UpdatePartner): Promise<Partial<PartnerValues>> => {
+  const access = accessIn(body);
+  return {
+    ...(body.name === undefined ? {} : { name: body.name }),
+    ...(body.description === undefined ? {} : { description: body.description }),
+    ...(body.password === undefined ? {} : { password_hash: await hashPassword(body.password) }),
+    ...(body.enabled === undefined ? {} : { enabled: body.enabled }),
+    ...(access === undefined ? {} : { access_type: access }),
+    ...(body.maxConnections === undefined ? {} : { max_connections: body.maxConnections }),
+  };
+};
+
+const refuseUnbuiltFields = (body: UpdatePartner): void =>
+  refuseUnbuilt(body, { preconnectId: [], preconnectPassword: [] });
+
+export const partnerRoutes = (router: IRouter, store: PartnerStore, logger: Logger): void => {
+  const params = z.strictObject({ partnerId: partnerId() });
+
+  resource(router, PATH, {
+    get: endpoint({}, async ({ res }) => {
+      res.json((await store.list()).map(toPartner));
+    }),
+    post: endpoint({ body: createPartner }, async ({ body, res }) => {
+      refuseUnbuiltFields(body);
+      const id = (body.partnerId ?? body.id) as string;
+      const created = await store.create(id, {
+        name: null,
+        description: null,
+        enabled: true,
+        access_type: 'BOTH',
+        max_connections: null,
+        ...(await valuesOf(body)),
+      } as PartnerValues);
+      if (created === undefined) throw conflict(`Partner ${JSON.stringify(id)} exists already`);
+      logger.info({ partner: id }, 'partner created');
+      res
+        .status(201)
+        .location(`${PATH}/${encodeURIComponent(id)}`)
+        .json(toPartner(created));
+    }),
+  });
+
+  resource(router, `${PATH}/:partnerId`, {
+    get: endpoint({ params }, async ({ params: { partnerId: id }, res }) => {
+      const row = await store.get(id);
+      if (row === undefined) throw notFound('Partner', id);
+      res.json(toPartner(row));
+    }),
+    put: endpoint({ params, body: updatePartner }, async ({ params: { partnerId: id }, body, res }) => {
+      if (sameId([body.partnerId, body.id], id) !== undefined) {
+        throw validation([{ field: 'partnerId', message: `cannot be changed from ${id}: create another partner` }]);
+      }
+      refuseUnbuiltFields(body);
+      const row = await store.update(id, await valuesOf(body));
+      if (row === undefined) throw notFound('Partner', id);
+      logger.info({ partner: id, fields: Object.keys(body) }, 'partner changed');
+      res.json(toPartner(row));
+    }),
+    delete: endpoint({ params }, async ({ params: { partnerId: id }, res }) => {
+      if (!(await store.delete(id))) throw notFound('Partner', id);
+      logger.info({ partner: id }, 'partner deleted');
+      res.status(204).end();
+    }),
+  });
+};

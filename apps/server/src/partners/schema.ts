@@ -1,0 +1,88 @@
+import { plainText } from '@pesit-node/service';
+import { z } from 'zod';
+
+import { partnerId, readOnly } from '../schemas.js';
+
+export const ACCESS_TYPES = ['READ', 'WRITE', 'BOTH'] as const;
+/** What a partner may do, seen by the partner: WRITE = it sends to us, READ = it fetches from us. */
+export type AccessType = (typeof ACCESS_TYPES)[number];
+export type Operation = 'READ' | 'WRITE';
+
+/** PI 5 holds a password in 8 bytes; trailing blanks are not significant there (pesit-e.md §2). */
+const password = () =>
+  z
+    .string()
+    .regex(/^[\x20-\x7e]{1,8}$/, 'expected 1 to 8 printable ASCII characters (PI 5)')
+    .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
+
+const fields = {
+  partnerId: partnerId().optional(),
+  id: partnerId().optional(),
+  name: plainText(200).nullish(),
+  description: plainText(2000).nullish(),
+  enabled: z.boolean().optional(),
+  allowedOperations: z
+    .array(z.enum(['READ', 'WRITE']))
+    .min(1, 'expected READ, WRITE or both; to refuse everything set enabled to false')
+    .optional(),
+  accessType: z.enum(ACCESS_TYPES).optional(),
+  maxConnections: z.int().min(1).max(100_000).nullish(),
+  preconnectId: z.string().max(8).nullish(),
+  preconnectPassword: z.string().max(8).nullish(),
+  lastConnection: readOnly(),
+  transferCount: readOnly(),
+};
+
+export const accessOf = (operations: readonly Operation[]): AccessType => {
+  const [first = 'READ'] = operations;
+  return operations.includes('READ') && operations.includes('WRITE') ? 'BOTH' : first;
+};
+
+export const operationsOf = (access: AccessType): readonly Operation[] =>
+  access === 'BOTH' ? ['READ', 'WRITE'] : [access];
+
+interface Ambiguous {
+  readonly partnerId?: string | undefined;
+  readonly id?: string | undefined;
+  readonly allowedOperations?: readonly Operation[] | undefined;
+  readonly accessType?: AccessType | undefined;
+}
+
+/** Two names of one field may both be given when they agree. */
+const consistent = (body: Ambiguous, context: z.core.$RefinementCtx): void => {
+  const { partnerId: first, id, allowedOperations, accessType } = body;
+  if (first !== undefined && id !== undefined && first !== id) {
+    context.addIssue({
+      code: 'custom',
+      path: ['id'],
+      message: 'expected the same value as partnerId, or one of the two',
+    });
+  }
+  if (allowedOperations !== undefined && accessType !== undefined && accessOf(allowedOperations) !== accessType) {
+    context.addIssue({
+      code: 'custom',
+      path: ['accessType'],
+      message: 'expected the same rights as allowedOperations, or one of the two',
+    });
+  }
+};
+
+export const createPartner = z
+  .strictObject({
+    ...fields,
+    // Nobody connects without one: an empty PI 5 is accepted only for a verified client certificate (pesit-e.md §10).
+    password: z
+      .string('expected 1 to 8 printable ASCII characters (PI 5): a partner cannot connect without')
+      .pipe(password()),
+  })
+  .superRefine((body, context) => {
+    consistent(body, context);
+    if (body.partnerId === undefined && body.id === undefined) {
+      context.addIssue({ code: 'custom', path: ['partnerId'], message: 'expected partnerId (or id)' });
+    }
+  });
+
+export const updatePartner = z.strictObject({ ...fields, password: password().optional() }).superRefine(consistent);
+
+export type CreatePartner = z.output<typeof createPartner>;
+export type UpdatePartner = z.output<typeof updatePartner>;

@@ -1,0 +1,16 @@
+import { identifier } from '@pesit-node/service';
+import { z } from 'zod';
+
+/** PI 4. */
+export const serverId = () => identifier(24);
+/** PI 3. */
+export const partnerId = () => identifier(24);
+/** PI 12. */
+export const fileId = () => identifier(76);
+
+/** A field of answers that no request may set. */
+export const readOnly = () => z.undefined({ error: 'is read-only: leave it out' }).optional();
+
+/** Absent, or the identifier that the path of the request names already: identifiers do not change. */
+export const sameId = (ids: readonly (string | undefined)[], current: string): string | undefined =>
+  ids.find((id) => id !== undefined && id !== current);

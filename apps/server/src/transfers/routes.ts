@@ -1,0 +1,59 @@
+import { endpoint, notFound, resource } from '@pesit-node/service';
+import type { IRouter } from 'express';
+
+import { historyQuery, transferParams } from './schema.js';
+import type { TransferRow, TransferStore } from './store.js';
+
+/** PI 99 is opaque: shown as text when it is printable ASCII, else as `base64:` and its bytes. */
+export const freeMessageText = (bytes: Buffer | null): string | null => {
+  if (bytes === null) return null;
+  const text = bytes.toString('latin1');
+  return /^[\x20-\x7e]*$/.test(text) && !text.startsWith('base64:') ? text : `base64:${bytes.toString('base64')}`;
+};
+
+/** A record of the history as the interface shows it. */
+const toTransfer = (row: TransferRow) => ({
+  id: row.id,
+  type: row.type,
+  partnerId: row.partner_id,
+  direction: row.direction,
+  filename: row.filename,
+  virtualFileId: row.virtual_file_id,
+  size: row.size,
+  status: row.status,
+  startTime: row.start_time.toISOString(),
+  endTime: row.end_time?.toISOString() ?? null,
+  duration: row.end_time === null ? null : row.end_time.getTime() - row.start_time.getTime(),
+  transferId: row.transfer_id,
+  listener: row.listener,
+  node: row.node,
+  sessionId: row.session_id,
+  remoteAddress: row.remote_address,
+  bytesTransferred: row.bytes_transferred,
+  articles: row.articles,
+  syncPoint: row.sync_point,
+  attempts: row.attempts,
+  restartable: false,
+  checksum: row.checksum,
+  diagnostic: row.diagnostic,
+  errorMessage: row.error_message,
+  label: row.label,
+  freeMessage: freeMessageText(row.free_message),
+  originalSender: row.original_sender,
+  finalReceiver: row.final_receiver,
+});
+
+export const transferRoutes = (router: IRouter, store: TransferStore): void => {
+  resource(router, '/api/v1/transfers', {
+    get: endpoint({ query: historyQuery }, async ({ query, res }) => {
+      res.json(await store.page(query, toTransfer));
+    }),
+  });
+  resource(router, '/api/v1/transfers/:id', {
+    get: endpoint({ params: transferParams }, async ({ params: { id }, res }) => {
+      const row = await store.get(id);
+      if (row === undefined) throw notFound('Transfer', id);
+      res.json(toTransfer(row));
+    }),
+  });
+};

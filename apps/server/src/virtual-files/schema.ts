@@ -1,0 +1,72 @@
+import { plainText } from '@pesit-node/service';
+import { validatePattern } from '@pesit-node/storage';
+import { z } from 'zod';
+
+import { fileId } from '../schemas.js';
+
+export const DIRECTIONS = ['RECEIVE', 'SEND', 'BOTH'] as const;
+/** Seen by this node: RECEIVE = a partner may write it, SEND = a partner may read it. */
+export type FileDirection = (typeof DIRECTIONS)[number];
+
+/** A path of this machine; whether it may be used is a matter of `Directories`. */
+export const path = () => plainText(1024).min(1, 'expected a path, or null for the default');
+
+const fields = {
+  fileId: fileId().optional(),
+  id: fileId().optional(),
+  name: plainText(200).nullish(),
+  description: plainText(2000).nullish(),
+  direction: z.enum(DIRECTIONS).optional(),
+  enabled: z.boolean().optional(),
+  receiveDirectory: path().nullish(),
+  sendDirectory: path().nullish(),
+  sendFile: path().nullish(),
+  filenamePattern: plainText(255).min(1, 'expected a pattern such as *.csv, or null for every name').nullish(),
+  receiveFilenamePattern: z
+    .string()
+    .superRefine((pattern, context) => {
+      const message = validatePattern(pattern);
+      if (message !== undefined) context.addIssue({ code: 'custom', message });
+    })
+    .nullish(),
+  overwrite: z.boolean().optional(),
+  recordLength: z.int().min(1).max(65_535).nullish(),
+  recordFormat: z.union([z.literal(0), z.literal(128)], 'expected 0 (fixed) or 128 (variable)').nullish(),
+  text: z.boolean().optional(),
+  ebcdic: z.boolean().nullish(),
+  maxRetries: z.int().min(0).nullish(),
+  compression: z.enum(['none', 'horizontal', 'vertical', 'both']).nullish(),
+};
+
+interface Ambiguous {
+  readonly fileId?: string | undefined;
+  readonly id?: string | undefined;
+  readonly sendDirectory?: string | null | undefined;
+  readonly sendFile?: string | null | undefined;
+}
+
+const consistent = (body: Ambiguous, context: z.core.$RefinementCtx): void => {
+  if (body.fileId !== undefined && body.id !== undefined && body.fileId !== body.id) {
+    context.addIssue({ code: 'custom', path: ['id'], message: 'expected the same value as fileId, or one of the two' });
+  }
+  if (body.sendFile !== undefined && body.sendDirectory !== undefined && body.sendFile !== body.sendDirectory) {
+    context.addIssue({
+      code: 'custom',
+      path: ['sendFile'],
+      message: 'expected the same value as sendDirectory, of which it is another name, or one of the two',
+    });
+  }
+};
+
+export const createVirtualFile = z
+  .strictObject({ ...fields, direction: z.enum(DIRECTIONS).default('BOTH') })
+  .superRefine((body, context) => {
+    consistent(body, context);
+    if (body.fileId === undefined && body.id === undefined) {
+      context.addIssue({ code: 'custom', path: ['fileId'], message: 'expected fileId (or id)' });
+    }
+  });
+
+export const updateVirtualFile = z.strictObject(fields).superRefine(consistent);
+
+export type UpdateVirtualFile = z.output<typeof updateVirtualFile>;

@@ -1,0 +1,225 @@
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+
+import { describe, expect, test } from '@jest/globals';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { faultyFields, freePort, useRest } from './support/rest.js';
+
+const SERVERS = '/api/v1/servers';
+
+/** Whether somebody listens. */
+const answers = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+
+eachDatabase((harness) => {
+  const rest = useRest(harness);
+
+  test('a listener is created stopped, with defaults', async () => {
+    const created = await rest.post(SERVERS, { serverId: 'NODE1' });
+    expect([created.status, created.headers['location']]).toEqual([201, `${SERVERS}/NODE1`]);
+    expect(created.body).toEqual({
+      serverId: 'NODE1',
+      status: 'STOPPED',
+      statusReason: null,
+      port: 6502,
+      tlsPort: null,
+      sslEnabled: false,
+      activeConnections: 0,
+      refusedConnections: 0,
+      totalTransfers: 0,
+      uptime: 0,
+      autoStart: true,
+      maxConnections: 100,
+      readTimeout: 60000,
+      receiveDirectory: null,
+      sendDirectory: null,
+      strictServerId: false,
+      tcpipHeader: 'auto',
+      maxEntitySize: 32768,
+      syncInterval: 256,
+      syncWindow: 4,
+    });
+    expect((await rest.get(SERVERS)).body).toEqual([created.body]);
+    expect((await rest.get(`${SERVERS}/NODE1`)).body).toEqual(created.body);
+    expect((await rest.get('/api/servers/NODE1')).body).toEqual(created.body);
+    expect((await rest.get('/api/servers')).body).toEqual([created.body]);
+    expect((await rest.post(SERVERS, { serverId: 'NODE1' })).status).toBe(409);
+  });
+
+  test.each([
+    [true, 'length-prefixed'],
+    [false, 'raw'],
+    ['raw', 'raw'],
+    ['auto', 'auto'],
+  ])('tcpipHeader %j is %s', async (given, shown) => {
+    const { body } = await rest.post(SERVERS, { serverId: 'S', tcpipHeader: given });
+    expect(body.tcpipHeader).toBe(shown);
+  });
+
+  describe('start and stop', () => {
+    test('take and give back the port, say so, and may be repeated', async () => {
+      const port = await freePort();
+      await rest.post(SERVERS, { serverId: 'S', port, autoStart: false });
+      const started = await rest.post(`${SERVERS}/S/start`);
+      expect([started.status, started.body]).toEqual([
+        200,
+        {
+          serverId: 'S',
+          status: 'RUNNING',
+          statusReason: null,
+          port,
+          tlsPort: null,
+          activeConnections: 0,
+          refusedConnections: 0,
+          totalTransfers: 0,
+          uptime: 0,
+          message: `Listener S started on port ${port}`,
+        },
+      ]);
+      expect(await answers(port)).toBe(true);
+      expect((await rest.post('/api/servers/S/start')).body.message).toBe(
+        `Listener S is running already on port ${port}`,
+      );
+      expect((await rest.get(`${SERVERS}/S/status`)).body).toMatchObject({ status: 'RUNNING', port });
+      const stopped = await rest.post(`${SERVERS}/S/stop`);
+      expect(stopped.body).toMatchObject({ serverId: 'S', status: 'STOPPED', message: 'Listener S stopped' });
+      expect(await answers(port)).toBe(false);
+      expect((await rest.post(`${SERVERS}/S/stop`)).body.message).toBe('Listener S is stopped already');
+      expect((await rest.post(`${SERVERS}/S/start`)).body.status).toBe('RUNNING');
+    });
+
+    test('a port that another process has: 409, FAILED with the reason, until it is free', async () => {
+      const foreign = createServer().listen(0, '0.0.0.0');
+      await once(foreign, 'listening');
+      const { port } = foreign.address() as { port: number };
+      await rest.post(SERVERS, { serverId: 'S', port });
+      const reason = `port ${port} is in use by another process: stop it, or choose another port`;
+      const refused = await rest.post(`${SERVERS}/S/start`);
+      expect([refused.status, refused.body.error, refused.body.message]).toEqual([
+        409,
+        'CONFLICT',
+        `Listener S: ${reason}`,
+      ]);
+      expect((await rest.get(`${SERVERS}/S/status`)).body).toMatchObject({ status: 'FAILED', statusReason: reason });
+      expect(rest.listeners.health()).toEqual({ status: 'UP', details: { running: 0, failed: [`S: ${reason}`] } });
+      foreign.close();
+      await once(foreign, 'close');
+      expect((await rest.post(`${SERVERS}/S/start`)).body).toMatchObject({ status: 'RUNNING', statusReason: null });
+    });
+
+    test('a port that another listener has is named', async () => {
+      const port = await freePort();
+      await rest.post(SERVERS, { serverId: 'A', port });
+      await rest.post(SERVERS, { serverId: 'B', port });
+      await rest.post(`${SERVERS}/A/start`);
+      const { status, body } = await rest.post(`${SERVERS}/B/start`);
+      expect([status, body.message]).toEqual([
+        409,
+        `Listener B: port ${port} is in use by the listener A: stop it, or choose another port`,
+      ]);
+      expect((await rest.post(`${SERVERS}/B/stop`)).body).toMatchObject({ status: 'STOPPED', statusReason: null });
+    });
+
+    test('many at once end in one state', async () => {
+      await rest.post(SERVERS, { serverId: 'S', port: await freePort() });
+      await Promise.all(
+        Array.from({ length: 10 }, (_, i) => rest.post(`${SERVERS}/S/${i % 2 === 0 ? 'start' : 'stop'}`)),
+      );
+      expect((await rest.post(`${SERVERS}/S/start`)).body.status).toBe('RUNNING');
+    });
+
+    test('autoStart listeners start with the service, one that fails does not keep the others', async () => {
+      const [one, two] = [await freePort(), await freePort()];
+      await rest.post(SERVERS, { serverId: 'A', port: one });
+      await rest.post(SERVERS, { serverId: 'B', port: one });
+      await rest.post(SERVERS, { serverId: 'C', port: two });
+      await rest.post(SERVERS, { serverId: 'D', port: two, autoStart: false });
+      await rest.listeners.startAll();
+      const statuses = (await rest.get(SERVERS)).body.map(({ status }: { status: string }) => status);
+      expect(statuses.slice(0, 2).sort()).toEqual(['FAILED', 'RUNNING']);
+      expect(statuses.slice(2)).toEqual(['RUNNING', 'STOPPED']);
+    });
+  });
+
+  describe('a running listener', () => {
+    test('moves to another port', async () => {
+      const [from, to] = [await freePort(), await freePort()];
+      await rest.post(SERVERS, { serverId: 'S', port: from });
+      await rest.post(`${SERVERS}/S/start`);
+      const { body } = await rest.put(`${SERVERS}/S`, { port: to, maxConnections: 7 });
+      expect(body).toMatchObject({ port: to, maxConnections: 7, status: 'RUNNING' });
+      expect([await answers(from), await answers(to)]).toEqual([false, true]);
+    });
+
+    test('stays as it is when the other port cannot be had', async () => {
+      const port = await freePort();
+      const foreign = createServer().listen(0, '0.0.0.0');
+      await once(foreign, 'listening');
+      const taken = (foreign.address() as { port: number }).port;
+      await rest.post(SERVERS, { serverId: 'S', port });
+      await rest.post(`${SERVERS}/S/start`);
+      const refused = await rest.put(`${SERVERS}/S`, { port: taken, maxConnections: 7 });
+      expect(refused.status).toBe(409);
+      expect((await rest.get(`${SERVERS}/S`)).body).toMatchObject({ port, maxConnections: 100, status: 'RUNNING' });
+      expect(await answers(port)).toBe(true);
+      foreign.close();
+    });
+
+    test('is stopped when it is deleted', async () => {
+      const port = await freePort();
+      await rest.post(SERVERS, { serverId: 'S', port });
+      await rest.post(`${SERVERS}/S/start`);
+      expect((await rest.delete(`${SERVERS}/S`)).status).toBe(204);
+      expect(await answers(port)).toBe(false);
+      expect((await rest.get(`${SERVERS}/S/status`)).status).toBe(404);
+      expect((await rest.post(SERVERS, { serverId: 'S', port })).body.status).toBe('STOPPED');
+    });
+  });
+
+  test('one that does not exist: 404 for every verb', async () => {
+    const answers = [
+      await rest.get(`${SERVERS}/X`),
+      await rest.put(`${SERVERS}/X`, { port: 1 }),
+      await rest.delete(`${SERVERS}/X`),
+      await rest.post(`${SERVERS}/X/start`),
+      await rest.post(`${SERVERS}/X/stop`),
+      await rest.get(`${SERVERS}/X/status`),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(404));
+  });
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ['no identifier', { serverId: undefined }, 'serverId'],
+    ['a long identifier', { serverId: 'x'.repeat(25) }, 'serverId'],
+    ['a path as identifier', { serverId: 'a/b' }, 'serverId'],
+    ['port 0', { port: 0 }, 'port'],
+    ['port 65536', { port: 65536 }, 'port'],
+    ['a port in text', { port: '6502' }, 'port'],
+    ['no connections', { maxConnections: 0 }, 'maxConnections'],
+    ['a timeout below a second', { readTimeout: 999 }, 'readTimeout'],
+    ['an unknown header', { tcpipHeader: 'nsdu' }, 'tcpipHeader'],
+    ['a small entity', { maxEntitySize: 255 }, 'maxEntitySize'],
+    ['a wide window', { syncWindow: 256 }, 'syncWindow'],
+    ['a directory outside', { receiveDirectory: '/etc' }, 'receiveDirectory'],
+    ['a status', { status: 'RUNNING' }, 'status'],
+    ['an unknown field', { host: 'x' }, 'host'],
+  ])('bad input is named: %s', async (_, change, field) => {
+    const response = await rest.post(SERVERS, { serverId: 'S', ...change });
+    expect(response.status).toBe(400);
+    expect(faultyFields(response)).toContain(field);
+  });
+
+  test.each([[{ tlsPort: 5001 }], [{ sslEnabled: true }], [{ sslClientAuth: 'required' }]])(
+    'TLS is not built: %j is 422',
+    async (change) => {
+      expect((await rest.post(SERVERS, { serverId: 'S', ...change })).status).toBe(422);
+      await rest.post(SERVERS, { serverId: 'S', sslEnabled: false, tlsPort: null });
+      expect((await rest.put(`${SERVERS}/S`, change)).status).toBe(422);
+    },
+  );
+});

@@ -1,0 +1,171 @@
+import { describe, expect, test } from '@jest/globals';
+import { verifyPassword } from '@pesit-node/service';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { faultyFields, secret, useRest } from './support/rest.js';
+
+const PARTNERS = '/api/v1/config/partners';
+const PASSWORD = secret('zQ7 !x#9');
+const OTHER = secret('Wv3~Kk$1');
+
+eachDatabase((harness) => {
+  const rest = useRest(harness);
+
+  describe('a partner', () => {
+    test('is created with defaults, and its password is nowhere to be read', async () => {
+      const created = await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD });
+      expect(created.status).toBe(201);
+      expect(created.headers['location']).toBe(`${PARTNERS}/ACME`);
+      expect(created.body).toEqual({
+        partnerId: 'ACME',
+        id: 'ACME',
+        name: null,
+        description: null,
+        enabled: true,
+        allowedOperations: ['READ', 'WRITE'],
+        accessType: 'BOTH',
+        maxConnections: null,
+        lastConnection: null,
+        transferCount: 0,
+      });
+      expect((await rest.get(`${PARTNERS}/ACME`)).body).toEqual(created.body);
+      expect((await rest.get(PARTNERS)).body).toEqual([created.body]);
+      const row = await rest.database.knex('partners').first<{ password_hash: string }>('password_hash');
+      expect(row.password_hash).toMatch(/^\$scrypt\$/);
+      await expect(verifyPassword(PASSWORD, row.password_hash)).resolves.toBe(true);
+    });
+
+    test('may be called id as well as partnerId', async () => {
+      expect((await rest.post(PARTNERS, { id: 'B B', password: PASSWORD })).headers['location']).toBe(
+        `${PARTNERS}/B%20B`,
+      );
+      expect((await rest.get(`${PARTNERS}/B%20B`)).body).toMatchObject({ partnerId: 'B B', id: 'B B' });
+    });
+
+    test('exists once: 409', async () => {
+      await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD });
+      const again = await rest.post(PARTNERS, { partnerId: 'ACME', password: OTHER });
+      expect([again.status, again.body.error]).toEqual([409, 'CONFLICT']);
+      expect(again.body.message).toBe('Partner "ACME" exists already');
+    });
+
+    test('that does not exist: 404 for every verb', async () => {
+      const answers = [
+        await rest.get(`${PARTNERS}/NOBODY`),
+        await rest.put(`${PARTNERS}/NOBODY`, { name: 'x' }),
+        await rest.delete(`${PARTNERS}/NOBODY`),
+      ];
+      expect(answers.map(({ status, body }) => [status, body.error])).toEqual(Array(3).fill([404, 'NOT_FOUND']));
+    });
+
+    test('is changed in part: absent fields stay, null clears, an absent password stays', async () => {
+      await rest.post(PARTNERS, {
+        partnerId: 'ACME',
+        password: PASSWORD,
+        name: 'Acme',
+        description: 'd',
+        maxConnections: 3,
+        accessType: 'READ',
+      });
+      const { body } = await rest.put(`${PARTNERS}/ACME`, { description: null, maxConnections: null, enabled: false });
+      expect(body).toMatchObject({ name: 'Acme', description: null, maxConnections: null, enabled: false });
+      expect(body).toMatchObject({ accessType: 'READ', allowedOperations: ['READ'] });
+      const hash = async () =>
+        (await rest.database.knex('partners').first<{ password_hash: string }>('password_hash')).password_hash;
+      await expect(verifyPassword(PASSWORD, await hash())).resolves.toBe(true);
+      await rest.put(`${PARTNERS}/ACME`, { password: OTHER });
+      await expect(verifyPassword(OTHER, await hash())).resolves.toBe(true);
+    });
+
+    test('as it was answered can be put back', async () => {
+      const { lastConnection, transferCount, ...partner } = (
+        await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD })
+      ).body;
+      const put = await rest.put(`${PARTNERS}/ACME`, partner);
+      expect([put.status, put.body]).toEqual([200, { ...partner, lastConnection, transferCount }]);
+    });
+
+    test('is deleted: 204, then 404', async () => {
+      await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD });
+      expect((await rest.delete(`${PARTNERS}/ACME`)).status).toBe(204);
+      expect((await rest.get(`${PARTNERS}/ACME`)).status).toBe(404);
+    });
+
+    test('partners are listed by identifier, whatever the locale', async () => {
+      for (const partnerId of ['b', 'A', 'a', 'B']) await rest.post(PARTNERS, { partnerId, password: PASSWORD });
+      expect((await rest.get(PARTNERS)).body.map(({ id }: { id: string }) => id)).toEqual(['A', 'B', 'a', 'b']);
+    });
+  });
+
+  describe('rights', () => {
+    test.each([
+      [{ allowedOperations: ['READ'] }, 'READ', ['READ']],
+      [{ allowedOperations: ['WRITE'] }, 'WRITE', ['WRITE']],
+      [{ allowedOperations: ['WRITE', 'READ'] }, 'BOTH', ['READ', 'WRITE']],
+      [{ accessType: 'READ' }, 'READ', ['READ']],
+      [{ accessType: 'WRITE' }, 'WRITE', ['WRITE']],
+      [{ accessType: 'BOTH' }, 'BOTH', ['READ', 'WRITE']],
+      [{ accessType: 'BOTH', allowedOperations: ['READ', 'WRITE'] }, 'BOTH', ['READ', 'WRITE']],
+    ])('%j is %s', async (given, accessType, allowedOperations) => {
+      const { body } = await rest.post(PARTNERS, { partnerId: 'P', password: PASSWORD, ...given });
+      expect(body).toMatchObject({ accessType, allowedOperations });
+    });
+  });
+
+  describe('bad input is named', () => {
+    test.each<[string, Record<string, unknown>, string]>([
+      ['no identifier', { partnerId: undefined }, 'partnerId'],
+      ['an empty identifier', { partnerId: '' }, 'partnerId'],
+      ['a long identifier', { partnerId: 'x'.repeat(25) }, 'partnerId'],
+      ['a path as identifier', { partnerId: '../etc' }, 'partnerId'],
+      ['NUL in the identifier', { partnerId: 'a\0b' }, 'partnerId'],
+      ['a blank at the end', { partnerId: 'ACME ' }, 'partnerId'],
+      ['not ASCII', { partnerId: 'AÉ' }, 'partnerId'],
+      ['two identifiers', { id: 'OTHER' }, 'id'],
+      ['no password', { password: undefined }, 'password'],
+      ['a null password', { password: null }, 'password'],
+      ['an empty password', { password: '' }, 'password'],
+      ['nine characters', { password: '123456789' }, 'password'],
+      ['a password that is not ASCII', { password: 'pässwörd' }, 'password'],
+      ['a password that ends with a blank', { password: 'abc ' }, 'password'],
+      ['a number as password', { password: 1234 }, 'password'],
+      ['a wrong type', { enabled: 'yes' }, 'enabled'],
+      ['no operation', { allowedOperations: [] }, 'allowedOperations'],
+      ['an unknown operation', { allowedOperations: ['DELETE'] }, 'allowedOperations[0]'],
+      ['an unknown access type', { accessType: 'NONE' }, 'accessType'],
+      ['contradicting rights', { accessType: 'READ', allowedOperations: ['WRITE'] }, 'accessType'],
+      ['no connection at all', { maxConnections: 0 }, 'maxConnections'],
+      ['half a connection', { maxConnections: 1.5 }, 'maxConnections'],
+      ['NUL in the name', { name: 'a\0b' }, 'name'],
+      ['an unknown field', { colour: 'red' }, 'colour'],
+      ['a figure that is read-only', { transferCount: 5 }, 'transferCount'],
+      ['a time that is read-only', { lastConnection: null }, 'lastConnection'],
+    ])('%s', async (_, change, field) => {
+      const response = await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD, ...change });
+      expect([response.status, response.body.error]).toEqual([400, 'VALIDATION_ERROR']);
+      expect(faultyFields(response)).toContain(field);
+      expect((await rest.get(PARTNERS)).body).toEqual([]);
+    });
+
+    test('what is not built is 422', async () => {
+      const response = await rest.post(PARTNERS, {
+        partnerId: 'ACME',
+        password: PASSWORD,
+        preconnectId: 'X',
+        preconnectPassword: secret('preC0nn'),
+      });
+      expect([response.status, faultyFields(response)]).toEqual([422, ['preconnectId', 'preconnectPassword']]);
+      const harmless = await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD, preconnectId: null });
+      expect(harmless.status).toBe(201);
+    });
+
+    test('an identifier cannot be changed, nor be impossible in the path', async () => {
+      await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD });
+      expect((await rest.put(`${PARTNERS}/ACME`, { partnerId: 'OTHER' })).status).toBe(400);
+      expect((await rest.put(`${PARTNERS}/ACME`, { id: 'ACME' })).status).toBe(200);
+      for (const id of ['..%2f..%2fetc', 'a%00b', 'x'.repeat(300)]) {
+        expect((await rest.get(`${PARTNERS}/${id}`)).status).toBe(400);
+      }
+    });
+  });
+});

@@ -1,0 +1,139 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
+import { HealthRegistry } from '@pesit-node/service';
+import { captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
+import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
+import request from 'supertest';
+import type { Response, Test } from 'supertest';
+
+import { createApp } from '../../src/app.js';
+import { Directories } from '../../src/directories.js';
+import type { BindPort } from '../../src/listeners/running.js';
+import { ListenerService } from '../../src/listeners/service.js';
+import { ListenerStore } from '../../src/listeners/store.js';
+import { MIGRATIONS } from '../../src/migrations/index.js';
+import { PartnerStore } from '../../src/partners/store.js';
+import { TransferStore } from '../../src/transfers/store.js';
+import { VirtualFileStore } from '../../src/virtual-files/store.js';
+
+type Body = Readonly<Record<string, unknown>>;
+
+export const ADMIN = { username: 'operator', password: 'adm:in-Pa55' } as const;
+
+/** Every password that a test of this file uses; none may appear in an answer or a log line. */
+const SECRETS: string[] = [ADMIN.password, Buffer.from(`${ADMIN.username}:${ADMIN.password}`).toString('base64')];
+
+/** A partner password, remembered as a secret. */
+export const secret = (password: string): string => {
+  SECRETS.push(password);
+  return password;
+};
+
+export interface Rest {
+  readonly database: TestDatabase;
+  readonly data: string;
+  readonly log: CapturedLog;
+  readonly listeners: ListenerService;
+  readonly get: (path: string) => Promise<Response>;
+  readonly post: (path: string, body?: Body) => Promise<Response>;
+  readonly put: (path: string, body: Body) => Promise<Response>;
+  readonly delete: (path: string) => Promise<Response>;
+}
+
+/** A port that is free at this moment. */
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '0.0.0.0');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+};
+
+/** Takes the port for real; nobody is served. */
+const bindOnly: BindPort = async (settings) => {
+  const server = createServer((socket) => socket.destroy());
+  const failed = once(server, 'error').then(([error]) => Promise.reject(error as Error));
+  server.listen(settings().port, '0.0.0.0');
+  await Promise.race([once(server, 'listening'), failed]);
+  failed.catch(() => undefined);
+  return {
+    activeConnections: 0,
+    close: async () => {
+      server.close();
+      await once(server, 'close');
+    },
+  };
+};
+
+/** The REST interface over a fresh database and data directory; tables are emptied before each test. */
+export const useRest = (harness: DatabaseHarness): Rest => {
+  const rest = { log: captureLog() } as { -readonly [K in keyof Rest]: Rest[K] };
+  const answers: string[] = [];
+
+  beforeAll(async () => {
+    rest.database = await harness.open({ migrations: [MIGRATIONS] });
+  });
+
+  beforeEach(async () => {
+    await emptyTables(rest.database, 'pesit_server');
+    rest.data = await mkdtemp(join(tmpdir(), 'pesit-rest-'));
+    const config = testConfig('server', {
+      'data.directory': rest.data,
+      'storage.roots': [rest.data],
+      'admin.username': ADMIN.username,
+      'admin.password': ADMIN.password,
+    });
+    const { knex } = rest.database;
+    rest.listeners = new ListenerService({
+      store: new ListenerStore(knex),
+      bind: bindOnly,
+      logger: rest.log.logger,
+      drainMs: 1000,
+    });
+    const app = createApp({
+      config,
+      info: { name: 'pesit-server', version: '0.0.0' },
+      logger: rest.log.logger,
+      health: new HealthRegistry(),
+      database: { ready: true, statusReason: undefined },
+      partners: new PartnerStore(knex),
+      virtualFiles: new VirtualFileStore(knex),
+      listeners: rest.listeners,
+      transfers: new TransferStore(knex),
+      directories: new Directories(config),
+    });
+    const send = async (test: Test, body?: Body): Promise<Response> => {
+      const response = await test.auth(ADMIN.username, ADMIN.password).send(body);
+      answers.push(response.text, JSON.stringify(response.headers));
+      return response;
+    };
+    rest.get = (path) => send(request(app).get(path));
+    rest.post = (path, body) => send(request(app).post(path), body ?? {});
+    rest.put = (path, body) => send(request(app).put(path), body);
+    rest.delete = (path) => send(request(app).delete(path));
+  });
+
+  afterEach(async () => {
+    await rest.listeners.close();
+    await rm(rest.data, { recursive: true, force: true });
+  });
+
+  afterAll(() => {
+    const said = [...answers, ...rest.log.lines].join('\n');
+    for (const text of SECRETS) expect(said).not.toContain(text);
+    expect(said).not.toContain('$scrypt$');
+  });
+
+  return rest;
+};
+
+/** The fields named by a 400 or 422. */
+export const faultyFields = (response: Response): readonly string[] =>
+  ((response.body as { details?: { field: string }[] }).details ?? []).map(({ field }) => field);
