@@ -1,6 +1,9 @@
 import { codeOf, isError } from '../thrown.js';
 
-/** SQLSTATE and Node codes that mean "not now": connection lost or refused, server starting, stopping or full. */
+/**
+ * SQLSTATE and Node codes that mean "not now": connection lost or refused; server starting, stopping, full, too slow, or a
+ * standby after a failover; a deadlock that this side lost.
+ */
 const UNAVAILABLE_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -15,6 +18,10 @@ const UNAVAILABLE_CODES = new Set([
   '57P03',
   '53300',
   '25P03',
+  '57014',
+  '25006',
+  '40001',
+  '40P01',
 ]);
 
 const UNAVAILABLE_MESSAGES =

@@ -73,6 +73,29 @@ const createKnex = ({ url, searchPath, max, statementTimeout, silenceMs }: PoolO
     log: quietKnex,
   });
 
+/** knex's own client, as far as its types leave it out: how the pool hands out and takes back connections. */
+interface PoolClient {
+  acquireConnection(): Promise<Client & { __knex__disposed?: Error }>;
+  releaseConnection(connection: Client): Promise<void>;
+}
+
+/** After a failover a connection may still lead to the old primary, now a standby: it is thrown away, the next may be right. */
+const checkWritable = async (knex: Knex, description: string): Promise<void> => {
+  const pool = knex.client as PoolClient;
+  const connection = await pool.acquireConnection();
+  try {
+    const { rows } = await connection.query<{ readOnly: string }>(
+      `select current_setting('transaction_read_only') as "readOnly"`,
+    );
+    if (rows[0]?.readOnly === 'off') return;
+    const error = new Error(`PostgreSQL at ${description} is read-only, a standby perhaps`);
+    connection.__knex__disposed = error;
+    throw error;
+  } finally {
+    await pool.releaseConnection(connection);
+  }
+};
+
 export interface OpenPostgresqlOptions {
   readonly url: string;
   readonly searchPath: readonly string[];
@@ -99,13 +122,12 @@ export const openPostgresql = ({
     knex,
     mode: 'postgresql',
     description,
-    ping: async (timeoutMs = PING_MS) => {
-      await within(
-        Promise.resolve(knex.raw('select 1')),
+    ping: (timeoutMs = PING_MS) =>
+      within(
+        checkWritable(knex, description),
         timeoutMs,
         `PostgreSQL at ${description} does not answer within ${timeoutMs} ms`,
-      );
-    },
+      ),
     withUnlimitedConnection: async (work) => {
       const unlimited = createKnex({ url, searchPath, max: 1, statementTimeout: 0, silenceMs: 0 });
       try {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { PGlite } from '@electric-sql/pglite';
 
@@ -11,9 +12,15 @@ import type { Database } from '../database/types.js';
 import type { Logger } from '../logging.js';
 import { deferred } from '../deferred.js';
 
+const pgliteVersion = async (): Promise<string> => {
+  const entry = createRequire(import.meta.url).resolve('@electric-sql/pglite');
+  const manifest = JSON.parse(await readFile(join(dirname(entry), '../package.json'), 'utf8')) as { version: string };
+  return manifest.version;
+};
+
 /** An empty PostgreSQL, made once a machine and version: `initdb` costs seconds, loading its result a fraction. */
 const dump = async (): Promise<Blob> => {
-  const path = join(tmpdir(), `pesit-node-pglite-0.5.16-${userInfo().uid}.tar`);
+  const path = join(tmpdir(), `pesit-node-pglite-${await pgliteVersion()}-${userInfo().uid}.tar`);
   const cached = await readFile(path).catch(() => undefined);
   if (cached !== undefined) return new Blob([cached]);
   const database = await PGlite.create();

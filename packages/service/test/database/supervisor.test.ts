@@ -159,6 +159,24 @@ eachDatabase((harness) => {
           await supervisor.whenReady();
         });
 
+        test('a server that became a standby: not ready until there is one to write to', async () => {
+          const supervisor = supervise({ database, logger: log.logger });
+          supervisor.start();
+          await supervisor.whenReady();
+          const name = new URL(real.url).pathname.slice(1);
+          const lost = once(supervisor, 'lost');
+          await real.knex.raw('alter database ?? set default_transaction_read_only = on', [name]);
+          await real.knex.raw(
+            'select pg_terminate_backend(pid) from pg_stat_activity where datname = ? and pid <> pg_backend_pid()',
+            [name],
+          );
+          await lost;
+          await expect(database.ping()).rejects.toThrow('is read-only');
+          await real.knex.raw('alter database ?? reset default_transaction_read_only', [name]);
+          await supervisor.whenReady();
+          expect(await database.knex('marks').insert({ id: 1 }).returning('id')).toEqual([{ id: 1 }]);
+        });
+
         test('a connection that dies in the pool is replaced without anyone noticing', async () => {
           const connection = await database.knex.client.acquireConnection();
           const ended = new Promise((resolve) => connection.once('end', resolve));
