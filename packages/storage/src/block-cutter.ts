@@ -2,12 +2,16 @@ import type { Burst } from '@pesit-node/protocol';
 import { readFully } from './files.js';
 import type { SourceReader } from './file-source.js';
 
+/** Measured: places shorter than this cost more one by one in a `readv` than a copy of their bytes (80 bytes: half the CPU). */
+const SCATTER_BELOW = 256;
+
 /** BU, BV, BF: articles of one length (the last of BU and BV may be short), read straight into their places. */
 export class BlockCutter {
   readonly #source: SourceReader;
   readonly #recordLength: number;
   readonly #exact: boolean;
   #offset = 0;
+  #scratch: Buffer = Buffer.alloc(0);
 
   constructor(source: SourceReader, recordLength: number, exact: boolean) {
     this.#source = source;
@@ -16,7 +20,7 @@ export class BlockCutter {
   }
 
   async fill(burst: Burst): Promise<boolean> {
-    const { file, size, points, hash } = this.#source;
+    const { size, points } = this.#source;
     const longest = this.#exact ? this.#recordLength : Math.min(this.#recordLength, burst.maxUnsegmentedArticle);
     const start = this.#offset;
     let end = start;
@@ -32,11 +36,26 @@ export class BlockCutter {
       end += length;
     }
     if (end > start) {
-      const read = await readFully(file, burst.slots, start, end - start);
-      if (read < end - start) throw this.#source.changed(`${size} bytes expected, ${start + read} found`);
-      if (hash) for (const slot of burst.slots) hash.update(slot);
+      if (longest < SCATTER_BELOW) await this.#readAndScatter(burst.slots, start, end - start);
+      else await this.#read(burst.slots, start, end - start);
       this.#offset = end;
     }
     return end < size;
+  }
+
+  async #read(buffers: readonly Buffer[], position: number, bytes: number): Promise<void> {
+    const { file, hash, size } = this.#source;
+    const read = await readFully(file, buffers, position, bytes);
+    if (read < bytes) throw this.#source.changed(`${size} bytes expected, ${position + read} found`);
+    if (hash) for (const buffer of buffers) hash.update(buffer);
+  }
+
+  /** The scratch is never longer than the data of one burst. */
+  async #readAndScatter(slots: readonly Buffer[], position: number, bytes: number): Promise<void> {
+    if (this.#scratch.length < bytes) this.#scratch = Buffer.allocUnsafeSlow(bytes);
+    const data = this.#scratch.subarray(0, bytes);
+    await this.#read([data], position, bytes);
+    let from = 0;
+    for (const slot of slots) from += data.copy(slot, 0, from, from + slot.length);
   }
 }

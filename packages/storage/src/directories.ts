@@ -14,7 +14,7 @@ export async function freeSpace(directory: string): Promise<number> {
     const { bavail, bsize } = await statfs(directory, { bigint: true });
     return Number(bavail * bsize);
   } catch (error) {
-    throw storageError(error, 'open', directory, 'the volume');
+    throw storageError(error, 'create', join(directory, '…'), `a file in ${RECEIVE_DIRECTORY}`);
   }
 }
 

@@ -27,8 +27,10 @@ interface Remedy {
   readonly what: string;
   readonly remedy: string;
   /** Where the error says more than the action does. */
-  readonly diagnostic?: '2-201' | '2-205' | '2-219';
+  readonly diagnostic?: '2-201' | '2-213' | '2-219';
 }
+
+const CHECK_DISK = 'check the disk and the log of the operating system';
 
 const REMEDIES: Readonly<Record<string, Remedy>> = {
   ENOSPC: { what: 'the disk is full', remedy: 'free space or enlarge the volume', diagnostic: '2-219' },
@@ -46,7 +48,7 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   EISDIR: { what: 'a directory has that name', remedy: 'choose another name' },
   EMFILE: { what: 'too many open files', remedy: 'raise the limit of open files', diagnostic: '2-201' },
   ENFILE: { what: 'too many open files on this machine', remedy: 'raise the limit of open files', diagnostic: '2-201' },
-  EIO: { what: 'input/output error', remedy: 'check the disk and the log of the operating system' },
+  EIO: { what: 'input/output error', remedy: CHECK_DISK, diagnostic: '2-213' },
 };
 
 /**
@@ -68,7 +70,7 @@ export function storageError(error: unknown, action: Action, path: string, objec
   const code = errorCode(error);
   const known = code === undefined ? undefined : REMEDIES[code];
   const what = known?.what ?? String(error);
-  const remedy = known?.remedy ?? REMEDIES['EIO']?.remedy ?? '';
+  const remedy = known?.remedy ?? CHECK_DISK;
   const missing = action === 'open' && code === 'ENOENT';
   return new StorageError(`cannot ${action} ${path}: ${what}; ${remedy}`, {
     fault: 'local',

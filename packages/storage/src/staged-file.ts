@@ -245,13 +245,26 @@ export class StagedFile implements ArticleSink {
       final = join(chain.at(-1) ?? this.#root, name);
       await moveIntoPlace(this.#files, this.#stagedPath, final, overwrite);
       this.#delivered = true;
-      // All of the chain, for another delivery may have created a directory and not flushed its parent yet.
-      await this.#flushDirectories([...chain, join(this.#root, STAGING_DIRECTORY)]);
+      try {
+        // All of the chain, for another delivery may have created a directory and not flushed its parent yet.
+        await this.#flushDirectories([...chain, join(this.#root, STAGING_DIRECTORY)]);
+      } catch (error) {
+        if (!overwrite) await this.#takeBack(final);
+        throw error;
+      }
       await this.#close();
     } catch (error) {
       throw storageError(error, 'deliver', final, 'the received file');
     }
     return { path: final, ...content };
+  }
+
+  /** The sender will hear that the transfer failed and send again: a copy under the final name would make two. */
+  async #takeBack(final: string): Promise<void> {
+    await this.#files.rename(final, this.#stagedPath).then(
+      () => (this.#delivered = false),
+      () => undefined,
+    );
   }
 
   async #discard(): Promise<void> {
@@ -263,8 +276,9 @@ export class StagedFile implements ArticleSink {
     this.#commits.stop(reason);
     await this.#writer.idle();
     await this.#commits.idle();
+    // Whatever close has to say, the data are not wanted any more.
+    await this.#close().catch(() => undefined);
     try {
-      await this.#close();
       await this.#files.unlink(this.#stagedPath);
     } catch (error) {
       if (errorCode(error) !== 'ENOENT') throw storageError(error, 'deliver', this.#stagedPath, 'the staged file');

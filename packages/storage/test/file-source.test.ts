@@ -120,37 +120,74 @@ describe('bursts', () => {
     await source.close();
   });
 
-  test('one read a burst of binary data, however many articles it takes', async () => {
-    let reads = 0;
-    const files: FileOperations = {
-      ...nodeFiles,
-      open: async (path, flags) => {
-        const file = await nodeFiles.open(path, flags);
-        return { ...file, readv: (buffers, position) => (reads++, file.readv(buffers, position)) };
-      },
-    };
-    const source = await FileSource.open(fileWith(Buffer.alloc(100_000)), formats.BU(100), { files });
-    const { bursts } = await drain(source, { capacity: 25_000 });
-    expect(bursts).toBe(4);
-    expect(reads).toBe(4);
-    await source.close();
-  });
+  test.each([100, 1000])(
+    'one read a burst of binary data, however many articles of %i it takes',
+    async (recordLength) => {
+      const content = Buffer.from(Array.from({ length: 100_000 }, (_, i) => i % 251));
+      let reads = 0;
+      const files: FileOperations = {
+        ...nodeFiles,
+        open: async (path, flags) => {
+          const file = await nodeFiles.open(path, flags);
+          return { ...file, readv: (buffers, position) => (reads++, file.readv(buffers, position)) };
+        },
+      };
+      const source = await FileSource.open(fileWith(content), formats.BU(recordLength), { files });
+      const { bursts, articles } = await drain(source, { capacity: 25_000, maxUnsegmentedArticle: 5000 });
+      expect(Buffer.concat(articles).equals(content)).toBe(true);
+      expect(bursts).toBe(4);
+      expect(reads).toBe(4);
+      await source.close();
+    },
+  );
 
-  test.each(['BU', 'BF', 'TV'] as const)('%s: short reads are continued', async (name) => {
+  test.each([
+    ['BU', 8],
+    ['BU', 300],
+    ['BF', 8],
+    ['BF', 300],
+    ['TV', 8],
+  ] as const)('%s of %i: short reads are continued', async (name, recordLength) => {
     const files: FileOperations = {
       ...nodeFiles,
       open: async (path, flags) => {
         const file = await nodeFiles.open(path, flags);
-        return { ...file, readv: ([first], position) => file.readv([first!.subarray(0, 3)], position) };
+        // Seldom a whole buffer, and sometimes more than one.
+        const readv = async (buffers: readonly Buffer[], position: number) => {
+          const bytes = Math.min(
+            1 + ((position * 7) % 331),
+            buffers.reduce((sum, { length }) => sum + length, 0),
+          );
+          const block = Buffer.alloc(bytes);
+          const read = await file.readv([block], position);
+          let from = 0;
+          for (const buffer of buffers) from += block.copy(buffer, 0, from, Math.min(read, from + buffer.length));
+          return read;
+        };
+        return { ...file, readv };
       },
     };
-    const content = 'abcdefg\nijklmno\n';
-    const source = await FileSource.open(fileWith(content), formats[name](8), { files });
-    const { articles } = await drain(source, { capacity: 16 });
-    expect(articles.join('')).toBe(name === 'TV' ? 'abcdefgijklmno' : content);
+    const lines = Array.from({ length: 300 }, (_, i) => String(i).padStart(7, '.'));
+    const content = lines.map((line) => `${line}\n`).join('');
+    const source = await FileSource.open(fileWith(content), formats[name](recordLength), { files });
+    const { articles } = await drain(source, { capacity: 1600, maxUnsegmentedArticle: 400 });
+    expect(articles.join('')).toBe(name === 'TV' ? lines.join('') : content);
     expect(source.checksum).toBe(`sha256:${createHash('sha256').update(content).digest('hex')}`);
     await source.close();
   });
+});
+
+test('text read a byte at a time: every place where a block can end', async () => {
+  const files: FileOperations = {
+    ...nodeFiles,
+    open: async (path, flags) => {
+      const file = await nodeFiles.open(path, flags);
+      return { ...file, readv: ([first], position) => file.readv([first!.subarray(0, 1)], position) };
+    },
+  };
+  const source = await FileSource.open(fileWith('abcd\r\n\r\nefgh\r\n\nij'), formats.TV(4), { files });
+  expect((await drain(source)).articles.join('|')).toBe('abcd| |efgh| |ij');
+  await source.close();
 });
 
 describe('the table of points', () => {

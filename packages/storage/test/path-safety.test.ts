@@ -123,7 +123,10 @@ describe('the receive directory', () => {
   });
 
   test('no volume to ask', async () => {
-    expect(await rejection(freeSpace(join(sandbox(), 'missing')))).toMatchObject({ fault: 'local' });
+    expect(await rejection(freeSpace(join(sandbox(), 'missing')))).toMatchObject({
+      diagnostic: '2-211',
+      fault: 'local',
+    });
   });
 });
 

@@ -60,18 +60,19 @@ test.each(names)('%s: file → articles → batches → staged file holds what t
   const directory = sandbox();
   let run = 0;
   const scenario = fc.record({
-    recordLength: fc.integer({ min: 1, max: 40 }),
+    recordLength: fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 256, max: 600 })),
     records: fc.integer({ min: 0, max: 30 }),
     characters: fc.array(character, { maxLength: 200 }),
     capacity: fc.integer({ min: 1, max: 100 }),
-    maxUnsegmentedArticle: fc.integer({ min: 1, max: 50 }),
+    maxUnsegmentedArticle: fc.oneof(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 250, max: 700 })),
+    repeated: fc.constantFrom(1, 1, 20),
     interval: fc.integer({ min: 0, max: 60 }),
     cuts: fc.array(fc.integer({ min: 0, max: 20 }), { maxLength: 5 }),
   });
   await fc.assert(
-    fc.asyncProperty(scenario, async ({ recordLength, records, characters, cuts, ...limits }) => {
+    fc.asyncProperty(scenario, async ({ recordLength, records, characters, repeated, cuts, ...limits }) => {
       const text = name.startsWith('T');
-      let content = characters.join('');
+      let content = characters.join('').repeat(repeated);
       if (name === 'BF') content = content.padEnd(recordLength * records, 'x').slice(0, recordLength * records);
       // Long lines are an error of their own; here every line fits.
       if (text)

@@ -5,7 +5,7 @@ import { StagedFile, formatOf } from '../src/index.js';
 import type { FileFacts, FileOperations } from '../src/index.js';
 import { batchOf } from './support/articles.js';
 import { recordedFiles } from './support/recorded-files.js';
-import { sandbox } from './support/sandbox.js';
+import { filesIn, sandbox } from './support/sandbox.js';
 
 const binary = formatOf({ recordLength: 65_535 });
 
@@ -57,7 +57,7 @@ describe('what is flushed before anything is promised', () => {
     );
   });
 
-  test('nothing is delivered when the file or a directory cannot be flushed', async () => {
+  test('nothing is delivered, and nothing left, when the file or a directory cannot be flushed', async () => {
     for (const broken of ['k.part', 'a']) {
       const directory = sandbox();
       const files = recordedFiles([]);
@@ -75,8 +75,12 @@ describe('what is flushed before anything is promised', () => {
         },
       });
       staged.write(batchOf('12345'));
-      await expect(staged.deliver({ path: 'a/out', overwrite: false })).rejects.toMatchObject({ fault: 'local' });
+      await expect(staged.deliver({ path: 'a/out', overwrite: false })).rejects.toMatchObject({
+        diagnostic: '2-213',
+        fault: 'local',
+      });
       await staged.discard();
+      expect(filesIn(directory)).toEqual([]);
     }
   });
 

@@ -167,7 +167,8 @@ describe('a staged file that cannot be created', () => {
     ['ENOSPC', '2-219'],
     ['EDQUOT', '2-219'],
     ['EMFILE', '2-201'],
-    ['EIO', '2-211'],
+    ['EIO', '2-213'],
+    ['ELOOP', '2-211'],
   ])('%s is %s', async (code, diagnostic) => {
     const files: FileOperations = {
       ...nodeFiles,
