@@ -26,5 +26,5 @@ export const openDatabase = async (options: OpenDatabaseOptions): Promise<Databa
   const { url, dataDirectory, name, searchPath, poolMax = 10, logger } = options;
   return url === ''
     ? openEmbedded({ dataDirectory, name, searchPath, logger })
-    : openPostgresql({ url, searchPath, poolMax, logger });
+    : openPostgresql({ url, searchPath, poolMax });
 };

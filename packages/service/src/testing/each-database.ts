@@ -51,7 +51,7 @@ const openEmbeddedRaw: OpenRaw = async (searchPath) => ({
 });
 
 const openPool = (url: string, searchPath: readonly string[]): TestDatabase => ({
-  ...openPostgresql({ url, searchPath, poolMax: 10, logger: silentLogger }),
+  ...openPostgresql({ url, searchPath, poolMax: 10 }),
   url,
   searchPath,
 });

@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, on, once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 
@@ -7,6 +7,7 @@ export class Proxy {
   readonly #target: { readonly host: string; readonly port: number };
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
+  readonly #passed = new EventEmitter();
   #silent = false;
   port = 0;
 
@@ -25,7 +26,10 @@ export class Proxy {
         [far, near],
       ] as const) {
         this.#sockets.add(one);
-        one.on('data', (bytes) => other.write(bytes));
+        one.on('data', (bytes: Buffer) => {
+          other.write(bytes);
+          if (one === near) this.#passed.emit('data', bytes);
+        });
         one.on('error', () => undefined);
         one.on('close', () => {
           this.#sockets.delete(one);
@@ -47,6 +51,13 @@ export class Proxy {
     if (server === undefined) return;
     server.close();
     await once(server, 'close');
+  }
+
+  /** Resolves when bytes with this text have gone from a client to the server. */
+  async passedTowardsServer(text: string): Promise<void> {
+    for await (const [bytes] of on(this.#passed, 'data') as AsyncIterable<[Buffer]>) {
+      if (bytes.includes(text)) return;
+    }
   }
 
   silent(): void {

@@ -1,0 +1,110 @@
+import { Socket } from 'node:net';
+
+import knexFactory from 'knex';
+import type { Knex } from 'knex';
+import type { Client } from 'pg';
+
+import { typeParsers } from './pg-types.js';
+import { quietKnex } from './quiet-knex.js';
+
+const CONNECT_MS = 5000;
+const ACQUIRE_MS = 10_000;
+/** How long connections get to say goodbye before their sockets are closed. */
+const GOODBYE_MS = 2000;
+
+export interface PoolOptions {
+  readonly url: string;
+  readonly searchPath: readonly string[];
+  readonly max: number;
+  /** Milliseconds; 0 = no limit. */
+  readonly statementTimeout: number;
+  /** How long a query may be unanswered before its connection is given up, milliseconds; 0 = no limit. */
+  readonly silenceMs: number;
+}
+
+export interface PostgresqlPool {
+  readonly knex: Knex;
+  /** Ends every connection, also those whose server does not answer any more. */
+  readonly destroy: () => Promise<void>;
+}
+
+type Done = (error: Error | null, connection: Client) => void;
+
+/**
+ * Ends a connection whose query is not answered: a host that vanished sends neither an answer nor a reset, and the query
+ * would wait for the kernel's retransmissions, a quarter of an hour.
+ */
+const endWhenSilent = (connection: Client, silenceMs: number): void => {
+  // The driver's types leave out its socket (the TLS one, where there is TLS) and its idle flag.
+  const { stream } = (connection as unknown as { readonly connection: { readonly stream: Socket } }).connection;
+  const state = connection as unknown as { readonly readyForQuery: boolean };
+  stream.setTimeout(silenceMs, () => {
+    if (!state.readyForQuery) stream.destroy(new Error(`PostgreSQL did not answer within ${silenceMs} ms`));
+  });
+};
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/**
+ * What each new connection needs. Done here, and not by knex's own `searchPath` and version query, because those run before
+ * anything watches over the connection, and knex forgets a connection whose set-up fails.
+ */
+const setUp =
+  ({ searchPath, silenceMs }: PoolOptions) =>
+  (connection: Client, done: Done): void => {
+    if (silenceMs > 0) endWhenSilent(connection, silenceMs);
+    connection.query(`set search_path to ${searchPath.map(quoted).join(', ')}`).then(
+      () => done(null, connection),
+      (error: unknown) => {
+        connection.end().catch(() => undefined);
+        done(error as Error, connection);
+      },
+    );
+  };
+
+/** knex and its pool on one PostgreSQL. */
+export const createPool = (options: PoolOptions): PostgresqlPool => {
+  const sockets = new Set<Socket>();
+  const openSocket = (): Socket => {
+    const socket = new Socket();
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    return socket;
+  };
+  const knex = knexFactory({
+    client: 'pg',
+    // All that knex wants to know of the version is whether it is a recent one; `migrate` checks it.
+    version: '14.0',
+    connection: {
+      connectionString: options.url,
+      connectionTimeoutMillis: CONNECT_MS,
+      statement_timeout: options.statementTimeout,
+      idle_in_transaction_session_timeout: 60_000,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+      application_name: 'pesit-node',
+      types: typeParsers,
+      stream: openSocket,
+    } as Knex.PgConnectionConfig,
+    acquireConnectionTimeout: ACQUIRE_MS,
+    pool: {
+      min: 0,
+      max: options.max,
+      // One failed attempt to connect is told to the caller at once, who knows better when to try again.
+      propagateCreateError: true,
+      afterCreate: setUp(options),
+    },
+    log: quietKnex,
+  });
+  const destroy = async (): Promise<void> => {
+    const timer = setTimeout(() => {
+      for (const socket of sockets) socket.destroy();
+    }, GOODBYE_MS);
+    try {
+      await knex.destroy();
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  return { knex, destroy };
+};
