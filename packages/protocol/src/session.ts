@@ -270,7 +270,9 @@ export abstract class Session {
    * meanwhile, do nothing: ACK(TRANS.END) says the same of the whole file.
    */
   acknowledgeSyn(number: number): void {
-    if (this.terms?.syncWindow === 0 || number <= this.#acknowledgedSyn || this.#phase !== 'open') return;
+    if (this.terms?.syncWindow === 0 || this.#phase !== 'open') return;
+    // A point that was not received is one of an earlier transfer.
+    if (number <= this.#acknowledgedSyn || number > this.#lastSyn) return;
     if (transitionOf(this.role, this.#state, '>ACK(SYN)') === undefined) return;
     this.#acknowledgedSyn = number;
     this.send('ACK(SYN)', { syncPoint: number });

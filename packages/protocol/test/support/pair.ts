@@ -1,0 +1,397 @@
+/**
+ * Two sessions on a virtual clock: what one puts out, the other takes in, as bytes in random pieces. No socket, no time
+ * but `now`. Beside the sessions stand two small applications: a server that takes and serves lists of articles, and the
+ * steps of a requester. Everything is synchronous, so a test reads from top to bottom.
+ */
+import { PesitError, RequesterSession, ServerSession, burstBufferSize } from '../../src/index.js';
+import type {
+  ConnectAnswer,
+  ConnectRequest,
+  CreateRequest,
+  DiagnosticCode,
+  Dialect,
+  FpduName,
+  Parameters,
+  SelectRequest,
+  Session,
+  SessionEvent,
+  SyncPoint,
+  Timers,
+} from '../../src/index.js';
+import { Collector, START, fill } from './articles.js';
+import { dissect, entity } from './builder.js';
+import type { Dissected } from './builder.js';
+import { Chance } from './chance.js';
+
+export interface PairOptions {
+  readonly dialect?: Dialect;
+  readonly crc?: boolean;
+  readonly seed?: number;
+  /** Longest piece in which bytes travel. */
+  readonly longest?: number;
+  readonly timers?: Partial<Timers>;
+}
+
+/** How the server of the pair answers. */
+export interface ServerBehaviour {
+  answer: ConnectAnswer;
+  maxEntitySize: number;
+  /** What READ serves. */
+  articles: readonly Buffer[];
+  recordLength: number;
+  /** FPDUs that are refused, and how. */
+  refuse: Partial<Record<FpduName, PesitError>>;
+  /** FPDUs that are left without answer. */
+  ignore: readonly FpduName[];
+  /** Whether points are acknowledged at once; the numbers of those that are not are in `unacknowledged`. */
+  acknowledge: boolean;
+  /** Where WRITE starts. */
+  from: SyncPoint;
+  /** Records of points, for READ with PI 18. */
+  points: Map<number, SyncPoint & { readonly index: number }>;
+}
+
+export const CONNECT: ConnectRequest = { requester: 'CLIENT', server: 'SERVER', accessType: 2 };
+
+export const CREATE: CreateRequest = {
+  fileIdentifier: { fileType: 0, fileName: 'FILE' },
+  transferId: 1,
+  maxEntitySize: 4096,
+  recordFormat: 0x80,
+  recordLength: 65_535,
+  maxReservationKb: 1,
+};
+
+export const SELECT: SelectRequest = {
+  fileIdentifier: { fileType: 0, fileName: 'FILE' },
+  transferId: 0,
+  maxEntitySize: 4096,
+};
+
+export const refusal = (diagnostic: DiagnosticCode, message: string, peerText?: string): PesitError =>
+  new PesitError(message, { fault: 'local', diagnostic, ...(peerText === undefined ? {} : { peerText }) });
+
+export type FpduEvent = Extract<SessionEvent, { kind: 'FPDU' }>;
+
+export class Pair {
+  now = 1_000;
+  readonly dialect: Dialect;
+  readonly requester: RequesterSession;
+  readonly server: ServerSession;
+  readonly requesterEvents: SessionEvent[] = [];
+  readonly serverEvents: SessionEvent[] = [];
+  /** All that was sent, in order. */
+  readonly sent: { readonly from: 'requester' | 'server'; readonly bytes: Buffer }[] = [];
+  readonly behaviour: ServerBehaviour = {
+    answer: {},
+    maxEntitySize: 65_535,
+    articles: [],
+    recordLength: 65_535,
+    refuse: {},
+    ignore: [],
+    acknowledge: true,
+    from: START,
+    points: new Map(),
+  };
+  /** What the server received, one list a transfer; what the requester received in the current one. */
+  readonly received: Collector[] = [];
+  read = new Collector();
+  readonly unacknowledged: number[] = [];
+  readonly #chance: Chance;
+  readonly #longest: number;
+  /** While the server is sending: the articles and the next of them. */
+  #serving: { readonly articles: readonly Buffer[]; next: number } | undefined;
+
+  constructor({
+    dialect = 'length-prefixed',
+    crc = false,
+    seed = 1,
+    longest = 1 << 20,
+    timers = {},
+  }: PairOptions = {}) {
+    this.dialect = dialect;
+    this.#chance = new Chance(seed);
+    this.#longest = longest;
+    this.requester = new RequesterSession({ dialect, now: this.now, connectionId: 5, timers }, crc);
+    this.server = new ServerSession({ dialect, now: this.now, connectionId: 9, timers });
+  }
+
+  /** Moves bytes and events until both sides are quiet. */
+  settle(): void {
+    for (let moved = true; moved;) {
+      moved = this.#move(this.requester, this.server, 'requester');
+      moved = this.#events(this.server) || moved;
+      moved = this.#move(this.server, this.requester, 'server') || moved;
+      moved = this.#events(this.requester) || moved;
+      moved = this.#serve() || moved;
+    }
+  }
+
+  /** Bytes that reach `to` as if its peer had sent them. */
+  inject(to: 'requester' | 'server', bytes: Buffer): void {
+    const session = this[to];
+    for (const piece of this.#chance.split(bytes, this.#longest)) session.receive(Buffer.from(piece), this.now);
+    this.settle();
+  }
+
+  /**
+   * Bytes for one side alone: it reacts and answers, and its peer hears nothing of it.
+   * @returns the FPDUs of the answer
+   */
+  alone(side: 'requester' | 'server', ...fpdus: readonly Buffer[]): Dissected[] {
+    const session = this[side];
+    const bytes = Buffer.concat(fpdus.map((one) => (this.dialect === 'raw' ? one : entity(one))));
+    const answer: Buffer[] = [];
+    for (const piece of this.#chance.split(bytes, this.#longest)) {
+      session.receive(Buffer.from(piece), this.now);
+      this.#events(session);
+      answer.push(...session.takeOutput());
+    }
+    return dissect(Buffer.concat(answer), this.dialect);
+  }
+
+  /** Lets time pass on both sides. */
+  pass(milliseconds: number): void {
+    this.now += milliseconds;
+    this.requester.handleTimeout(this.now);
+    this.server.handleTimeout(this.now);
+    this.settle();
+  }
+
+  /** The FPDUs that one side has sent. */
+  fpdus(from: 'requester' | 'server', crc = false): Dissected[] {
+    const bytes = Buffer.concat(this.sent.filter((one) => one.from === from).map((one) => one.bytes));
+    return dissect(bytes, this.dialect, crc);
+  }
+
+  /** Runs a verb of the requester and returns the answer that it gets. */
+  step(name: FpduName, action: () => void): Parameters {
+    const before = this.requesterEvents.length;
+    action();
+    this.settle();
+    const answer = this.requesterEvents.slice(before).find((event): event is FpduEvent => event.kind === 'FPDU');
+    if (answer?.name !== name) {
+      throw new Error(`expected ${name}, got ${describe(this.requesterEvents.slice(before))}`);
+    }
+    return answer.parameters;
+  }
+
+  connect(request: Partial<ConnectRequest> = {}): Parameters {
+    return this.step('ACONNECT', () => this.requester.connect({ ...CONNECT, ...request }));
+  }
+
+  /** CREATE, ORF, WRITE: up to the data. */
+  openForWriting(request: Partial<CreateRequest> = {}): Parameters {
+    this.step('ACK(CREATE)', () => this.requester.create({ ...CREATE, ...request }));
+    this.step('ACK(ORF)', () => this.requester.open());
+    return this.step('ACK(WRITE)', () => this.requester.write());
+  }
+
+  /** SELECT, ORF, READ. */
+  openForReading(request: Partial<SelectRequest> = {}, from: SyncPoint = START): Parameters {
+    this.read = new Collector();
+    const selected = this.step('ACK(SELECT)', () => this.requester.select({ ...SELECT, ...request }));
+    this.step('ACK(ORF)', () => this.requester.open());
+    this.step('ACK(READ)', () => this.requester.read(from));
+    return selected;
+  }
+
+  /** Sends articles from the requester; @returns the index of the first that is left when the window stays full. */
+  send(articles: readonly Buffer[], next = 0): number {
+    const buffer = Buffer.alloc(burstBufferSize(this.requester.entitySize, 0));
+    let at = next;
+    while (at < articles.length && this.requester.sending && !this.requester.windowFull) {
+      at = this.#burst(this.requester, this.server, 'requester', articles, at, buffer);
+      this.settle();
+    }
+    return at;
+  }
+
+  /** DTF.END (when the requester sends), TRANS.END, CRF, DESELECT. */
+  closeFile(): Parameters {
+    const ended = this.step('ACK(TRANS.END)', () => this.requester.endTransfer());
+    this.leaveFile();
+    return ended;
+  }
+
+  /** CRF and DESELECT. */
+  leaveFile(): void {
+    this.step('ACK(CRF)', () => this.requester.close());
+    this.step('ACK(DESELECT)', () => this.requester.deselect());
+  }
+
+  /** A whole file from the requester to the server. */
+  writeFile(articles: readonly Buffer[], request: Partial<CreateRequest> = {}, from: SyncPoint = START): Parameters {
+    this.openForWriting(request);
+    this.requester.startSending(from);
+    const at = this.send(articles);
+    if (at < articles.length) throw new Error(`the window stays full after ${at} of ${articles.length} articles`);
+    this.requester.endData();
+    this.settle();
+    return this.closeFile();
+  }
+
+  /** A whole file from the server to the requester. */
+  readFile(request: Partial<SelectRequest> = {}, from: SyncPoint = START): Parameters {
+    this.openForReading(request, from);
+    return this.closeFile();
+  }
+
+  /** The last transfer that the server received. */
+  get lastReceived(): readonly Buffer[] {
+    return this.received.at(-1)?.articles ?? [];
+  }
+
+  #move(from: Session, to: Session, name: 'requester' | 'server'): boolean {
+    const output = from.takeOutput();
+    this.#deliver(output, to, name);
+    // The transport of a session that is closing is ended: the peer sees that after the last byte.
+    const over = from.phase !== 'open' && to.phase !== 'closed';
+    if (over) {
+      to.connectionLost(this.now);
+      from.connectionLost(this.now);
+    }
+    return over || output.length > 0;
+  }
+
+  #deliver(output: readonly Buffer[], to: Session, from: 'requester' | 'server'): void {
+    if (output.length === 0) return;
+    const bytes = Buffer.concat(output);
+    this.sent.push({ from, bytes });
+    for (const piece of this.#chance.split(bytes, this.#longest)) to.receive(Buffer.from(piece), this.now);
+  }
+
+  #events(session: Session): boolean {
+    let any = false;
+    for (let event = session.nextEvent(); event !== undefined; event = session.nextEvent()) {
+      any = true;
+      if (session === this.server) {
+        this.serverEvents.push(event);
+        this.#answer(event);
+      } else {
+        this.requesterEvents.push(event);
+        if (event.kind === 'ARTICLES') this.read.add(event.batch);
+        if (event.kind === 'SYN' && this.behaviour.acknowledge) this.requester.acknowledgeSyn(event.point.number);
+      }
+    }
+    return any;
+  }
+
+  #burst(
+    from: Session,
+    to: Session,
+    name: 'requester' | 'server',
+    articles: readonly Buffer[],
+    next: number,
+    buffer: Buffer,
+  ): number {
+    // What was put out before the burst leaves before it.
+    this.#deliver(from.takeOutput(), to, name);
+    const at = fill(from.beginBurst(buffer), articles, next);
+    const bytes = Buffer.from(from.endBurst());
+    if (bytes.length > 0) this.#deliver([bytes], to, name);
+    else if (!from.windowFull) throw new Error('a burst took nothing although the window is open');
+    return at;
+  }
+
+  #serve(): boolean {
+    const serving = this.#serving;
+    if (serving === undefined) return false;
+    if (!this.server.sending) {
+      this.#serving = undefined;
+      return false;
+    }
+    if (this.server.windowFull) return false;
+    if (serving.next < serving.articles.length) {
+      const buffer = Buffer.alloc(burstBufferSize(this.server.entitySize, 0));
+      serving.next = this.#burst(this.server, this.requester, 'server', serving.articles, serving.next, buffer);
+    }
+    if (serving.next === serving.articles.length && this.server.sending) {
+      this.server.endData();
+      this.#serving = undefined;
+    }
+    return true;
+  }
+
+  #answer(event: SessionEvent): void {
+    const { behaviour, server } = this;
+    if (event.kind === 'ARTICLES') this.received.at(-1)?.add(event.batch);
+    if (event.kind === 'SYN') {
+      if (behaviour.acknowledge) server.acknowledgeSyn(event.point.number);
+      else this.unacknowledged.push(event.point.number);
+    }
+    if (event.kind !== 'FPDU' || behaviour.ignore.includes(event.name) || server.phase !== 'open') return;
+    const refused = behaviour.refuse[event.name];
+    if (refused !== undefined) {
+      if (event.name === 'CONNECT') server.refuseConnection(refused);
+      else if (event.name === 'TRANS.END') server.refuseEnd(refused);
+      else if (event.name.startsWith('MSG')) server.refuseMessage(refused);
+      else server.refuse(refused);
+      return;
+    }
+    switch (event.name) {
+      case 'CONNECT':
+        server.acceptConnection(behaviour.answer);
+        break;
+      case 'CREATE':
+        server.acceptCreate({ maxEntitySize: behaviour.maxEntitySize });
+        break;
+      case 'SELECT':
+        server.acceptSelect({
+          maxEntitySize: behaviour.maxEntitySize,
+          fileName: 'FILE',
+          transferId: 77,
+          recordFormat: 0x80,
+          recordLength: behaviour.recordLength,
+          maxReservationKb: 1,
+        });
+        break;
+      case 'ORF':
+        server.acceptOpen();
+        break;
+      case 'WRITE':
+        this.received.push(new Collector());
+        server.acceptWrite(behaviour.from);
+        break;
+      case 'READ': {
+        const point = behaviour.points.get(event.parameters.restartPoint ?? 0) ?? { ...START, index: 0 };
+        server.acceptRead(point);
+        this.#serving = { articles: behaviour.articles, next: point.index };
+        break;
+      }
+      case 'TRANS.END':
+        server.acceptEnd();
+        break;
+      case 'CRF':
+        server.acceptClose();
+        break;
+      case 'DESELECT':
+        server.acceptDeselect();
+        break;
+      case 'RELEASE':
+        server.acceptRelease();
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+/** Events in a line, for the text of a failed step. */
+export function describe(events: readonly SessionEvent[]): string {
+  const words = events.map((event) => {
+    if (event.kind === 'FPDU') return event.name;
+    if (event.kind === 'ENDED') return `ENDED(${event.error?.message ?? ''})`;
+    return event.kind === 'NOTICE' ? `NOTICE(${event.text})` : event.kind;
+  });
+  return words.length === 0 ? 'nothing' : words.join(', ');
+}
+
+/** The error of an ENDED or INTERRUPTED event. */
+export function errorOf(events: readonly SessionEvent[], kind: 'ENDED' | 'INTERRUPTED'): PesitError | undefined {
+  const found = events.find((event) => event.kind === kind);
+  return found?.kind === 'ENDED' || found?.kind === 'INTERRUPTED' ? found.error : undefined;
+}
+
+export const notices = (events: readonly SessionEvent[]): string[] =>
+  events.flatMap((event) => (event.kind === 'NOTICE' ? [event.text] : []));
