@@ -4,27 +4,37 @@
  */
 import type { Socket } from 'node:net';
 import type { Session, SessionEvent } from '@pesit-node/protocol';
+import { asPesitError } from './errors.js';
 
 /** Milliseconds of a monotonic clock: the `now` of every session. */
 export const now = (): number => performance.now();
 
+export interface ConnectionHooks {
+  readonly onEvent: (event: SessionEvent) => void;
+  /** Something of this side threw: the session is aborted, the process goes on. */
+  readonly onBug: (error: unknown) => void;
+}
+
 export class Connection {
   readonly socket: Socket;
   readonly session: Session;
-  readonly #onEvent: (event: SessionEvent) => void;
+  readonly #hooks: ConnectionHooks;
   #timer: NodeJS.Timeout | undefined;
   #timerAt = 0;
   /** Who keeps the socket from being read: disks that are behind. */
   #holds = 0;
+  /** For what the partner waits, beside answers: while there is any, its silence is our fault. */
+  #debts = 0;
   #blockedWrites = 0;
   #halfClosed = false;
   #closed: (() => void)[] = [];
   #gone = false;
 
-  constructor(socket: Socket, session: Session, onEvent: (event: SessionEvent) => void) {
+  /** Takes over a socket that nobody else listens to any more. */
+  constructor(socket: Socket, session: Session, hooks: ConnectionHooks) {
     this.socket = socket;
     this.session = session;
-    this.#onEvent = onEvent;
+    this.#hooks = hooks;
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 60_000);
     socket.on('data', (bytes: Buffer) => {
@@ -38,17 +48,25 @@ export class Connection {
       this.#lost(undefined);
     });
     socket.on('close', () => {
-      this.#lost(undefined);
-      this.#gone = true;
-      clearTimeout(this.#timer);
-      for (const resolve of this.#closed.splice(0)) resolve();
+      this.#over();
     });
-    this.settle();
+    // Both may have happened while the socket changed hands: it was paused, or it is closed already.
+    socket.resume();
+    if (socket.closed) {
+      process.nextTick(() => {
+        this.#over();
+      });
+    }
+    this.#watch();
   }
 
   /** Feeds bytes as if the socket had brought them. */
   receive(bytes: Buffer): void {
-    this.session.receive(bytes, now());
+    try {
+      this.session.receive(bytes, now());
+    } catch (error) {
+      this.#bug(error);
+    }
     this.settle();
   }
 
@@ -58,9 +76,12 @@ export class Connection {
       this.#write();
       const event = this.session.nextEvent();
       if (event === undefined) break;
-      this.#onEvent(event);
+      try {
+        this.#hooks.onEvent(event);
+      } catch (error) {
+        this.#bug(error);
+      }
     }
-    this.#write();
     if (this.session.phase === 'closing' && !this.#halfClosed) {
       this.#halfClosed = true;
       this.socket.resume();
@@ -93,14 +114,25 @@ export class Connection {
   }
 
   /** Stops reading until `until` settles: the disk is behind, not the peer. */
-  hold(until: Promise<void>): void {
+  hold(until: Promise<unknown>): void {
     this.#holds += 1;
-    if (this.#holds === 1) this.socket.pause();
+    // A session that is closing reads on, to see the peer close.
+    if (this.#holds === 1 && !this.#halfClosed) this.socket.pause();
     const release = (): void => {
       this.#holds -= 1;
-      if (this.#holds > 0) return;
+      if (this.#holds === 0) this.socket.resume();
+    };
+    this.owe(until);
+    until.then(release, release);
+  }
+
+  /** Lets no time run against the peer until `until` settles: it may be waiting for us. */
+  owe(until: Promise<unknown>): void {
+    this.#debts += 1;
+    const release = (): void => {
+      this.#debts -= 1;
+      if (this.#debts > 0 || this.session.phase !== 'open') return;
       this.session.touch(now());
-      this.socket.resume();
       this.#watch();
     };
     until.then(release, release);
@@ -125,9 +157,21 @@ export class Connection {
     this.settle();
   }
 
+  #over(): void {
+    this.#lost(undefined);
+    this.#gone = true;
+    clearTimeout(this.#timer);
+    for (const resolve of this.#closed.splice(0)) resolve();
+  }
+
+  #bug(error: unknown): void {
+    this.#hooks.onBug(error);
+    this.session.abort(asPesitError(error, '3-399'));
+  }
+
   /** One timer at most, moved only when the deadline comes nearer: a busy session costs no timer a packet. */
   #watch(): void {
-    const deadline = this.#holds > 0 || this.#gone ? undefined : this.session.deadline;
+    const deadline = this.#paused() ? undefined : this.session.deadline;
     if (deadline === undefined) return;
     if (this.#timer !== undefined && this.#timerAt <= deadline) return;
     clearTimeout(this.#timer);
@@ -135,11 +179,16 @@ export class Connection {
     this.#timer = setTimeout(
       () => {
         this.#timer = undefined;
-        if (this.#holds > 0) return;
+        if (this.#paused()) return;
         this.session.handleTimeout(now());
         this.settle();
       },
       Math.max(1, Math.ceil(deadline - now())),
     );
+  }
+
+  /** No time runs while we are behind; but a connection that is closing ends, whatever a disk still does. */
+  #paused(): boolean {
+    return this.#gone || (this.#debts > 0 && this.session.phase === 'open');
   }
 }

@@ -1,8 +1,7 @@
 /** Articles between a session and a file, both ways, with back-pressure (design §3). */
 import { burstBufferSize } from '@pesit-node/protocol';
-import type { ArticleBatch, ArticleSink, ArticleSource, PesitError, SyncPoint } from '@pesit-node/protocol';
+import type { ArticleBatch, ArticleSink, ArticleSource, SyncPoint } from '@pesit-node/protocol';
 import type { Connection } from './connection.js';
-import { asPesitError } from './errors.js';
 
 /** Bytes of one burst: large enough that system calls cost little, small enough that a transfer stays within 2 MB. */
 const BURST_SIZE = 512 * 1024;
@@ -10,6 +9,8 @@ const BURST_SIZE = 512 * 1024;
 const BURSTS = 2;
 /** Buffers kept for later transfers: small files come by the hundred. */
 const MAX_SPARE_BUFFERS = 16;
+/** Points that may wait for the disk before the socket does: without a window nothing else bounds them. */
+const MAX_CHECKPOINTS = 64;
 
 const spareBuffers: Buffer[] = [];
 
@@ -26,56 +27,87 @@ function returnBuffer(buffer: Buffer): void {
 export class ArticleIntake {
   readonly #connection: Connection;
   readonly #sink: ArticleSink;
-  readonly #interrupt: (error: PesitError) => void;
+  readonly #onFailure: (error: unknown) => void;
   #stopped = false;
-  #held = false;
+  /** Lets the socket be read again; undefined while it is. */
+  #resume: (() => void) | undefined;
+  /** Points that the sink has not stored yet. */
+  #checkpoints = 0;
 
-  /** @param interrupt what to do when the sink fails: the transfer cannot go on */
-  constructor(connection: Connection, sink: ArticleSink, interrupt: (error: PesitError) => void) {
+  /** @param onFailure what to do when the sink fails, once: the transfer cannot go on */
+  constructor(connection: Connection, sink: ArticleSink, onFailure: (error: unknown) => void) {
     this.#connection = connection;
     this.#sink = sink;
-    this.#interrupt = interrupt;
+    this.#onFailure = onFailure;
     sink.onFailure = (error) => {
       this.#fail(error);
     };
   }
 
   take(batch: ArticleBatch): void {
-    if (this.#stopped || this.#sink.write(batch) || this.#held) return;
-    this.#held = true;
-    const drained = this.#sink.drained().finally(() => {
-      this.#held = false;
-    });
-    this.#connection.hold(drained);
-    drained.catch((error: unknown) => {
+    if (this.#stopped) return;
+    try {
+      if (!this.#sink.write(batch)) this.#hold(this.#sink.drained());
+    } catch (error) {
       this.#fail(error);
-    });
+    }
   }
 
   checkpoint(point: SyncPoint): void {
     if (this.#stopped) return;
-    this.#sink.checkpoint(point).then(
-      () => {
-        if (this.#stopped) return;
-        this.#connection.session.acknowledgeSyn(point.number);
-        this.#connection.settle();
-      },
-      (error: unknown) => {
-        this.#fail(error);
-      },
-    );
+    try {
+      const stored = this.#sink.checkpoint(point).then(
+        () => {
+          this.#checkpoints -= 1;
+          if (this.#stopped) return;
+          this.#connection.session.acknowledgeSyn(point.number);
+          this.#connection.settle();
+        },
+        (error: unknown) => {
+          this.#checkpoints -= 1;
+          this.#fail(error);
+        },
+      );
+      this.#checkpoints += 1;
+      // A partner whose window is full says nothing until our disk has answered.
+      this.#connection.owe(stored);
+      if (this.#checkpoints >= MAX_CHECKPOINTS) this.#hold(stored);
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   /** The transfer is over, well or not: nothing more is written or acknowledged. */
   stop(): void {
     this.#stopped = true;
     this.#sink.onFailure = undefined;
+    this.#resume?.();
+  }
+
+  /** Reads no further until `until` settles, or the transfer is over: what the partner says then concerns no disk. */
+  #hold(until: Promise<void>): void {
+    until.then(
+      () => {
+        this.#resume?.();
+      },
+      (error: unknown) => {
+        this.#fail(error);
+      },
+    );
+    if (this.#resume !== undefined) return;
+    const held = new Promise<void>((resolve) => {
+      this.#resume = () => {
+        this.#resume = undefined;
+        resolve();
+      };
+    });
+    this.#connection.hold(held);
   }
 
   #fail(error: unknown): void {
     if (this.#stopped) return;
     this.stop();
-    this.#interrupt(asPesitError(error, '2-213'));
+    this.#onFailure(error);
   }
 }
 
@@ -83,6 +115,7 @@ export class ArticleIntake {
 export class ArticleOutflow {
   readonly #connection: Connection;
   readonly #source: ArticleSource;
+  #stopped = false;
   #wake: (() => void) | undefined;
 
   constructor(connection: Connection, source: ArticleSource) {
@@ -90,10 +123,16 @@ export class ArticleOutflow {
     this.#source = source;
   }
 
-  /** To be called on ACK(SYN), and when the session ends or is interrupted. */
+  /** To be called on ACK(SYN), and when the socket has taken a burst. */
   wake(): void {
     this.#wake?.();
     this.#wake = undefined;
+  }
+
+  /** The transfer is over: a source that still reads for it has no say any more, whatever the session does next. */
+  stop(): void {
+    this.#stopped = true;
+    this.wake();
   }
 
   /**
@@ -101,37 +140,81 @@ export class ArticleOutflow {
    * @throws whatever the source rejects with; nothing is sent of the burst in which it failed
    */
   async run(entitySize: number): Promise<boolean> {
-    const { session } = this.#connection;
-    const over = (): boolean => !session.sending;
     const size = burstBufferSize(entitySize, BURST_SIZE);
-    const buffers = Array.from({ length: BURSTS }, () => borrowBuffer(size));
-    const written: Promise<void>[] = buffers.map(() => Promise.resolve());
+    const slots = Array.from({ length: BURSTS }, () => new BurstSlot(borrowBuffer(size)));
     try {
-      for (let turn = 0; ; turn = (turn + 1) % BURSTS) {
-        await written[turn];
-        while (!over() && session.windowFull) await this.#windowOpened();
-        if (over()) return false;
-        const more = await this.#source.fill(session.beginBurst(buffers[turn] as Buffer));
-        const bytes = session.endBurst();
-        if (over()) return false;
-        if (bytes.length > 0) written[turn] = this.#connection.writeBurst(bytes);
-        else if (more && !session.windowFull) throw new Error('a burst took no article although the window is open');
-        if (more) continue;
-        session.endData();
-        this.#connection.settle();
-        return true;
-      }
+      return await this.#send(slots);
+    } catch (error) {
+      if (this.#over()) return false;
+      throw error;
     } finally {
-      // A buffer may be used again only when the socket is done with it.
-      void Promise.all(written).then(() => {
-        buffers.forEach(returnBuffer);
-      });
+      for (const slot of slots) slot.giveBack();
     }
   }
 
-  #windowOpened(): Promise<void> {
-    return new Promise((resolve) => {
+  async #send(slots: readonly BurstSlot[]): Promise<boolean> {
+    const { session } = this.#connection;
+    for (let turn = 0; ; turn = (turn + 1) % slots.length) {
+      const slot = slots[turn] as BurstSlot;
+      while (!this.#over() && (slot.busy || session.windowFull)) await this.#woken();
+      if (this.#over()) return false;
+      const more = await this.#source.fill(session.beginBurst(slot.buffer));
+      if (this.#over()) return false;
+      const bytes = session.endBurst();
+      if (bytes.length > 0) {
+        slot.written = this.#connection.writeBurst(bytes);
+        void slot.written.then(() => {
+          this.wake();
+        });
+      } else if (more && !session.windowFull) {
+        throw new Error('a burst took no article although the window is open');
+      }
+      if (more) continue;
+      session.endData();
+      this.#connection.settle();
+      return true;
+    }
+  }
+
+  #over(): boolean {
+    return this.#stopped || !this.#connection.session.sending;
+  }
+
+  /** Waits for the partner, to read or to acknowledge; its time runs. */
+  #woken(): Promise<void> {
+    const woken = new Promise<void>((resolve) => {
       this.#wake = resolve;
+    });
+    this.#connection.settle();
+    return woken;
+  }
+}
+
+/** A buffer that is filled, on its way, or free. */
+class BurstSlot {
+  readonly buffer: Buffer;
+  busy = false;
+  #written: Promise<void> = Promise.resolve();
+
+  constructor(buffer: Buffer) {
+    this.buffer = buffer;
+  }
+
+  set written(written: Promise<void>) {
+    this.busy = true;
+    this.#written = written.then(() => {
+      this.busy = false;
+    });
+  }
+
+  get written(): Promise<void> {
+    return this.#written;
+  }
+
+  /** The buffer may be used again only when the socket is done with it. */
+  giveBack(): void {
+    void this.#written.then(() => {
+      returnBuffer(this.buffer);
     });
   }
 }

@@ -10,3 +10,10 @@ export function asPesitError(error: unknown, diagnostic: DiagnosticCode): PesitE
     cause: error,
   });
 }
+
+/** Why a signal was aborted: its reason when that is a `PesitError`, otherwise 2-216. */
+export function cancellation(signal: AbortSignal): PesitError {
+  const reason: unknown = signal.reason;
+  if (reason instanceof PesitError) return reason;
+  return new PesitError('cancelled by the program', { fault: 'local', diagnostic: '2-216', cause: reason });
+}

@@ -4,9 +4,10 @@ import type { Server, Socket } from 'node:net';
 import { DEFAULT_TIMERS, PesitError, ServerSession } from '@pesit-node/protocol';
 import type { Dialect, Timers } from '@pesit-node/protocol';
 import { now } from './connection.js';
-import { DETECTION_LENGTH, detect } from './detection.js';
 import { asPesitError } from './errors.js';
 import type { Preconnection, ServerConnection, ServerHandler } from './handler.js';
+import { identify } from './identification.js';
+import type { Identified } from './identification.js';
 import { PartnerConnection } from './server-connection.js';
 
 export interface ListenerOptions {
@@ -29,20 +30,22 @@ export interface ListenerOptions {
 
 /** Connections without CONNECT that are kept at a time; beyond it the oldest gives way, so that silence cannot shut partners out. */
 const MAX_UNIDENTIFIED = 512;
-/** Sessions beyond `maxConnections` that may wait for their RCONNECT 3-309. */
-const REFUSALS_AT_A_TIME = 64;
+/** Sessions that are over and wait for the partner to close, so that it reads our last word; beyond it the oldest is cut. */
+const MAX_LEAVING = 256;
 
 /** A port on which partners connect. */
 export class PesitListener {
   readonly #options: ListenerOptions;
   readonly #server: Server;
-  readonly #connectTimeout: number;
-  /** In the order of their arrival. */
+  readonly #timers: Timers;
+  /** Sockets without CONNECT and their addresses, in the order of their arrival. */
   readonly #unidentified = new Map<Socket, string>();
+  /** Everyone whose handler is not yet told of the end. */
   readonly #partners = new Set<PartnerConnection>();
   readonly #established = new Set<PartnerConnection>();
-  #closing: PesitError | undefined;
-  #idle: (() => void) | undefined;
+  readonly #leaving = new Set<PartnerConnection>();
+  /** Why no more is taken, and the end of the server socket. */
+  #closing: { readonly reason: PesitError; readonly closed: Promise<void> } | undefined;
 
   /** @throws NodeJS.ErrnoException EADDRINUSE, EACCES … as `listen` does */
   static async listen(options: ListenerOptions): Promise<PesitListener> {
@@ -63,7 +66,7 @@ export class PesitListener {
 
   private constructor(options: ListenerOptions) {
     this.#options = options;
-    this.#connectTimeout = options.timers?.connect ?? DEFAULT_TIMERS.connect;
+    this.#timers = { ...DEFAULT_TIMERS, ...options.timers };
     this.#server = createServer({ noDelay: true }, (socket) => {
       this.#arrived(socket);
     });
@@ -81,167 +84,116 @@ export class PesitListener {
 
   /**
    * Takes no more sessions, lets running transfers end for up to `graceMs`, then aborts what is left with `reason`.
-   * Idle sessions end at once.
+   * Idle sessions end at once. Resolves when every handler was told and every socket is closed. A second call may shorten
+   * the grace of the first.
    */
   async close(reason: PesitError, graceMs: number): Promise<void> {
-    this.#closing = reason;
-    const closed = new Promise<void>((resolve) => {
-      this.#server.close(() => {
-        resolve();
-      });
-    });
+    this.#closing ??= {
+      reason,
+      closed: new Promise((resolve) => {
+        this.#server.close(() => {
+          resolve();
+        });
+      }),
+    };
     for (const socket of this.#unidentified.keys()) socket.destroy();
-    for (const partner of this.#partners) if (!partner.busy) partner.abort(reason);
-    if (this.#partners.size > 0) await this.#untilIdle(graceMs);
+    for (const partner of this.#partners) partner.drain();
+    const finished = Promise.all([...this.#partners].map((partner) => partner.finished));
+    if (this.#partners.size > 0) {
+      let timer: NodeJS.Timeout | undefined;
+      await Promise.race([finished, new Promise((resolve) => (timer = setTimeout(resolve, graceMs)))]);
+      clearTimeout(timer);
+    }
     for (const partner of this.#partners) partner.abort(reason);
-    await Promise.all([...this.#partners].map((partner) => partner.finished));
-    await closed;
-  }
-
-  #untilIdle(graceMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, graceMs);
-      this.#idle = () => {
-        for (const partner of this.#partners) {
-          if (partner.busy) continue;
-          partner.abort(this.#closing as PesitError);
-        }
-        if (this.#partners.size > 0) return;
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    await finished;
+    await this.#closing.closed;
   }
 
   #arrived(socket: Socket): void {
-    const address = socket.remoteAddress ?? 'unknown';
-    if (this.#partners.size >= this.#options.maxConnections + REFUSALS_AT_A_TIME) {
-      this.#reject(
-        socket,
-        address,
-        `more than ${this.#options.maxConnections} connections, and ${REFUSALS_AT_A_TIME} being refused`,
-      );
-      return;
-    }
+    // Whatever happens to it, a socket of a stranger must not end the process.
+    socket.on('error', () => undefined);
     if (this.#unidentified.size >= MAX_UNIDENTIFIED) {
-      const [oldest] = this.#unidentified;
+      const [oldest] = this.#unidentified.keys();
       if (oldest !== undefined)
-        this.#reject(
-          oldest[0],
-          oldest[1],
-          `${MAX_UNIDENTIFIED} connections wait without CONNECT: the oldest gives way`,
-        );
+        this.#reject(oldest, `${MAX_UNIDENTIFIED} connections wait without CONNECT: the oldest gives way`);
     }
+    const address = socket.remoteAddress ?? 'unknown';
     this.#unidentified.set(socket, address);
-    void this.#identify(socket, address);
+    socket.on('close', () => {
+      this.#unidentified.delete(socket);
+    });
+    const arrived = now();
+    const { tcpipHeader, preconnect } = this.#options;
+    identify(
+      socket,
+      {
+        tcpipHeader,
+        timeout: this.#timers.connect,
+        preconnect: (preconnection) => preconnect?.(preconnection, address) ?? Promise.resolve(true),
+      },
+      {
+        identified: (identified) => {
+          this.#establish(socket, arrived, identified);
+        },
+        rejected: (reason, last) => {
+          this.#reject(socket, reason, last);
+        },
+      },
+    );
   }
 
-  #reject(socket: Socket, address: string, reason: string): void {
-    this.#unidentified.delete(socket);
-    this.#options.rejected(address, reason);
-    socket.destroy();
-  }
-
-  /** Reads until the dialect is known, answering pre-connections, then hands the socket to a session. */
-  async #identify(socket: Socket, address: string): Promise<void> {
-    let received: Buffer = Buffer.alloc(0);
-    let preconnection: Preconnection | undefined;
-    const timer = setTimeout(() => {
-      const got = received.length === 0 ? 'nothing' : describeBytes(received);
-      this.#reject(socket, address, `no CONNECT within ${this.#connectTimeout} ms; received ${got}`);
-    }, this.#connectTimeout);
-    const ignore = (): void => undefined;
-    socket.on('error', ignore);
-    try {
-      for (;;) {
-        const detection = detect(received);
-        if (detection.kind === 'connect') {
-          if (this.#options.tcpipHeader !== 'auto' && this.#options.tcpipHeader !== detection.dialect) {
-            this.#reject(
-              socket,
-              address,
-              `the partner speaks ${detection.dialect}, tcpipHeader asks for ${this.#options.tcpipHeader}`,
-            );
-            return;
-          }
-          this.#unidentified.delete(socket);
-          this.#establish(socket, detection.dialect, preconnection, received);
-          return;
-        }
-        if (detection.kind === 'preconnection' && preconnection === undefined) {
-          preconnection = detection.preconnection;
-          const accepted = (await this.#options.preconnect?.(preconnection, address)) ?? true;
-          if (!accepted) {
-            socket.end(detection.nak);
-            this.#unidentified.delete(socket);
-            this.#options.rejected(
-              address,
-              `pre-connection of ${JSON.stringify(preconnection.identifier)} refused (NAK0)`,
-            );
-            return;
-          }
-          socket.write(detection.ack);
-          received = received.subarray(detection.length);
-          continue;
-        }
-        if (detection.kind !== 'more' || received.length > DETECTION_LENGTH) {
-          const tls =
-            'the partner speaks TLS, this port does not: use the TLS port, or switch TLS off on the other side';
-          this.#reject(
-            socket,
-            address,
-            detection.kind === 'tls' ? tls : `not PeSIT: first bytes ${describeBytes(received)}`,
-          );
-          return;
-        }
-        const bytes = await nextBytes(socket);
-        if (bytes === undefined) {
-          if (this.#unidentified.delete(socket)) {
-            socket.destroy();
-            if (received.length > 0)
-              this.#options.rejected(address, `closed before CONNECT; received ${describeBytes(received)}`);
-          }
-          return;
-        }
-        received = received.length === 0 ? bytes : Buffer.concat([received, bytes]);
-      }
-    } catch (error) {
-      this.#reject(socket, address, asPesitError(error, '3-399').message);
-    } finally {
-      clearTimeout(timer);
-      socket.off('error', ignore);
-      if (socket.destroyed) socket.on('error', ignore);
+  /** Reports and closes; after `last` the partner has the time of a closing session to read it. */
+  #reject(socket: Socket, reason: string, last?: Buffer): void {
+    const address = this.#unidentified.get(socket) ?? 'unknown';
+    if (last === undefined) {
+      this.#unidentified.delete(socket);
+      socket.destroy();
+    } else {
+      socket.end(last);
+      socket.resume();
+      const timer = setTimeout(() => {
+        socket.destroy();
+      }, this.#timers.close);
+      socket.on('close', () => {
+        clearTimeout(timer);
+      });
     }
+    this.#options.rejected(address, reason);
   }
 
-  #establish(socket: Socket, dialect: Dialect, preconnection: Preconnection | undefined, received: Buffer): void {
+  /** Tc runs from the arrival on, whatever the partner has sent of its CONNECT. */
+  #establish(socket: Socket, arrived: number, { dialect, preconnection, received }: Identified): void {
     const session = new ServerSession({
       dialect,
-      now: now(),
+      now: arrived,
       connectionId: randomInt(1, 256),
-      timers: this.#options.timers ?? {},
+      timers: this.#timers,
     });
-    const partner: PartnerConnection = new PartnerConnection({
-      socket,
-      session,
-      indication: { dialect, preconnection },
-      accept: this.#options.accept,
-      admit: () => this.#admit(partner),
-      refuseFiles: () => this.#closing,
-    });
+    let partner: PartnerConnection;
+    try {
+      partner = new PartnerConnection({
+        socket,
+        session,
+        indication: { dialect, preconnection },
+        accept: this.#options.accept,
+        admit: () => this.#admit(socket, partner),
+        draining: () => this.#closing?.reason,
+      });
+    } catch (error) {
+      this.#reject(socket, asPesitError(error, '3-399').message);
+      return;
+    }
     this.#partners.add(partner);
     void partner.finished.then(() => {
-      this.#partners.delete(partner);
-      this.#established.delete(partner);
-      this.#idle?.();
+      this.#leave(partner);
     });
-    partner.onIdle = () => this.#idle?.();
     partner.receive(received);
   }
 
   /** Takes a place at once: partners are identified one beside the other. */
-  #admit(partner: PartnerConnection): PesitError | undefined {
-    if (this.#closing !== undefined) return this.#closing;
+  #admit(socket: Socket, partner: PartnerConnection): PesitError | undefined {
+    this.#unidentified.delete(socket);
+    if (this.#closing !== undefined) return this.#closing.reason;
     if (this.#established.size < this.#options.maxConnections) {
       this.#established.add(partner);
       return undefined;
@@ -254,29 +206,16 @@ export class PesitListener {
       got,
     });
   }
-}
 
-/** The next bytes of a socket that nobody reads yet; undefined when it is closed. */
-function nextBytes(socket: Socket): Promise<Buffer | undefined> {
-  return new Promise((resolve) => {
-    const take = (): void => {
-      const bytes = socket.read() as Buffer | null;
-      if (bytes !== null) settle(bytes);
-    };
-    const over = (): void => {
-      settle(undefined);
-    };
-    const settle = (bytes: Buffer | undefined): void => {
-      socket.off('readable', take);
-      socket.off('end', over);
-      socket.off('close', over);
-      resolve(bytes);
-    };
-    socket.on('readable', take);
-    socket.on('end', over);
-    socket.on('close', over);
-    take();
-  });
+  /** Frees the place; the socket stays until the partner has closed it, or Tr is over. */
+  #leave(partner: PartnerConnection): void {
+    this.#partners.delete(partner);
+    this.#established.delete(partner);
+    this.#leaving.add(partner);
+    void partner.closed().then(() => {
+      this.#leaving.delete(partner);
+    });
+    const [oldest] = this.#leaving;
+    if (this.#leaving.size > MAX_LEAVING) oldest?.destroy();
+  }
 }
-
-const describeBytes = (bytes: Buffer): string => bytes.subarray(0, 16).toString('hex');

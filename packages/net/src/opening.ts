@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { PesitError } from '@pesit-node/protocol';
 import type { Dialect } from '@pesit-node/protocol';
 import { decodePreconnectionAnswer, encodePreconnection } from './detection.js';
-import { asPesitError } from './errors.js';
+import { asPesitError, cancellation } from './errors.js';
 
 interface Opening {
   readonly host: string;
@@ -25,42 +25,22 @@ const HINTS: Readonly<Record<string, string>> = {
 /** @throws PesitError fault `transport`, or `timeout` after `connectTimeout` */
 export function openSocket(start: () => Socket, opening: Opening): Promise<Socket> {
   const where = `${opening.host}:${opening.port}`;
-  return new Promise((resolve, reject) => {
-    if (opening.signal?.aborted === true) {
-      reject(asPesitError(opening.signal.reason, '2-216'));
-      return;
-    }
+  return within(opening, `no connection to ${where}`, 'check host, port and firewalls', (resolve, reject) => {
     const socket = start();
-    const settle = (error: PesitError | undefined): void => {
-      clearTimeout(timer);
-      opening.signal?.removeEventListener('abort', cancel);
-      socket.removeAllListeners('connect');
-      if (error === undefined) {
-        socket.off('error', failed);
-        resolve(socket);
-      } else {
-        socket.destroy();
-        reject(error);
-      }
+    const connected = (): void => {
+      resolve(socket);
     };
-    const failed = (error: NodeJS.ErrnoException): void => {
+    // Stays for the life of the socket: an error at any time must not end the process.
+    socket.on('error', (error: NodeJS.ErrnoException) => {
       const hint = HINTS[error.code ?? ''] ?? error.message;
-      settle(
-        new PesitError(`no connection to ${where}: ${hint}`, { fault: 'transport', diagnostic: '3-310', cause: error }),
-      );
-    };
-    const cancel = (): void => {
-      settle(asPesitError(opening.signal?.reason, '2-216'));
-    };
-    const timer = setTimeout(() => {
-      const text = `no connection to ${where} within ${opening.connectTimeout} ms: check host, port and firewalls`;
-      settle(new PesitError(text, { fault: 'timeout', diagnostic: '3-317' }));
-    }, opening.connectTimeout);
-    socket.on('error', failed);
-    socket.once('connect', () => {
-      settle(undefined);
+      const text = `no connection to ${where}: ${hint}`;
+      reject(new PesitError(text, { fault: 'transport', diagnostic: '3-310', cause: error }));
     });
-    opening.signal?.addEventListener('abort', cancel, { once: true });
+    socket.once('connect', connected);
+    return (failed) => {
+      socket.off('connect', connected);
+      if (failed) socket.destroy();
+    };
   });
 }
 
@@ -70,60 +50,91 @@ export function preconnect(
   who: { identifier: string; password: string },
   opening: Opening,
 ): Promise<void> {
-  const entity = encodePreconnection(who.identifier, who.password);
+  const text = encodePreconnection(who.identifier, who.password);
   const prefixed = opening.dialect === 'length-prefixed';
-  const prefix = prefixed ? Buffer.from([entity.length >>> 8, entity.length & 0xff]) : Buffer.alloc(0);
-  const expected = prefix.length + 4;
-  return new Promise((resolve, reject) => {
+  const entity = prefixed ? Buffer.concat([Buffer.from([0, text.length]), text]) : text;
+  const prefix = prefixed ? 2 : 0;
+  const expected = prefix + 4;
+  const hint = 'check that the partner expects one, and its dialect';
+  return within(opening, 'no answer to the pre-connection', hint, (resolve, reject) => {
     let received: Buffer = Buffer.alloc(0);
-    const settle = (error: PesitError | undefined): void => {
-      clearTimeout(timer);
-      socket.off('readable', read);
-      socket.off('error', lost);
-      socket.off('end', lost);
-      if (error === undefined) {
-        resolve();
-      } else {
-        socket.on('error', () => undefined);
-        socket.destroy();
-        reject(error);
-      }
-    };
-    const read = (): void => {
-      // Never beyond the answer: what follows belongs to the session.
-      const bytes = socket.read(Math.min(expected - received.length, socket.readableLength || 1)) as Buffer | null;
-      if (bytes === null) return;
+    const take = (bytes: Buffer): void => {
       received = Buffer.concat([received, bytes]);
-      if (received.length < expected) {
-        read();
-        return;
-      }
-      const answer = decodePreconnectionAnswer(received.subarray(prefix.length));
-      if (answer === true) settle(undefined);
-      else if (answer === false) settle(refused());
-      else settle(notAnAnswer(received));
+      if (received.length < expected) return;
+      const answer = decodePreconnectionAnswer(received.subarray(prefix));
+      if (answer === false) reject(refused());
+      else if (answer !== true || (prefixed && received.readUInt16BE(0) !== 4)) reject(notAnAnswer(received));
+      else resolve();
     };
     const lost = (cause?: unknown): void => {
-      settle(
-        new PesitError('the partner closed the connection after the pre-connection', {
-          fault: 'transport',
-          diagnostic: '3-310',
-          cause,
-        }),
-      );
+      const closed = 'the partner closed the connection after the pre-connection';
+      reject(new PesitError(closed, { fault: 'transport', diagnostic: '3-310', cause }));
     };
-    const timer = setTimeout(() => {
-      settle(
-        new PesitError(`no answer to the pre-connection within ${opening.connectTimeout} ms`, {
-          fault: 'timeout',
-          diagnostic: '3-317',
-        }),
-      );
-    }, opening.connectTimeout);
-    socket.on('readable', read);
+    socket.on('data', take);
     socket.on('error', lost);
     socket.on('end', lost);
-    socket.write(Buffer.concat([prefix, entity]));
+    socket.write(entity);
+    return (failed) => {
+      socket.off('data', take);
+      socket.off('error', lost);
+      socket.off('end', lost);
+      if (failed) socket.destroy();
+      else {
+        // What follows the answer belongs to the session, which listens in a moment.
+        socket.pause();
+        if (received.length > expected) socket.unshift(received.subarray(expected));
+      }
+    };
+  });
+}
+
+/** Runs `start` until it settles, the signal is aborted or the time is over; what `start` returned then cleans up. */
+function within<T>(
+  opening: Opening,
+  failure: string,
+  hint: string,
+  start: (resolve: (value: T) => void, reject: (error: PesitError) => void) => (failed: boolean) => void,
+): Promise<T> {
+  const { signal, connectTimeout } = opening;
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) {
+      reject(cancellation(signal));
+      return;
+    }
+    let settled = false;
+    const settle = (failed: boolean, deliver: () => void): void => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', cancel);
+      cleanUp(failed);
+      deliver();
+    };
+    const fail = (error: PesitError): void => {
+      settle(true, () => {
+        reject(error);
+      });
+    };
+    const cancel = (): void => {
+      if (signal !== undefined) fail(cancellation(signal));
+    };
+    let cleanUp: (failed: boolean) => void;
+    try {
+      cleanUp = start((value) => {
+        settle(false, () => {
+          resolve(value);
+        });
+      }, fail);
+    } catch (error) {
+      // A port or host that cannot be: nothing was started.
+      reject(asPesitError(error, '3-310'));
+      return;
+    }
+    const timer = setTimeout(() => {
+      const text = `${failure} within ${connectTimeout} ms: ${hint}`;
+      fail(new PesitError(text, { fault: 'timeout', diagnostic: '3-317' }));
+    }, connectTimeout);
+    signal?.addEventListener('abort', cancel, { once: true });
   });
 }
 

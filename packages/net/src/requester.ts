@@ -19,7 +19,7 @@ import type {
 } from '@pesit-node/protocol';
 import { Connection, now } from './connection.js';
 import { ArticleIntake, ArticleOutflow } from './data-pump.js';
-import { asPesitError } from './errors.js';
+import { asPesitError, cancellation } from './errors.js';
 import { openSocket, preconnect } from './opening.js';
 
 export interface RequesterOptions {
@@ -81,8 +81,9 @@ export class PesitRequester {
   #early: Parameters | undefined;
   #intake: ArticleIntake | undefined;
   #outflow: ArticleOutflow | undefined;
-  /** Why the running transfer, or the session, is over. */
+  /** Why the running transfer, or the session, is over: `#cancelled` by us where no IDT can say so. */
   #interruption: PesitError | undefined;
+  #cancelled: PesitError | undefined;
   #ended: PesitError | undefined;
   #totals: TransferTotals = START;
 
@@ -94,10 +95,7 @@ export class PesitRequester {
     );
     if (options.preconnection !== undefined) await preconnect(socket, options.preconnection, options);
     const requester = new PesitRequester(socket, options);
-    await requester.#guarded(options.signal, async () => {
-      requester.#session.connect(options.connect);
-      await requester.#answerTo('ACONNECT');
-    });
+    await requester.#connect(options);
     return requester;
   }
 
@@ -107,9 +105,33 @@ export class PesitRequester {
       { dialect: options.dialect, now: now(), connectionId: randomInt(1, 256), timers: options.timers ?? {} },
       options.connect.crc === true,
     );
-    this.#connection = new Connection(socket, this.#session, (event) => {
-      this.#handle(event);
+    this.#connection = new Connection(socket, this.#session, {
+      onEvent: (event) => {
+        this.#handle(event);
+      },
+      // The session is aborted with it, and that is what the running operation rejects with.
+      onBug: () => undefined,
     });
+  }
+
+  async #connect({ connect, connectTimeout, signal }: RequesterOptions): Promise<void> {
+    const timer = setTimeout(() => {
+      const text = `no answer to CONNECT within ${connectTimeout} ms: check the dialect of the remote server`;
+      this.abort(new PesitError(text, { fault: 'timeout', diagnostic: '3-317' }));
+    }, connectTimeout);
+    try {
+      await this.#guarded(signal, async () => {
+        this.#session.connect(connect);
+        await this.#answerTo('ACONNECT');
+      });
+    } catch (error) {
+      // What cannot be sent, or was cancelled, leaves nothing behind.
+      const reason = asPesitError(error, '3-399');
+      this.abort(reason);
+      throw reason;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   get terms(): ConnectionTerms {
@@ -152,11 +174,11 @@ export class PesitRequester {
       this.#session.select(file.request);
       const attributes = await this.#answerTo('ACK(SELECT)');
       const { from, sink } = await file.open(attributes);
-      this.#goOn();
+      await this.#goOn();
       this.#session.open();
       await this.#answerTo('ACK(ORF)');
       this.#intake = new ArticleIntake(this.#connection, sink, (error) => {
-        this.#interrupt(error);
+        this.#interrupt(asPesitError(error, '2-213'));
       });
       this.#session.read(from);
       await this.#answerTo('ACK(READ)');
@@ -166,7 +188,7 @@ export class PesitRequester {
         throw this.#session.refusal('ended the data with an error', end.diagnostic ?? '2-299', end);
       }
       await file.stored();
-      this.#goOn();
+      await this.#goOn();
       return this.#endTransfer();
     });
   }
@@ -192,9 +214,19 @@ export class PesitRequester {
   }
 
   /** After waiting for something else than the partner: the transfer may be over meanwhile. */
-  #goOn(): void {
-    const over = this.#ended ?? this.#interruption;
+  async #goOn(): Promise<void> {
+    if (this.#interrupting) await this.#interrupted();
+    const over = this.#over;
     if (over !== undefined) throw over;
+  }
+
+  get #over(): PesitError | undefined {
+    return this.#ended ?? this.#interruption ?? this.#cancelled;
+  }
+
+  /** IDT was sent and ACK(IDT) has not come. */
+  get #interrupting(): boolean {
+    return this.#session.state === 'TDE05' || this.#session.state === 'TDL05';
   }
 
   /** TRANS.END and its answer, with the totals of both sides compared. */
@@ -207,11 +239,16 @@ export class PesitRequester {
 
   /** Runs one file and brings the session back to where the next can begin, however it ended. */
   async #transfer(signal: AbortSignal | undefined, run: () => Promise<TransferTotals>): Promise<TransferTotals> {
+    if (this.#ended !== undefined) throw this.#ended;
+    if (!this.usable) throw new Error(`no file can begin ${this.#session.describeState()}: one operation at a time`);
     this.#interruption = undefined;
     this.#early = undefined;
     try {
       const totals = await this.#guarded(signal, run);
-      await this.#deselect(SUCCESS);
+      // The partner has the file, and has said so: what becomes of the session afterwards does not change that.
+      await this.#deselect(SUCCESS).catch((error: unknown) => {
+        this.abort(asPesitError(error, '3-399'));
+      });
       return totals;
     } catch (error) {
       const reason = asPesitError(error, '2-215');
@@ -226,10 +263,10 @@ export class PesitRequester {
   /** Closes and deselects the file after a failure. Never rejects: the failure itself is what counts. */
   async #giveUp(reason: PesitError): Promise<void> {
     try {
-      if (this.#interrupt(reason)) await this.#interrupted().catch(() => undefined);
+      if (this.#interrupt(reason) || this.#interrupting) await this.#interrupted().catch(() => undefined);
       await this.#deselect(reason.fault === 'refused' ? SUCCESS : reason.diagnostic);
     } catch (error) {
-      if (this.#session.phase === 'open') this.abort(asPesitError(error, '3-399'));
+      this.abort(asPesitError(error, '3-399'));
     }
   }
 
@@ -252,23 +289,21 @@ export class PesitRequester {
 
   /** Runs `work` until it ends or `signal` aborts it. */
   async #guarded<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    this.#cancelled = undefined;
+    if (signal === undefined) return work();
     const cancel = (): void => {
-      const reason = asPesitError(signal?.reason, '2-216');
+      const reason = cancellation(signal);
       if (this.#interrupt(reason)) return;
-      this.#waiting?.reject(reason);
-      this.#waiting = undefined;
-      this.#outflow?.wake();
+      this.#cancelled = reason;
+      this.#fail(reason);
     };
-    if (signal?.aborted === true) throw asPesitError(signal.reason, '2-216');
-    signal?.addEventListener('abort', cancel, { once: true });
+    if (signal.aborted) throw cancellation(signal);
+    signal.addEventListener('abort', cancel, { once: true });
     try {
-      const result = await work();
-      return result;
-    } catch (error) {
-      if (this.#session.terms === undefined && this.#session.phase === 'open') this.abort(asPesitError(error, '3-399'));
-      throw error;
+      return await work();
     } finally {
-      signal?.removeEventListener('abort', cancel);
+      signal.removeEventListener('abort', cancel);
+      this.#cancelled = undefined;
     }
   }
 
@@ -284,10 +319,10 @@ export class PesitRequester {
 
   /** Waits for the end of an interruption that has begun, and rejects with its reason. */
   async #interrupted(): Promise<never> {
-    if (this.#interruption === undefined && this.#ended === undefined) await this.#answerTo('ACK(IDT)');
+    if (this.#over === undefined) await this.#answerTo('ACK(IDT)');
     throw (
       this.#interruption ??
-      this.#ended ??
+      this.#over ??
       new PesitError('the transfer was interrupted', { fault: 'local', diagnostic: '2-216' })
     );
   }
@@ -295,9 +330,9 @@ export class PesitRequester {
   /** Waits for an FPDU of the partner; a negative one rejects. */
   async #answerTo(name: FpduName): Promise<Parameters> {
     const answer = new Promise<Parameters>((resolve, reject) => {
-      const over = this.#ended ?? this.#interruption;
-      if (over !== undefined && !name.startsWith('ACK(CRF') && !name.startsWith('ACK(DESELECT')) reject(over);
-      else if (this.#ended !== undefined) reject(this.#ended);
+      // A file that was given up is still closed and deselected.
+      const over = name === 'ACK(CRF)' || name === 'ACK(DESELECT)' ? this.#ended : this.#over;
+      if (over !== undefined) reject(over);
       else if (name === 'DTF.END' && this.#early !== undefined) resolve(this.#early);
       else this.#waiting = { name, resolve, reject };
     });
@@ -358,7 +393,7 @@ export class PesitRequester {
   #stopData(): void {
     this.#intake?.stop();
     this.#intake = undefined;
-    this.#outflow?.wake();
+    this.#outflow?.stop();
     this.#outflow = undefined;
   }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { END_CODES, PesitError } from '@pesit-node/protocol';
+import { END_CODES, PesitError, SUCCESS } from '@pesit-node/protocol';
 import type { ConnectionTerms, FpduName, Parameters, ServerSession, SessionEvent } from '@pesit-node/protocol';
 import { Connection } from './connection.js';
 import { ArticleIntake, ArticleOutflow } from './data-pump.js';
@@ -14,29 +14,31 @@ export interface ServerConnectionOptions {
   readonly accept: (connection: ServerConnection) => ServerHandler;
   /** Asked before the application: reasons of the listener to refuse a CONNECT. */
   readonly admit: () => PesitError | undefined;
-  /** Reasons of the listener to take no new file. */
-  readonly refuseFiles: () => PesitError | undefined;
+  /** Why the listener is closing, when it is: no new session, no new file. */
+  readonly draining: () => PesitError | undefined;
 }
 
 /** One partner on a listener: turns the events of a `ServerSession` into calls of a `ServerHandler` and back into answers. */
 export class PartnerConnection implements ServerConnection {
   readonly id = randomUUID();
   readonly remoteAddress: string;
+  /** Resolves when the connection is over and the handler has been told. */
+  readonly finished: Promise<void>;
   readonly #options: ServerConnectionOptions;
   readonly #session: ServerSession;
   readonly #connection: Connection;
   readonly #handler: ServerHandler;
   #intake: ArticleIntake | undefined;
   #outflow: ArticleOutflow | undefined;
+  /** Resolves when the last source is no longer asked for articles. */
+  #sent: Promise<void> = Promise.resolve();
   /** A file is accepted and neither ended nor reported as failed. */
   #fileOpen = false;
+  /** What the partner said of its own data in DTF.END. */
+  #dataError: PesitError | undefined;
   /** The requests of one connection are handled one after the other, also when the application is slow. */
   #queue: Promise<void> = Promise.resolve();
-  #done: (() => void) | undefined;
-  /** Called when a file was deselected. */
-  onIdle: (() => void) | undefined;
-  /** Resolves when the connection is gone and the handler has been told. */
-  readonly finished: Promise<void>;
+  #finish: () => void = () => undefined;
 
   constructor(options: ServerConnectionOptions) {
     this.#options = options;
@@ -44,10 +46,15 @@ export class PartnerConnection implements ServerConnection {
     this.remoteAddress = options.socket.remoteAddress ?? 'unknown';
     this.#handler = options.accept(this);
     this.finished = new Promise((resolve) => {
-      this.#done = resolve;
+      this.#finish = resolve;
     });
-    this.#connection = new Connection(options.socket, options.session, (event) => {
-      this.#handle(event);
+    this.#connection = new Connection(options.socket, options.session, {
+      onEvent: (event) => {
+        this.#handle(event);
+      },
+      onBug: (error) => {
+        this.#report(error);
+      },
     });
   }
 
@@ -57,11 +64,6 @@ export class PartnerConnection implements ServerConnection {
 
   get totals(): { readonly dataBytes: number; readonly articles: number } {
     return this.#session.totals;
-  }
-
-  /** True while a file is selected. */
-  get busy(): boolean {
-    return this.#session.state !== 'CN03' && this.#session.state !== 'CN01';
   }
 
   receive(bytes: Buffer): void {
@@ -77,6 +79,22 @@ export class PartnerConnection implements ServerConnection {
   abort(reason: PesitError): void {
     this.#session.abort(reason);
     this.#connection.settle();
+  }
+
+  /** Ends the session when the listener is closing and no file is selected. */
+  drain(): void {
+    const reason = this.#options.draining();
+    if (reason !== undefined && (this.#session.state === 'CN03' || this.#session.state === 'CN01')) this.abort(reason);
+  }
+
+  /** Resolves when the socket is closed. */
+  closed(): Promise<void> {
+    return this.#connection.closed();
+  }
+
+  /** Closes the socket without a word. */
+  destroy(): void {
+    this.#connection.socket.destroy();
   }
 
   #handle(event: SessionEvent): void {
@@ -112,7 +130,7 @@ export class PartnerConnection implements ServerConnection {
 
   #enqueue(work: () => Promise<void>): void {
     this.#queue = this.#queue.then(work).catch((error: unknown) => {
-      this.#handler.failed(error);
+      this.#report(error);
       this.abort(asPesitError(error, '3-399'));
     });
   }
@@ -126,19 +144,21 @@ export class PartnerConnection implements ServerConnection {
         break;
       case 'CREATE':
         await this.#request(name, async () => {
+          this.#refuseWhileDraining();
           const answer = await this.#handler.create(parameters);
+          this.#fileOpen = true;
           return () => {
             this.#session.acceptCreate(answer);
-            this.#fileOpen = true;
           };
         });
         break;
       case 'SELECT':
         await this.#request(name, async () => {
+          this.#refuseWhileDraining();
           const answer = await this.#handler.select(parameters);
+          this.#fileOpen = true;
           return () => {
             this.#session.acceptSelect(answer);
-            this.#fileOpen = true;
           };
         });
         break;
@@ -146,27 +166,13 @@ export class PartnerConnection implements ServerConnection {
         this.#session.acceptOpen();
         break;
       case 'WRITE':
-        await this.#request(name, async () => {
-          const { from, sink } = await this.#handler.write();
-          return () => {
-            this.#intake = new ArticleIntake(this.#connection, sink, (error) => {
-              this.#interrupt(error);
-            });
-            this.#session.acceptWrite(from);
-          };
-        });
+        await this.#request(name, () => this.#write());
         break;
       case 'READ':
-        await this.#request(name, async () => {
-          const { from, source } = await this.#handler.read(parameters.restartPoint ?? 0);
-          return () => {
-            this.#session.acceptRead(from);
-            this.#outflow = new ArticleOutflow(this.#connection, source);
-            void this.#send(this.#outflow);
-          };
-        });
+        await this.#request(name, () => this.#read(parameters.restartPoint ?? 0));
         break;
       case 'DTF.END':
+        this.#dataEnded(parameters);
         break;
       case 'TRANS.END':
         await this.#endTransfer();
@@ -175,15 +181,7 @@ export class PartnerConnection implements ServerConnection {
         this.#session.acceptClose();
         break;
       case 'DESELECT':
-        if (this.#fileOpen) {
-          const text = 'the partner deselected the file without a transfer';
-          await this.#failFile(new PesitError(text, { fault: 'refused', diagnostic: '2-223' }), undefined);
-        }
-        this.#reply(name, () => {
-          this.#session.acceptDeselect();
-        });
-        await this.#handler.deselected();
-        this.onIdle?.();
+        await this.#deselect();
         break;
       case 'RELEASE':
         this.#session.acceptRelease();
@@ -198,6 +196,7 @@ export class PartnerConnection implements ServerConnection {
         break;
     }
     this.#connection.settle();
+    this.drain();
   }
 
   async #connect(parameters: Parameters): Promise<void> {
@@ -205,6 +204,7 @@ export class PartnerConnection implements ServerConnection {
       const refusal = this.#options.admit();
       if (refusal !== undefined) throw refusal;
       const answer = await this.#handler.connect({ ...this.#options.indication, parameters });
+      this.#refuseWhileDraining();
       this.#reply('CONNECT', () => {
         this.#session.acceptConnection(answer);
       });
@@ -216,12 +216,15 @@ export class PartnerConnection implements ServerConnection {
     }
   }
 
+  #refuseWhileDraining(): void {
+    const reason = this.#options.draining();
+    if (reason !== undefined) throw reason;
+  }
+
   /** Asks the application, then answers; what it rejects with becomes the negative ACK. */
   async #request(name: FpduName, ask: () => Promise<() => void>): Promise<void> {
     let accept: () => void;
     try {
-      const refusal = this.#fileOpen ? undefined : this.#options.refuseFiles();
-      if (refusal !== undefined) throw refusal;
       accept = await ask();
     } catch (error) {
       const reason = this.#reason(error, '2-215');
@@ -234,9 +237,45 @@ export class PartnerConnection implements ServerConnection {
     this.#reply(name, accept);
   }
 
+  async #write(): Promise<() => void> {
+    this.#refuseSecondTransfer();
+    this.#dataError = undefined;
+    const { from, sink } = await this.#handler.write();
+    return () => {
+      this.#intake = new ArticleIntake(this.#connection, sink, (error) => {
+        this.#interrupt(this.#reason(error, '2-213'));
+      });
+      this.#session.acceptWrite(from);
+    };
+  }
+
+  async #read(point: number): Promise<() => void> {
+    this.#refuseSecondTransfer();
+    const { from, source } = await this.#handler.read(point);
+    return () => {
+      this.#session.acceptRead(from);
+      this.#outflow = new ArticleOutflow(this.#connection, source);
+      this.#sent = this.#send(this.#outflow);
+    };
+  }
+
+  /** §4.8.4 lets a requester ask again in OF02; the application has delivered the file, or given it up. */
+  #refuseSecondTransfer(): void {
+    if (this.#fileOpen) return;
+    const text = 'the transfer of this file is over: deselect it, and create or select it again';
+    throw new PesitError(text, { fault: 'remote', diagnostic: '2-226' });
+  }
+
+  #dataEnded(parameters: Parameters): void {
+    const { diagnostic = SUCCESS } = parameters;
+    if (diagnostic !== SUCCESS)
+      this.#dataError = this.#session.refusal('ended the data with an error', diagnostic, parameters);
+  }
+
   async #endTransfer(): Promise<void> {
     this.#intake?.stop();
     try {
+      if (this.#dataError !== undefined) throw this.#dataError;
       await this.#handler.endTransfer();
       this.#fileOpen = false;
       this.#reply('TRANS.END', () => {
@@ -249,6 +288,17 @@ export class PartnerConnection implements ServerConnection {
         this.#session.refuseEnd(reason);
       });
     }
+  }
+
+  async #deselect(): Promise<void> {
+    if (this.#fileOpen) {
+      const text = 'the partner deselected the file without a transfer';
+      await this.#failFile(new PesitError(text, { fault: 'refused', diagnostic: '2-223' }), undefined);
+    }
+    if (!this.#session.awaits('DESELECT')) return;
+    this.#session.acceptDeselect();
+    this.#connection.settle();
+    await this.#handler.deselected();
   }
 
   async #send(outflow: ArticleOutflow): Promise<void> {
@@ -270,7 +320,7 @@ export class PartnerConnection implements ServerConnection {
   #stopData(): void {
     this.#intake?.stop();
     this.#intake = undefined;
-    this.#outflow?.wake();
+    this.#outflow?.stop();
     this.#outflow = undefined;
   }
 
@@ -278,22 +328,24 @@ export class PartnerConnection implements ServerConnection {
     if (!this.#fileOpen) return;
     this.#fileOpen = false;
     this.#stopData();
+    // The application may close its file now: nothing reads it any more.
+    await this.#sent;
     await this.#handler.transferFailed(error, endCode);
   }
 
   async #end(error: PesitError | undefined): Promise<void> {
-    const reason =
-      error ??
-      new PesitError('the connection was released before the end of the transfer', {
-        fault: 'refused',
-        diagnostic: '2-223',
-      });
+    const released = 'the connection was released before the end of the transfer';
     try {
-      await this.#failFile(reason, undefined);
-    } finally {
-      this.#handler.ended(error);
-      this.#done?.();
+      await this.#failFile(error ?? new PesitError(released, { fault: 'refused', diagnostic: '2-223' }), undefined);
+    } catch (bug) {
+      this.#report(bug);
     }
+    try {
+      this.#handler.ended(error);
+    } catch (bug) {
+      this.#report(bug);
+    }
+    this.#finish();
   }
 
   /** Answers `name`, unless the connection ended or the transfer was interrupted while the application was asked. */
@@ -302,7 +354,16 @@ export class PartnerConnection implements ServerConnection {
   }
 
   #reason(error: unknown, diagnostic: '2-213' | '2-215' | '3-399'): PesitError {
-    if (!(error instanceof PesitError)) this.#handler.failed(error);
+    if (!(error instanceof PesitError)) this.#report(error);
     return asPesitError(error, diagnostic);
+  }
+
+  /** Tells the application of a bug; one in the telling itself must not take the connection with it. */
+  #report(error: unknown): void {
+    try {
+      this.#handler.failed(error);
+    } catch {
+      // There is nobody left to tell.
+    }
   }
 }

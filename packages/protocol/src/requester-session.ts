@@ -118,6 +118,7 @@ export class RequesterSession extends Session {
       ...(request.creationDate === undefined ? {} : { historicalAttributes: { creationDate: request.creationDate } }),
     });
     this.direction = 'writing';
+    this.forgetTotals();
   }
 
   /** SELECT (§4.4.6): a file to read. */
@@ -125,6 +126,7 @@ export class RequesterSession extends Session {
     this.#entitySize = request.maxEntitySize;
     this.send('SELECT', { ...fileParameters(request), attributesWanted: request.attributesWanted ?? 0xe0 });
     this.direction = 'reading';
+    this.forgetTotals();
   }
 
   /** ORF (§4.4.10). */

@@ -103,6 +103,7 @@ export class ServerSession extends Session {
   /** ACK(CREATE) (§4.4.5). */
   acceptCreate(answer: CreateAnswer): void {
     const { parameters } = this.#take('CREATE');
+    this.forgetTotals();
     this.#entitySize = Math.min(parameters.maxEntitySize as number, answer.maxEntitySize);
     this.#recordLength = parameters.logicalAttributes?.recordLength ?? 0xffff;
     this.direction = 'writing';
@@ -116,6 +117,7 @@ export class ServerSession extends Session {
   /** ACK(SELECT) (§4.4.7). */
   acceptSelect(answer: SelectAnswer): void {
     const { parameters } = this.#take('SELECT');
+    this.forgetTotals();
     this.#entitySize = Math.min(parameters.maxEntitySize as number, answer.maxEntitySize);
     this.direction = 'reading';
     const asked = parameters.fileIdentifier ?? {};

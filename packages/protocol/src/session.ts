@@ -182,7 +182,9 @@ export abstract class Session {
     this.now = now;
     if (this.#phase === 'open') {
       const text = `the connection was closed by the partner or the network while ${this.describeState()}`;
-      this.end(new PesitError(text, { fault: 'transport', diagnostic: '3-310', cause }), 'closed');
+      const error = new PesitError(text, { fault: 'transport', diagnostic: '3-310', cause });
+      // A requester that has sent RELEASE may not wait for our RELCONF: it is done all the same.
+      this.end(this.#state === 'CN04B' ? undefined : error, 'closed');
     }
     this.#phase = 'closed';
   }
@@ -226,6 +228,7 @@ export abstract class Session {
   interrupt(endCode: number, reason: PesitError): boolean {
     if (this.#phase !== 'open' || transitionOf(this.role, this.#state, '>IDT') === undefined) return false;
     this.receiver.discard();
+    this.forgetRequest();
     this.#interruption = { endCode, error: reason };
     this.send('IDT', { diagnostic: reason.diagnostic, endCode, ...textForPeer(reason) });
     return true;
@@ -505,6 +508,12 @@ export abstract class Session {
 
   protected notice(text: string): void {
     if (this.#notices++ < MAX_NOTICES_A_SESSION) this.emit({ kind: 'NOTICE', text });
+  }
+
+  /** A file was selected: what is counted from here on is its own. */
+  protected forgetTotals(): void {
+    this.sender = undefined;
+    this.receiver.start(0xffff, 0, 0);
   }
 
   protected startReceiving(from: SyncPoint, recordLength: number): void {

@@ -1,0 +1,138 @@
+/** From a new socket to a known dialect: reads the first bytes, answers pre-connections, and says why when it is nothing. */
+import type { Socket } from 'node:net';
+import type { Dialect } from '@pesit-node/protocol';
+import { detect } from './detection.js';
+import { asPesitError } from './errors.js';
+import type { Preconnection } from './handler.js';
+
+export interface IdentificationOptions {
+  readonly tcpipHeader: 'auto' | Dialect;
+  /** Tc: milliseconds for everything up to the first bytes of CONNECT. */
+  readonly timeout: number;
+  /** ACK0 or NAK0. */
+  readonly preconnect: (preconnection: Preconnection) => Promise<boolean>;
+}
+
+export interface Identified {
+  readonly dialect: Dialect;
+  readonly preconnection: Preconnection | undefined;
+  /** What was read of the session already. */
+  readonly received: Buffer;
+}
+
+export interface IdentificationResult {
+  /** Called at once with the dialect: from its return on nobody but the callee listens to the socket. */
+  readonly identified: (identified: Identified) => void;
+  /** Not a partner; `last` are bytes to send before the socket is closed. */
+  readonly rejected: (reason: string, last?: Buffer) => void;
+}
+
+/** Calls one of `result` once, or none when the partner closed without having sent anything. */
+export function identify(socket: Socket, options: IdentificationOptions, result: IdentificationResult): void {
+  let received: Buffer = Buffer.alloc(0);
+  let preconnection: Preconnection | undefined;
+  let asking = false;
+  let over = false;
+
+  const finish = (deliver: () => void): void => {
+    if (over) return;
+    over = true;
+    clearTimeout(timer);
+    socket.off('data', take);
+    socket.off('end', lost);
+    socket.off('close', lost);
+    deliver();
+  };
+  const reject = (reason: string, last?: Buffer): void => {
+    finish(() => {
+      result.rejected(reason, last);
+    });
+  };
+
+  const advance = (): void => {
+    while (!over && !asking) {
+      const detection = detect(received);
+      switch (detection.kind) {
+        case 'more':
+          return;
+        case 'connect': {
+          const { dialect } = detection;
+          if (options.tcpipHeader === 'auto' || options.tcpipHeader === dialect) {
+            finish(() => {
+              result.identified({ dialect, preconnection, received });
+            });
+          } else {
+            const asked = `tcpipHeader asks for ${options.tcpipHeader}`;
+            reject(`the partner speaks ${dialect}, ${asked}; first bytes ${firstBytes(received)}`);
+          }
+          return;
+        }
+        case 'preconnection':
+          if (preconnection !== undefined) {
+            reject('a second pre-connection came where CONNECT was expected');
+            return;
+          }
+          preconnection = detection.preconnection;
+          received = received.subarray(detection.length);
+          void ask(preconnection, detection.ack, detection.nak);
+          return;
+        case 'tls':
+          reject(
+            'the partner speaks TLS, this port does not: use the TLS port, or switch TLS off on the other side; ' +
+              `first bytes ${firstBytes(received)}`,
+          );
+          return;
+        case 'unknown':
+          reject(`${nameOf(received)}; first bytes ${firstBytes(received)}`);
+          return;
+      }
+    }
+  };
+
+  const ask = async (who: Preconnection, ack: Buffer, nak: Buffer): Promise<void> => {
+    asking = true;
+    // What the partner sends meanwhile stays in the kernel: it is bounded there.
+    socket.pause();
+    try {
+      const accepted = await options.preconnect(who);
+      if (over || socket.destroyed) return;
+      if (accepted) {
+        asking = false;
+        socket.write(ack);
+        socket.resume();
+        advance();
+      } else {
+        reject(`pre-connection of ${JSON.stringify(who.identifier)} refused (NAK0)`, nak);
+      }
+    } catch (error) {
+      reject(asPesitError(error, '3-399').message);
+    }
+  };
+
+  const take = (bytes: Buffer): void => {
+    received = received.length === 0 ? bytes : Buffer.concat([received, bytes]);
+    advance();
+  };
+  const lost = (): void => {
+    finish(() => {
+      if (received.length > 0) result.rejected(`closed before CONNECT; received ${firstBytes(received)}`);
+      else if (preconnection !== undefined) result.rejected('closed between pre-connection and CONNECT');
+    });
+  };
+  const timer = setTimeout(() => {
+    const got = received.length === 0 ? 'nothing' : firstBytes(received);
+    reject(`no CONNECT within ${options.timeout} ms; received ${got}`);
+  }, options.timeout);
+
+  socket.on('data', take);
+  socket.on('end', lost);
+  socket.on('close', lost);
+}
+
+const firstBytes = (bytes: Buffer): string => bytes.subarray(0, 16).toString('hex');
+
+/** What garbage most often is. */
+function nameOf(bytes: Buffer): string {
+  const http = /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|PRI) /.test(bytes.toString('latin1', 0, 8));
+  return http ? 'not PeSIT: the partner speaks HTTP' : 'not PeSIT';
+}
