@@ -306,7 +306,7 @@ export class Pair {
       const buffer = Buffer.alloc(burstBufferSize(this.server.entitySize, 0));
       serving.next = this.#burst(this.server, this.requester, 'server', serving.articles, serving.next, buffer);
     }
-    if (serving.next === serving.articles.length && this.server.sending) {
+    if (serving.next === serving.articles.length) {
       this.server.endData();
       this.#serving = undefined;
     }
@@ -389,8 +389,10 @@ export function describe(events: readonly SessionEvent[]): string {
 
 /** The error of an ENDED or INTERRUPTED event. */
 export function errorOf(events: readonly SessionEvent[], kind: 'ENDED' | 'INTERRUPTED'): PesitError | undefined {
-  const found = events.find((event) => event.kind === kind);
-  return found?.kind === 'ENDED' || found?.kind === 'INTERRUPTED' ? found.error : undefined;
+  for (const event of events) {
+    if ((event.kind === 'ENDED' || event.kind === 'INTERRUPTED') && event.kind === kind) return event.error;
+  }
+  return undefined;
 }
 
 export const notices = (events: readonly SessionEvent[]): string[] =>

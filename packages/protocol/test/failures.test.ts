@@ -1,0 +1,622 @@
+/** What goes wrong between two sessions: ABORT in every state, timers, interruption, and peers that break the rules. */
+import { describe, expect, test } from '@jest/globals';
+import { END_CODES, PesitError } from '../src/index.js';
+import type { Role, SessionEvent } from '../src/index.js';
+import { START, articlesOf, difference } from './support/articles.js';
+import { entity, fpdu, hex, minimal, prefixed, text, valueOf } from './support/builder.js';
+import type { Dissected } from './support/builder.js';
+import { CREATE, Pair, errorOf, notices, refusal } from './support/pair.js';
+import { WAYS, connected, inStates, stateOf } from './support/states.js';
+
+const ROLES: readonly Role[] = ['requester', 'server'];
+const X = 5;
+const Y = 9;
+const other = (role: Role): Role => (role === 'requester' ? 'server' : 'requester');
+const idOf = (role: Role): number => (role === 'requester' ? X : Y);
+const eventsOf = (pair: Pair, role: Role): SessionEvent[] =>
+  role === 'requester' ? pair.requesterEvents : pair.serverEvents;
+
+/** PI 2 as it is printed. */
+function diagnosticOf(one: Dissected): string {
+  const code = valueOf(one.body, 2)!;
+  return `${code[0]}-${String(code.readUInt16BE(1)).padStart(3, '0')}`;
+}
+
+/** The last FPDU is an ABORT (or IDT) with this diagnostic. */
+function expectLast(fpdus: readonly Dissected[], name: 'ABORT' | 'IDT', diagnostic: string): Dissected {
+  const last = fpdus.at(-1)!;
+  expect([last.name, diagnosticOf(last)]).toEqual([name, diagnostic]);
+  return last;
+}
+
+describe.each(Object.keys(WAYS))('in %s', (states) => {
+  test.each(ROLES)('ABORT by the %s ends both sides', (role) => {
+    const pair = inStates(states);
+    pair[role].abort(refusal('3-312', 'SIGTERM on node-7', 'the node is stopped'));
+    expect(pair[role]).toMatchObject({ state: 'CN01', phase: 'closing' });
+    pair.settle();
+    const sent = expectLast(pair.fpdus(role), 'ABORT', '3-312');
+    expect(sent).toMatchObject({ destination: idOf(other(role)), source: idOf(role) });
+    expect(valueOf(sent.body, 29)!.toString()).toBe('the node is stopped');
+    expect(errorOf(eventsOf(pair, role), 'ENDED')).toMatchObject({ fault: 'local', diagnostic: '3-312' });
+    expect(errorOf(eventsOf(pair, other(role)), 'ENDED')).toMatchObject({ fault: 'refused', diagnostic: '3-312' });
+    expect([pair.requester.phase, pair.server.phase]).toEqual(['closed', 'closed']);
+    expect([pair.requester.deadline, pair.server.deadline]).toEqual([undefined, undefined]);
+  });
+
+  test.each(ROLES)('the %s takes an ABORT without PI codes, and one with parameters that are not its own', (role) => {
+    for (const [body, diagnostic] of [
+      ['0203 03013b', '3-315'],
+      ['0203 03013b 6302 6e6f', '3-315'],
+      ['03013b', '3-315'],
+      ['', '3-399'],
+      ['ff', '3-399'],
+    ] as const) {
+      const pair = inStates(states);
+      expect(pair.alone(role, fpdu('ABORT', idOf(role), idOf(other(role)), body))).toEqual([]);
+      expect(errorOf(eventsOf(pair, role), 'ENDED')).toMatchObject({ fault: 'refused', diagnostic });
+      expect(pair[role].phase).toBe('closing');
+    }
+  });
+
+  test.each(ROLES)('the connection of the %s is lost: 3-310, once', (role) => {
+    const pair = inStates(states);
+    const cause = new Error('ECONNRESET');
+    pair[role].connectionLost(pair.now, cause);
+    pair[role].connectionLost(pair.now, cause);
+    const ended: SessionEvent[] = [];
+    for (let event = pair[role].nextEvent(); event !== undefined; event = pair[role].nextEvent()) ended.push(event);
+    expect(ended).toHaveLength(1);
+    // After RELEASE a requester may close without waiting for RELCONF.
+    if (stateOf(states, role) === 'CN04B') expect(errorOf(ended, 'ENDED')).toBeUndefined();
+    else expect(errorOf(ended, 'ENDED')).toMatchObject({ fault: 'transport', diagnostic: '3-310', cause });
+    expect(pair[role]).toMatchObject({ phase: 'closed', deadline: undefined });
+  });
+
+  test.each(ROLES)('an FPDU that the %s does not expect is 3-311 and says what and where', (role) => {
+    const pair = inStates(states);
+    const state = stateOf(states, role);
+    // CONNECT and ACONNECT have no place in any of these states.
+    const name = role === 'server' ? 'CONNECT' : 'ACONNECT';
+    const sent = pair.alone(role, minimal(name, idOf(role), 1));
+    const abort = expectLast(sent, 'ABORT', '3-311');
+    expect(abort).toMatchObject({ destination: idOf(other(role)), source: idOf(role) });
+    const complement = valueOf(abort.body, 29)!.toString();
+    expect(complement).toContain(name);
+    expect(complement).toContain(state);
+    expect(errorOf(eventsOf(pair, role), 'ENDED')).toMatchObject({ fault: 'remote', got: name });
+  });
+
+  test.each(ROLES)('nothing is done any more by the %s when it has aborted', (role) => {
+    const pair = inStates(states);
+    pair[role].abort(refusal('3-399', 'bug'));
+    pair[role].takeOutput();
+    const bytes = entity(minimal('DTF', idOf(role), 0));
+    pair[role].receive(bytes, pair.now);
+    pair[role].receive(hex('ffffffffffff'), pair.now);
+    pair[role].abort(refusal('3-399', 'bug'));
+    expect(pair[role].interrupt(4, refusal('2-213', 'bug'))).toBe(false);
+    expect(pair[role].takeOutput()).toEqual([]);
+    const events: SessionEvent[] = [];
+    for (let event = pair[role].nextEvent(); event !== undefined; event = pair[role].nextEvent()) events.push(event);
+    expect(events.map(({ kind }) => kind)).toEqual(['ENDED']);
+  });
+});
+
+describe('timers', () => {
+  const timers = { connect: 20_000, response: 10_000, idle: 100_000, close: 3_000 };
+
+  test('Tc: nothing within it, or half a CONNECT, closes without a word', () => {
+    for (const bytes of ['', '002f002f4020']) {
+      const pair = new Pair({ timers });
+      pair.server.receive(hex(bytes), pair.now);
+      expect(pair.server.deadline).toBe(pair.now + 20_000);
+      pair.server.handleTimeout(pair.now + 19_999);
+      expect(pair.server.phase).toBe('open');
+      pair.pass(20_000);
+      expect(pair.server.phase).toBe('closed');
+      expect(pair.fpdus('server')).toEqual([]);
+      expect(errorOf(pair.serverEvents, 'ENDED')).toMatchObject({ fault: 'timeout', diagnostic: '3-317' });
+    }
+  });
+
+  test('Tp: an answer to CONNECT that does not come', () => {
+    const pair = new Pair({ timers });
+    pair.behaviour.ignore = ['CONNECT'];
+    pair.requester.connect({ requester: 'A', server: 'B', accessType: 2 });
+    pair.settle();
+    expect(pair.requester.deadline).toBe(pair.now + 10_000);
+    expect(pair.server.deadline).toBeUndefined();
+    pair.pass(10_000);
+    // ID.DST of the ABORT is 0: the peer has not said its identifier.
+    expect(expectLast(pair.fpdus('requester'), 'ABORT', '3-317').destination).toBe(0);
+    expect(errorOf(pair.requesterEvents, 'ENDED')).toMatchObject({ fault: 'timeout', diagnostic: '3-317' });
+  });
+
+  /** Who waits for the peer in each state, and how long; the other side waits for its own application. */
+  const waits: Readonly<Record<string, readonly [role: Role, wait: 'response' | 'idle']>> = {
+    'CN03 CN03': ['server', 'idle'],
+    'CN04A CN04B': ['requester', 'response'],
+    'SF01A SF01B': ['requester', 'response'],
+    'SF02A SF02B': ['requester', 'response'],
+    'SF03 SF03': ['server', 'response'],
+    'SF04A SF04B': ['requester', 'response'],
+    'OF01A OF01B': ['requester', 'response'],
+    'OF02 OF02': ['server', 'response'],
+    'OF03A OF03B': ['requester', 'response'],
+    'TDE01A TDE01B': ['requester', 'response'],
+    'TDE02A TDE02B': ['server', 'response'],
+    'TDE07 TDE07': ['server', 'response'],
+    'TDE08A TDE08B': ['requester', 'response'],
+    'TDL01A TDL01B': ['requester', 'response'],
+    'TDL02A TDL02B': ['requester', 'response'],
+    'TDL07 TDL07': ['server', 'response'],
+    'TDL08A TDL08B': ['requester', 'response'],
+    'OF02ab OF02ab': ['server', 'response'],
+    'OF03Aab OF03Bab': ['requester', 'response'],
+    'SF03ab SF03ab': ['server', 'response'],
+  };
+
+  test('every state has its row', () => {
+    expect(Object.keys(waits).sort()).toEqual(Object.keys(WAYS).sort());
+  });
+
+  test.each(Object.entries(waits))('in %s', (states, [role, wait]) => {
+    const pair = inStates(states, { timers });
+    expect(pair[other(role)].deadline).toBeUndefined();
+    expect(pair[role].deadline).toBe(pair.now + timers[wait]);
+    pair.pass(timers[wait] - 1);
+    expect(pair[role].phase).toBe('open');
+    const diagnostic = wait === 'idle' ? '3-313' : '3-317';
+    pair.pass(1);
+    expectLast(pair.fpdus(role), 'ABORT', diagnostic);
+    expect(errorOf(eventsOf(pair, role), 'ENDED')).toMatchObject({ fault: 'timeout', diagnostic });
+    expect(errorOf(eventsOf(pair, other(role)), 'ENDED')).toMatchObject({ fault: 'refused', diagnostic });
+  });
+
+  test('every byte of data starts Tp anew, a byte of anything else does not', () => {
+    const pair = inStates('TDE02A TDE02B', { timers });
+    const bytes = entity(fpdu('DTF', Y, 0, Buffer.alloc(20, 1)));
+    for (const byte of bytes.subarray(0, 20)) {
+      pair.now += 9_000;
+      pair.server.receive(Buffer.from([byte]), pair.now);
+      expect(pair.server.deadline).toBe(pair.now + 10_000);
+    }
+    const idle = inStates('OF02 OF02', { timers });
+    idle.now += 9_000;
+    idle.server.receive(entity(minimal('CRF', Y, 0)).subarray(0, 5), idle.now);
+    expect(idle.server.deadline).toBe(idle.now + 1_000);
+  });
+
+  test('a sender waits only while the peer holds it back', () => {
+    const pair = inStates('TDE02A TDE02B', { timers });
+    expect(pair.requester.deadline).toBeUndefined();
+    pair.requester.setOutputBlocked(true, pair.now);
+    expect(pair.requester.deadline).toBe(pair.now + 10_000);
+    pair.requester.setOutputBlocked(false, pair.now + 5_000);
+    expect(pair.requester.deadline).toBeUndefined();
+
+    pair.behaviour.acknowledge = false;
+    expect(pair.send(articlesOf([1000, 1000, 1000, 1000]))).toBe(3);
+    expect(pair.requester.windowFull).toBe(true);
+    pair.requester.touch(pair.now);
+    expect(pair.requester.deadline).toBe(pair.now + 10_000);
+    pair.now += 10_000;
+    pair.requester.handleTimeout(pair.now);
+    expect(errorOf([pair.requester.nextEvent()!], 'ENDED')).toMatchObject({ fault: 'timeout', diagnostic: '3-317' });
+  });
+
+  test('an answer that took its time does not count against the peer, when the caller says so', () => {
+    const pair = inStates('SF01A SF01B', { timers });
+    pair.now += 9_000;
+    pair.server.touch(pair.now);
+    pair.server.acceptCreate({ maxEntitySize: 4096 });
+    expect(pair.server.deadline).toBe(pair.now + 10_000);
+  });
+
+  test('IDT without an answer ends the connection', () => {
+    const pair = inStates('TDE02A TDE02B', { timers });
+    pair.requester.interrupt(END_CODES.suspended, refusal('2-216', 'stop'));
+    pair.requester.takeOutput();
+    expect(pair.requester.deadline).toBe(pair.now + 10_000);
+    pair.pass(10_000);
+    expectLast(pair.fpdus('requester'), 'ABORT', '3-317');
+  });
+
+  test('closing: the peer has its time to close, then the connection is destroyed', () => {
+    const pair = inStates('OF02 OF02', { timers });
+    pair.requester.abort(refusal('3-312', 'stop'));
+    expect(pair.requester.deadline).toBe(pair.now + 3_000);
+    pair.requester.handleTimeout(pair.now + 2_999);
+    expect(pair.requester.phase).toBe('closing');
+    pair.requester.handleTimeout(pair.now + 3_000);
+    expect(pair.requester).toMatchObject({ phase: 'closed', deadline: undefined });
+  });
+});
+
+describe('interruption', () => {
+  const DATA = ['TDE02A TDE02B', 'TDE07 TDE07', 'TDE08A TDE08B', 'TDL02A TDL02B', 'TDL07 TDL07', 'TDL08A TDL08B'];
+
+  test.each(DATA.flatMap((states) => ROLES.map((role) => [states, role] as const)))(
+    'in %s by the %s',
+    (states, role) => {
+      const pair = inStates(states);
+      const code = role === 'server' ? END_CODES.cancelledByServer : END_CODES.cancelledByRequester;
+      expect(pair[role].interrupt(code, refusal('2-216', 'admin root on /dev/pts/3'))).toBe(true);
+      // Nothing more of this transfer is sent, whatever was prepared.
+      expect(pair[role].sending).toBe(false);
+      expect(pair[role].endBurst()).toHaveLength(0);
+      pair.settle();
+      const idt = pair.fpdus(role).at(-1)!;
+      expect([idt.name, diagnosticOf(idt)]).toEqual(['IDT', '2-216']);
+      expect(valueOf(idt.body, 19)![0]).toBe(code);
+      expect(valueOf(idt.body, 29)!.toString()).toBe('transfer stopped on purpose');
+      expect(pair.fpdus(other(role)).at(-1)!.name).toBe('ACK(IDT)');
+      const ours = eventsOf(pair, role).find((event) => event.kind === 'INTERRUPTED');
+      const theirs = eventsOf(pair, other(role)).find((event) => event.kind === 'INTERRUPTED');
+      expect(ours).toMatchObject({ by: 'us', endCode: code, error: { fault: 'local', diagnostic: '2-216' } });
+      expect(theirs).toMatchObject({ by: 'peer', endCode: code, error: { fault: 'refused', diagnostic: '2-216' } });
+      expect([pair.requester.state, pair.server.state]).toEqual(['OF02ab', 'OF02ab']);
+
+      // The file is closed and deselected, and nothing else; then the session is as good as new.
+      expect(() => (states.startsWith('TDE') ? pair.requester.write() : pair.requester.read(START))).toThrow('OF02ab');
+      pair.behaviour.ignore = [];
+      pair.leaveFile();
+      expect(pair.writeFile(articlesOf([1000, 1000, 1000]), { transferId: 2 }).articles).toBe(3);
+    },
+  );
+
+  test.each(Object.keys(WAYS).filter((states) => !DATA.includes(states)))('not in %s', (states) => {
+    const pair = inStates(states);
+    for (const role of ROLES) expect(pair[role].interrupt(4, refusal('2-213', 'x'))).toBe(false);
+    expect(pair[ROLES[0]!].phase).toBe('open');
+  });
+
+  test.each(['TDE02A TDE02B', 'TDL02A TDL02B'])(
+    'two that cross in %s: the server answers, the requester drops',
+    (states) => {
+      const pair = inStates(states);
+      pair.requester.interrupt(END_CODES.cancelledByRequester, refusal('2-216', 'mine'));
+      pair.server.interrupt(END_CODES.error, refusal('2-213', 'yours'));
+      pair.settle();
+      expect(
+        pair
+          .fpdus('server')
+          .slice(-2)
+          .map(({ name }) => name),
+      ).toEqual(['IDT', 'ACK(IDT)']);
+      expect(pair.fpdus('requester').at(-1)!.name).toBe('IDT');
+      const seen = ROLES.map((role) => eventsOf(pair, role).filter((event) => event.kind === 'INTERRUPTED'));
+      expect(seen.map((events) => events.length)).toEqual([1, 1]);
+      expect(seen[0]![0]).toMatchObject({ by: 'us', error: { diagnostic: '2-216' } });
+      expect(seen[1]![0]).toMatchObject({ by: 'peer', error: { diagnostic: '2-216' } });
+      pair.leaveFile();
+      expect(pair.writeFile([], { transferId: 2 }).articles).toBe(0);
+    },
+  );
+
+  test('what was in flight when our IDT left is dropped', () => {
+    const pair = inStates('TDE02A TDE02B');
+    pair.server.interrupt(END_CODES.cancelledByServer, refusal('2-216', 'stop'));
+    const late = ['DTF', 'DTFDA', 'DTFMA', 'SYN', 'DTF.END', 'TRANS.END'] as const;
+    expect(pair.alone('server', ...late.map((name) => minimal(name, Y, 0)))).toMatchObject([{ name: 'IDT' }]);
+    expect(pair.server.state).toBe('TDE05');
+    expect(pair.alone('server', minimal('ACK(IDT)', Y, 0))).toEqual([]);
+    expect(pair.server.state).toBe('OF02ab');
+    expect(pair.serverEvents.filter((event) => event.kind === 'ARTICLES')).toEqual([]);
+  });
+
+  test('a burst that was begun when the IDT came is not sent', () => {
+    const pair = inStates('TDE02A TDE02B');
+    const burst = pair.requester.beginBurst(Buffer.alloc(200_000));
+    burst.reserve(10);
+    pair.alone('requester', fpdu('IDT', X, 0, '0203 0200d5 130104'));
+    expect(pair.requester.endBurst()).toHaveLength(0);
+    expect(errorOf(pair.requesterEvents, 'INTERRUPTED')).toMatchObject({ fault: 'refused', diagnostic: '2-213' });
+    expect(() => pair.requester.endData()).toThrow('OF02ab');
+  });
+
+  test('a point that is stored too late is not acknowledged after an interruption', () => {
+    const pair = inStates('TDE02A TDE02B');
+    pair.behaviour.acknowledge = false;
+    pair.send(articlesOf([1000, 1000]));
+    pair.requester.interrupt(END_CODES.suspended, refusal('2-216', 'stop'));
+    pair.settle();
+    pair.server.acknowledgeSyn(1);
+    expect(pair.server.takeOutput()).toEqual([]);
+  });
+});
+
+describe('a sender that breaks the rules', () => {
+  const writing = (): Pair => inStates('TDE02A TDE02B');
+  const dtf = (body: Buffer, source = 0): Buffer => fpdu('DTF', Y, source, body);
+
+  test('data before WRITE was answered', () => {
+    for (const states of ['OF02 OF02', 'TDE01A TDE01B', 'SF03 SF03', 'CN03 CN03']) {
+      expectLast(inStates(states).alone('server', dtf(text('x'))), 'ABORT', '3-311');
+    }
+  });
+
+  test.each([
+    ['an empty DTF', [dtf(Buffer.alloc(0))]],
+    ['wrong counts in a multi-article DTF', [dtf(prefixed(text('a')), 2)]],
+    ['DTFMA without DTFDA', [fpdu('DTFMA', Y, 0, text('x'))]],
+    ['DTFFA without DTFDA', [fpdu('DTFFA', Y, 0, text('x'))]],
+    ['SYN inside an article', [fpdu('DTFDA', Y, 0, text('x')), fpdu('SYN', Y, 0, '140101')]],
+    ['DTF.END inside an article', [fpdu('DTFDA', Y, 0, text('x')), minimal('DTF.END', Y, 0)]],
+    ['SYN 2 first', [dtf(text('x')), fpdu('SYN', Y, 0, '140102')]],
+    ['SYN 0', [dtf(text('x')), fpdu('SYN', Y, 0, '140100')]],
+    ['SYN 1 twice', [fpdu('SYN', Y, 0, '140101'), dtf(text('x')), fpdu('SYN', Y, 0, '140101')]],
+    ['READ instead of data', [minimal('READ', Y, 0)]],
+    ['data after DTF.END', [minimal('DTF.END', Y, 0), dtf(text('x'))]],
+    ['ACK(SYN) from the sender', [minimal('ACK(SYN)', Y, 0)]],
+    ['RESYN, which was not negotiated', [minimal('RESYN', Y, 0)]],
+  ])('%s: ABORT 3-311', (_, fpdus) => {
+    const pair = writing();
+    expectLast(pair.alone('server', ...fpdus), 'ABORT', '3-311');
+    expect(errorOf(pair.serverEvents, 'ENDED')).toMatchObject({ fault: 'remote', diagnostic: '3-311' });
+  });
+
+  test('SYN although no points were agreed', () => {
+    const pair = new Pair();
+    pair.connect();
+    pair.openForWriting();
+    const abort = expectLast(pair.alone('server', dtf(text('x')), minimal('SYN', Y, 0)), 'ABORT', '3-311');
+    expect(valueOf(abort.body, 29)!.toString()).toContain('PI 7');
+  });
+
+  test('more points than the window: IDT 2-217', () => {
+    const pair = writing();
+    pair.behaviour.acknowledge = false;
+    const syn = (number: string): Buffer => fpdu('SYN', Y, 0, `1401${number}`);
+    expect(pair.alone('server', dtf(text('a')), syn('01'), dtf(text('b')), syn('02'))).toEqual([]);
+    const idt = expectLast(pair.alone('server', dtf(text('c')), syn('03')), 'IDT', '2-217');
+    expect(valueOf(idt.body, 19)![0]).toBe(END_CODES.error);
+    expect(pair.server.state).toBe('TDE05');
+  });
+
+  test('no window, no limit', () => {
+    const pair = new Pair();
+    pair.behaviour.answer = { syncPoints: { intervalKb: 1, window: 0 } };
+    pair.connect({ syncPoints: { intervalKb: 1, window: 0 } });
+    pair.openForWriting();
+    for (let number = 1; number <= 300; number++) {
+      const value = Buffer.from([0x14, 2, number >> 8, number & 0xff]);
+      expect(pair.alone('server', dtf(text('x')), fpdu('SYN', Y, 0, value))).toEqual([]);
+    }
+  });
+
+  test('an article longer than PI 32: IDT 2-220, cancelled; the file can be closed', () => {
+    const pair = connected();
+    pair.openForWriting({ recordLength: 10 });
+    const sent = pair.alone('server', dtf(Buffer.alloc(10, 1)), dtf(Buffer.alloc(11, 2)), dtf(Buffer.alloc(5, 3)));
+    const idt = expectLast(sent, 'IDT', '2-220');
+    expect(valueOf(idt.body, 19)![0]).toBe(END_CODES.cancelledByServer);
+    expect(valueOf(idt.body, 29)!.toString()).toContain('PI 32');
+    pair.alone('server', minimal('ACK(IDT)', Y, 0));
+    expect(errorOf(pair.serverEvents, 'INTERRUPTED')).toMatchObject({
+      fault: 'remote',
+      diagnostic: '2-220',
+      got: '11',
+    });
+    expect(pair.alone('server', minimal('CRF', Y, 0))).toMatchObject([{ name: 'ACK(CRF)' }]);
+    expect(pair.alone('server', minimal('DESELECT', Y, 0))).toMatchObject([{ name: 'ACK(DESELECT)' }]);
+  });
+
+  test('read: an article longer than PI 32 of ACK(SELECT)', () => {
+    const pair = connected();
+    pair.behaviour.recordLength = 10;
+    pair.behaviour.articles = [Buffer.alloc(11)];
+    pair.openForReading();
+    const idt = pair.fpdus('requester').find(({ name }) => name === 'IDT')!;
+    expect([diagnosticOf(idt), valueOf(idt.body, 19)![0]]).toEqual(['2-220', END_CODES.cancelledByRequester]);
+    expect([pair.requester.state, pair.server.state]).toEqual(['OF02ab', 'OF02ab']);
+  });
+
+  test.each([
+    ['one byte less', '1b0103 1c0101'],
+    ['one byte more', '1b0105 1c0101'],
+    ['one article more', '1b0104 1c0102'],
+    ['no bytes', '1b0100 1c0101'],
+    ['articles alone, wrong', '1c0102'],
+    ['bytes alone, wrong', '1b0103'],
+  ])('TRANS.END with %s: 3-319', (_, counts) => {
+    const pair = writing();
+    pair.alone('server', dtf(text('four')), minimal('DTF.END', Y, 0));
+    const abort = expectLast(pair.alone('server', fpdu('TRANS.END', Y, 0, counts)), 'ABORT', '3-319');
+    expect(valueOf(abort.body, 29)!.toString()).toContain('4 bytes in 1 articles');
+    expect(pair.serverEvents.some((event) => event.kind === 'FPDU' && event.name === 'TRANS.END')).toBe(false);
+  });
+
+  test.each(['1b0104 1c0101', '1b0104', '1c0101', '', '1b0400000004 1c0400000001'])(
+    'TRANS.END with %s is right',
+    (counts) => {
+      const pair = writing();
+      pair.alone('server', dtf(text('four')), minimal('DTF.END', Y, 0));
+      expect(pair.alone('server', fpdu('TRANS.END', Y, 0, counts))).toMatchObject([{ name: 'ACK(TRANS.END)' }]);
+    },
+  );
+
+  test('ID.SRC = 1 that contradicts itself: IDT 1-100, end code 4, and the style is told', () => {
+    const pair = writing();
+    pair.alone('server', dtf(prefixed(text('dressed')), 1));
+    const idt = expectLast(pair.alone('server', dtf(text('plain'), 1)), 'IDT', '1-100');
+    expect(valueOf(idt.body, 19)![0]).toBe(END_CODES.error);
+    const styles = pair.serverEvents.flatMap((event) => (event.kind === 'STYLE' ? [event.style] : []));
+    expect(styles).toEqual(['prefixed', 'plain']);
+  });
+
+  test('what is remembered of the partner decides from the first DTF on', () => {
+    const pair = writing();
+    pair.alone('server', dtf(text('plain'), 1), dtf(prefixed(text('x')), 1));
+    expect(difference(pair.lastReceived, [text('plain'), hex('000178')])).toBeUndefined();
+    expect(pair.serverEvents.filter((event) => event.kind === 'STYLE')).toHaveLength(1);
+  });
+
+  test('entities larger than PI 25 are taken', () => {
+    const pair = writing();
+    const article = Buffer.alloc(60_000, 1);
+    expect(pair.alone('server', dtf(article))).toEqual([]);
+    expect(difference(pair.lastReceived, [article])).toBeUndefined();
+  });
+});
+
+describe('a server that answers wrongly', () => {
+  const finished = (): Pair => {
+    const pair = inStates('TDE02A TDE02B');
+    pair.send([text('four')]);
+    pair.requester.endData();
+    pair.behaviour.ignore = ['TRANS.END'];
+    pair.requester.endTransfer();
+    pair.settle();
+    return pair;
+  };
+  const answer = (counts: string): Buffer => fpdu('ACK(TRANS.END)', X, 0, '0203000000', counts);
+
+  test.each([
+    ['1b0103', 'wrong bytes'],
+    ['1b0103 1c0101', 'wrong bytes, right articles'],
+    ['1b0103 1c0107', 'both wrong'],
+  ])('ACK(TRANS.END) with %s (%s): 3-319', (counts) => {
+    const pair = finished();
+    expectLast(pair.alone('requester', answer(counts)), 'ABORT', '3-319');
+    expect(pair.requesterEvents.some((event) => event.kind === 'FPDU' && event.name === 'ACK(TRANS.END)')).toBe(false);
+  });
+
+  test.each(['1b0104 1c0107', '1c0107'])(
+    'ACK(TRANS.END) with %s: wrong articles beside right or absent bytes are noted',
+    (counts) => {
+      const pair = finished();
+      expect(pair.alone('requester', answer(counts))).toEqual([]);
+      expect(notices(pair.requesterEvents).join()).toContain('tolerated');
+      expect(pair.requester.state).toBe('OF02');
+    },
+  );
+
+  test.each(['', '1b0104', '1b0104 1c0101'])('ACK(TRANS.END) with "%s" is right', (counts) => {
+    const pair = finished();
+    pair.alone('requester', answer(counts));
+    expect([notices(pair.requesterEvents), pair.requester.state]).toEqual([[], 'OF02']);
+  });
+
+  test('an answer to something else', () => {
+    const pair = inStates('SF01A SF01B');
+    expectLast(pair.alone('requester', minimal('ACK(SELECT)', X, 0)), 'ABORT', '3-311');
+  });
+
+  test('two answers', () => {
+    const pair = inStates('SF01A SF01B');
+    expectLast(pair.alone('requester', minimal('ACK(CREATE)', X, 0), minimal('ACK(CREATE)', X, 0)), 'ABORT', '3-311');
+  });
+
+  test('a wrong ID.DST is noted once', () => {
+    const pair = inStates('SF01A SF01B');
+    pair.alone('requester', minimal('ACK(CREATE)', 77, 0));
+    pair.requester.open();
+    pair.alone('requester', minimal('ACK(ORF)', 77, 0));
+    expect(notices(pair.requesterEvents)).toEqual([expect.stringContaining('ID.DST is 77, expected 5')]);
+  });
+
+  test('a wider window than asked: its points are taken and acknowledged', () => {
+    const pair = new Pair();
+    pair.requester.connect({ requester: 'A', server: 'B', accessType: 2, syncPoints: { intervalKb: 1, window: 1 } });
+    pair.alone('requester', fpdu('ACONNECT', X, Y, '060102 0703 000102'));
+    pair.requester.select({ fileIdentifier: { fileType: 0, fileName: 'F' }, transferId: 0, maxEntitySize: 4096 });
+    pair.alone('requester', minimal('ACK(SELECT)', X, 0));
+    pair.requester.open();
+    pair.alone('requester', minimal('ACK(ORF)', X, 0));
+    pair.requester.read(START);
+    pair.alone('requester', minimal('ACK(READ)', X, 0));
+    pair.behaviour.acknowledge = false;
+    const data = [fpdu('DTF', X, 0, text('a')), fpdu('SYN', X, 0, '140101'), fpdu('DTF', X, 0, text('b'))];
+    expect(pair.alone('requester', ...data, fpdu('SYN', X, 0, '140102'), fpdu('DTF', X, 0, text('c')))).toEqual([]);
+    expectLast(pair.alone('requester', fpdu('SYN', X, 0, '140103')), 'IDT', '2-217');
+  });
+});
+
+describe('what the peer is told', () => {
+  const secret = '/srv/inbox/.staging/7f3a';
+  const local = new PesitError(`EACCES: permission denied, open '${secret}'`, { fault: 'local', diagnostic: '2-211' });
+
+  test('local errors: the words of the diagnostic, or the text that was written for the peer', () => {
+    const spoken = new PesitError(`EACCES ${secret}`, { fault: 'local', diagnostic: '2-211', peerText: 'not now' });
+    for (const [error, words] of [
+      [local, 'file cannot be opened'],
+      [spoken, 'not now'],
+    ] as const) {
+      const abort = inStates('OF02 OF02');
+      abort.server.abort(error);
+      abort.settle();
+      const idt = inStates('TDE02A TDE02B');
+      idt.server.interrupt(4, error);
+      idt.settle();
+      const end = inStates('TDE02A TDE02B');
+      end.behaviour.refuse = { 'TRANS.END': error, CREATE: error };
+      end.requester.endData();
+      end.settle();
+      end.closeFile();
+      end.requester.create(CREATE);
+      end.settle();
+      for (const pair of [abort, idt, end]) {
+        const bytes = Buffer.concat(pair.sent.map((one) => one.bytes)).toString('latin1');
+        expect(bytes).not.toContain('srv');
+        expect(bytes).toContain(words);
+      }
+    }
+  });
+
+  test('PI 29 is cut to its maximum and is ISO 8859-1', () => {
+    const pair = inStates('OF02 OF02');
+    pair.server.abort(refusal('3-399', 'x', `é€\n${'x'.repeat(600)}`));
+    pair.settle();
+    const complement = valueOf(pair.fpdus('server').at(-1)!.body, 29)!;
+    expect(complement).toHaveLength(254);
+    expect(complement.toString('latin1').slice(0, 4)).toBe('é??x');
+  });
+
+  test('the text of a peer is cleaned before it is shown', () => {
+    const pair = inStates('OF02 OF02');
+    pair.alone('server', fpdu('ABORT', Y, X, '0203 030137 1d06 61 1b5b31 6d 20'));
+    expect(errorOf(pair.serverEvents, 'ENDED')!.message).toContain('(a.[1m)');
+  });
+});
+
+describe('messages', () => {
+  test.each([
+    ['MSG', [minimal('MSG', Y, 0)]],
+    ['MSGDM, MSGMM, MSGFM', [minimal('MSGDM', Y, 0), minimal('MSGMM', Y, 0), minimal('MSGFM', Y, 0)]],
+  ])('%s is shown and answered; the session goes on', (_, fpdus) => {
+    const pair = connected();
+    pair.behaviour.refuse = { [fpdus.length === 1 ? 'MSG' : 'MSGFM']: refusal('2-209', 'no messages') };
+    const answers = pair.alone('server', ...fpdus);
+    expect(answers.map((one) => [one.name, diagnosticOf(one)])).toEqual([['ACK(MSG)', '2-209']]);
+    expect(pair.server.state).toBe('CN03');
+    const shown = pair.serverEvents.filter((event) => event.kind === 'FPDU' && event.name.startsWith('MSG'));
+    expect(shown).toHaveLength(fpdus.length);
+  });
+});
+
+test('a verb that the state does not allow is a mistake of the program, and changes nothing', () => {
+  const pair = connected();
+  for (const verb of [
+    () => pair.requester.open(),
+    () => pair.requester.write(),
+    () => pair.requester.read(START),
+    () => pair.requester.endTransfer(),
+    () => pair.requester.close(),
+    () => pair.requester.deselect(),
+    () => pair.requester.endData(),
+    () => pair.requester.startSending(START),
+    () => pair.requester.beginBurst(Buffer.alloc(100_000)),
+    () => pair.server.acceptCreate({ maxEntitySize: 4096 }),
+    () => pair.server.acceptConnection({}),
+    () => pair.server.refuse(refusal('2-226', 'no')),
+    () => pair.server.acceptEnd(),
+    () => pair.server.acceptRelease(),
+  ]) {
+    expect(verb).toThrow();
+    expect(verb).not.toThrow(PesitError);
+  }
+  expect([pair.requester.takeOutput(), pair.server.takeOutput()]).toEqual([[], []]);
+  expect(pair.writeFile(articlesOf([1])).articles).toBe(1);
+});
