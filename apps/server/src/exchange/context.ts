@@ -1,0 +1,81 @@
+import type { Config, Logger, PasswordVerifier } from '@pesit-node/service';
+import type { Parameters } from '@pesit-node/protocol';
+
+import type { Directories } from '../directories.js';
+import type { ListenerRow } from '../listeners/store.js';
+import type { PartnerRow, PartnerStore } from '../partners/store.js';
+import type { TransferJournal, TransferProgress, TransferStart } from '../transfers/journal.js';
+import type { TransferDirection } from '../transfers/schema.js';
+import type { VirtualFileStore } from '../virtual-files/store.js';
+import { readable } from './names.js';
+import type { PartnerPlaces } from './partner-places.js';
+import type { ProgressReporter } from './progress-reporter.js';
+
+/** What every session works with. */
+export interface ExchangeContext {
+  readonly config: Pick<
+    Config<'server'>,
+    | 'transfer.max-entity-size'
+    | 'transfer.sync-points-enabled'
+    | 'transfer.sync-point-interval'
+    | 'transfer.sync-window'
+    | 'transfer.checksum'
+  >;
+  readonly partners: PartnerStore;
+  readonly virtualFiles: VirtualFileStore;
+  readonly journal: TransferJournal;
+  readonly directories: Directories;
+  readonly verifier: PasswordVerifier;
+  readonly places: PartnerPlaces;
+  readonly progress: ProgressReporter;
+  /** Files that are being read now, `partner NUL path`: nobody is offered the same file twice at a time. */
+  readonly outgoing: Set<string>;
+  readonly logger: Logger;
+}
+
+/** A session whose partner is known. */
+export interface PartnerContext extends ExchangeContext {
+  /** As it was when the session began. */
+  readonly listener: ListenerRow;
+  readonly partner: PartnerRow;
+  readonly session: { readonly id: string; readonly remoteAddress: string };
+  /** With session, listener and partner on every line. */
+  readonly logger: Logger;
+}
+
+/** A file from CREATE or SELECT on. */
+export interface FileTransfer {
+  /** Of its record. */
+  readonly id: number;
+  /** For the log. */
+  readonly name: string;
+  readonly progress: () => TransferProgress;
+  /** All went well: make it last. Only when this resolves is the partner told. */
+  end(): Promise<void>;
+  /** Gives up; nothing is left behind. Never rejects. */
+  giveUp(): Promise<void>;
+}
+
+/** The record of a request, from its parameters; what a peer put there is made readable. */
+export const startOf = (
+  { partner, listener, session }: PartnerContext,
+  direction: TransferDirection,
+  parameters: Parameters,
+): TransferStart => {
+  const label = parameters.logicalAttributes?.fileLabel;
+  const { originalSender, finalReceiver } = parameters;
+  return {
+    partnerId: partner.partner_id,
+    direction,
+    virtualFileId: readable(parameters.fileIdentifier?.fileName ?? '', 76),
+    transferId: parameters.transferId ?? 0,
+    listener: listener.server_id,
+    sessionId: session.id,
+    remoteAddress: session.remoteAddress,
+    ...(label === undefined ? {} : { label: readable(label, 512) }),
+    // A view of the received buffer: copied, for the record outlives it.
+    ...(parameters.freeMessage === undefined ? {} : { freeMessage: Buffer.from(parameters.freeMessage) }),
+    ...(originalSender === undefined ? {} : { originalSender: readable(originalSender, 24) }),
+    ...(finalReceiver === undefined ? {} : { finalReceiver: readable(finalReceiver, 24) }),
+  };
+};

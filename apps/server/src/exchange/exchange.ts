@@ -1,0 +1,54 @@
+import { PesitListener } from '@pesit-node/net';
+import type { ListenerOptions } from '@pesit-node/net';
+
+import type { BindPort } from '../listeners/running.js';
+import type { ListenerRow } from '../listeners/store.js';
+import type { ExchangeContext } from './context.js';
+import { PartnerSession } from './partner-session.js';
+
+/** Where partners meet the configuration, the files and the history: opens ports, and knows what still goes on. */
+export class Exchange {
+  readonly #context: ExchangeContext;
+  readonly #host: string;
+  readonly #pending = new Set<Promise<void>>();
+
+  /** @param host address that listeners bind */
+  constructor(context: ExchangeContext, host: string) {
+    this.#context = context;
+    this.#host = host;
+  }
+
+  readonly bind: BindPort = (settings, refused) => PesitListener.listen(this.#optionsOf(settings, refused));
+
+  /** Resolves when what sessions that have ended left to do is done. */
+  async settled(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.all(this.#pending);
+  }
+
+  /** Read for each connection: what is changed while the port is open applies to the next session. */
+  #optionsOf(settings: () => ListenerRow, refused: () => void): ListenerOptions {
+    const context = this.#context;
+    const track = (work: Promise<void>): void => {
+      const done = work.finally(() => this.#pending.delete(done));
+      this.#pending.add(done);
+    };
+    return {
+      host: this.#host,
+      port: settings().port,
+      get maxConnections() {
+        return settings().max_connections;
+      },
+      get tcpipHeader() {
+        return settings().tcpip_header;
+      },
+      get timers() {
+        return { response: settings().read_timeout };
+      },
+      accept: (connection) => new PartnerSession({ context, listener: settings(), connection, refused, track }),
+      rejected: (remoteAddress, reason) => {
+        refused();
+        context.logger.warn({ listener: settings().server_id, remoteAddress, reason }, 'connection rejected');
+      },
+    };
+  }
+}

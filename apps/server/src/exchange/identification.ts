@@ -1,0 +1,61 @@
+import type { ConnectIndication } from '@pesit-node/net';
+
+import type { ListenerRow } from '../listeners/store.js';
+import type { PartnerRow } from '../partners/store.js';
+import type { ExchangeContext } from './context.js';
+import { isPlausible, readable } from './names.js';
+import { asking, refusal } from './refusal.js';
+
+/** The same for a wrong password and a disabled partner: never say which (pesit-e.md §9). */
+const NOT_AUTHORISED = 'requester not authorised: check identifier, password, and that the partner is enabled';
+
+/** PI 5: eight bytes of password, eight of a new one. */
+const PASSWORD_LENGTH = 8;
+
+/**
+ * Who connects: PI 3 names the partner, PI 5 proves it, PI 4 is compared on a strict listener. Takes a place among the
+ * partner's sessions, to be given back when the session ends.
+ * @throws PesitError 3-301, 3-304, 3-309, or 3-322 when the database is away
+ */
+export const identify = async (
+  { partners, verifier, places }: Pick<ExchangeContext, 'partners' | 'verifier' | 'places'>,
+  listener: ListenerRow,
+  { parameters }: ConnectIndication,
+): Promise<PartnerRow> => {
+  const { requester = '', server = '', accessControl = '' } = parameters;
+  if (listener.strict_server_id && server !== listener.server_id) {
+    throw refusal(
+      '3-301',
+      `the partner calls ${JSON.stringify(readable(server, 24))} (PI 4), this listener is ${listener.server_id} and strict: correct the partner's server identifier, or set strictServerId to false`,
+      `this server is not ${JSON.stringify(readable(server, 24))} (PI 4)`,
+    );
+  }
+  const partner = await asking('3-322', async () => (isPlausible(requester, 24) ? partners.get(requester) : undefined));
+  const password = accessControl.slice(0, PASSWORD_LENGTH).trimEnd();
+  // Also for an unknown partner: the time of the answer tells nothing.
+  const proven = await verifier.verify(password, partner?.password_hash);
+  if (partner === undefined) {
+    throw refusal(
+      '3-301',
+      `the partner ${JSON.stringify(readable(requester, 24))} (PI 3) is not configured: create it, or correct the identifier on the other side`,
+      'requester identification unknown (PI 3)',
+    );
+  }
+  if (!proven) throw refusal('3-304', `the password (PI 5) of ${partner.partner_id} is wrong`, NOT_AUTHORISED);
+  if (!partner.enabled) throw refusal('3-304', `the partner ${partner.partner_id} is disabled`, NOT_AUTHORISED);
+  if (accessControl.slice(PASSWORD_LENGTH).trim() !== '') {
+    throw refusal(
+      '3-304',
+      `${partner.partner_id} asks to change its password (second half of PI 5): passwords are changed here, not by partners`,
+      NOT_AUTHORISED,
+    );
+  }
+  if (!places.take(partner.partner_id, partner.max_connections)) {
+    throw refusal(
+      '3-309',
+      `${partner.partner_id} has ${partner.max_connections ?? 0} sessions already: raise its maxConnections, or let it wait`,
+      'too many connections of this partner: try again later',
+    );
+  }
+  return partner;
+};

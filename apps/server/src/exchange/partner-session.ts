@@ -1,0 +1,203 @@
+import type { ConnectIndication, ServerConnection, ServerHandler } from '@pesit-node/net';
+import { describeDiagnostic, PesitError } from '@pesit-node/protocol';
+import type {
+  ArticleSink,
+  ArticleSource,
+  ConnectAnswer,
+  CreateAnswer,
+  Parameters,
+  SelectAnswer,
+  SingleArticleStyle,
+  SyncPoint,
+} from '@pesit-node/protocol';
+import type { Logger } from '@pesit-node/service';
+
+import type { ListenerRow } from '../listeners/store.js';
+import type { TransferDirection } from '../transfers/schema.js';
+import { startOf } from './context.js';
+import type { ExchangeContext, PartnerContext } from './context.js';
+import { identify } from './identification.js';
+import { IncomingFile } from './incoming-file.js';
+import { readable } from './names.js';
+import { OutgoingFile } from './outgoing-file.js';
+import { failureOf } from './refusal.js';
+
+export interface PartnerSessionOptions {
+  readonly context: ExchangeContext;
+  /** As it is when the session begins. */
+  readonly listener: ListenerRow;
+  readonly connection: ServerConnection;
+  /** A CONNECT was refused: for the figures of the listener. */
+  readonly refused: () => void;
+  /** Work that goes on after the end of the session. */
+  readonly track: (work: Promise<void>) => void;
+}
+
+/** One connection of a partner: what it asks for, decided by the configuration, and written into the history. */
+export class PartnerSession implements ServerHandler {
+  readonly #options: PartnerSessionOptions;
+  #logger: Logger;
+  #partner: PartnerContext | undefined;
+  #file: IncomingFile | OutgoingFile | undefined;
+  #startedAt = 0;
+
+  constructor(options: PartnerSessionOptions) {
+    const { context, listener, connection } = options;
+    this.#options = options;
+    this.#logger = context.logger.child({
+      session: connection.id,
+      listener: listener.server_id,
+      remoteAddress: connection.remoteAddress,
+    });
+  }
+
+  async connect(indication: ConnectIndication): Promise<ConnectAnswer> {
+    const { context, listener, connection, refused } = this.#options;
+    try {
+      const partner = await identify(context, listener, indication);
+      this.#logger = this.#logger.child({ partner: partner.partner_id });
+      this.#partner = { ...context, listener, partner, session: connection, logger: this.#logger };
+    } catch (error) {
+      refused();
+      const requester = readable(indication.parameters.requester ?? '', 24);
+      if (error instanceof PesitError) this.#logger.warn({ requester, ...wordsOf(error) }, 'connection refused');
+      throw error;
+    }
+    const { partner } = this.#partner;
+    this.#options.track(
+      context.partners.connected(partner.partner_id).catch((error: unknown) => {
+        this.#logger.debug({ reason: (error as Error).message }, 'time of the connection not recorded');
+      }),
+    );
+    this.#logger.info({ dialect: indication.dialect }, 'partner connected');
+    return this.#connectAnswer();
+  }
+
+  async create(parameters: Parameters): Promise<CreateAnswer> {
+    const file = await this.#accept('RECEIVE', parameters, (partner) => IncomingFile.accept(partner, parameters));
+    return file.answer;
+  }
+
+  async select(parameters: Parameters): Promise<SelectAnswer> {
+    const { connection } = this.#options;
+    const file = await this.#accept('SEND', parameters, (partner) =>
+      OutgoingFile.accept(partner, parameters, () => connection.totals),
+    );
+    return file.answer;
+  }
+
+  async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
+    if (!(this.#file instanceof IncomingFile)) throw new Error('WRITE without CREATE');
+    return this.#file.write();
+  }
+
+  async read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }> {
+    if (!(this.#file instanceof OutgoingFile)) throw new Error('READ without SELECT');
+    return this.#file.read(point);
+  }
+
+  async endTransfer(): Promise<void> {
+    const file = this.#file;
+    if (file === undefined) throw new Error('TRANS.END without a file');
+    await file.end();
+    this.#options.context.progress.remove(file);
+    this.#file = undefined;
+    const { dataBytes, articles } = file.progress();
+    const durationMs = Date.now() - this.#startedAt;
+    this.#logger.info(
+      { transfer: file.id, filename: file.name, dataBytes, articles, durationMs },
+      'transfer completed',
+    );
+  }
+
+  async transferFailed(error: PesitError, endCode: number | undefined): Promise<void> {
+    const file = this.#file;
+    if (file === undefined) return;
+    this.#file = undefined;
+    const { context } = this.#options;
+    context.progress.remove(file);
+    const progress = file.progress();
+    const failure = failureOf(error, endCode);
+    this.#logger.warn(
+      { transfer: file.id, filename: file.name, ...progress, ...wordsOf(error) },
+      failure.status === 'CANCELLED' ? 'transfer cancelled' : 'transfer failed',
+    );
+    await file.giveUp();
+    await context.journal.failed(file.id, failure, progress);
+  }
+
+  deselected(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  learned(style: SingleArticleStyle): void {
+    this.#logger.debug({ style }, 'style of single articles (ID.SRC 1) recognised');
+  }
+
+  notice(text: string): void {
+    this.#logger.info({ notice: text }, 'tolerated');
+  }
+
+  failed(error: unknown): void {
+    this.#logger.error({ err: error }, 'session failed here');
+  }
+
+  ended(error: PesitError | undefined): void {
+    const { context, track } = this.#options;
+    // A request was answered while the connection went away: nobody else gives its file up.
+    if (this.#file !== undefined) track(this.transferFailed(error ?? released(), undefined));
+    if (this.#partner === undefined) {
+      if (error !== undefined) this.#logger.debug(wordsOf(error), 'connection ended before a partner was known');
+      return;
+    }
+    context.places.giveBack(this.#partner.partner.partner_id);
+    this.#partner = undefined;
+    if (error === undefined) this.#logger.info('partner disconnected');
+    else this.#logger.warn(wordsOf(error), 'connection ended');
+  }
+
+  async #accept<F extends IncomingFile | OutgoingFile>(
+    direction: TransferDirection,
+    parameters: Parameters,
+    accept: (partner: PartnerContext) => Promise<F>,
+  ): Promise<F> {
+    const partner = this.#partner;
+    if (partner === undefined) throw new Error('a file before CONNECT');
+    try {
+      const file = await accept(partner);
+      this.#file = file;
+      this.#startedAt = Date.now();
+      partner.progress.add(file);
+      this.#logger.info({ transfer: file.id, direction, filename: file.name }, 'transfer begins');
+      return file;
+    } catch (error) {
+      const start = startOf(partner, direction, parameters);
+      if (error instanceof PesitError) {
+        this.#logger.warn({ direction, virtualFile: start.virtualFileId, ...wordsOf(error) }, 'transfer refused');
+      }
+      await partner.journal.refused(start, failureOf(error));
+      throw error;
+    }
+  }
+
+  #connectAnswer(): ConnectAnswer {
+    const { context, listener } = this.#options;
+    const intervalKb = listener.sync_interval ?? context.config['transfer.sync-point-interval'];
+    const window = listener.sync_window ?? context.config['transfer.sync-window'];
+    const wanted = context.config['transfer.sync-points-enabled'] && intervalKb > 0;
+    return wanted ? { syncPoints: { intervalKb, window }, defaultIntervalKb: intervalKb } : {};
+  }
+}
+
+const released = (): PesitError =>
+  new PesitError('the connection was released before the end of the transfer', {
+    fault: 'refused',
+    diagnostic: '2-223',
+  });
+
+/** A diagnostic for the log: code and words, and what it means here. */
+const wordsOf = (error: PesitError) => ({
+  diagnostic: describeDiagnostic(error.diagnostic),
+  reason: error.message,
+  fault: error.fault,
+});

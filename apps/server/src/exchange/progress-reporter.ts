@@ -1,0 +1,59 @@
+import type { Logger } from '@pesit-node/service';
+
+import type { TransferJournal, TransferProgress } from '../transfers/journal.js';
+
+/** A running transfer. */
+export interface Reported {
+  readonly id: number;
+  readonly progress: () => TransferProgress;
+}
+
+const EVERY_MS = 2000;
+
+/** Writes the figures of all running transfers in one statement every two seconds: never one a sync point. */
+export class ProgressReporter {
+  readonly #journal: TransferJournal;
+  readonly #logger: Logger;
+  readonly #everyMs: number;
+  readonly #running = new Map<Reported, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #writing = false;
+
+  constructor(journal: TransferJournal, logger: Logger, everyMs = EVERY_MS) {
+    this.#journal = journal;
+    this.#logger = logger;
+    this.#everyMs = everyMs;
+  }
+
+  add(transfer: Reported): void {
+    this.#running.set(transfer, 0);
+    this.#timer ??= setInterval(() => void this.#report(), this.#everyMs).unref();
+  }
+
+  remove(transfer: Reported): void {
+    this.#running.delete(transfer);
+    if (this.#running.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async #report(): Promise<void> {
+    // A slow database gets no second statement while it works on the first.
+    if (this.#writing) return;
+    this.#writing = true;
+    try {
+      const changed = new Map<number, TransferProgress>();
+      for (const [transfer, reported] of this.#running) {
+        const progress = transfer.progress();
+        if (progress.dataBytes === reported) continue;
+        this.#running.set(transfer, progress.dataBytes);
+        changed.set(transfer.id, progress);
+      }
+      await this.#journal.progress(changed);
+    } catch (error) {
+      this.#logger.debug({ reason: (error as Error).message }, 'progress not written');
+    } finally {
+      this.#writing = false;
+    }
+  }
+}

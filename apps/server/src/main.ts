@@ -1,0 +1,72 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+
+import {
+  ConfigError,
+  configWarnings,
+  createLogger,
+  DirectoryLockedError,
+  HealthRegistry,
+  Lifecycle,
+  listen,
+  ListenError,
+  loadConfig,
+  openDatabase,
+} from '@pesit-node/service';
+import type { Config, HttpServer } from '@pesit-node/service';
+
+import { createNode } from './node.js';
+
+const NAME = 'pesit-server';
+
+const run = async (config: Config<'server'>): Promise<void> => {
+  const logger = createLogger(config, { name: NAME });
+  for (const warning of configWarnings(config)) logger.warn(warning);
+  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  await mkdir(config['data.directory'], { recursive: true, mode: 0o750 });
+  const database = await openDatabase({
+    url: config['database.url'],
+    dataDirectory: config['data.directory'],
+    name: 'server',
+    searchPath: ['pesit_server'],
+    poolMax: config['database.pool-max'],
+    logger,
+  });
+  const health = new HealthRegistry();
+  const node = createNode({
+    config,
+    logger,
+    health,
+    info: { name: NAME, version },
+    database,
+    node: process.env['POD_NAME'] ?? hostname(),
+  });
+  let http: HttpServer | undefined;
+  const lifecycle = new Lifecycle({ logger, health })
+    .add({ name: 'database connections', stop: () => database.close() })
+    .add(node.databaseStep)
+    .add({
+      name: 'http',
+      start: async () => {
+        http = await listen(node.app, { host: config['server.host'], port: config['server.port'] });
+        logger.info({ host: config['server.host'], port: http.port }, 'REST interface ready');
+      },
+      stop: () => http?.close(),
+    })
+    .add(node.exchangeStep);
+  lifecycle.handleSignals(process);
+  await lifecycle.start();
+};
+
+/** What an operator can correct is said in a sentence; anything else keeps its stack. */
+const isExplained = (error: unknown): error is Error =>
+  error instanceof ConfigError || error instanceof DirectoryLockedError || error instanceof ListenError;
+
+try {
+  await run(loadConfig({ app: 'server', env: process.env, argv: process.argv.slice(2), cwd: process.cwd() }));
+} catch (error) {
+  process.stderr.write(`${isExplained(error) ? error.message : ((error as Error).stack ?? String(error))}\n`);
+  process.exit(1);
+}

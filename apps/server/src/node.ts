@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+
+import { DatabaseSupervisor, PasswordVerifier } from '@pesit-node/service';
+import type { Config, Database, HealthRegistry, LifecycleStep, Logger, ServiceInfo } from '@pesit-node/service';
+import type { Express } from 'express';
+
+import { createApp } from './app.js';
+import { Directories } from './directories.js';
+import { Exchange } from './exchange/exchange.js';
+import { PartnerPlaces } from './exchange/partner-places.js';
+import { ProgressReporter } from './exchange/progress-reporter.js';
+import { ListenerService } from './listeners/service.js';
+import { ListenerStore } from './listeners/store.js';
+import { MIGRATIONS } from './migrations/index.js';
+import { PartnerStore } from './partners/store.js';
+import { TransferJournal } from './transfers/journal.js';
+import { TransferStore } from './transfers/store.js';
+import { VirtualFileStore } from './virtual-files/store.js';
+
+export interface NodeOptions {
+  readonly config: Config<'server'>;
+  readonly logger: Logger;
+  readonly health: HealthRegistry;
+  readonly info: ServiceInfo;
+  readonly database: Database;
+  /** Name of this machine or pod, for records. */
+  readonly node: string;
+  /** Address that listeners bind. Default: every IPv4 address. */
+  readonly pesitHost?: string;
+  /** See `JournalOptions`. */
+  readonly patienceMs?: number;
+  /** See `SupervisorOptions`. */
+  readonly checkEveryMs?: number;
+}
+
+export interface ServerNode {
+  readonly app: Express;
+  readonly listeners: ListenerService;
+  readonly supervisor: DatabaseSupervisor;
+  /** The watch over the database. To be started first. */
+  readonly databaseStep: LifecycleStep;
+  /** Recovery, and the listeners with `autoStart`, as soon as the database is there. To be stopped first. */
+  readonly exchangeStep: LifecycleStep;
+}
+
+/** How long writing what is left may take after the last session. */
+const LAST_RECORDS_MS = 5000;
+
+/** Everything of the server app that is not the process itself. */
+export const createNode = (options: NodeOptions): ServerNode => {
+  const { config, logger, health, info, database, node, pesitHost = '0.0.0.0' } = options;
+  const { knex } = database;
+  const supervisor = new DatabaseSupervisor({
+    database,
+    migrations: [MIGRATIONS],
+    logger,
+    ...(options.checkEveryMs === undefined ? {} : { checkEveryMs: options.checkEveryMs }),
+  });
+  const journal = new TransferJournal({
+    knex,
+    database: supervisor,
+    logger,
+    node,
+    instance: randomUUID(),
+    ...(options.patienceMs === undefined ? {} : { patienceMs: options.patienceMs }),
+  });
+  const directories = new Directories(config);
+  const partners = new PartnerStore(knex);
+  const virtualFiles = new VirtualFileStore(knex);
+  const exchange = new Exchange(
+    {
+      config,
+      partners,
+      virtualFiles,
+      journal,
+      directories,
+      verifier: new PasswordVerifier(),
+      places: new PartnerPlaces(),
+      progress: new ProgressReporter(journal, logger),
+      outgoing: new Set(),
+      logger,
+    },
+    pesitHost,
+  );
+  const drainMs = config['shutdown.drain-timeout'] * 1000;
+  const listeners = new ListenerService({ store: new ListenerStore(knex), bind: exchange.bind, logger, drainMs });
+  const app = createApp({
+    config,
+    info,
+    logger,
+    health,
+    database: supervisor,
+    partners,
+    virtualFiles,
+    listeners,
+    transfers: new TransferStore(knex),
+    directories,
+  });
+  health.register('database', () => supervisor.health(), { readiness: true });
+  health.register('listeners', () => listeners.health());
+
+  let isBegun = false;
+  const begin = async (): Promise<void> => {
+    if (isBegun) return;
+    try {
+      const left = await journal.recover();
+      if (left > 0) logger.warn({ transfers: left }, 'transfers of a process that is gone are FAILED');
+      isBegun = true;
+      await listeners.startAll();
+    } catch (error) {
+      logger.error({ err: error }, 'listeners not started yet: trying again when the database is back');
+    }
+  };
+  let beginning: Promise<void> = Promise.resolve();
+
+  return {
+    app,
+    listeners,
+    supervisor,
+    databaseStep: {
+      name: 'database',
+      start: () => supervisor.start(),
+      stop: () => supervisor.stop(),
+    },
+    exchangeStep: {
+      name: 'listeners',
+      start: async () => {
+        await directories.prepare();
+        const onReady = (): void => {
+          beginning = beginning.then(begin);
+        };
+        supervisor.on('ready', onReady);
+        if (supervisor.ready) onReady();
+      },
+      stop: async () => {
+        isBegun = true;
+        await beginning;
+        await listeners.close();
+        await exchange.settled();
+        await journal.settled(LAST_RECORDS_MS);
+      },
+      stopTimeoutMs: drainMs + 2 * LAST_RECORDS_MS,
+    },
+  };
+};

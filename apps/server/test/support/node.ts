@@ -1,0 +1,274 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
+import { PesitRequester } from '@pesit-node/net';
+import type { RequesterOptions } from '@pesit-node/net';
+import type { CreateRequest, SelectRequest } from '@pesit-node/protocol';
+import { HealthRegistry } from '@pesit-node/service';
+import type { Config } from '@pesit-node/service';
+import { captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
+import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
+import { FileSource, formatOf, StagedFile } from '@pesit-node/storage';
+import type { RecordSettings } from '@pesit-node/storage';
+import request from 'supertest';
+
+import { createNode } from '../../src/node.js';
+import type { NodeOptions, ServerNode } from '../../src/node.js';
+import { MIGRATIONS } from '../../src/migrations/index.js';
+import { freePort } from './rest.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+export const PASSWORD = 'qV8#kT2z';
+const ADMIN = { username: 'operator', password: 'adm:in-Pa55' };
+
+/** A record of the history, as the interface answers it. */
+export interface TransferRecord {
+  readonly id: number;
+  readonly status: string;
+  readonly diagnostic: string | null;
+  readonly errorMessage: string | null;
+  readonly [field: string]: unknown;
+}
+
+export class TestNode {
+  readonly database: TestDatabase;
+  readonly data: string;
+  readonly log: CapturedLog;
+  readonly config: Config<'server'>;
+  readonly health = new HealthRegistry();
+  /** Everything that was answered, to be searched for secrets. */
+  readonly answers: string[] = [];
+  node: ServerNode;
+  port = 0;
+  readonly #options: Partial<NodeOptions>;
+  readonly #sessions: PesitRequester[] = [];
+  #transferId = 100;
+
+  constructor(database: TestDatabase, data: string, log: CapturedLog, options: Partial<NodeOptions>) {
+    this.database = database;
+    this.data = data;
+    this.log = log;
+    this.config = testConfig('server', {
+      'data.directory': data,
+      'storage.roots': [data],
+      'admin.username': ADMIN.username,
+      'admin.password': ADMIN.password,
+      'shutdown.drain-timeout': 5,
+    });
+    this.#options = options;
+    this.node = this.#create();
+  }
+
+  #create(): ServerNode {
+    return createNode({
+      config: this.config,
+      logger: this.log.logger,
+      health: new HealthRegistry(),
+      info: { name: 'pesit-server', version: '0.0.0' },
+      database: this.database,
+      node: 'node-a',
+      pesitHost: '127.0.0.1',
+      ...this.#options,
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.node.databaseStep.start?.(new AbortController().signal);
+    await this.node.exchangeStep.start?.(new AbortController().signal);
+    await this.node.supervisor.whenReady();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#sessions.splice(0).map((session) => session.release()));
+    await this.node.exchangeStep.stop?.();
+    await this.node.databaseStep.stop?.();
+  }
+
+  /** As after the end of the process: a new one on the same data. */
+  async restart(): Promise<void> {
+    await this.stop();
+    this.node = this.#create();
+    await this.start();
+  }
+
+  async call(method: 'get' | 'post' | 'put' | 'delete', path: string, body?: Json): Promise<Json> {
+    const response = await request(this.node.app)[method](path).auth(ADMIN.username, ADMIN.password).send(body);
+    this.answers.push(response.text);
+    if (response.status >= 400) throw new Error(`${method} ${path}: ${response.status} ${response.text}`);
+    return response.body as Json;
+  }
+
+  /** A running listener NODE1, a partner ACME, and the virtual files IN, OUT and BOTH. */
+  async configure(listener: Json = {}): Promise<void> {
+    this.port = await freePort();
+    await this.call('post', '/api/v1/servers', { serverId: 'NODE1', port: this.port, autoStart: false, ...listener });
+    await this.call('post', '/api/v1/servers/NODE1/start');
+    await this.call('post', '/api/v1/config/partners', { partnerId: 'ACME', password: PASSWORD });
+    await this.virtualFile('IN', { direction: 'RECEIVE', receiveFilenamePattern: '${uuid}' });
+    await this.virtualFile('OUT', { direction: 'SEND' });
+    await this.virtualFile('BOTH', { direction: 'BOTH' });
+  }
+
+  /** Each has directories of its own: `<data>/<id>/in` and `<data>/<id>/out`. */
+  async virtualFile(fileId: string, fields: Json = {}): Promise<void> {
+    await this.call('post', '/api/v1/config/files', {
+      fileId,
+      receiveDirectory: `${fileId}/in`,
+      sendDirectory: `${fileId}/out`,
+      ...fields,
+    });
+  }
+
+  async connect(
+    options: Partial<RequesterOptions['connect']> & { readonly port?: number } = {},
+  ): Promise<PesitRequester> {
+    const { port = this.port, ...connect } = options;
+    const session = await PesitRequester.open({
+      host: '127.0.0.1',
+      port,
+      dialect: 'length-prefixed',
+      connectTimeout: 5000,
+      connect: {
+        requester: 'ACME',
+        server: 'NODE1',
+        password: PASSWORD,
+        accessType: 2,
+        syncPoints: { intervalKb: 64, window: 4 },
+        ...connect,
+      },
+    });
+    this.#sessions.push(session);
+    return session;
+  }
+
+  createRequest(fileName: string, more: Partial<CreateRequest> = {}): CreateRequest {
+    return {
+      fileIdentifier: { fileType: 0, fileName },
+      transferId: ++this.#transferId,
+      maxEntitySize: 32_768,
+      recordFormat: 128,
+      recordLength: 4096,
+      maxReservationKb: 0,
+      ...more,
+    };
+  }
+
+  /** Writes `content` to the virtual file. */
+  async send(
+    session: PesitRequester,
+    fileName: string,
+    content: Buffer,
+    more: Partial<CreateRequest> = {},
+    records: RecordSettings = { recordLength: more.recordLength ?? 4096 },
+  ): Promise<void> {
+    const directory = join(this.data, 'peer');
+    await mkdir(directory, { recursive: true });
+    const path = join(directory, randomUUID());
+    await writeFile(path, content);
+    const source = await FileSource.open(path, formatOf(records));
+    try {
+      await session.sendFile({ request: this.createRequest(fileName, more), source });
+    } finally {
+      await source.close();
+    }
+  }
+
+  /** Reads what the virtual file offers. */
+  async receive(session: PesitRequester, fileName: string, more: Partial<SelectRequest> = {}): Promise<Buffer> {
+    const directory = join(this.data, 'peer');
+    await mkdir(directory, { recursive: true });
+    const name = randomUUID();
+    let staged: StagedFile | undefined;
+    try {
+      await session.receiveFile({
+        request: { fileIdentifier: { fileType: 0, fileName }, transferId: 0, maxEntitySize: 32_768, ...more },
+        open: async (attributes) => {
+          const { recordFormat, recordLength = 0 } = attributes.logicalAttributes ?? {};
+          const format = formatOf({ recordFormat, recordLength });
+          staged = await StagedFile.create({ receiveDirectory: directory, key: name, format });
+          return { from: { number: 0, dataBytes: 0, articles: 0 }, sink: staged };
+        },
+        stored: async () => {
+          await staged?.prepareDelivery();
+        },
+      });
+      await staged?.deliver({ path: name, overwrite: false });
+      return await readFile(join(directory, name));
+    } finally {
+      await staged?.discard();
+    }
+  }
+
+  /** Names below a directory of the node, staged files included. */
+  async files(path: string): Promise<readonly string[]> {
+    const entries = await readdir(join(this.data, path), { recursive: true, withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+  }
+
+  async received(fileId: string): Promise<readonly Buffer[]> {
+    const directory = join(this.data, fileId, 'in');
+    return Promise.all((await this.files(`${fileId}/in`)).map((name) => readFile(join(directory, name))));
+  }
+
+  /** The history, newest first. */
+  async history(query = ''): Promise<readonly TransferRecord[]> {
+    return (await this.call('get', `/api/v1/transfers?sort=id,desc&size=500${query}`))['content'] as TransferRecord[];
+  }
+
+  /** Resolves when the newest record has ended. */
+  async ended(): Promise<TransferRecord> {
+    for (;;) {
+      const [record] = await this.history();
+      if (record !== undefined && !['PENDING', 'IN_PROGRESS'].includes(record.status)) return record;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+}
+
+export const bytes = (size: number): Buffer => randomBytes(size);
+
+/** What a rejected operation of a requester carries. */
+export const refusedWith = (diagnostic: string) => expect.objectContaining({ fault: 'refused', diagnostic });
+
+export interface UseNodeOptions extends Partial<NodeOptions> {
+  /** Fields of the listener NODE1. */
+  readonly listener?: Json;
+}
+
+/** A node with a running listener on a database of its own; configuration and history are fresh for each test. */
+export const useNode = (harness: DatabaseHarness, { listener, ...options }: UseNodeOptions = {}): (() => TestNode) => {
+  const log = captureLog();
+  const answers: string[] = [];
+  let database: TestDatabase;
+  let current: TestNode;
+
+  beforeAll(async () => {
+    database = await harness.open({ migrations: [MIGRATIONS] });
+  });
+
+  beforeEach(async () => {
+    await emptyTables(database, 'pesit_server');
+    current = new TestNode(database, await mkdtemp(join(tmpdir(), 'pesit-node-')), log, options);
+    await current.start();
+    await current.configure(listener);
+  });
+
+  afterEach(async () => {
+    await current.stop();
+    answers.push(...current.answers);
+    await rm(current.data, { recursive: true, force: true });
+  });
+
+  afterAll(() => {
+    const said = [...answers, ...log.lines].join('\n');
+    for (const text of [PASSWORD, ADMIN.password, '$scrypt$']) expect(said).not.toContain(text);
+    const bugs = log.entries().filter(({ msg }) => msg === 'session failed here' || msg === 'request failed');
+    expect(bugs).toEqual([]);
+  });
+
+  return () => current;
+};
