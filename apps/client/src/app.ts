@@ -1,0 +1,48 @@
+import { createHttpApp } from '@pesit-node/service';
+import type { Config, DatabaseSupervisor, HealthRegistry, Logger } from '@pesit-node/service';
+import type { Express } from 'express';
+
+import type { Exchange } from './exchange/exchange.js';
+import type { ReceivedTree } from './exchange/received-tree.js';
+import type { ExchangeSettings } from './exchange/settings.js';
+import { remoteServerRoutes } from './remote-servers/routes.js';
+import { remoteServerService } from './remote-servers/service.js';
+import type { RemoteServerStore } from './remote-servers/store.js';
+import { transferRoutes } from './transfers/routes.js';
+import type { SendTree } from './transfers/send-tree.js';
+import { transferService } from './transfers/service.js';
+import type { TransferStore } from './transfers/store.js';
+
+export interface AppDeps {
+  readonly config: Config<'client'>;
+  readonly settings: ExchangeSettings;
+  readonly version: string;
+  readonly logger: Logger;
+  readonly health: HealthRegistry;
+  readonly database: Pick<DatabaseSupervisor, 'ready' | 'statusReason'>;
+  readonly servers: RemoteServerStore;
+  readonly transfers: TransferStore;
+  readonly sendTree: SendTree;
+  readonly receivedTree: ReceivedTree;
+  readonly exchange: Exchange;
+}
+
+/** The REST interface of the client app; it does not listen. */
+export const createApp = (deps: AppDeps): Express => {
+  const { config, settings, version, logger, health, database, exchange, servers } = deps;
+  const { queue, test, serverChanged: changed } = exchange;
+  const remoteServers = remoteServerService({ store: servers, settings, logger, test, changed });
+  const { sendTree, receivedTree } = deps;
+  const transfers = transferService({ store: deps.transfers, servers, sendTree, receivedTree, queue, logger });
+  return createHttpApp({
+    config,
+    info: { name: 'pesit-client', version },
+    logger,
+    health,
+    database,
+    routes: (router) => {
+      remoteServerRoutes(router, remoteServers);
+      transferRoutes(router, transfers);
+    },
+  });
+};

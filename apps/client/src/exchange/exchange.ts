@@ -1,0 +1,49 @@
+import type { Logger, SecretBox } from '@pesit-node/service';
+
+import type { RemoteServerStore } from '../remote-servers/store.js';
+import type { TransferStore } from '../transfers/store.js';
+import { Contacts } from './contacts.js';
+import type { ReceivedTree } from './received-tree.js';
+import { runTransfer } from './run-transfer.js';
+import { SessionPool } from './session-pool.js';
+import type { ExchangeSettings } from './settings.js';
+import { testConnection } from './test-connection.js';
+import { TransferQueue } from './transfer-queue.js';
+import type { TransferQueueOptions } from './transfer-queue.js';
+
+export interface ExchangeOptions extends Pick<TransferQueueOptions, 'node' | 'pollMs' | 'progressMs'> {
+  readonly settings: ExchangeSettings;
+  readonly secrets: SecretBox;
+  readonly transfers: TransferStore;
+  readonly servers: RemoteServerStore;
+  readonly receivedTree: ReceivedTree;
+  readonly logger: Logger;
+}
+
+/** The queue, the sessions that it uses, and what is known of the remote servers, tied together. */
+export const createExchange = (options: ExchangeOptions) => {
+  const { settings, secrets, transfers: store, servers, receivedTree, logger } = options;
+  const contacts = new Contacts(servers, logger);
+  const { maxConnectionsPerHost: maxPerServer, idleTimeout } = settings;
+  const pool = new SessionPool({ maxPerServer, idleTimeout, contacts, logger });
+  const deps = { settings, secrets, pool, receivedTree, logger };
+  const queue = new TransferQueue({ ...options, store, run: (job, signal) => runTransfer(job, deps, signal) });
+  return {
+    queue,
+    test: testConnection({ settings, secrets, contacts, logger }),
+    /** A remote server was changed or removed. */
+    serverChanged: (id: number): void => {
+      pool.closeIdle(id);
+      contacts.forget(id);
+      queue.wake();
+    },
+    /** Ends what runs (see `TransferQueue.stop`), then the sessions. */
+    stop: async (drainMs: number): Promise<void> => {
+      await queue.stop(drainMs);
+      await pool.stop();
+      await contacts.settled();
+    },
+  };
+};
+
+export type Exchange = ReturnType<typeof createExchange>;

@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto';
+
+import { PesitRequester } from '@pesit-node/net';
+import { PesitError } from '@pesit-node/protocol';
+import type { Logger } from '@pesit-node/service';
+
+import type { Contacts } from './contacts.js';
+import { toPesitError } from './outcome.js';
+import type { SessionTarget } from './session-target.js';
+
+/** A session while one transfer uses it. */
+export interface Lease {
+  readonly session: PesitRequester;
+  /** For the log. */
+  readonly sessionId: string;
+  /** It has served before: the partner may have given it up since. */
+  readonly reused: boolean;
+  /** Gives it back: kept for the next transfer when it can serve one, closed otherwise. */
+  release(): void;
+}
+
+interface Idle {
+  readonly session: PesitRequester;
+  readonly sessionId: string;
+  readonly target: SessionTarget;
+  readonly timer: NodeJS.Timeout;
+}
+
+export interface SessionPoolOptions {
+  /** Sessions with one remote server, idle ones included. */
+  readonly maxPerServer: number;
+  /** Milliseconds that an idle session is kept; 0 = not at all. */
+  readonly idleTimeout: number;
+  readonly contacts: Contacts;
+  readonly logger: Logger;
+}
+
+/**
+ * Sessions with remote servers. Who asks for one gets an idle one with the same identity and terms, else a new one; whether
+ * a server may have one more is the queue's business, except that idle sessions make room for a new one.
+ */
+export class SessionPool {
+  readonly #options: SessionPoolOptions;
+  readonly #idle = new Map<string, Idle[]>();
+  /** Sessions with each server, idle ones included. */
+  readonly #sessions = new Map<number, number>();
+  readonly #closing = new Set<Promise<void>>();
+  #stopped = false;
+
+  constructor(options: SessionPoolOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @param fresh open a new session even when one is idle
+   * @throws PesitError as `PesitRequester.open`
+   */
+  async acquire(target: SessionTarget, signal: AbortSignal, fresh: boolean): Promise<Lease> {
+    const idle = fresh ? undefined : this.#takeIdle(target.key);
+    if (idle !== undefined) return this.#lease(idle.session, idle.sessionId, target, true);
+    this.#makeRoom(target.serverId);
+    this.#count(target.serverId, 1);
+    try {
+      const sessionId = randomUUID();
+      return this.#lease(await this.#open(target, sessionId, signal), sessionId, target, false);
+    } catch (error) {
+      this.#count(target.serverId, -1);
+      throw error;
+    }
+  }
+
+  /** Closes what is idle with one server: its terms have changed. */
+  closeIdle(serverId: number): void {
+    for (const idle of [...this.#idle.values()].flat()) {
+      if (idle.target.serverId === serverId) this.#discard(idle);
+    }
+  }
+
+  /** Releases every idle session; those in use are closed when they are given back. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const idle of [...this.#idle.values()].flat()) this.#discard(idle);
+    await Promise.all(this.#closing);
+  }
+
+  async #open(target: SessionTarget, sessionId: string, signal: AbortSignal): Promise<PesitRequester> {
+    const { contacts } = this.#options;
+    const log = this.#options.logger.child({ sessionId, server: target.serverName });
+    const options = target.options();
+    const notice = (text: string): void => log.info({ notice: text }, 'tolerated');
+    try {
+      const session = await PesitRequester.open({ ...options, signal, notice });
+      const { terms } = session;
+      log.info(
+        { at: `${options.host}:${options.port}`, requester: options.connect.requester, terms },
+        'session opened',
+      );
+      contacts.reached(target.serverId);
+      return session;
+    } catch (thrown) {
+      const error = toPesitError(thrown);
+      if (signal.aborted) throw error;
+      const { diagnostic, message } = error;
+      log.warn(
+        { at: `${options.host}:${options.port}`, diagnostic, reason: message },
+        'session refused or not possible',
+      );
+      contacts.failed(target.serverId, error);
+      throw error;
+    }
+  }
+
+  #lease(session: PesitRequester, sessionId: string, target: SessionTarget, reused: boolean): Lease {
+    let given = false;
+    const release = (): void => {
+      if (given) return;
+      given = true;
+      if (session.usable && !this.#stopped && this.#options.idleTimeout > 0) this.#keep(session, sessionId, target);
+      else this.#close(session, sessionId, target);
+    };
+    return { session, sessionId, reused, release };
+  }
+
+  #keep(session: PesitRequester, sessionId: string, target: SessionTarget): void {
+    const timer = setTimeout(() => this.#discard(idle), this.#options.idleTimeout).unref();
+    const idle: Idle = { session, sessionId, target, timer };
+    const list = this.#idle.get(target.key);
+    if (list === undefined) this.#idle.set(target.key, [idle]);
+    else list.push(idle);
+  }
+
+  /** The one used last: the others grow old and go. Dead ones are dropped on the way. */
+  #takeIdle(key: string): Idle | undefined {
+    for (;;) {
+      const idle = this.#idle.get(key)?.at(-1);
+      if (idle === undefined) return undefined;
+      if (idle.session.usable) {
+        this.#forget(idle);
+        return idle;
+      }
+      this.#discard(idle);
+    }
+  }
+
+  #makeRoom(serverId: number): void {
+    if ((this.#sessions.get(serverId) ?? 0) < this.#options.maxPerServer) return;
+    const oldest = [...this.#idle.values()].flat().find((idle) => idle.target.serverId === serverId);
+    if (oldest !== undefined) this.#discard(oldest);
+  }
+
+  #forget(idle: Idle): void {
+    clearTimeout(idle.timer);
+    const { key } = idle.target;
+    const rest = (this.#idle.get(key) ?? []).filter((other) => other !== idle);
+    if (rest.length > 0) this.#idle.set(key, rest);
+    else this.#idle.delete(key);
+  }
+
+  #discard(idle: Idle): void {
+    this.#forget(idle);
+    this.#close(idle.session, idle.sessionId, idle.target);
+  }
+
+  #close(session: PesitRequester, sessionId: string, target: SessionTarget): void {
+    this.#count(target.serverId, -1);
+    const closing = session.release().then(() => {
+      this.#closing.delete(closing);
+      this.#options.logger.debug({ sessionId, server: target.serverName }, 'session closed');
+    });
+    this.#closing.add(closing);
+  }
+
+  #count(serverId: number, change: number): void {
+    const count = (this.#sessions.get(serverId) ?? 0) + change;
+    if (count > 0) this.#sessions.set(serverId, count);
+    else this.#sessions.delete(serverId);
+  }
+}
+
+/** Why a running transfer is interrupted at the end of the process. */
+export const shuttingDown = (): PesitError =>
+  new PesitError('interrupted because this service was stopped: send it again', {
+    fault: 'local',
+    diagnostic: '2-216',
+    peerText: 'stopped by the administration',
+  });

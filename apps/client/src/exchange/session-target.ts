@@ -1,0 +1,63 @@
+import type { RequesterOptions } from '@pesit-node/net';
+import type { SyncPointOptions } from '@pesit-node/protocol';
+import { NO_SYNC } from '@pesit-node/protocol';
+import type { SecretBox } from '@pesit-node/service';
+
+import { passwordContext } from '../remote-servers/store.js';
+import type { RemoteServerRow } from '../remote-servers/store.js';
+import type { TransferSettings } from '../transfers/store.js';
+import type { ExchangeSettings } from './settings.js';
+
+/** With whom to open a session, and on what terms. */
+export interface SessionTarget {
+  readonly serverId: number;
+  readonly serverName: string;
+  /** Sessions of the same key do for each other. Holds the sealed password, never the password. */
+  readonly key: string;
+  readonly options: () => RequesterOptions;
+}
+
+type Server = Omit<RemoteServerRow, 'last_contact'>;
+type Terms = Pick<TransferSettings, 'syncPointsEnabled' | 'syncInterval' | 'syncWindow'>;
+
+/** PI 22: both, so that one session serves either direction. */
+const ACCESS_BOTH = 2;
+
+/** PI 7 to propose: the request's, else the server's, else the configuration's. */
+const syncPoints = (server: Server, terms: Terms, settings: ExchangeSettings): SyncPointOptions => {
+  const enabled = terms.syncPointsEnabled ?? settings.syncPointsEnabled;
+  const intervalKb = terms.syncInterval ?? server.sync_interval ?? settings.syncInterval;
+  if (!enabled || intervalKb === 0) return NO_SYNC;
+  return { intervalKb, window: terms.syncWindow ?? server.sync_window ?? settings.syncWindow };
+};
+
+/** @param requester PI 3 */
+export const sessionTarget = (
+  server: Server,
+  requester: string,
+  terms: Terms,
+  { settings, secrets }: { readonly settings: ExchangeSettings; readonly secrets: SecretBox },
+): SessionTarget => {
+  const { host, port, dialect, server_id: serverId, password: sealed } = server;
+  const sync = syncPoints(server, terms, settings);
+  return {
+    serverId: server.id,
+    serverName: server.name,
+    key: JSON.stringify([server.id, host, port, dialect, requester, serverId, sealed, sync]),
+    options: () => ({
+      host,
+      port,
+      dialect,
+      connectTimeout: settings.connectTimeout,
+      timers: { response: settings.readTimeout },
+      connect: {
+        requester,
+        server: serverId,
+        password: sealed === null ? undefined : secrets.open(sealed, passwordContext(server.id)),
+        syncPoints: sync,
+        accessType: ACCESS_BOTH,
+        defaultIntervalKb: settings.syncInterval,
+      },
+    }),
+  };
+};

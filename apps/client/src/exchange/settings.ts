@@ -1,0 +1,36 @@
+import type { Config } from '@pesit-node/service';
+
+/** What the exchange takes from the configuration; milliseconds, bytes, and KB of 1,024 bytes for the sync interval. */
+export interface ExchangeSettings {
+  readonly maxEntitySize: number;
+  readonly syncPointsEnabled: boolean;
+  readonly syncInterval: number;
+  readonly syncWindow: number;
+  readonly connectTimeout: number;
+  readonly readTimeout: number;
+  readonly checksum: 'sha256' | 'none';
+  /** `executor.*`: transfers at a time, and at a time when the queue is full; transfers that wait. */
+  readonly corePoolSize: number;
+  readonly maxPoolSize: number;
+  readonly queueCapacity: number;
+  /** `connection.pool.*`: sessions with one remote server; how long an idle one is kept, 0 = not at all. */
+  readonly maxConnectionsPerHost: number;
+  readonly idleTimeout: number;
+}
+
+/** Defaults of the specification (Limits) for what the table of keys does not have. */
+const POOL_DEFAULTS = { maxConnectionsPerHost: 10, idleTimeout: 300_000 };
+
+export const exchangeSettings = (config: Config<'client'>): ExchangeSettings => ({
+  maxEntitySize: config['transfer.max-entity-size'],
+  syncPointsEnabled: config['transfer.sync-points-enabled'],
+  syncInterval: config['transfer.sync-point-interval'],
+  syncWindow: config['transfer.sync-window'],
+  connectTimeout: config['transfer.connection-timeout'],
+  readTimeout: config['transfer.read-timeout'],
+  checksum: config['transfer.checksum'],
+  corePoolSize: config['transfer.executor.core-pool-size'],
+  maxPoolSize: config['transfer.executor.max-pool-size'],
+  queueCapacity: config['transfer.executor.queue-capacity'],
+  ...POOL_DEFAULTS,
+});

@@ -1,0 +1,73 @@
+import { PesitRequester } from '@pesit-node/net';
+import type { Logger, SecretBox } from '@pesit-node/service';
+
+import type { RemoteServerRow } from '../remote-servers/store.js';
+import type { Contacts } from './contacts.js';
+import { errorCodeOf, explain, toPesitError } from './outcome.js';
+import type { TransferErrorCode } from './outcome.js';
+import { sessionTarget } from './session-target.js';
+import type { ExchangeSettings } from './settings.js';
+
+/** Times in milliseconds, `syncInterval` in KB. */
+export type TestResult =
+  | {
+      readonly success: true;
+      readonly latency: number;
+      /** PI 6 of the answer: 1 = D, 2 = E. */
+      readonly serverVersion: number;
+      readonly message: string;
+      readonly negotiated: {
+        readonly version: number;
+        readonly syncInterval: number;
+        readonly syncWindow: number;
+        readonly accessType: number;
+        readonly crc: boolean;
+        readonly resync: boolean;
+      };
+    }
+  | {
+      readonly success: false;
+      readonly latency: number;
+      readonly errorCode: TransferErrorCode;
+      readonly diagnostic: string;
+      readonly message: string;
+    };
+
+export interface TestConnectionDeps {
+  readonly settings: ExchangeSettings;
+  readonly secrets: SecretBox;
+  readonly contacts: Contacts;
+  readonly logger: Logger;
+}
+
+/** Opens a session of its own with a remote server, whether it is enabled or not, and releases it. */
+export const testConnection =
+  ({ settings, secrets, contacts, logger }: TestConnectionDeps) =>
+  async (server: RemoteServerRow): Promise<TestResult> => {
+    const log = logger.child({ server: server.name });
+    const began = performance.now();
+    const latency = (): number => Math.round((performance.now() - began) * 10) / 10;
+    try {
+      const { options } = sessionTarget(server, server.client_id, {}, { settings, secrets });
+      const session = await PesitRequester.open(options());
+      const answered = latency();
+      const { version, syncInterval, syncWindow, accessType, crc, resynchronisation: resync } = session.terms;
+      await session.release();
+      contacts.reached(server.id);
+      log.info({ latency: answered }, 'connection test succeeded');
+      return {
+        success: true,
+        latency: answered,
+        serverVersion: version,
+        message: `${server.name} accepted a session of ${server.client_id} with ${server.server_id}`,
+        negotiated: { version, syncInterval: syncInterval / 1024, syncWindow, accessType, crc, resync },
+      };
+    } catch (thrown) {
+      const error = toPesitError(thrown);
+      contacts.failed(server.id, error);
+      const { diagnostic } = error;
+      log.warn({ diagnostic, reason: error.message }, 'connection test failed');
+      const errorCode = errorCodeOf(error, 'connecting');
+      return { success: false, latency: latency(), errorCode, diagnostic, message: explain(error) };
+    }
+  };

@@ -1,0 +1,7 @@
+import type { MigrationSet } from '@pesit-node/service';
+
+import { remoteServers } from './0001-remote-servers.js';
+import { transfers } from './0002-transfers.js';
+
+/** Schema of the client app. Steps are added at the end; a published one is never edited. */
+export const CLIENT_MIGRATIONS: MigrationSet = { schema: 'pesit_client', migrations: [remoteServers, transfers] };

@@ -1,0 +1,115 @@
+import { ApiError, conflict, isUniqueViolation } from '@pesit-node/service';
+import type { Logger } from '@pesit-node/service';
+
+import type { ExchangeSettings } from '../exchange/settings.js';
+import type { TestResult } from '../exchange/test-connection.js';
+import { refuseUnbuilt } from './schema.js';
+import type { CreateRemoteServer, RemoteServerFields } from './schema.js';
+import type { RemoteServerRow, RemoteServerStore } from './store.js';
+
+/** A remote server as the interface shows it: without its password, defaults of the configuration filled in. */
+const view = (row: RemoteServerRow, settings: ExchangeSettings) => ({
+  id: row.id,
+  name: row.name,
+  host: row.host,
+  port: row.port,
+  tlsPort: null,
+  tlsEnabled: false,
+  serverId: row.server_id,
+  clientId: row.client_id,
+  enabled: row.enabled,
+  description: row.description,
+  maxConnections: row.max_connections ?? settings.maxConnectionsPerHost,
+  tcpipHeader: row.dialect,
+  maxEntitySize: row.max_entity_size ?? settings.maxEntitySize,
+  syncInterval: row.sync_interval ?? settings.syncInterval,
+  syncWindow: row.sync_window ?? settings.syncWindow,
+  compression: 'none',
+  crc: false,
+  resync: false,
+  recordLength: row.record_length,
+  recordFormat: row.record_format,
+  text: row.text,
+  status: row.status,
+  statusReason: row.status_reason,
+  lastContact: row.last_contact,
+});
+
+export type RemoteServerView = ReturnType<typeof view>;
+
+export interface RemoteServerServiceDeps {
+  readonly store: RemoteServerStore;
+  readonly settings: ExchangeSettings;
+  readonly logger: Logger;
+  /** A real CONNECT and RELEASE. */
+  readonly test: (server: RemoteServerRow) => Promise<TestResult>;
+  /** The server was changed or removed: its idle sessions have the old terms, and its transfers may run now. */
+  readonly changed: (id: number) => void;
+}
+
+export const serverNotFound = (ref: number | string): ApiError =>
+  new ApiError('SERVER_NOT_FOUND', `Remote server ${JSON.stringify(ref)} does not exist: see GET /api/v1/servers`);
+
+const CHECK_VIOLATION = '23514';
+const isStillUsed = (error: unknown): boolean =>
+  (error as { readonly code?: unknown }).code === CHECK_VIOLATION &&
+  (error as { readonly constraint?: unknown }).constraint === 'transfers_of_a_server';
+
+/** The remote servers: what an administrator may do with them. */
+export const remoteServerService = ({ store, settings, logger, test, changed }: RemoteServerServiceDeps) => {
+  const nameIsTaken = (error: unknown, name: string | undefined): unknown =>
+    isUniqueViolation(error, 'remote_servers_name_unique')
+      ? conflict(`A remote server named ${JSON.stringify(name)} exists already`)
+      : error;
+  const existing = async (id: number): Promise<RemoteServerRow> => {
+    const row = await store.find(id);
+    if (row === undefined) throw serverNotFound(id);
+    return row;
+  };
+
+  return {
+    list: async (): Promise<RemoteServerView[]> => (await store.list()).map((row) => view(row, settings)),
+
+    get: async (id: number): Promise<RemoteServerView> => view(await existing(id), settings),
+
+    create: async (body: CreateRemoteServer): Promise<RemoteServerView> => {
+      refuseUnbuilt(body);
+      const defaults = { port: 6502, enabled: true, tcpipHeader: 'length-prefixed' } as const;
+      try {
+        const row = await store.create({ ...defaults, ...body });
+        logger.info({ server: row.name, serverRow: row.id }, 'remote server created');
+        return view(row, settings);
+      } catch (error) {
+        throw nameIsTaken(error, body.name);
+      }
+    },
+
+    update: async (id: number, body: RemoteServerFields): Promise<RemoteServerView> => {
+      refuseUnbuilt(body);
+      try {
+        const row = await store.update(id, body);
+        if (row === undefined) throw serverNotFound(id);
+        logger.info({ server: row.name, serverRow: id, fields: Object.keys(body) }, 'remote server changed');
+        changed(id);
+        return view(row, settings);
+      } catch (error) {
+        throw nameIsTaken(error, body.name);
+      }
+    },
+
+    remove: async (id: number): Promise<void> => {
+      try {
+        if (!(await store.remove(id))) throw serverNotFound(id);
+      } catch (error) {
+        if (!isStillUsed(error)) throw error;
+        throw conflict('Transfers with this server are pending or running: let them end first');
+      }
+      logger.info({ serverRow: id }, 'remote server removed');
+      changed(id);
+    },
+
+    test: async (id: number): Promise<TestResult> => test(await existing(id)),
+  };
+};
+
+export type RemoteServerService = ReturnType<typeof remoteServerService>;

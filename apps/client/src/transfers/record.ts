@@ -1,0 +1,35 @@
+import type { Progress, TransferRow } from './store.js';
+
+/**
+ * The outbound transfer record of the interface. `duration` in milliseconds, `size` in bytes of the file,
+ * `bytesTransferred` and `articles` as PI 27 and PI 28 count them; what is not known (yet) is null.
+ * @param live figures of a running transfer that are newer than its row
+ */
+export const toRecord = (row: TransferRow, live?: Progress) => ({
+  id: row.id,
+  transferId: row.id,
+  status: row.status,
+  direction: row.direction,
+  filename: row.filename,
+  remoteFilename: row.remote_filename,
+  virtualFile: row.virtual_file,
+  partnerId: row.partner_id,
+  serverId: row.server_id,
+  serverName: row.server_name,
+  size: row.size,
+  bytesTransferred: row.status === 'IN_PROGRESS' && live ? live.bytesTransferred : row.bytes_transferred,
+  articles: row.status === 'IN_PROGRESS' && live ? live.articles : row.articles,
+  createdTime: row.created_time,
+  startTime: row.start_time,
+  endTime: row.end_time,
+  duration: row.start_time && row.end_time ? row.end_time.getTime() - row.start_time.getTime() : null,
+  checksum: row.checksum,
+  localPath: row.local_path,
+  diagnostic: row.diagnostic,
+  errorCode: row.error_code,
+  errorMessage: row.error_message,
+  pesitTransferId: row.pesit_transfer_id,
+  attempts: row.attempts,
+});
+
+export type TransferRecord = ReturnType<typeof toRecord>;

@@ -1,0 +1,199 @@
+import { identifier, pagingFields, periodFields } from '@pesit-node/service';
+import { z } from 'zod';
+
+import { transferSettings, unbuiltSettings } from '../remote-servers/schema.js';
+
+/** Text that travels in a C parameter: 7-bit ASCII; blanks at its end would be lost (pesit-e.md §2). */
+const ascii = (max: number) =>
+  z
+    .string()
+    .min(1, 'expected 1 or more characters, got none')
+    .max(max, `expected at most ${max} characters`)
+    .regex(/^[\x20-\x7e]*$/, 'expected printable ASCII characters alone')
+    .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
+
+/** Longest values on the wire: PI 12, PI 37, PI 99. */
+const FILE_NAME_MAX = 76;
+const LABEL_MAX = 80;
+const FREE_MESSAGE_MAX = 254;
+
+/** A name below a directory of ours; what it leads to is checked when it is resolved. */
+const localPath = z
+  .string()
+  .min(1, 'expected 1 or more characters, got none')
+  .max(4096, 'expected at most 4096 characters')
+  .refine((value) => !value.includes('\0'), 'NUL is not allowed');
+
+/** A name in the received tree: one component, as it will stand there. */
+const localName = z
+  .string()
+  .min(1, 'expected 1 or more characters, got none')
+  .refine((value) => Buffer.byteLength(value) <= 200, 'expected at most 200 bytes')
+  .refine(
+    (value) => !/[/\\:*?"<>|\p{C}\p{Zl}\p{Zp}]/u.test(value) && !value.startsWith('.') && value.trim() === value,
+    'expected a plain file name: no directories, none of \\ : * ? " < > |, no control characters, no dot or blank first',
+  );
+
+const serverFields = {
+  serverId: z.int().min(1).max(2_147_483_647).optional(),
+  server: z.string().min(1).max(100).optional(),
+};
+
+const nameFields = {
+  partnerId: identifier(24).optional(),
+  virtualFile: identifier(FILE_NAME_MAX).optional(),
+  remoteFilename: ascii(LABEL_MAX).optional(),
+};
+
+const sessionFields = {
+  maxEntitySize: transferSettings.maxEntitySize.optional(),
+  syncPointsEnabled: z.boolean().optional(),
+  syncInterval: transferSettings.syncInterval.optional(),
+  syncWindow: transferSettings.syncWindow.optional(),
+  text: transferSettings.text.optional(),
+};
+
+const sendFields = {
+  ...serverFields,
+  ...nameFields,
+  ...sessionFields,
+  recordLength: transferSettings.recordLength.optional(),
+  recordFormat: transferSettings.recordFormat.optional(),
+  label: ascii(LABEL_MAX).optional(),
+  freeMessage: z
+    .string()
+    .refine((value) => Buffer.byteLength(value) <= FREE_MESSAGE_MAX, `expected at most ${FREE_MESSAGE_MAX} bytes`)
+    .optional(),
+  originalSender: identifier(24).optional(),
+  finalReceiver: identifier(24).optional(),
+};
+
+interface Addressed {
+  readonly serverId?: number | undefined;
+  readonly server?: string | undefined;
+  readonly virtualFile?: string | undefined;
+  readonly remoteFilename?: string | undefined;
+}
+
+const complain = (context: z.RefinementCtx, field: string, message: string): void =>
+  context.addIssue({ code: 'custom', path: [field], message });
+
+/** One remote server, and a PI 12. */
+const addressed = (value: Addressed, context: z.RefinementCtx): void => {
+  if (value.serverId === undefined && value.server === undefined) {
+    complain(context, 'server', 'expected server (the name of a remote server) or serverId (its id)');
+  }
+  if (value.serverId !== undefined && value.server !== undefined) {
+    complain(context, 'server', 'expected server or serverId, got both');
+  }
+  if (value.virtualFile === undefined && value.remoteFilename === undefined) {
+    complain(context, 'virtualFile', 'expected virtualFile or remoteFilename: one of them is PI 12');
+  }
+  if (value.virtualFile === undefined && (value.remoteFilename ?? '').length > FILE_NAME_MAX) {
+    complain(
+      context,
+      'remoteFilename',
+      `without virtualFile it is PI 12: expected at most ${FILE_NAME_MAX} characters`,
+    );
+  }
+};
+
+export const sendBody = z
+  .strictObject({
+    ...sendFields,
+    ...unbuiltSettings,
+    filename: localPath.optional(),
+    fileContent: z.string().optional(),
+  })
+  .superRefine((value, context) => {
+    addressed(value, context);
+    if (value.filename === undefined && value.fileContent === undefined) {
+      complain(context, 'filename', 'expected filename (a file of the send tree) or fileContent (base64), got neither');
+    }
+    if (value.filename !== undefined && value.fileContent !== undefined) {
+      complain(context, 'filename', 'expected filename or fileContent, got both');
+    }
+  });
+
+/** `?wait=SECONDS`: hold the answer until the transfer has ended, at most so long. */
+const MAX_WAIT_SECONDS = 300;
+const wait = z
+  .string()
+  .regex(/^\d{1,3}$/, `expected seconds from 0 to ${MAX_WAIT_SECONDS}`)
+  .transform(Number)
+  .refine((seconds) => seconds <= MAX_WAIT_SECONDS, `expected seconds from 0 to ${MAX_WAIT_SECONDS}`)
+  .optional();
+
+export const waitQuery = z.strictObject({ wait });
+
+/** A query has texts alone: numbers and flags are read from them before the field's own rule is applied. */
+const number = <T extends z.ZodType>(field: T) =>
+  z.preprocess((value) => (typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : value), field);
+const flag = <T extends z.ZodType>(field: T) =>
+  z.preprocess((value) => (value === 'true' || value === 'false' ? value === 'true' : value), field);
+
+/** The fields of an upload, in the query: the body is the file. */
+export const uploadQuery = z
+  .strictObject({
+    ...sendFields,
+    ...unbuiltSettings,
+    wait,
+    serverId: number(sendFields.serverId),
+    maxEntitySize: number(sendFields.maxEntitySize),
+    syncInterval: number(sendFields.syncInterval),
+    syncWindow: number(sendFields.syncWindow),
+    recordLength: number(sendFields.recordLength),
+    recordFormat: number(sendFields.recordFormat),
+    syncPointsEnabled: flag(sendFields.syncPointsEnabled),
+    text: flag(sendFields.text),
+    crc: flag(unbuiltSettings.crc),
+    resync: flag(unbuiltSettings.resync),
+  })
+  .superRefine(addressed);
+
+export const receiveBody = z
+  .strictObject({
+    ...serverFields,
+    ...nameFields,
+    ...sessionFields,
+    ...unbuiltSettings,
+    localName: localName.optional(),
+    overwrite: z.boolean().optional(),
+  })
+  .superRefine(addressed);
+
+export type SendFields = z.output<z.ZodObject<typeof sendFields>>;
+export type ReceiveBody = z.output<typeof receiveBody>;
+
+export const TRANSFER_STATUSES = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
+export const DIRECTIONS = ['SEND', 'RECEIVE'] as const;
+
+export const historyQuery = z.strictObject({
+  ...pagingFields({
+    sortable: {
+      createdTime: 'created_time',
+      startTime: 'start_time',
+      endTime: 'end_time',
+      status: 'status',
+      direction: 'direction',
+      filename: 'filename',
+      remoteFilename: 'remote_filename',
+      virtualFile: 'virtual_file',
+      partnerId: 'partner_id',
+      serverName: 'server_name',
+      size: 'size',
+    },
+    defaultSort: 'createdTime,desc',
+  }),
+  ...periodFields(),
+  status: z.enum(TRANSFER_STATUSES).optional(),
+  direction: z.enum(DIRECTIONS).optional(),
+  serverId: z
+    .string()
+    .regex(/^[1-9]\d{0,9}$/, 'expected a positive integer')
+    .transform(Number)
+    .refine((value) => value <= 2_147_483_647, 'expected a positive integer below 2147483648')
+    .optional(),
+});
+
+export type HistoryQuery = z.output<typeof historyQuery>;

@@ -1,0 +1,107 @@
+import { lstat, mkdir } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+
+import { ApiError, unavailable, validation } from '@pesit-node/service';
+import {
+  formatOf,
+  MAX_RECORD_LENGTH,
+  resolveInside,
+  STAGING_DIRECTORY,
+  StagedFile,
+  StorageError,
+} from '@pesit-node/storage';
+
+/** A file that can be sent. */
+export interface Sendable {
+  /** Absolute, links resolved. */
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+}
+
+/** Contents that came with a request, below the send tree; they stay as long as their transfer may be sent again. */
+const SPOOL = 'spool';
+
+/**
+ * The files to send: `<data.directory>/send`. Files are found below it alone, whatever a request names, and what is uploaded
+ * appears in it whole or not at all.
+ */
+export class SendTree {
+  readonly root: string;
+
+  constructor(dataDirectory: string) {
+    this.root = join(dataDirectory, 'send');
+  }
+
+  async prepare(): Promise<void> {
+    await mkdir(this.root, { recursive: true, mode: 0o700 });
+  }
+
+  /**
+   * The regular file that `filename` names, relative to the send tree or absolute inside it.
+   * @throws {ApiError} 404 FILE_NOT_FOUND; 400 when it leads out of the tree or is no regular file
+   */
+  async find(filename: string): Promise<Sendable> {
+    const path = await resolveInside(this.root, filename).catch((error: unknown) => {
+      throw error instanceof StorageError ? badName(error.peerText ?? error.message) : error;
+    });
+    const facts = await lstat(path).catch((error: unknown) => {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENAMETOOLONG') throw badName('the name is too long');
+      throw new ApiError(
+        'FILE_NOT_FOUND',
+        `There is no file ${JSON.stringify(filename)} in the send tree ${this.root}`,
+        {
+          cause: error,
+        },
+      );
+    });
+    if (relative(await resolveInside(this.root, '.'), path).split('/')[0] === STAGING_DIRECTORY) {
+      throw badName(`${STAGING_DIRECTORY} holds files that are not complete`);
+    }
+    if (facts.isDirectory()) throw badName('it is a directory: only regular files can be sent');
+    if (!facts.isFile()) throw badName('it is no regular file');
+    return { path, size: facts.size };
+  }
+
+  /**
+   * Stores a content under the id of its transfer; it is on stable storage when this resolves. Memory is bounded: the
+   * content is read no faster than the disk takes it.
+   * @throws {ApiError} 503 when the disk is full or the tree cannot be written; whatever `content` throws. Nothing is left behind.
+   */
+  async spool(id: string, content: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<Sendable> {
+    let staged: StagedFile | undefined;
+    try {
+      staged = await StagedFile.create({
+        receiveDirectory: this.root,
+        key: id,
+        format: formatOf({ recordLength: MAX_RECORD_LENGTH }),
+        checksum: 'none',
+      });
+      for await (const chunk of content) {
+        for (let start = 0; start < chunk.length; start += MAX_RECORD_LENGTH) {
+          const piece = chunk.subarray(start, start + MAX_RECORD_LENGTH);
+          if (!staged.write({ parts: [piece], ends: [1], bytes: piece.length })) await staged.drained();
+        }
+      }
+      const { path, size } = await staged.deliver({ path: `${SPOOL}/${id}`, overwrite: false });
+      return { path, size };
+    } catch (error) {
+      await staged?.discard().catch(() => undefined);
+      throw error instanceof StorageError
+        ? unavailable(`The content cannot be stored: ${error.peerText ?? error.message}`, 60, error)
+        : error;
+    }
+  }
+}
+
+const badName = (message: string): ApiError => validation([{ field: 'filename', message }]);
+
+/** The bytes of canonical base64 (RFC 4648 §4): no line ends, padding where it belongs. */
+export const decodeBase64 = (text: string): Buffer => {
+  const bytes = Buffer.from(text, 'base64');
+  if (bytes.toString('base64') === text) return bytes;
+  throw validation([
+    { field: 'fileContent', message: 'expected base64 (RFC 4648 §4) with padding and without line ends' },
+  ]);
+};

@@ -1,0 +1,208 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { eachDatabase } from '@pesit-node/service/testing';
+import type { TestDatabase } from '@pesit-node/service/testing';
+
+import { empty, expectNoSecrets, openDatabase, startService } from './support/service.js';
+import type { Service } from './support/service.js';
+
+const BANK = { name: 'bank', host: 'pesit.example', serverId: 'BANKSRV', clientId: 'NODE1' };
+
+afterAll(expectNoSecrets);
+
+eachDatabase((harness) => {
+  let database: TestDatabase;
+  let service: Service;
+  beforeAll(async () => {
+    database = await openDatabase(harness);
+  });
+  beforeEach(async () => {
+    await empty(database);
+    service = await startService(database);
+  });
+  afterEach(() => service.stop());
+
+  describe('remote servers', () => {
+    test('are created with the defaults of the configuration, and never show the password', async () => {
+      const { status, headers, body } = await service.api.post('/servers', { ...BANK, password: 'zq8#Kp2!' });
+      expect(status).toBe(201);
+      expect(headers['location']).toBe('/api/v1/servers/1');
+      expect(body).toEqual({
+        id: 1,
+        name: 'bank',
+        host: 'pesit.example',
+        port: 6502,
+        tlsPort: null,
+        tlsEnabled: false,
+        serverId: 'BANKSRV',
+        clientId: 'NODE1',
+        enabled: true,
+        description: null,
+        maxConnections: 10,
+        tcpipHeader: 'length-prefixed',
+        maxEntitySize: 32_768,
+        syncInterval: 256,
+        syncWindow: 4,
+        compression: 'none',
+        crc: false,
+        resync: false,
+        recordLength: null,
+        recordFormat: null,
+        text: null,
+        status: 'UNKNOWN',
+        statusReason: null,
+        lastContact: null,
+      });
+      expect((await service.api.get('/servers/1')).body).toEqual(body);
+      expect((await service.api.get('/servers')).body).toEqual([body]);
+      const stored = await database.knex('remote_servers').first();
+      expect(stored.password).toMatch(/^v1\./);
+      expect(JSON.stringify(stored)).not.toContain('zq8#Kp2!');
+    });
+
+    test('PUT changes what it names, null clears what may be cleared, an absent password stays', async () => {
+      await service.api.post('/servers', { ...BANK, password: 'zq8#Kp2!', syncWindow: 9, description: 'x' });
+      const sealed = (await database.knex('remote_servers').first()).password;
+      const put = await service.api.put('/servers/1', { port: 7000, syncWindow: null, description: null });
+      expect([put.status, put.body]).toMatchObject([
+        200,
+        { port: 7000, syncWindow: 4, description: null, name: 'bank' },
+      ]);
+      expect((await database.knex('remote_servers').first()).password).toBe(sealed);
+      await service.api.put('/servers/1', { password: 'other-p1' });
+      const changed = (await database.knex('remote_servers').first()).password;
+      expect(changed).toMatch(/^v1\./);
+      expect(changed).not.toBe(sealed);
+      await service.api.put('/servers/1', { password: null });
+      expect((await database.knex('remote_servers').first()).password).toBeNull();
+      expect((await service.api.put('/servers/1', {})).status).toBe(200);
+    });
+
+    test('a name is used once', async () => {
+      await service.api.post('/servers', BANK);
+      const twice = await service.api.post('/servers', BANK);
+      expect([twice.status, twice.body.error]).toEqual([409, 'CONFLICT']);
+      await service.api.post('/servers', { ...BANK, name: 'second' });
+      const renamed = await service.api.put('/servers/3', { name: 'bank' });
+      expect([renamed.status, renamed.body.message]).toEqual([409, 'A remote server named "bank" exists already']);
+    });
+
+    test('what does not exist is 404 SERVER_NOT_FOUND', async () => {
+      for (const answer of [
+        await service.api.get('/servers/77'),
+        await service.api.put('/servers/77', { port: 1 }),
+        await service.api.delete('/servers/77'),
+        await service.api.post('/servers/77/test'),
+      ]) {
+        expect([answer.status, answer.body.error]).toEqual([404, 'SERVER_NOT_FOUND']);
+      }
+      expect((await service.api.get('/servers/x')).status).toBe(400);
+    });
+
+    test('DELETE removes one; its history stays without it', async () => {
+      await service.api.post('/servers', BANK);
+      await database.knex('transfers').insert({
+        ...{ id: '00000000-0000-4000-8000-000000000001', status: 'PENDING', direction: 'SEND', server_id: 1 },
+        ...{ server_name: 'bank', partner_id: 'NODE1', filename: 'a', settings: {} },
+      });
+      const busy = await service.api.delete('/servers/1');
+      expect([busy.status, busy.body.error]).toEqual([409, 'CONFLICT']);
+      await database.knex('transfers').update({ status: 'CANCELLED', end_time: database.knex.fn.now() });
+      expect((await service.api.delete('/servers/1')).status).toBe(204);
+      expect((await service.api.get('/servers/1')).status).toBe(404);
+      const { body } = await service.api.get('/transfers/00000000-0000-4000-8000-000000000001');
+      expect(body).toMatchObject({ serverId: null, serverName: 'bank' });
+    });
+
+    test.each([
+      ['true', true, 'length-prefixed'],
+      ['false', false, 'raw'],
+      ['raw', 'raw', 'raw'],
+      ['length-prefixed', 'length-prefixed', 'length-prefixed'],
+    ])('tcpipHeader %s', async (_name, tcpipHeader, shown) => {
+      expect((await service.api.post('/servers', { ...BANK, tcpipHeader })).body.tcpipHeader).toBe(shown);
+    });
+
+    const LONG = 'x'.repeat(600);
+    test.each<[string, Record<string, unknown>]>([
+      ['name', { name: '' }],
+      ['name', { name: ' bank' }],
+      ['name', { name: 'a\u0000b' }],
+      ['name', { name: LONG }],
+      ['name', { name: null }],
+      ['host', { host: '' }],
+      ['host', { host: 'a b' }],
+      ['host', { host: 'http://x/' }],
+      ['port', { port: 0 }],
+      ['port', { port: 65_536 }],
+      ['port', { port: '6502' }],
+      ['port', { port: 1.5 }],
+      ['port', { port: null }],
+      ['serverId', { serverId: '../x' }],
+      ['serverId', { serverId: 'x'.repeat(25) }],
+      ['serverId', { serverId: 'a\u0000' }],
+      ['clientId', { clientId: '' }],
+      ['clientId', { clientId: 'é' }],
+      ['password', { password: '' }],
+      ['password', { password: 'ninechars' }],
+      ['password', { password: 'pässword' }],
+      ['password', { password: 'zq7#Lb ' }],
+      ['enabled', { enabled: 'yes' }],
+      ['description', { description: LONG }],
+      ['maxConnections', { maxConnections: 0 }],
+      ['tcpipHeader', { tcpipHeader: 'auto' }],
+      ['maxEntitySize', { maxEntitySize: 100 }],
+      ['maxEntitySize', { maxEntitySize: 65_536 }],
+      ['syncInterval', { syncInterval: 65_535 }],
+      ['syncWindow', { syncWindow: 256 }],
+      ['recordLength', { recordLength: 0 }],
+      ['recordFormat', { recordFormat: 1 }],
+      ['text', { text: 1 }],
+      ['compression', { compression: 'zip' }],
+      ['colour', { colour: 'red' }],
+      ['id', { id: 4 }],
+      ['status', { status: 'CONNECTED' }],
+    ])('a wrong %s is a 400 that names it: %j', async (field, wrong) => {
+      for (const answer of [
+        await service.api.post('/servers', { ...BANK, ...wrong }),
+        await service.api.put('/servers/1', wrong),
+      ]) {
+        expect([answer.status, answer.body.error]).toEqual([400, 'VALIDATION_ERROR']);
+        expect(answer.body.details.map((detail: { field: string }) => detail.field)).toEqual([field]);
+      }
+      expect((await service.api.get('/servers')).body).toEqual([]);
+    });
+
+    test.each(['name', 'host', 'serverId', 'clientId'])('%s is required', async (field) => {
+      const { status, body } = await service.api.post('/servers', { ...BANK, [field]: undefined });
+      expect([status, body.details[0].field]).toEqual([400, field]);
+    });
+
+    test.each<[string, Record<string, unknown>]>([
+      ['tlsEnabled', { tlsEnabled: true }],
+      ['tlsPort', { tlsPort: 5001 }],
+      ['crc', { crc: true }],
+      ['resync', { resync: true }],
+      ['compression', { compression: 'both' }],
+      ['preconnectId', { preconnectId: 'X' }],
+      ['preconnectPassword', { preconnectPassword: 'XyzzyXyz' }],
+    ])('%s is not built yet: 422', async (field, wanted) => {
+      await service.api.post('/servers', BANK);
+      for (const answer of [
+        await service.api.post('/servers', { ...BANK, name: 'other', ...wanted }),
+        await service.api.put('/servers/1', wanted),
+      ]) {
+        expect([answer.status, answer.body.error]).toEqual([422, 'UNPROCESSABLE']);
+        expect(answer.body.details).toEqual([{ field, message: 'not built yet' }]);
+      }
+      const off = {
+        tlsEnabled: false,
+        tlsPort: null,
+        crc: false,
+        resync: false,
+        compression: 'none',
+        preconnectId: null,
+      };
+      expect((await service.api.put('/servers/1', off)).status).toBe(200);
+    });
+  });
+});

@@ -1,0 +1,233 @@
+/** A PeSIT server in memory: keeps what is written to it, serves what it is given, and does what a test tells it. */
+import { PesitListener } from '@pesit-node/net';
+import type { ListenerOptions, ServerHandler } from '@pesit-node/net';
+import { PesitError } from '@pesit-node/protocol';
+import type {
+  ArticleBatch,
+  ArticleSink,
+  ArticleSource,
+  Burst,
+  DiagnosticCode,
+  Parameters,
+  SyncPoint,
+} from '@pesit-node/protocol';
+
+const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
+
+export interface Written {
+  /** Of the CREATE. */
+  readonly create: Parameters;
+  readonly articles: readonly Buffer[];
+  readonly content: Buffer;
+}
+
+export interface PartnerOptions {
+  /** PI 12 → content, for SELECT. */
+  readonly files?: Readonly<Record<string, Buffer>>;
+  /** Of the files served. Default 1000, variable. */
+  readonly recordLength?: number;
+  readonly recordFormat?: number;
+  /** PI 37 of ACK(SELECT). */
+  readonly label?: string;
+  readonly syncPoints?: { readonly intervalKb: number; readonly window: number };
+  readonly maxConnections?: number;
+  readonly tcpipHeader?: ListenerOptions['tcpipHeader'];
+  /** Called before the partner's own handling; what it rejects with is the answer. */
+  readonly before?: Partial<
+    Record<'connect' | 'create' | 'select' | 'write' | 'read' | 'endTransfer' | 'deselected', Step>
+  >;
+  readonly timers?: ListenerOptions['timers'];
+  readonly port?: number;
+}
+
+type Step = (parameters: Parameters | undefined, partner: Partner) => Promise<void> | void;
+
+export interface Partner {
+  readonly port: number;
+  /** Parameters of every CONNECT, in order. */
+  readonly connects: Parameters[];
+  readonly creates: Parameters[];
+  readonly selects: Parameters[];
+  /** Files that ended with a positive ACK(TRANS.END). */
+  readonly written: Written[];
+  /** Diagnostics and end codes of files that did not. */
+  readonly failures: { readonly diagnostic: string; readonly endCode: number | undefined }[];
+  /** Sessions that were released or lost. */
+  readonly ended: (PesitError | undefined)[];
+  /** Most files that were open at the same time. */
+  readonly mostAtOnce: number;
+  readonly activeConnections: number;
+  close(graceMs?: number): Promise<void>;
+}
+
+export const refusal = (diagnostic: DiagnosticCode, peerText: string): PesitError =>
+  new PesitError(peerText, { fault: 'local', diagnostic, peerText });
+
+class MemorySink implements ArticleSink {
+  onFailure: ((error: Error) => void) | undefined;
+  readonly articles: Buffer[] = [];
+  #open: Buffer[] = [];
+
+  write({ parts, ends }: ArticleBatch): boolean {
+    let next = 0;
+    for (const end of ends) {
+      for (; next < end; next++) this.#open.push(Buffer.from(parts[next]!));
+      this.articles.push(Buffer.concat(this.#open.splice(0)));
+    }
+    for (; next < parts.length; next++) this.#open.push(Buffer.from(parts[next]!));
+    return true;
+  }
+
+  drained(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  checkpoint(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+class MemorySource implements ArticleSource {
+  readonly #content: Buffer;
+  readonly #recordLength: number;
+  #offset = 0;
+
+  constructor(content: Buffer, recordLength: number) {
+    this.#content = content;
+    this.#recordLength = recordLength;
+  }
+
+  async fill(burst: Burst): Promise<boolean> {
+    // As a file does: no data before the turn in which they were asked for is over.
+    await new Promise(setImmediate);
+    const start = this.#offset;
+    let end = start;
+    while (end < this.#content.length) {
+      const length = Math.min(this.#recordLength, this.#content.length - end);
+      if (!burst.reserve(length)) break;
+      end += length;
+    }
+    let from = start;
+    for (const slot of burst.slots) from += this.#content.copy(slot, 0, from);
+    this.#offset = end;
+    return end < this.#content.length;
+  }
+}
+
+export const startPartner = async (options: PartnerOptions = {}): Promise<Partner> => {
+  const { files = {}, recordLength = 1000, recordFormat = 128, label, before = {} } = options;
+  const state = {
+    connects: [] as Parameters[],
+    creates: [] as Parameters[],
+    selects: [] as Parameters[],
+    written: [] as Written[],
+    failures: [] as { diagnostic: string; endCode: number | undefined }[],
+    ended: [] as (PesitError | undefined)[],
+    mostAtOnce: 0,
+    open: 0,
+  };
+  let nextTransferId = 1000;
+  const opened = (): void => {
+    state.open++;
+    state.mostAtOnce = Math.max(state.mostAtOnce, state.open);
+  };
+
+  const accept = (): ServerHandler => {
+    let create: Parameters | undefined;
+    let content: Buffer = Buffer.alloc(0);
+    let sink: MemorySink | undefined;
+    return {
+      connect: async ({ parameters }) => {
+        state.connects.push(parameters);
+        await before.connect?.(parameters, partner);
+        return { syncPoints: options.syncPoints ?? { intervalKb: 32, window: 4 } };
+      },
+      create: async (parameters) => {
+        state.creates.push(parameters);
+        await before.create?.(parameters, partner);
+        opened();
+        create = parameters;
+        return { maxEntitySize: 16_000 };
+      },
+      select: async (parameters) => {
+        state.selects.push(parameters);
+        await before.select?.(parameters, partner);
+        const fileName = parameters.fileIdentifier?.fileName ?? '';
+        const found = files[fileName];
+        if (found === undefined) throw refusal('2-205', `there is no ${fileName}`);
+        opened();
+        content = found;
+        return {
+          maxEntitySize: 16_000,
+          fileName,
+          transferId: nextTransferId++,
+          dataCode: 2,
+          recordFormat,
+          recordLength,
+          ...(label === undefined ? {} : { fileLabel: label }),
+          maxReservationKb: Math.ceil(found.length / 1024),
+        };
+      },
+      write: async () => {
+        await before.write?.(undefined, partner);
+        sink = new MemorySink();
+        return { from: START, sink };
+      },
+      read: async () => {
+        await before.read?.(undefined, partner);
+        return { from: START, source: new MemorySource(content, recordLength) };
+      },
+      endTransfer: async () => {
+        await before.endTransfer?.(undefined, partner);
+        state.open--;
+        if (create && sink) {
+          state.written.push({ create, articles: sink.articles, content: Buffer.concat(sink.articles) });
+        }
+      },
+      transferFailed: ({ diagnostic }, endCode) => {
+        state.open--;
+        state.failures.push({ diagnostic, endCode });
+        return Promise.resolve();
+      },
+      deselected: async () => {
+        create = sink = undefined;
+        await before.deselected?.(undefined, partner);
+      },
+      learned: () => undefined,
+      notice: () => undefined,
+      failed: (error) => {
+        throw error;
+      },
+      ended: (error) => {
+        state.ended.push(error);
+      },
+    };
+  };
+
+  const listener = await PesitListener.listen({
+    host: '127.0.0.1',
+    port: options.port ?? 0,
+    maxConnections: options.maxConnections ?? 100,
+    tcpipHeader: options.tcpipHeader ?? 'auto',
+    timers: { close: 200, ...options.timers },
+    accept,
+    rejected: () => undefined,
+  });
+  const partner: Partner = {
+    port: listener.port,
+    connects: state.connects,
+    creates: state.creates,
+    selects: state.selects,
+    written: state.written,
+    failures: state.failures,
+    ended: state.ended,
+    get mostAtOnce() {
+      return state.mostAtOnce;
+    },
+    get activeConnections() {
+      return listener.activeConnections;
+    },
+    close: (graceMs = 0) => listener.close(refusal('3-316', 'the test ends'), graceMs),
+  };
+  return partner;
+};
