@@ -41,6 +41,11 @@ export default tseslint.config(
     [...upward, '@pesit-node/*'],
     'service is what both apps share; it knows neither apps nor PeSIT (docs/architecture.md)',
   ),
+  closed(
+    ['packages/license/src/**'],
+    [...upward, '@pesit-node/net', '@pesit-node/storage', '@pesit-node/protocol'],
+    'license knows what both apps share, and neither apps nor PeSIT (docs/architecture.md)',
+  ),
   closed(['apps/server/src/**'], ['@pesit-node/client-app', '**/client/src/**'], 'apps never import each other'),
   closed(['apps/client/src/**'], ['@pesit-node/server-app', '**/server/src/**'], 'apps never import each other'),
   {
