@@ -101,6 +101,8 @@ export class Connection {
         resolve();
         return;
       }
+      // The answer that allows the data, if it has not left yet, goes before them.
+      this.#write();
       this.#blockedWrites += 1;
       if (this.#blockedWrites === 1) this.session.setOutputBlocked(true, now());
       this.socket.write(bytes, () => {

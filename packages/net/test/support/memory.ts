@@ -5,13 +5,27 @@ export class MemorySink implements ArticleSink {
   onFailure: ((error: Error) => void) | undefined;
   readonly articles: Buffer[] = [];
   readonly points: SyncPoint[] = [];
+  /** Data bytes taken. */
+  taken = 0;
+  /** False: articles are counted, not kept. */
+  keep = true;
   /** Set to refuse data until `open()`. */
   full = false;
-  failWith: Error | undefined;
+  /** Called with each batch, first. */
+  onWrite: ((batch: ArticleBatch) => void) | undefined;
+  /** What a checkpoint waits for. */
+  stored: (point: SyncPoint) => Promise<void> = () => Promise.resolve();
   #open: Buffer[] = [];
-  #waiting: (() => void)[] = [];
+  #waiting: { resolve: () => void; reject: (error: Error) => void }[] = [];
 
   write(batch: ArticleBatch): boolean {
+    this.onWrite?.(batch);
+    this.taken += batch.bytes;
+    if (this.keep) this.#keep(batch);
+    return !this.full;
+  }
+
+  #keep(batch: ArticleBatch): void {
     let part = 0;
     for (const end of batch.ends) {
       while (part < end) this.#open.push(Buffer.from(batch.parts[part++]!));
@@ -19,25 +33,26 @@ export class MemorySink implements ArticleSink {
       this.#open = [];
     }
     while (part < batch.parts.length) this.#open.push(Buffer.from(batch.parts[part++]!));
-    if (this.failWith !== undefined) {
-      const error = this.failWith;
-      queueMicrotask(() => this.onFailure?.(error));
-    }
-    return !this.full;
   }
 
   drained(): Promise<void> {
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
   open(): void {
     this.full = false;
-    for (const resolve of this.#waiting.splice(0)) resolve();
+    for (const { resolve } of this.#waiting.splice(0)) resolve();
+  }
+
+  /** As a disk does: whoever waits is told, and the owner. */
+  fail(error: Error): void {
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
+    this.onFailure?.(error);
   }
 
   checkpoint(point: SyncPoint): Promise<void> {
     this.points.push(point);
-    return Promise.resolve();
+    return this.stored(point);
   }
 
   get bytes(): Buffer {
@@ -48,15 +63,16 @@ export class MemorySink implements ArticleSink {
 export class MemorySource implements ArticleSource {
   readonly #articles: Buffer[];
   #next = 0;
-  /** Called before each fill: to fail, to wait. */
-  beforeFill: (() => Promise<void>) | undefined;
+  /** Called before each fill, with its number from 0: to fail, to wait. */
+  beforeFill: ((fill: number) => void | Promise<void>) | undefined;
+  #fills = 0;
 
   constructor(articles: readonly Buffer[]) {
     this.#articles = [...articles];
   }
 
   async fill(burst: Burst): Promise<boolean> {
-    await this.beforeFill?.();
+    await this.beforeFill?.(this.#fills++);
     const taken: Buffer[] = [];
     for (let article = this.#articles[this.#next]; article !== undefined; article = this.#articles[this.#next]) {
       if (!burst.reserve(article.length)) break;
@@ -67,5 +83,25 @@ export class MemorySource implements ArticleSource {
     let offset = 0;
     for (const slot of burst.slots) offset += all.copy(slot, 0, offset, offset + slot.length);
     return this.#next < this.#articles.length;
+  }
+}
+
+/** Articles of one size without end; what they hold does not matter. */
+export class EndlessSource implements ArticleSource {
+  /** Data bytes asked for so far. */
+  filled = 0;
+  fills = 0;
+  beforeFill: ((fill: number) => void | Promise<void>) | undefined;
+  readonly #size: number;
+
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  async fill(burst: Burst): Promise<boolean> {
+    await this.beforeFill?.(this.fills);
+    this.fills += 1;
+    while (burst.reserve(this.#size)) this.filled += this.#size;
+    return true;
   }
 }

@@ -13,82 +13,130 @@ import { MemorySink } from './memory.js';
 
 export const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
+/** Called first in the method of its name: to wait, to refuse, to fail. */
+export interface Hooks {
+  connect?: (indication: ConnectIndication) => void | Promise<void>;
+  create?: () => void | Promise<void>;
+  select?: () => void | Promise<void>;
+  write?: () => void | Promise<void>;
+  read?: () => void | Promise<void>;
+  endTransfer?: () => void | Promise<void>;
+  transferFailed?: () => void | Promise<void>;
+  deselected?: () => void | Promise<void>;
+  learned?: () => void;
+  notice?: () => void;
+  failed?: () => void;
+  ended?: () => void;
+}
+
 export class TestHandler implements ServerHandler {
+  readonly connection: ServerConnection;
+  /** One line a call, in order. */
   readonly log: string[] = [];
   readonly sinks: MemorySink[] = [];
   readonly failures: PesitError[] = [];
   readonly bugs: unknown[] = [];
+  readonly hooks: Hooks = {};
   connectAnswer: ConnectAnswer = { syncPoints: { intervalKb: 64, window: 4 } };
   indication: ConnectIndication | undefined;
   source: ((parameters: Parameters) => ArticleSource) | undefined;
   newSink = (): MemorySink => new MemorySink();
-  onEndTransfer: () => Promise<void> = () => Promise.resolve();
-  onConnect: () => void = () => undefined;
-  onCreate: () => void = () => undefined;
-  readonly ended_: Promise<PesitError | undefined>;
-  #resolveEnded: (error: PesitError | undefined) => void = () => undefined;
+  /** Resolves with the reason when `ended` was called. */
+  readonly over: Promise<PesitError | undefined>;
+  #resolveOver: (error: PesitError | undefined) => void = () => undefined;
   #selected: Parameters = {};
+  #accepted = 0;
+  #delivered = 0;
 
-  constructor(readonly connection: ServerConnection) {
-    this.ended_ = new Promise((resolve) => (this.#resolveEnded = resolve));
+  constructor(connection: ServerConnection) {
+    this.connection = connection;
+    this.over = new Promise((resolve) => (this.#resolveOver = resolve));
   }
 
   async connect(indication: ConnectIndication): Promise<ConnectAnswer> {
     this.indication = indication;
     this.log.push(`CONNECT ${indication.parameters.requester ?? ''} ${indication.dialect}`);
-    this.onConnect();
-    return Promise.resolve(this.connectAnswer);
+    await this.hooks.connect?.(indication);
+    return this.connectAnswer;
   }
   async create(parameters: Parameters): Promise<CreateAnswer> {
     this.log.push(`CREATE ${parameters.fileIdentifier?.fileName ?? ''}`);
-    this.onCreate();
-    return Promise.resolve({ maxEntitySize: 32_768 });
+    await this.hooks.create?.();
+    this.#accepted += 1;
+    return { maxEntitySize: 32_768 };
   }
   async select(parameters: Parameters): Promise<SelectAnswer> {
     this.log.push(`SELECT ${parameters.fileIdentifier?.fileName ?? ''}`);
+    await this.hooks.select?.();
     this.#selected = parameters;
-    return Promise.resolve({
+    this.#accepted += 1;
+    return {
       maxEntitySize: 32_768,
       fileName: parameters.fileIdentifier?.fileName ?? '',
       transferId: 77,
       recordFormat: 128,
       recordLength: 65_535,
       maxReservationKb: 1,
-    });
+    };
   }
   async write(): Promise<{ from: SyncPoint; sink: MemorySink }> {
+    await this.hooks.write?.();
     const sink = this.newSink();
     this.sinks.push(sink);
-    return Promise.resolve({ from: START, sink });
+    return { from: START, sink };
   }
   async read(): Promise<{ from: SyncPoint; source: ArticleSource }> {
+    await this.hooks.read?.();
     if (this.source === undefined) throw new Error('the test gave no source');
-    return Promise.resolve({ from: START, source: this.source(this.#selected) });
+    return { from: START, source: this.source(this.#selected) };
   }
   async endTransfer(): Promise<void> {
     this.log.push('END');
-    await this.onEndTransfer();
+    await this.hooks.endTransfer?.();
+    this.#delivered += 1;
   }
   async transferFailed(error: PesitError, endCode: number | undefined): Promise<void> {
     this.log.push(`FAILED ${error.diagnostic}${endCode === undefined ? '' : ` end ${endCode}`}`);
     this.failures.push(error);
-    return Promise.resolve();
+    await this.hooks.transferFailed?.();
   }
   async deselected(): Promise<void> {
     this.log.push('DESELECTED');
-    return Promise.resolve();
+    await this.hooks.deselected?.();
   }
   learned(): void {
     this.log.push('LEARNED');
+    this.hooks.learned?.();
   }
   notice(text: string): void {
     this.log.push(`NOTICE ${text}`);
+    this.hooks.notice?.();
   }
   failed(error: unknown): void {
+    this.log.push('BUG');
     this.bugs.push(error);
+    this.hooks.failed?.();
   }
   ended(error: PesitError | undefined): void {
     this.log.push(`ENDED ${error?.diagnostic ?? 'released'}`);
-    this.#resolveEnded(error);
+    this.#resolveOver(error);
+    this.hooks.ended?.();
+  }
+
+  /** What was called, notices left out. */
+  get calls(): string[] {
+    return this.log.filter((line) => !line.startsWith('NOTICE'));
+  }
+
+  /** What the contract forbids and happened all the same; to be asked when the connection is over. */
+  get imbalance(): string[] {
+    const problems: string[] = [];
+    const ends = this.log.filter((line) => line.startsWith('ENDED')).length;
+    if (ends !== 1) problems.push(`ended was called ${ends} times`);
+    if (!this.log.at(-1)?.startsWith('ENDED')) problems.push(`${this.log.at(-1) ?? 'nothing'} came last`);
+    if (this.#accepted !== this.#delivered + this.failures.length)
+      problems.push(`${this.#accepted} files, ${this.#delivered} delivered, ${this.failures.length} failed`);
+    if (this.bugs.length > 0) problems.push(`bugs: ${this.bugs.map(String).join(', ')}`);
+    return problems;
   }
 }
