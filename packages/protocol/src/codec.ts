@@ -109,12 +109,11 @@ function readParameters(
       note(`${describeParameter(key)} is there twice: the first is kept`);
       continue;
     }
-    if (item.members.length > 0) {
-      if (length === 0) note(`${describeParameter(key)} is empty`);
+    if (length === 0) {
+      note(`${describeParameter(key)} is empty: taken as absent`);
+    } else if (item.members.length > 0) {
       checkLength(where, key, length);
       values[key] = readParameters(name, item.members, value, note, key);
-    } else if (length === 0) {
-      note(`${describeParameter(key)} is empty: taken as absent`);
     } else {
       values[key] = decodeValue(where, key, value);
     }

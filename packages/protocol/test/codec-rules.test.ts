@@ -327,14 +327,13 @@ describe('tolerance', () => {
     expect(parameters.freeMessage).toHaveLength(512);
   });
 
-  test('an empty group is noted; its mandatory members are missed', () => {
-    expect(failure(() => decode('CREATE', '0900', MINIMAL.CREATE)).message).toContain('PI 11 (file type)');
-    const { parameters, notices } = decode(
-      'ACK(SELECT)',
-      '0203000000 0906 0b0100 0c0146 0d0101 19021000 1e00 2800 3200',
-    );
-    expect(parameters.historicalAttributes).toEqual({});
-    expect(notices.join('\n')).toContain('PGI 30 (logical attributes) is empty');
+  test('an empty group is taken as absent and noted', () => {
+    const rest = '0d0101 110100 19021000 1e07 1f0180 20020400 2803 2a0101';
+    expect(failure(() => decode('CREATE', '0900', rest)).message).toContain('PGI 9 (file identifier)');
+    const { parameters, notices } = decode('CREATE', '0906 0b0100 0c0146', rest, '3200');
+    expect(parameters.historicalAttributes).toBeUndefined();
+    expect(notices).toEqual(['CREATE: PGI 50 (historical attributes) is empty: taken as absent']);
+    expect(decode('CREATE', '0900', MINIMAL.CREATE).parameters.fileIdentifier).toEqual({ fileType: 0, fileName: 'F' });
   });
 
   test('a wrong order is read and noted', () => {

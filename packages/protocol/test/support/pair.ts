@@ -30,6 +30,8 @@ export interface PairOptions {
   /** Longest piece in which bytes travel. */
   readonly longest?: number;
   readonly timers?: Partial<Timers>;
+  readonly requesterId?: number;
+  readonly serverId?: number;
 }
 
 /** How the server of the pair answers. */
@@ -102,18 +104,16 @@ export class Pair {
   /** While the server is sending: the articles and the next of them. */
   #serving: { readonly articles: readonly Buffer[]; next: number } | undefined;
 
-  constructor({
-    dialect = 'length-prefixed',
-    crc = false,
-    seed = 1,
-    longest = 1 << 20,
-    timers = {},
-  }: PairOptions = {}) {
+  constructor(options: PairOptions = {}) {
+    const { dialect = 'length-prefixed', crc = false, seed = 1, longest = 1 << 20, timers = {} } = options;
     this.dialect = dialect;
     this.#chance = new Chance(seed);
     this.#longest = longest;
-    this.requester = new RequesterSession({ dialect, now: this.now, connectionId: 5, timers }, crc);
-    this.server = new ServerSession({ dialect, now: this.now, connectionId: 9, timers });
+    this.requester = new RequesterSession(
+      { dialect, now: this.now, connectionId: options.requesterId ?? 5, timers },
+      crc,
+    );
+    this.server = new ServerSession({ dialect, now: this.now, connectionId: options.serverId ?? 9, timers });
   }
 
   /** Moves bytes and events until both sides are quiet. */
@@ -144,10 +144,26 @@ export class Pair {
     const answer: Buffer[] = [];
     for (const piece of this.#chance.split(bytes, this.#longest)) {
       session.receive(Buffer.from(piece), this.now);
-      this.#events(session);
+      while (this.#events(session) || (side === 'server' && this.#serve(answer)));
       answer.push(...session.takeOutput());
     }
     return dissect(Buffer.concat(answer), this.dialect);
+  }
+
+  /** What one side has put out, which its peer will never hear of. */
+  output(side: 'requester' | 'server'): Dissected[] {
+    return dissect(Buffer.concat(this[side].takeOutput()), this.dialect);
+  }
+
+  /** Like `send`, but the server hears nothing of it. */
+  sendAlone(articles: readonly Buffer[], next: number, sent: (fpdus: Dissected[]) => void): number {
+    const buffer = Buffer.alloc(burstBufferSize(this.requester.entitySize, 0));
+    let at = next;
+    while (at < articles.length && !this.requester.windowFull) {
+      at = fill(this.requester.beginBurst(buffer), articles, at);
+      sent(dissect(Buffer.from(this.requester.endBurst()), this.dialect));
+    }
+    return at;
   }
 
   /** Lets time pass on both sides. */
@@ -294,7 +310,8 @@ export class Pair {
     return at;
   }
 
-  #serve(): boolean {
+  /** @param into where the data go when the requester shall not hear of them */
+  #serve(into?: Buffer[]): boolean {
     const serving = this.#serving;
     if (serving === undefined) return false;
     if (!this.server.sending) {
@@ -304,7 +321,13 @@ export class Pair {
     if (this.server.windowFull) return false;
     if (serving.next < serving.articles.length) {
       const buffer = Buffer.alloc(burstBufferSize(this.server.entitySize, 0));
-      serving.next = this.#burst(this.server, this.requester, 'server', serving.articles, serving.next, buffer);
+      if (into === undefined) {
+        serving.next = this.#burst(this.server, this.requester, 'server', serving.articles, serving.next, buffer);
+      } else {
+        into.push(...this.server.takeOutput());
+        serving.next = fill(this.server.beginBurst(buffer), serving.articles, serving.next);
+        into.push(Buffer.from(this.server.endBurst()));
+      }
     }
     if (serving.next === serving.articles.length) {
       this.server.endData();
