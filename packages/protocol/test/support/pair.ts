@@ -155,6 +155,11 @@ export class Pair {
     return dissect(Buffer.concat(this[side].takeOutput()), this.dialect);
   }
 
+  /** Lets the server's application answer an event that the test has taken itself. */
+  answerAlone(event: SessionEvent): void {
+    this.#answer(event);
+  }
+
   /** Like `send`, but the server hears nothing of it. */
   sendAlone(articles: readonly Buffer[], next: number, sent: (fpdus: Dissected[]) => void): number {
     const buffer = Buffer.alloc(burstBufferSize(this.requester.entitySize, 0));
