@@ -33,6 +33,8 @@ export class ArticleIntake {
   #resume: (() => void) | undefined;
   /** Points that the sink has not stored yet. */
   #checkpoints = 0;
+  /** Ends what we owe the partner for them. */
+  #paid: () => void = () => undefined;
 
   /** @param onFailure what to do when the sink fails, once: the transfer cannot go on */
   constructor(connection: Connection, sink: ArticleSink, onFailure: (error: unknown) => void) {
@@ -58,23 +60,30 @@ export class ArticleIntake {
     try {
       const stored = this.#sink.checkpoint(point).then(
         () => {
-          this.#checkpoints -= 1;
           if (this.#stopped) return;
           this.#connection.session.acknowledgeSyn(point.number);
           this.#connection.settle();
+          this.#checkpointDone();
         },
         (error: unknown) => {
-          this.#checkpoints -= 1;
           this.#fail(error);
         },
       );
       this.#checkpoints += 1;
-      // A partner whose window is full says nothing until our disk has answered.
-      this.#connection.owe(stored);
+      if (this.#checkpoints === 1) {
+        // A partner whose window is full says nothing until our disk has answered.
+        const paid = new Promise<void>((resolve) => (this.#paid = resolve));
+        this.#connection.owe(paid);
+      }
       if (this.#checkpoints >= MAX_CHECKPOINTS) this.#hold(stored);
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  #checkpointDone(): void {
+    this.#checkpoints -= 1;
+    if (this.#checkpoints === 0) this.#paid();
   }
 
   /** The transfer is over, well or not: nothing more is written or acknowledged. */
@@ -82,6 +91,7 @@ export class ArticleIntake {
     this.#stopped = true;
     this.#sink.onFailure = undefined;
     this.#resume?.();
+    this.#paid();
   }
 
   /** Reads no further until `until` settles, or the transfer is over: what the partner says then concerns no disk. */

@@ -72,8 +72,18 @@ async function play(peer: RawPeer, steps: readonly Step[]): Promise<void> {
 }
 
 const CUTS = [
-  ['a FIN', (peer: RawPeer) => void peer.socket.end()],
-  ['a reset', (peer: RawPeer) => void peer.reset()],
+  [
+    'a FIN',
+    (peer: RawPeer) => {
+      peer.socket.end();
+    },
+  ],
+  [
+    'a reset',
+    (peer: RawPeer) => {
+      peer.reset();
+    },
+  ],
 ] as const;
 
 describe.each([
@@ -193,18 +203,18 @@ test('a network that fails anywhere leaves both sides balanced, and no side beli
           );
         };
         const sink = new MemorySink();
-        let requester: PesitRequester | undefined;
+        const opened: PesitRequester[] = [];
         await attempt(async () => {
-          requester = await PesitRequester.open({
+          const requester = await PesitRequester.open({
             host: '127.0.0.1',
             port,
             dialect,
             connectTimeout: 5000,
             connect: { requester: 'PART', server: 'SERV', accessType: 2, syncPoints: { intervalKb: 1, window: 2 } },
           });
+          opened.push(requester);
         });
-        const connected = requester as PesitRequester | undefined;
-        if (connected !== undefined) {
+        for (const connected of opened) {
           await attempt(() => connected.sendFile({ request: create, source: new MemorySource(articles) }));
           await attempt(() =>
             connected.receiveFile({

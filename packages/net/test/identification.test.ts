@@ -10,12 +10,12 @@ const CREDENTIALS = 'd7c1d9e3d5c5d940 e2c5c3d9c5e34040';
 const BARE = `d7c5e2c9e3404040 ${CREDENTIALS}`;
 const BARE_CFT = `c3c6e3d7e2c9e3e7 ${CREDENTIALS} 0d25`;
 /** Name, what the partner sends, ACK0 and NAK0 in its own framing. */
-const PRECONNECTIONS = [
+const PRECONNECTIONS: [string, string, string, string, Preconnection['marker']][] = [
   ['bare PESIT', BARE, 'c1c3d2f0', 'd5c1d2f0', 'PESIT'],
   ['length-prefixed PESIT', `0018 ${BARE}`, '0004c1c3d2f0', '0004d5c1d2f0', 'PESIT'],
   ['bare CFTPSITX', BARE_CFT, 'c1c3d2f00d25', 'd5c1d2f00d25', 'CFTPSITX'],
   ['length-prefixed CFTPSITX', `001c ${BARE_CFT} 0000`, '0008c1c3d2f00d250000', '0008d5c1d2f00d250000', 'CFTPSITX'],
-] as const;
+];
 const DIALECTS: readonly Dialect[] = ['length-prefixed', 'raw'];
 
 const connectEntity = (dialect: Dialect): Buffer => entity(dialect, fpdu('CONNECT', 0, 7, BODIES.CONNECT));

@@ -31,7 +31,19 @@ export class TestListener {
   readonly handlers: TestHandler[] = [];
   readonly rejected: Rejection[] = [];
   listener!: PesitListener;
+  /** Asked for each new handler. */
+  accept: ListenerOptions['accept'];
   #watchers: (() => void)[] = [];
+
+  constructor(prepare: (handler: TestHandler) => void) {
+    this.accept = (connection) => {
+      const handler = new TestHandler(connection);
+      prepare(handler);
+      this.handlers.push(handler);
+      this.notify();
+      return handler;
+    };
+  }
 
   get port(): number {
     return this.listener.port;
@@ -62,19 +74,13 @@ export async function listen(
   options: Partial<ListenerOptions> = {},
   prepare: (handler: TestHandler) => void = () => undefined,
 ): Promise<TestListener> {
-  const it = new TestListener();
+  const it = new TestListener(prepare);
   it.listener = await PesitListener.listen({
     host: '127.0.0.1',
     port: 0,
     maxConnections: 10,
     tcpipHeader: 'auto',
-    accept: (connection) => {
-      const handler = new TestHandler(connection);
-      prepare(handler);
-      it.handlers.push(handler);
-      it.notify();
-      return handler;
-    },
+    accept: (connection) => it.accept(connection),
     rejected: (address, reason) => {
       it.rejected.push({ address, reason });
       it.notify();

@@ -1,0 +1,529 @@
+/** What the application says, and what the partner hears: refusals, faults, and bugs of every method. */
+import { describe, expect, test } from '@jest/globals';
+import { PesitError } from '@pesit-node/protocol';
+import type { DiagnosticCode } from '@pesit-node/protocol';
+import { articlesOf, gate, listen, rawPeer } from './support/harness.js';
+import type { MemorySink} from './support/memory.js';
+import { EndlessSource, MemorySource } from './support/memory.js';
+import type { Hooks, TestHandler } from './support/partner.js';
+import { BODIES, OK, diagnosticOf, valueOf } from './support/wire.js';
+import type { RawPeer, Seen } from './support/wire.js';
+
+const refusal = (diagnostic: DiagnosticCode, peerText?: string): PesitError =>
+  new PesitError('words for the operator: /srv/secret', {
+    fault: 'local',
+    diagnostic,
+    ...(peerText === undefined ? {} : { peerText }),
+  });
+
+async function session(prepare: (handler: TestHandler) => void): Promise<{ peer: RawPeer; handler: TestHandler }> {
+  const it = await listen({}, prepare);
+  const peer = await rawPeer(it.port);
+  await peer.open();
+  return { peer, handler: it.handlers[0]! };
+}
+
+const said = (seen: Seen): [string, string, string | undefined] => [
+  seen.name,
+  diagnosticOf(seen),
+  valueOf(seen.body, 29)?.toString('latin1'),
+];
+
+async function writeOneFile(peer: RawPeer): Promise<void> {
+  await peer.openToWrite();
+  peer.send('DTF', Buffer.from('abc'));
+  peer.send('DTF.END', OK);
+  await peer.exchange('TRANS.END', '1b0103 1c0101', 'ACK(TRANS.END)');
+  await peer.closeFile();
+}
+
+describe('refusals', () => {
+  test.each([
+    ['3-304', undefined],
+    ['3-301', 'ask your administrator'],
+  ] as const)('connect: RCONNECT %s', async (diagnostic, words) => {
+    const it = await listen({}, (handler) => {
+      handler.hooks.connect = () => Promise.reject(refusal(diagnostic, words));
+    });
+    const peer = await rawPeer(it.port);
+    const answer = await peer.exchange('CONNECT', BODIES.CONNECT, 'RCONNECT');
+    expect(diagnosticOf(answer)).toBe(diagnostic);
+    expect(answer.destination).toBe(7);
+    const text = valueOf(answer.body, 29)?.toString('latin1');
+    if (words !== undefined) expect(text).toBe(words);
+    expect(text).not.toContain('secret');
+    peer.socket.end();
+    expect((await it.handlers[0]!.over)?.diagnostic).toBe(diagnostic);
+    expect(it.handlers[0]!.imbalance).toEqual([]);
+  });
+
+  test.each(['create', 'select', 'write', 'read'] as const)('%s: the session takes the next file', async (method) => {
+    const { peer, handler } = await session((it) => {
+      it.source = () => new MemorySource(articlesOf([3]));
+      it.hooks[method] = () => {
+        it.hooks[method] = undefined as never;
+        return Promise.reject(refusal('2-226', 'not today'));
+      };
+    });
+    const name = method.toUpperCase() as 'CREATE' | 'SELECT' | 'WRITE' | 'READ';
+    if (method === 'write') await peer.exchange('CREATE', BODIES.CREATE, 'ACK(CREATE)');
+    if (method === 'read') await peer.exchange('SELECT', BODIES.SELECT, 'ACK(SELECT)');
+    const opened = method === 'write' || method === 'read';
+    if (opened) await peer.exchange('ORF', '', 'ACK(ORF)');
+    const bodies = { CREATE: BODIES.CREATE, SELECT: BODIES.SELECT, WRITE: '', READ: BODIES.READ };
+    const answer = await peer.exchange(name, bodies[name], `ACK(${name})`);
+    expect(said(answer)).toEqual([`ACK(${name})`, '2-226', 'not today']);
+    if (opened) await peer.closeFile();
+    await writeOneFile(peer);
+    await peer.release();
+    await handler.over;
+    expect(handler.imbalance).toEqual([]);
+    expect(handler.failures.map(({ diagnostic }) => diagnostic)).toEqual(opened ? ['2-226'] : []);
+    if (opened) expect(handler.calls.slice(2, 4)).toEqual(['FAILED 2-226', 'DESELECTED']);
+  });
+
+  test('endTransfer: a negative ACK(TRANS.END), after transferFailed', async () => {
+    const { peer, handler } = await session((it) => {
+      it.hooks.endTransfer = () => {
+        it.hooks.endTransfer = () => undefined;
+        return Promise.reject(refusal('2-219'));
+      };
+    });
+    await peer.openToWrite();
+    peer.send('DTF.END', OK);
+    const answer = await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+    expect(diagnosticOf(answer)).toBe('2-219');
+    expect(handler.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'FAILED 2-219']);
+    await peer.closeFile();
+    await writeOneFile(peer);
+  });
+
+  test('a second WRITE for a file that is over is refused without asking', async () => {
+    const { peer, handler } = await session(() => undefined);
+    await peer.openToWrite();
+    peer.send('DTF.END', OK);
+    await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+    expect(diagnosticOf(await peer.exchange('WRITE', '', 'ACK(WRITE)'))).toBe('2-226');
+    await peer.closeFile();
+    expect(handler.sinks).toHaveLength(1);
+    expect(handler.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED']);
+  });
+
+  test('a file that is deselected without a transfer has failed', async () => {
+    const { peer, handler } = await session(() => undefined);
+    await peer.exchange('CREATE', BODIES.CREATE, 'ACK(CREATE)');
+    await peer.exchange('DESELECT', OK, 'ACK(DESELECT)');
+    await peer.release();
+    await handler.over;
+    expect(handler.calls.slice(1)).toEqual(['CREATE FILE', 'FAILED 2-223', 'DESELECTED', 'ENDED released']);
+  });
+
+  test('data that the partner itself ended with an error are not delivered', async () => {
+    const { peer, handler } = await session(() => undefined);
+    await peer.openToWrite();
+    peer.send('DTF', Buffer.from('half'));
+    peer.send('DTF.END', '0203 0200d5 1d03 626164');
+    const answer = await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+    expect(diagnosticOf(answer)).toBe('2-213');
+    await peer.closeFile();
+    expect(handler.calls.slice(1)).toEqual(['CREATE FILE', 'FAILED 2-213', 'DESELECTED']);
+    expect(handler.failures[0]!.message).toMatch(/ended the data with an error.*bad/);
+    await writeOneFile(peer);
+  });
+
+  test('a message is refused, the session stays', async () => {
+    const { peer } = await session(() => undefined);
+    const answer = await peer.exchange('MSG', '0909 0b0100 0c04 46494c45 0d0101 5b024869', 'ACK(MSG)');
+    expect(diagnosticOf(answer)).toBe('2-209');
+    await writeOneFile(peer);
+  });
+});
+
+describe('a disk that fails in the middle', () => {
+  test.each([
+    ['2-213', '04'],
+    ['2-219', '04'],
+    ['2-220', '0c'],
+  ] as const)('writing, %s: IDT with end code %s', async (diagnostic, endCode) => {
+    const { peer, handler } = await session(() => undefined);
+    await peer.openToWrite();
+    handler.sinks[0]!.onWrite = () => handler.sinks[0]!.fail(refusal(diagnostic));
+    peer.send('DTF', Buffer.from('abc'));
+    const idt = await peer.expect('IDT');
+    expect(diagnosticOf(idt)).toBe(diagnostic);
+    expect(valueOf(idt.body, 19)?.toString('hex')).toBe(endCode);
+    // In flight, and dropped.
+    peer.send('DTF', Buffer.from('def'));
+    peer.send('DTF.END', OK);
+    peer.send('ACK(IDT)');
+    await peer.closeFile();
+    await writeOneFile(peer);
+    await peer.release();
+    await handler.over;
+    expect(handler.imbalance).toEqual([]);
+    expect(handler.calls[2]).toBe(`FAILED ${diagnostic} end ${Number.parseInt(endCode, 16)}`);
+  });
+
+  test.each([
+    [
+      'drained',
+      (sink: MemorySink) => {
+        sink.full = true;
+        sink.stored = () => new Promise(() => undefined);
+      },
+    ],
+    ['a checkpoint', (sink: MemorySink) => (sink.stored = () => Promise.reject(refusal('2-219')))],
+  ] as const)('%s rejects', async (_, arm) => {
+    const { peer, handler } = await session(() => undefined);
+    await peer.openToWrite();
+    const sink = handler.sinks[0]!;
+    arm(sink);
+    sink.onWrite = () => {
+      if (sink.full) setImmediate(() => sink.fail(refusal('2-219')));
+    };
+    peer.send('DTF', Buffer.from('abc'));
+    peer.send('SYN', '140101');
+    expect(diagnosticOf(await peer.expect('IDT'))).toBe('2-219');
+    peer.send('ACK(IDT)');
+    await peer.closeFile();
+    expect(handler.calls.slice(1)).toEqual(['CREATE FILE', 'FAILED 2-219 end 4', 'DESELECTED']);
+    expect(handler.bugs).toEqual([]);
+  });
+
+  test('reading: IDT, and the session serves the next file', async () => {
+    const { peer, handler } = await session((it) => {
+      it.source = () => {
+        const source = new EndlessSource(500);
+        source.beforeFill = (fill) => {
+          if (fill === 0) throw refusal('2-213');
+        };
+        it.source = () => new MemorySource([Buffer.from('abc')]);
+        return source;
+      };
+    });
+    await peer.openToRead();
+    expect(diagnosticOf(await peer.expect('IDT'))).toBe('2-213');
+    peer.send('ACK(IDT)');
+    await peer.closeFile();
+    await peer.openToRead();
+    expect((await peer.expect('DTF')).body.toString()).toBe('abc');
+    await peer.expect('DTF.END');
+    await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+    await peer.closeFile();
+    await peer.release();
+    await handler.over;
+    expect(handler.imbalance).toEqual([]);
+  });
+
+  test('a source that is still reading when its transfer is interrupted does no harm to the next', async () => {
+    const reading = gate();
+    const slow = gate();
+    const { peer, handler } = await session((it) => {
+      it.source = () => {
+        const source = new EndlessSource(500);
+        source.beforeFill = () => {
+          reading.open();
+          return slow.passed;
+        };
+        it.source = () => new MemorySource([Buffer.from('second')]);
+        return source;
+      };
+    });
+    await peer.openToRead();
+    await reading.passed;
+    await peer.exchange('IDT', '0203 0200d8 130110', 'ACK(IDT)');
+    peer.send('CRF', OK);
+    // The application is told when nothing reads its file any more, and not before.
+    expect(handler.failures).toEqual([]);
+    slow.refuse(new Error('late'));
+    await peer.expect('ACK(CRF)');
+    expect(handler.calls.slice(2)).toEqual(['FAILED 2-216 end 16']);
+    await peer.exchange('DESELECT', OK, 'ACK(DESELECT)');
+    await peer.openToRead();
+    expect((await peer.expect('DTF')).body.toString()).toBe('second');
+    await peer.expect('DTF.END');
+    expect(handler.bugs).toEqual([]);
+  });
+});
+
+describe('a bug', () => {
+  const bug = new Error('a bug of the application');
+  const throwing = () => {
+    throw bug;
+  };
+  const rejecting = () => Promise.reject(bug);
+
+  describe.each([
+    ['thrown', throwing],
+    ['rejected', rejecting],
+  ])('%s', (_, fault) => {
+    test.each([
+      ['connect', 'RCONNECT', '3-399'],
+      ['create', 'ACK(CREATE)', '2-215'],
+      ['select', 'ACK(SELECT)', '2-215'],
+      ['write', 'ACK(WRITE)', '2-215'],
+      ['read', 'ACK(READ)', '2-215'],
+      ['endTransfer', 'ACK(TRANS.END)', '2-215'],
+      ['transferFailed', 'ABORT', '3-399'],
+      ['deselected', 'ABORT', '3-399'],
+    ] as const)('in %s is answered with %s %s, and reported', async (method, answer, diagnostic) => {
+      const it = await listen({}, (handler) => {
+        handler.hooks[method] = fault;
+        handler.source = () => new EndlessSource(1000);
+      });
+      const peer = await rawPeer(it.port);
+      const heard = (async (): Promise<Seen> => {
+        for (;;) {
+          const seen = await peer.next();
+          if (seen === undefined) throw new Error('the connection ended without the answer');
+          if (seen.name === answer) return seen;
+        }
+      })();
+      peer.send('CONNECT', BODIES.CONNECT);
+      const reads = method === 'select' || method === 'read';
+      const handler = await it.handler();
+      if (method !== 'connect') {
+        const steps: [Parameters<RawPeer['send']>[0], string][] = reads
+          ? [
+              ['SELECT', BODIES.SELECT],
+              ['ORF', ''],
+              ['READ', BODIES.READ],
+            ]
+          : [
+              ['CREATE', BODIES.CREATE],
+              ['ORF', ''],
+              ['WRITE', ''],
+              ['DTF.END', OK],
+              ['TRANS.END', ''],
+              ['CRF', OK],
+              ['DESELECT', OK],
+            ];
+        if (method === 'transferFailed') steps.splice(2, 5, ['CRF', OK], ['DESELECT', OK]);
+        // Each request when the one before it is answered: the answers themselves are not looked at.
+        let seen = 1;
+        for (const [name, body] of steps) {
+          await received(peer, seen);
+          if (handler.bugs.length > 0) break;
+          peer.send(name, body);
+          if (name !== 'DTF.END') seen += 1;
+        }
+      }
+      expect(diagnosticOf(await heard)).toBe(diagnostic);
+      expect(handler.bugs).toEqual([bug]);
+      peer.socket.destroy();
+      await handler.over;
+      expect(handler.imbalance).toEqual([`bugs: ${String(bug)}`]);
+      // The listener lives.
+      await (await rawPeer(it.port)).open().catch(() => undefined);
+    });
+  });
+
+  /** Waits until the partner has got `count` entities. */
+  async function received(peer: RawPeer, count: number): Promise<void> {
+    const entities = (): number => {
+      let found = 0;
+      for (let at = 0; at + 2 <= peer.received.length; found++) at += 2 + peer.received.readUInt16BE(at);
+      return found;
+    };
+    while (entities() < count && !peer.socket.destroyed)
+      await new Promise((resolve) => peer.socket.once('data', resolve));
+  }
+
+  test.each([
+    ['notice', (peer: RawPeer) => peer.write(Buffer.from('00090009c0110800020300', 'hex'))],
+    ['learned', (peer: RawPeer) => peer.send('DTF', 'aa', 1)],
+  ] as const)('in %s aborts the session, and is reported', async (method, provoke) => {
+    const { peer, handler } = await session((it) => (it.hooks[method] = throwing));
+    await peer.openToWrite();
+    if (method === 'notice') {
+      // ID.DST is not ours: tolerated, and noted.
+      const destination = (peer.otherId % 255) + 1;
+      peer.write(Buffer.from([0, 7, 0, 7, 0, 0, destination, 0, 0x41]));
+    } else provoke(peer);
+    expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-399');
+    await handler.over;
+    expect(handler.bugs).toEqual([bug]);
+    expect(handler.failures).toHaveLength(1);
+  });
+
+  test.each([
+    ['write', (sink: MemorySink) => (sink.onWrite = throwing)],
+    ['checkpoint', (sink: MemorySink) => (sink.stored = throwing)],
+    ['checkpoint, later,', (sink: MemorySink) => (sink.stored = rejecting)],
+    [
+      'drained',
+      (sink: MemorySink) => {
+        sink.full = true;
+        sink.drained = throwing;
+      },
+    ],
+    ['onFailure', (sink: MemorySink) => (sink.onWrite = () => sink.onFailure?.(bug))],
+  ] as const)('in %s of a sink interrupts the transfer, and is reported', async (_, arm) => {
+    const { peer, handler } = await session(() => undefined);
+    await peer.openToWrite();
+    arm(handler.sinks[0]!);
+    peer.send('DTF', Buffer.from('abc'));
+    peer.send('SYN', '140101');
+    expect(diagnosticOf(await peer.expect('IDT'))).toBe('2-213');
+    peer.send('ACK(IDT)');
+    await peer.closeFile();
+    expect(handler.bugs).toEqual([bug]);
+    expect(handler.calls.slice(-2)).toEqual(['FAILED 2-213 end 4', 'DESELECTED']);
+  });
+
+  test('in a source interrupts the transfer, and is reported', async () => {
+    const { peer, handler } = await session((it) => {
+      it.source = () => ({ fill: throwing });
+    });
+    await peer.openToRead();
+    expect(diagnosticOf(await peer.expect('IDT'))).toBe('2-213');
+    peer.send('ACK(IDT)');
+    await peer.closeFile();
+    expect(handler.bugs).toEqual([bug]);
+  });
+
+  test('in a source that says there is more and gives nothing', async () => {
+    const { peer, handler } = await session((it) => {
+      it.source = () => ({ fill: () => Promise.resolve(true) });
+    });
+    await peer.openToRead();
+    await peer.expect('IDT');
+    peer.send('ACK(IDT)');
+    await peer.closeFile();
+    expect(handler.bugs.map(String)).toEqual(['Error: a burst took no article although the window is open']);
+  });
+
+  test.each([
+    [{ ended: throwing }, 1],
+    [{ ended: throwing, failed: throwing }, 1],
+    [{ create: rejecting, failed: throwing }, 1],
+  ] satisfies [Hooks, number][])('in the telling of the end, or of a bug: %j', async (hooks, bugs) => {
+    const it = await listen({}, (handler) => Object.assign(handler.hooks, hooks));
+    const peer = await rawPeer(it.port);
+    await peer.open();
+    const ack = await peer.exchange('CREATE', BODIES.CREATE, 'ACK(CREATE)');
+    expect(diagnosticOf(ack)).toBe('create' in hooks ? '2-215' : '0-000');
+    peer.socket.end();
+    await it.handlers[0]!.over;
+    await peer.closed;
+    expect(it.handlers[0]!.bugs).toHaveLength(bugs);
+  });
+
+  test('in accept closes the connection, and the listener goes on', async () => {
+    let calls = 0;
+    const it = await listen();
+    const accept = it.accept;
+    it.accept = (connection) => {
+      if (calls++ === 0) throw bug;
+      return accept(connection);
+    };
+    const peer = await rawPeer(it.port);
+    peer.send('CONNECT', BODIES.CONNECT);
+    await peer.closed;
+    expect(it.rejected.map(({ reason }) => reason)).toEqual(['internal error: a bug of the application']);
+    await (await rawPeer(it.port)).open();
+  });
+});
+
+describe('the connection goes while the application is asked', () => {
+  test.each(['create', 'select', 'write', 'read', 'endTransfer'] as const)('%s', async (method) => {
+    const asked = gate();
+    const answer = gate();
+    const { peer, handler } = await session((it) => {
+      it.source = () => new EndlessSource(100);
+      it.hooks[method] = () => {
+        asked.open();
+        return answer.passed;
+      };
+    });
+    if (method === 'create') peer.send('CREATE', BODIES.CREATE);
+    else if (method === 'select') peer.send('SELECT', BODIES.SELECT);
+    else {
+      const [name, body] =
+        method === 'read' ? (['SELECT', BODIES.SELECT] as const) : (['CREATE', BODIES.CREATE] as const);
+      await peer.exchange(name, body, `ACK(${name})`);
+      await peer.exchange('ORF', '', 'ACK(ORF)');
+      if (method === 'read') peer.send('READ', BODIES.READ);
+      else peer.send('WRITE');
+      if (method === 'endTransfer') {
+        await peer.expect('ACK(WRITE)');
+        peer.send('DTF.END', OK);
+        peer.send('TRANS.END');
+      }
+    }
+    await asked.passed;
+    peer.reset();
+    await peer.closed;
+    expect(handler.log.at(-1)).not.toMatch(/^ENDED/);
+    answer.open();
+    expect((await handler.over)?.diagnostic).toBe('3-310');
+    expect(handler.imbalance).toEqual([]);
+    // A file whose delivery had begun is delivered: the partner will ask again, and be told.
+    expect(handler.failures).toHaveLength(method === 'endTransfer' ? 0 : 1);
+  });
+});
+
+describe('cancel and abort by the application', () => {
+  const reason = refusal('2-216', 'stopped by an administrator');
+
+  test('cancel interrupts a reading with IDT 12', async () => {
+    const { peer, handler } = await session((it) => (it.source = () => new EndlessSource(4000)));
+    await peer.openToRead();
+    await peer.expect('DTF');
+    handler.connection.cancel(reason);
+    let seen = await peer.next();
+    while (seen?.name === 'DTF' || seen?.name === 'SYN') seen = await peer.next();
+    expect(said(seen!)).toEqual(['IDT', '2-216', 'stopped by an administrator']);
+    expect(valueOf(seen!.body, 19)?.toString('hex')).toBe('0c');
+    peer.send('ACK(IDT)');
+    await peer.closeFile();
+    expect(handler.calls.slice(2)).toEqual(['FAILED 2-216 end 12', 'DESELECTED']);
+  });
+
+  test('cancel while the file is being delivered: one end, whichever came first', async () => {
+    const asked = gate();
+    const answer = gate();
+    const { peer, handler } = await session((it) => {
+      it.hooks.endTransfer = () => {
+        asked.open();
+        return answer.passed;
+      };
+    });
+    await peer.openToWrite();
+    peer.send('DTF.END', OK);
+    peer.send('TRANS.END');
+    await asked.passed;
+    handler.connection.cancel(reason);
+    expect(diagnosticOf(await peer.expect('IDT'))).toBe('2-216');
+    answer.open();
+    peer.send('ACK(IDT)');
+    await peer.closeFile();
+    await peer.release();
+    await handler.over;
+    expect(handler.imbalance).toEqual([]);
+    expect(handler.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED released']);
+  });
+
+  test.each(['cancel', 'abort'] as const)('%s without a transfer aborts', async (verb) => {
+    const { peer, handler } = await session(() => undefined);
+    await peer.exchange('CREATE', BODIES.CREATE, 'ACK(CREATE)');
+    handler.connection[verb](reason);
+    expect(said(await peer.expect('ABORT'))).toEqual(['ABORT', '2-216', 'stopped by an administrator']);
+    peer.socket.end();
+    expect(await handler.over).toBe(reason);
+    expect(handler.imbalance).toEqual([]);
+    handler.connection.cancel(reason);
+    handler.connection.abort(reason);
+  });
+
+  test('terms and totals are there while they are true', async () => {
+    const { peer, handler } = await session(() => undefined);
+    expect(handler.connection.terms).toMatchObject({ syncInterval: 1024, syncWindow: 2 });
+    expect(handler.connection.remoteAddress).toBe('127.0.0.1');
+    await peer.openToWrite();
+    peer.send('DTF', Buffer.alloc(600));
+    peer.send('SYN', '140101');
+    await peer.expect('ACK(SYN)');
+    expect(handler.connection.totals).toEqual({ dataBytes: 600, articles: 1 });
+  });
+});
