@@ -106,7 +106,7 @@ describe('structure', () => {
           const { to, when } = transitionOf(role, joint[role], event) as { to: State; when?: string };
           // DTF stands for the four data FPDUs; a session answers an IDT at once.
           if (!event.startsWith('>') || /DTF[DMF]A|MSG/.test(event) || joint[out].length === 3) continue;
-          if (joint[role].endsWith("06") && event !== '>ACK(IDT)') continue;
+          if (joint[role].endsWith('06') && event !== '>ACK(IDT)') continue;
           if (when !== undefined && when !== 'ck' && when !== joint.direction) continue;
           const direction = event === '>CREATE' ? 'writing' : event === '>SELECT' ? 'reading' : joint.direction;
           seen.add(JSON.stringify({ ...joint, direction, [role]: to, [out]: [...joint[out], event.slice(1)] }));

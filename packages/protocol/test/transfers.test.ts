@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { FpduName, SyncPoint, SyncPointOptions } from '../src/index.js';
 import { START, articlesOf, difference, expectedPoints, lengthsOf } from './support/articles.js';
-import { entity, fpdu, pi, valueOf } from './support/builder.js';
+import { entity, fpdu, hex, pi, valueOf } from './support/builder.js';
 import { CREATE, Pair, SELECT, errorOf, notices, refusal } from './support/pair.js';
 import type { PairOptions } from './support/pair.js';
 
@@ -355,6 +355,75 @@ describe('a refused file leaves the session usable', () => {
     expect(`${code[0]}-${code.readUInt16BE(1)}`).toBe(diagnostic);
     expect(notices(pair.serverEvents).join()).toContain(diagnostic);
   });
+});
+
+test('every attribute of a file travels, both ways', () => {
+  const pair = pairWith(undefined);
+  pair.step('ACK(CREATE)', () =>
+    pair.requester.create({
+      ...CREATE,
+      fileIdentifier: { requester: 'APP', server: 'USER', fileType: 0, fileName: 'FILE' },
+      transferId: 0xfffffe,
+      restarted: true,
+      priority: 2,
+      dataCode: 1,
+      recordFormat: 0,
+      recordLength: 512,
+      fileLabel: 'report.txt',
+      maxReservationKb: 2 ** 40,
+      creationDate: '261120101112',
+      originalSender: 'FIRST',
+      finalReceiver: 'LAST',
+      freeMessage: hex('00ff'),
+    }),
+  );
+  const create = pair.serverEvents.find((event) => event.kind === 'FPDU' && event.name === 'CREATE');
+  expect(create).toMatchObject({
+    parameters: {
+      fileIdentifier: { requester: 'APP', server: 'USER', fileType: 0, fileName: 'FILE' },
+      transferId: 0xfffffe,
+      restarted: 1,
+      priority: 2,
+      dataCode: 1,
+      logicalAttributes: { recordFormat: 0, recordLength: 512, fileLabel: 'report.txt' },
+      physicalAttributes: { reservationUnit: 0, maxReservation: 0xffff_ffff },
+      historicalAttributes: { creationDate: '261120101112' },
+      originalSender: 'FIRST',
+      finalReceiver: 'LAST',
+      freeMessage: hex('00ff'),
+    },
+  });
+  pair.step('ACK(DESELECT)', () => pair.requester.deselect());
+
+  pair.behaviour.ignore = ['SELECT'];
+  pair.requester.select({ ...SELECT, attributesWanted: 0x80 });
+  pair.settle();
+  const answer = pair.step('ACK(SELECT)', () => {
+    pair.server.acceptSelect({
+      maxEntitySize: 2048,
+      fileName: 'FOUND',
+      transferId: 3,
+      dataCode: 2,
+      recordFormat: 0x80,
+      recordLength: 100,
+      fileLabel: 'label',
+      maxReservationKb: 2 ** 40,
+      creationDate: '261120101112',
+      freeMessage: hex('01'),
+    });
+  });
+  expect(answer).toEqual({
+    diagnostic: '0-000',
+    fileIdentifier: { fileType: 0, fileName: 'FOUND' },
+    transferId: 3,
+    dataCode: 2,
+    maxEntitySize: 2048,
+    logicalAttributes: { recordFormat: 0x80, recordLength: 100, fileLabel: 'label' },
+    physicalAttributes: { reservationUnit: 0, maxReservation: 0xffff_ffff },
+    historicalAttributes: { creationDate: '261120101112' },
+    freeMessage: hex('01'),
+  });
+  expect(valueOf(pair.fpdus('requester').at(-1)!.body, 14)!.toString('hex')).toBe('80');
 });
 
 test('SELECT: a PI 13 that is not 0 is echoed, 0 is given one', () => {

@@ -1,0 +1,33 @@
+/** The diagnostics of annex D (pesit-e.md §9): every code has words, advice, and says whether to come again. */
+import { expect, test } from '@jest/globals';
+import { DIAGNOSTICS, describeDiagnostic, retryOf } from '../src/index.js';
+import type { DiagnosticCode } from '../src/index.js';
+
+const range = (type: number, first: number, last: number): string[] =>
+  Array.from({ length: last - first + 1 }, (_, i) => `${type}-${first + i}`);
+
+test('every code of the specification and of the field, and no other', () => {
+  const codes = ['0-000', '1-100', ...range(2, 200, 226), '2-233', '2-250', '2-299', ...range(3, 300, 322), '3-399'];
+  expect(Object.keys(DIAGNOSTICS).sort()).toEqual(codes.sort());
+  for (const { text, advice } of Object.values(DIAGNOSTICS)) {
+    expect(text.length).toBeGreaterThan(3);
+    expect(advice.length).toBeGreaterThan(3);
+  }
+});
+
+test('come again later: exactly these', () => {
+  const later = Object.keys(DIAGNOSTICS).filter((code) => retryOf(code as DiagnosticCode) === 'later');
+  expect(later.sort()).toEqual(['2-201', '2-207', '3-300', '3-303', '3-309', '3-322']);
+});
+
+test('refusals that nothing but a human changes are not tried again', () => {
+  for (const code of ['2-204', '2-205', '2-226', '3-301', '3-304', '3-308', '3-318'] as const) {
+    expect([code, retryOf(code)]).toEqual([code, 'no']);
+  }
+});
+
+test('a code that is not in the specification is shown, and final', () => {
+  expect(describeDiagnostic('2-205')).toBe('2-205 file does not exist');
+  expect(describeDiagnostic('2-777')).toMatch(/^2-777 .*not in the specification/);
+  expect(retryOf('2-777')).toBe('no');
+});
