@@ -5,6 +5,8 @@
 import type { Socket } from 'node:net';
 import type { Session, SessionEvent } from '@pesit-node/protocol';
 import { asPesitError } from './errors.js';
+import { readInto } from './receive-buffers.js';
+import type { BulkBuffers } from './receive-buffers.js';
 
 /** Milliseconds of a monotonic clock: the `now` of every session. */
 export const now = (): number => performance.now();
@@ -26,6 +28,7 @@ export class Connection {
   /** For what the partner waits, beside answers: while there is any, its silence is our fault. */
   #debts = 0;
   #blockedWrites = 0;
+  #bulk: BulkBuffers | undefined;
   #halfClosed = false;
   #closed: (() => void)[] = [];
   #gone = false;
@@ -64,6 +67,7 @@ export class Connection {
   receive(bytes: Buffer): void {
     try {
       this.session.receive(bytes, now());
+      this.#bulk?.seen(this.session.pending);
     } catch (error) {
       this.#bug(error);
     }
@@ -138,6 +142,12 @@ export class Connection {
       this.#watch();
     };
     until.then(release, release);
+  }
+
+  /** Reads into these buffers from now on; undefined: into small ones again. */
+  readInto(bulk: BulkBuffers | undefined): void {
+    this.#bulk = bulk;
+    readInto(this.socket, bulk);
   }
 
   /** Resolves when the socket is closed. */

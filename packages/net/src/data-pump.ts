@@ -2,6 +2,7 @@
 import { burstBufferSize } from '@pesit-node/protocol';
 import type { ArticleBatch, ArticleSink, ArticleSource, SyncPoint } from '@pesit-node/protocol';
 import type { Connection } from './connection.js';
+import { BulkBuffers } from './receive-buffers.js';
 
 /** Bytes of one burst: large enough that system calls cost little, small enough that a transfer stays within 2 MB. */
 const BURST_SIZE = 512 * 1024;
@@ -9,6 +10,8 @@ const BURST_SIZE = 512 * 1024;
 const BURSTS = 2;
 /** Buffers kept for later transfers: small files come by the hundred. */
 const MAX_SPARE_BUFFERS = 16;
+/** Bytes of a file after which it is worth large buffers. */
+const BULK_AFTER = 128 * 1024;
 /** Points that may wait for the disk before the socket does: without a window nothing else bounds them. */
 const MAX_CHECKPOINTS = 64;
 
@@ -31,6 +34,9 @@ export class ArticleIntake {
   #stopped = false;
   /** Lets the socket be read again; undefined while it is. */
   #resume: (() => void) | undefined;
+  #bytes = 0;
+  /** The buffers of a large file. */
+  #bulk: BulkBuffers | undefined;
   /** Points that the sink has not stored yet. */
   #checkpoints = 0;
   /** Ends what we owe the partner for them. */
@@ -49,7 +55,12 @@ export class ArticleIntake {
   take(batch: ArticleBatch): void {
     if (this.#stopped) return;
     try {
-      if (!this.#sink.write(batch)) this.#hold(this.#sink.drained());
+      if (!this.#sink.write(batch, this.#bulk?.give())) this.#hold(this.#sink.drained());
+      this.#bytes += batch.bytes;
+      if (this.#bulk === undefined && this.#bytes >= BULK_AFTER) {
+        this.#bulk = new BulkBuffers();
+        this.#connection.readInto(this.#bulk);
+      }
     } catch (error) {
       this.#fail(error);
     }
@@ -90,6 +101,7 @@ export class ArticleIntake {
   stop(): void {
     this.#stopped = true;
     this.#sink.onFailure = undefined;
+    if (this.#bulk !== undefined) this.#connection.readInto(undefined);
     this.#resume?.();
     this.#paid();
   }

@@ -8,6 +8,7 @@ import { asPesitError } from './errors.js';
 import type { Preconnection, ServerConnection, ServerHandler } from './handler.js';
 import { identify } from './identification.js';
 import type { Identified } from './identification.js';
+import { withOwnBuffers } from './receive-buffers.js';
 import { PartnerConnection } from './server-connection.js';
 
 export interface ListenerOptions {
@@ -67,8 +68,8 @@ export class PesitListener {
   private constructor(options: ListenerOptions) {
     this.#options = options;
     this.#timers = { ...DEFAULT_TIMERS, ...options.timers };
-    this.#server = createServer({ noDelay: true }, (socket) => {
-      this.#arrived(socket);
+    this.#server = createServer({ noDelay: true, pauseOnConnect: true }, (socket) => {
+      this.#arrived(withOwnBuffers(socket));
     });
   }
 

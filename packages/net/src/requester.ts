@@ -21,6 +21,7 @@ import { Connection, now } from './connection.js';
 import { ArticleIntake, ArticleOutflow } from './data-pump.js';
 import { asPesitError, cancellation } from './errors.js';
 import { openSocket, preconnect } from './opening.js';
+import { ownBuffers } from './receive-buffers.js';
 
 export interface RequesterOptions {
   readonly host: string;
@@ -89,8 +90,9 @@ export class PesitRequester {
 
   /** TCP connection, pre-connection when asked for, CONNECT and its answer. */
   static async open(options: RequesterOptions): Promise<PesitRequester> {
+    const { onread, attach } = ownBuffers();
     const socket = await openSocket(
-      () => connectSocket({ host: options.host, port: options.port, noDelay: true }),
+      () => attach(connectSocket({ host: options.host, port: options.port, noDelay: true, onread })),
       options,
     );
     if (options.preconnection !== undefined) await preconnect(socket, options.preconnection, options);
@@ -177,13 +179,14 @@ export class PesitRequester {
       await this.#goOn();
       this.#session.open();
       await this.#answerTo('ACK(ORF)');
-      this.#intake = new ArticleIntake(this.#connection, sink, (error) => {
+      const intake = new ArticleIntake(this.#connection, sink, (error) => {
         this.#interrupt(asPesitError(error, '2-213'));
       });
+      this.#intake = intake;
       this.#session.read(from);
       await this.#answerTo('ACK(READ)');
       const end = await this.#answerTo('DTF.END');
-      this.#intake.stop();
+      intake.stop();
       if ((end.diagnostic ?? SUCCESS) !== SUCCESS) {
         throw this.#session.refusal('ended the data with an error', end.diagnostic ?? '2-299', end);
       }
@@ -329,9 +332,10 @@ export class PesitRequester {
 
   /** Waits for an FPDU of the partner; a negative one rejects. */
   async #answerTo(name: FpduName): Promise<Parameters> {
+    // A file that was given up is still closed and deselected.
+    const closes = name === 'ACK(CRF)' || name === 'ACK(DESELECT)';
     const answer = new Promise<Parameters>((resolve, reject) => {
-      // A file that was given up is still closed and deselected.
-      const over = name === 'ACK(CRF)' || name === 'ACK(DESELECT)' ? this.#ended : this.#over;
+      const over = closes ? this.#ended : this.#over;
       if (over !== undefined) reject(over);
       else if (name === 'DTF.END' && this.#early !== undefined) resolve(this.#early);
       else this.#waiting = { name, resolve, reject };
@@ -339,9 +343,10 @@ export class PesitRequester {
     this.#connection.settle();
     const parameters = await answer;
     const diagnostic = parameters.diagnostic ?? SUCCESS;
-    const refusable = name !== 'DTF.END' && name !== 'ACK(CRF)' && name !== 'ACK(DESELECT)';
-    if (diagnostic !== SUCCESS && refusable)
+    if (diagnostic !== SUCCESS && name !== 'DTF.END' && !closes)
       throw this.#session.refusal(`refused ${requestOf(name)}`, diagnostic, parameters);
+    // An ABORT or IDT may have come behind the answer; but a file that the partner has acknowledged is through.
+    if (!closes && name !== 'ACK(TRANS.END)') await this.#goOn();
     return parameters;
   }
 

@@ -136,8 +136,8 @@ export class PartnerConnection implements ServerConnection {
   }
 
   async #answer(name: FpduName, parameters: Parameters): Promise<void> {
-    // What was decided while the connection went away, or was interrupted, has no one to be told to.
-    if (this.#session.phase !== 'open') return;
+    // The connection went away, or the transfer was interrupted, while this request waited for its turn.
+    if (name !== 'DTF.END' && !this.#session.awaits(name)) return;
     switch (name) {
       case 'CONNECT':
         await this.#connect(parameters);

@@ -30,10 +30,12 @@ export interface SyncPoint {
 /** Where received articles go. Failures are `PesitError`s that carry the diagnostic to send. */
 export interface ArticleSink {
   /**
-   * Queues a batch for writing, in order. The views stay valid until written.
+   * Queues a batch for writing, in order.
+   * @param release to be called once, in the order of the batches, when the views are needed no more: their memory is
+   *   then used again. A sink that never calls it costs memory, not correctness.
    * @returns false when more than the high-water mark waits: stop reading from the peer until `drained()`.
    */
-  write(batch: ArticleBatch): boolean;
+  write(batch: ArticleBatch, release?: () => void): boolean;
   /** Resolves when the queue is below the mark again; rejects when the sink has failed. */
   drained(): Promise<void>;
   /**

@@ -3,6 +3,8 @@
  *
  * Use, in any order: `receive(bytes, now)`, the verbs of the role, `handleTimeout(now)`, `connectionLost(now)`. After each,
  * write what `takeOutput()` gives, handle `nextEvent()` until it is undefined, and call `handleTimeout` at `deadline`.
+ * A verb has no clock: when time has passed since the last call that has one, call `touch(now)` with it, or its timer starts
+ * in the past.
  *
  * A peer never makes a method throw: whatever it does wrong ends in ABORT or IDT with a diagnostic and an event. A verb that
  * the state does not allow throws: that is a mistake of the calling program.
@@ -122,6 +124,11 @@ export abstract class Session {
     if (wait === undefined) return undefined;
     if (wait !== 'blocked') return this.#armedAt + this.timers[wait];
     return this.#outputBlocked || this.sender?.blocked === true ? this.#armedAt + this.timers.response : undefined;
+  }
+
+  /** Bytes received that wait for the rest of their FPDU: views of them go out later. */
+  get pending(): number {
+    return this.reader.pending;
   }
 
   /** Bytes to write, in order, since the last call. */
@@ -312,7 +319,8 @@ export abstract class Session {
       if (this.receiver.style !== style) this.emit({ kind: 'STYLE', style: this.receiver.style });
       return;
     }
-    const body = raw.body.length === 1 ? (raw.body[0] as Buffer) : Buffer.concat(raw.body);
+    // Copied: opaque parameters outlive the buffers that the transport reads into.
+    const body = Buffer.concat(raw.body);
     if (raw.name === 'ABORT') {
       this.#receiveAbort(raw, body);
       return;

@@ -1,0 +1,149 @@
+/**
+ * Sockets that read into buffers of our own.
+ *
+ * Node gives every read of a socket a new buffer of 64 KB. For large files that costs a quarter of the receiver's time, and
+ * half of its throughput (measured: 714 MB/s against 1,100): allocation, page faults, small reads. `onread` lets the
+ * kernel fill our buffers, which are used again when the file has taken their bytes. Between files a socket reads into a
+ * few kilobytes, so that thousands of idle partners cost next to nothing.
+ *
+ * What was read is still emitted as `data`: who listens sees no difference.
+ */
+import { Socket } from 'node:net';
+import type { OnReadOpts } from 'node:net';
+
+/** For control FPDUs; never used twice, so whoever keeps a view of it keeps it. */
+const SMALL_SIZE = 4096;
+/** Left in a small buffer, it is not worth a read. */
+const SMALL_ROOM = 1024;
+const BULK_SIZE = 256 * 1024;
+const BULK_ROOM = 64 * 1024;
+/** Bulk buffers kept for later transfers. */
+const MAX_SPARE = 32;
+
+const spare: Buffer[] = [];
+
+interface Retired {
+  readonly buffer: Buffer;
+  /** Total received when it was full: its bytes have left the session when the session has seen as many. */
+  readonly until: number;
+  /** Batches handed out by then: it is free when they are released. */
+  batches?: number;
+}
+
+/** The buffers of one large transfer. Batches are released in the order in which they were given. */
+export class BulkBuffers {
+  #current: Buffer | undefined;
+  #filled = 0;
+  #received = 0;
+  #given = 0;
+  #released = 0;
+  #retired: Retired[] = [];
+
+  next(): Buffer {
+    if (this.#current === undefined || this.#current.length - this.#filled < BULK_ROOM) {
+      if (this.#current !== undefined) this.#retired.push({ buffer: this.#current, until: this.#received });
+      this.#current = spare.pop() ?? Buffer.allocUnsafeSlow(BULK_SIZE);
+      this.#filled = 0;
+    }
+    return this.#current.subarray(this.#filled);
+  }
+
+  take(length: number): Buffer {
+    const start = this.#filled;
+    this.#filled += length;
+    this.#received += length;
+    return (this.#current as Buffer).subarray(start, this.#filled);
+  }
+
+  /** A batch with views of these buffers goes to a file; to be called when the file has taken it. */
+  give(): () => void {
+    this.#given += 1;
+    return () => {
+      this.#released += 1;
+      this.#reclaim();
+    };
+  }
+
+  /** The session has turned all but `pending` bytes into batches. */
+  seen(pending: number): void {
+    for (const retired of this.#retired) {
+      if (retired.batches === undefined && this.#received - pending >= retired.until) retired.batches = this.#given;
+    }
+    this.#reclaim();
+  }
+
+  #reclaim(): void {
+    for (let first = this.#retired[0]; first?.batches !== undefined; first = this.#retired[0]) {
+      if (first.batches > this.#released) return;
+      this.#retired.shift();
+      if (spare.length < MAX_SPARE) spare.push(first.buffer);
+    }
+  }
+}
+
+/** Where one socket reads to. */
+class ReceiveBuffers {
+  bulk: BulkBuffers | undefined;
+  #small = Buffer.alloc(0);
+  /** Who gave the buffer of the read that is under way. */
+  #reading: BulkBuffers | undefined;
+
+  next(): Buffer {
+    this.#reading = this.bulk;
+    if (this.#reading !== undefined) return this.#reading.next();
+    if (this.#small.length < SMALL_ROOM) this.#small = Buffer.allocUnsafeSlow(SMALL_SIZE);
+    return this.#small;
+  }
+
+  take(length: number): Buffer {
+    if (this.#reading !== undefined) return this.#reading.take(length);
+    const bytes = this.#small.subarray(0, length);
+    this.#small = this.#small.subarray(length);
+    return bytes;
+  }
+}
+
+const buffersOf = new WeakMap<Socket, ReceiveBuffers>();
+
+/** `onread` for a socket that does not exist yet; `attach` it as soon as it does. */
+export function ownBuffers(): { readonly onread: OnReadOpts; readonly attach: (socket: Socket) => Socket } {
+  const buffers = new ReceiveBuffers();
+  let owner: Socket | undefined;
+  return {
+    onread: {
+      buffer: () => buffers.next(),
+      callback: (length) => {
+        owner?.emit('data', buffers.take(length));
+        // A listener that wanted no more has paused the socket itself.
+        return true;
+      },
+    },
+    attach: (socket) => {
+      owner = socket;
+      buffersOf.set(socket, buffers);
+      return socket;
+    },
+  };
+}
+
+/**
+ * The same connection as `accepted`, which has read nothing yet (`pauseOnConnect`), with buffers of our own. A server offers
+ * no `onread`; where its sockets have no handle to pass on, the socket stays as it is, and only speed is lost.
+ */
+export function withOwnBuffers(accepted: Socket): Socket {
+  const carrier = accepted as unknown as { _handle: object | null | undefined };
+  const handle = carrier._handle;
+  if (handle === null || handle === undefined) return accepted;
+  carrier._handle = null;
+  const { onread, attach } = ownBuffers();
+  const socket = attach(new Socket({ handle, onread } as ConstructorParameters<typeof Socket>[0]));
+  // The server counts the socket that it made.
+  socket.once('close', () => accepted.destroy());
+  return socket;
+}
+
+/** Lets the socket read into `bulk` from the next read on, or into small buffers again. */
+export function readInto(socket: Socket, bulk: BulkBuffers | undefined): void {
+  const buffers = buffersOf.get(socket);
+  if (buffers !== undefined) buffers.bulk = bulk;
+}
