@@ -16,14 +16,16 @@ export class ArticleDecoder {
   readonly #exact: boolean;
   readonly #lines: boolean;
   readonly #trim: boolean;
-  #articles = 0;
+  #articles: number;
   /** Bytes of the article that is not complete yet. */
   #length = 0;
   /** TF: blanks seen at the end of what came so far; written only if something else follows. */
   #heldBlanks = 0;
 
-  constructor(format: RecordFormat) {
+  /** @param articles those before a restart point: it lies between two articles, so nothing else is carried over it */
+  constructor(format: RecordFormat, articles = 0) {
     this.#format = format;
+    this.#articles = articles;
     this.#exact = format.name === 'BF';
     this.#lines = format.text;
     this.#trim = format.name === 'TF';

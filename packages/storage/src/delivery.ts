@@ -1,9 +1,25 @@
 import { constants } from 'node:fs';
+import { join } from 'node:path';
+import { makeDirectoriesInside } from './directories.js';
 import { StorageError, errorCode } from './errors.js';
 import type { FileOperations } from './files.js';
+import { relativeSegments } from './path-safety.js';
 
 /** How file systems without hard links answer `link` (FAT, some network and FUSE file systems). */
 const NO_HARD_LINKS: ReadonlySet<string | undefined> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+
+export interface DeliveryPath {
+  readonly final: string;
+  /** Real paths of the directories from the receive directory to the one of the final name. */
+  readonly chain: readonly string[];
+}
+
+/** The final path of a file below `root`; the directories on the way are created. @throws StorageError 2-226 */
+export async function findDeliveryPath(files: FileOperations, root: string, path: string): Promise<DeliveryPath> {
+  const segments = relativeSegments(path);
+  const chain = await makeDirectoriesInside(files, root, segments.slice(0, -1));
+  return { final: join(chain.at(-1) ?? root, segments.at(-1) ?? ''), chain };
+}
 
 /**
  * Gives a staged file its final name in one step that others see whole or not at all. Without `overwrite` a name that

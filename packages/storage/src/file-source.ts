@@ -9,7 +9,7 @@ import type { FileFacts, FileOperations, OpenFile } from './files.js';
 import { LineCutter } from './line-cutter.js';
 import { PointTable } from './point-table.js';
 import type { RecordFormat } from './record-format.js';
-import type { ChecksumKind } from './staged-file.js';
+import type { ChecksumKind } from './staged-options.js';
 
 /** What a cutter reads from. */
 export interface SourceReader {

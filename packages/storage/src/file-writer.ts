@@ -1,7 +1,7 @@
-import type { Hash } from 'node:crypto';
 import { writeFully } from './files.js';
 import type { OpenFile } from './files.js';
 import { OutputQueue } from './output-queue.js';
+import type { RunningHash } from './running-hash.js';
 
 /** Bytes that may wait, in flight included, before the peer must pause. */
 const HIGH_WATER_MARK = 1024 * 1024;
@@ -24,9 +24,9 @@ interface Waiter {
 export class FileWriter {
   readonly queue = new OutputQueue();
   readonly #file: OpenFile;
-  readonly #hash: Hash | undefined;
+  readonly #hash: RunningHash | undefined;
   readonly #onError: (error: unknown) => void;
-  #written = 0;
+  #written: number;
   #inFlight = 0;
   /** Somebody waits for everything up to here. */
   #wanted = 0;
@@ -35,8 +35,10 @@ export class FileWriter {
   #forWritten: Waiter[] = [];
   #forRoom: Waiter[] = [];
 
-  constructor(file: OpenFile, hash: Hash | undefined, onError: (error: unknown) => void) {
+  /** @param start bytes that the file holds already */
+  constructor(file: OpenFile, start: number, hash: RunningHash | undefined, onError: (error: unknown) => void) {
     this.#file = file;
+    this.#written = start;
     this.#hash = hash;
     this.#onError = onError;
   }

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
+import { errorCode } from './errors.js';
 
 /** What is known of a name or an open file. */
 export interface FileFacts {
@@ -11,6 +12,8 @@ export interface FileFacts {
   readonly mtimeNs: bigint;
   readonly device: bigint;
   readonly inode: bigint;
+  /** Names of this file (hard links). */
+  readonly links: number;
 }
 
 /** An open file. Positions are explicit: there is no hidden offset to lose. */
@@ -22,6 +25,7 @@ export interface OpenFile {
   /** Data, and what is needed to read them back (the size), to stable storage. */
   datasync(): Promise<void>;
   sync(): Promise<void>;
+  truncate(size: number): Promise<void>;
   stat(): Promise<FileFacts>;
   close(): Promise<void>;
 }
@@ -39,6 +43,8 @@ export interface FileOperations {
   /** Of the name itself, a link not followed. */
   lstat(path: string): Promise<FileFacts>;
   realpath(path: string): Promise<string>;
+  /** Names in a directory, in no order. */
+  readdir(path: string): Promise<readonly string[]>;
 }
 
 interface BigStats {
@@ -46,6 +52,7 @@ interface BigStats {
   readonly mtimeNs: bigint;
   readonly dev: bigint;
   readonly ino: bigint;
+  readonly nlink: bigint;
   isFile(): boolean;
   isDirectory(): boolean;
   isSymbolicLink(): boolean;
@@ -58,6 +65,7 @@ function factsOf(stats: BigStats): FileFacts {
     mtimeNs: stats.mtimeNs,
     device: stats.dev,
     inode: stats.ino,
+    links: Number(stats.nlink),
   };
 }
 
@@ -67,6 +75,7 @@ function openFile(handle: FileHandle): OpenFile {
     readv: async (buffers, position) => (await handle.readv(buffers, position)).bytesRead,
     datasync: () => handle.datasync(),
     sync: () => handle.sync(),
+    truncate: (size) => handle.truncate(size),
     stat: async () => factsOf(await handle.stat({ bigint: true })),
     close: () => handle.close(),
   };
@@ -83,7 +92,19 @@ export const nodeFiles: FileOperations = {
   rename: (from, to) => fs.rename(from, to),
   lstat: async (path) => factsOf(await fs.lstat(path, { bigint: true })),
   realpath: (path) => fs.realpath(path),
+  readdir: (path) => fs.readdir(path),
 };
+
+/** @returns false when there was no such file. */
+export async function unlinkIfThere(files: FileOperations, path: string): Promise<boolean> {
+  try {
+    await files.unlink(path);
+    return true;
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error;
+    return false;
+  }
+}
 
 /** Names created in or removed from `path` survive a power cut once this has resolved. */
 export async function flushDirectory(files: FileOperations, path: string): Promise<void> {

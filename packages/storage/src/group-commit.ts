@@ -6,9 +6,19 @@ export interface StoredPoint extends SyncPoint {
   readonly fileOffset: number;
 }
 
-interface Waiting {
+/** Point 0: the start of every file. */
+export const START: StoredPoint = { number: 0, dataBytes: 0, articles: 0, fileOffset: 0 };
+
+export const pointOf = ({ number, dataBytes, articles, fileOffset }: StoredPoint): StoredPoint => ({
+  number,
+  dataBytes,
+  articles,
+  fileOffset,
+});
+
+interface Waiting<Point> {
   readonly offset: number;
-  readonly point: StoredPoint | undefined;
+  readonly point: Point | undefined;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
@@ -23,17 +33,17 @@ export interface WriteProgress {
  * Group commit (design §3): while one flush runs the next points gather, and one flush answers all that were written
  * before it began, in order. `commit` makes the data before the points, then the points, stable.
  */
-export class GroupCommit {
+export class GroupCommit<Point> {
   readonly #progress: WriteProgress;
-  readonly #commit: (points: readonly StoredPoint[]) => Promise<void>;
+  readonly #commit: (points: readonly Point[]) => Promise<void>;
   readonly #onError: (error: unknown) => void;
-  #waiting: Waiting[] = [];
+  #waiting: Waiting<Point>[] = [];
   #loop: Promise<void> | undefined;
   #stopped: Error | undefined;
 
   constructor(
     progress: WriteProgress,
-    commit: (points: readonly StoredPoint[]) => Promise<void>,
+    commit: (points: readonly Point[]) => Promise<void>,
     onError: (error: unknown) => void,
   ) {
     this.#progress = progress;
@@ -42,7 +52,7 @@ export class GroupCommit {
   }
 
   /** Resolves when the first `offset` bytes, and the point, are on stable storage. */
-  add(offset: number, point?: StoredPoint): Promise<void> {
+  add(offset: number, point?: Point): Promise<void> {
     if (this.#stopped) return Promise.reject(this.#stopped);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ offset, point, resolve, reject });
@@ -56,7 +66,7 @@ export class GroupCommit {
     for (const { reject } of this.#waiting.splice(0)) reject(error);
   }
 
-  /** Resolves when no flush runs. */
+  /** Resolves when no flush runs and, unless stopped, nobody waits for one. */
   async idle(): Promise<void> {
     await this.#loop;
   }

@@ -21,7 +21,17 @@ export type {
   RecordSettings,
 } from './record-format.js';
 export { StagedFile } from './staged-file.js';
-export type { ChecksumKind, Delivery, DeliveryTarget, StagedContent, StagedFileOptions } from './staged-file.js';
+export type { ResumedFile } from './staged-file.js';
+export type {
+  ChecksumKind,
+  Delivery,
+  DeliveryTarget,
+  Durability,
+  StagedContent,
+  StagedFileOptions,
+} from './staged-options.js';
+export { listLeftovers, removeLeftover } from './leftovers.js';
+export type { Leftover, StagedFacts } from './leftovers.js';
 export type { StoredPoint } from './group-commit.js';
 export { FileSource } from './file-source.js';
 export type { FileSourceOptions } from './file-source.js';

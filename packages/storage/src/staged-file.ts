@@ -1,82 +1,63 @@
-import { createHash } from 'node:crypto';
-import type { Hash } from 'node:crypto';
-import { constants } from 'node:fs';
-import { join } from 'node:path';
 import type { ArticleBatch, ArticleSink, PesitError, SyncPoint } from '@pesit-node/protocol';
 import { ArticleDecoder } from './article-decoder.js';
-import { moveIntoPlace } from './delivery.js';
-import { makeDirectoriesInside, makePrivateDirectory } from './directories.js';
-import { StorageError, errorCode, storageError } from './errors.js';
+import { findDeliveryPath, moveIntoPlace } from './delivery.js';
+import { StorageError, storageError } from './errors.js';
 import type { Action } from './errors.js';
 import { FileWriter } from './file-writer.js';
-import { flushDirectory, nodeFiles } from './files.js';
+import { flushDirectory, unlinkIfThere } from './files.js';
 import type { FileOperations, OpenFile } from './files.js';
-import { GroupCommit } from './group-commit.js';
+import { GroupCommit, pointOf } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
-import { STAGING_DIRECTORY, relativeSegments } from './path-safety.js';
-import type { RecordFormat } from './record-format.js';
+import { peekStaged } from './leftovers.js';
+import type { StagedFacts } from './leftovers.js';
+import type { PointJournal } from './point-journal.js';
+import type { HashMark, RunningHash } from './running-hash.js';
+import { openAgain, openNew } from './staged-opening.js';
+import type { OpenedStaging } from './staged-opening.js';
+import type { Delivery, DeliveryTarget, Durability, StagedContent, StagedFileOptions } from './staged-options.js';
+import type { StagingLock } from './staging-lock.js';
+import { removeStaged } from './staging-place.js';
+import type { StagingPlace } from './staging-place.js';
 
-/** `transfer.checksum`. */
-export type ChecksumKind = 'sha256' | 'none';
-
-export interface StagedFileOptions {
-  /** Absolute; must exist. */
-  readonly receiveDirectory: string;
-  /** Names the staged file; unique among the transfers that share the directory. `[A-Za-z0-9._-]`, at most 200. */
-  readonly key: string;
-  readonly format: RecordFormat;
-  /** Default `sha256`. */
-  readonly checksum?: ChecksumKind;
-  /** Default: the real file system. */
-  readonly files?: FileOperations;
+export interface ResumedFile {
+  readonly file: StagedFile;
+  /** Where the file goes on: the point to name to the peer. Number 0 and all zero: from the start. */
+  readonly point: StoredPoint;
+  /** Why less than all that was staged could be used, for the log; undefined when nothing was lost, or nothing there. */
+  readonly reason: string | undefined;
 }
 
-export interface DeliveryTarget {
-  /** Final name relative to the receive directory, `/` between segments; missing directories are created. */
-  readonly path: string;
-  /** Replace a file of that name. False: such a file makes the delivery fail with 2-204. */
-  readonly overwrite: boolean;
+interface MarkedPoint extends StoredPoint {
+  readonly mark: HashMark | undefined;
 }
-
-/** A staged file whose bytes are all on stable storage. */
-export interface StagedContent {
-  /** Bytes of the file. */
-  readonly size: number;
-  /** `sha256:` and 64 hex digits; undefined with `checksum: 'none'`. */
-  readonly checksum: string | undefined;
-}
-
-export interface Delivery extends StagedContent {
-  /** Absolute, links resolved. */
-  readonly path: string;
-}
-
-const KEY = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
 
 /**
- * A file while it is received: `<receiveDirectory>/.pesit/<key>.part`, private, unseen until `deliver`.
+ * A file while it is received: `<receiveDirectory>/.pesit/<key>.part`, private, unseen until `deliver`, with the journal of
+ * its points beside it.
  *
  * The order at the end of a transfer: `prepareDelivery` (data stable) → check the counts → `deliver` (final name, then
- * directories stable) → commit the database record → ACK(TRANS.END). Whoever does not deliver calls `discard`.
+ * directories stable) → commit the database record → ACK(TRANS.END). Whoever does not deliver calls `release` to keep what
+ * is there for a restart (`resume`), or `discard`.
  */
 export class StagedFile implements ArticleSink {
   onFailure: ((error: Error) => void) | undefined;
-  readonly #files: FileOperations;
+  readonly #place: StagingPlace;
+  readonly #lock: StagingLock;
   readonly #file: OpenFile;
-  readonly #root: string;
-  readonly #stagedPath: string;
+  readonly #journal: PointJournal;
+  readonly #durability: Durability;
   readonly #decoder: ArticleDecoder;
-  readonly #hash: Hash | undefined;
+  readonly #hash: RunningHash | undefined;
   readonly #writer: FileWriter;
-  readonly #commits: GroupCommit;
-  #dataBytes = 0;
+  readonly #commits: GroupCommit<MarkedPoint>;
+  #dataBytes: number;
   #stablePoint: StoredPoint | undefined;
   #entryIsStable = false;
   #failure: PesitError | undefined;
   #prepared: Promise<StagedContent> | undefined;
   #delivering: Promise<Delivery> | undefined;
   #delivered = false;
-  #discarded: Promise<void> | undefined;
+  #ended: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
   /**
@@ -84,36 +65,39 @@ export class StagedFile implements ArticleSink {
    * @throws StorageError 2-211 directory missing or not writable, 2-219 no space, 2-207 the key is in use
    */
   static async create(options: StagedFileOptions): Promise<StagedFile> {
-    const { receiveDirectory, key, files = nodeFiles } = options;
-    if (!KEY.test(key)) throw new TypeError(`${JSON.stringify(key)} cannot name a staged file`);
-    const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-    let path = join(receiveDirectory, STAGING_DIRECTORY, `${key}.part`);
-    try {
-      const root = await files.realpath(receiveDirectory);
-      const staging = join(root, STAGING_DIRECTORY);
-      await makePrivateDirectory(files, staging);
-      path = join(staging, `${key}.part`);
-      return new StagedFile(options, files, await files.open(path, flags, 0o600), root, path);
-    } catch (error) {
-      if (errorCode(error) === 'EEXIST') throw keyInUse(path, error);
-      throw storageError(error, 'create', path, 'a file in the receive directory');
-    }
+    return new StagedFile(options, await openNew(options));
   }
 
-  private constructor(
-    { format, checksum = 'sha256' }: StagedFileOptions,
-    files: FileOperations,
-    file: OpenFile,
-    root: string,
-    stagedPath: string,
-  ) {
-    this.#files = files;
+  /**
+   * Opens the staged file that an earlier attempt left, cut back to its newest usable point; creates it when there is none.
+   * What is there is read once for its hash (not with `checksum: 'none'`).
+   * @throws StorageError as `create`; 2-204 when the file was delivered already: see `StagedFacts.delivered`
+   */
+  static async resume(options: StagedFileOptions): Promise<ResumedFile> {
+    const opened = await openAgain(options);
+    return { file: new StagedFile(options, opened), point: opened.point, reason: opened.reason };
+  }
+
+  /**
+   * What is staged under a key, as it is now; changes nothing, and may be asked while the file is written.
+   * @returns undefined when nothing is
+   */
+  static peek(receiveDirectory: string, key: string, files?: FileOperations): Promise<StagedFacts | undefined> {
+    return peekStaged(receiveDirectory, key, files);
+  }
+
+  private constructor({ format, durability = 'checkpoint' }: StagedFileOptions, opened: OpenedStaging) {
+    const { place, lock, file, journal, point, hash } = opened;
+    this.#place = place;
+    this.#lock = lock;
     this.#file = file;
-    this.#root = root;
-    this.#stagedPath = stagedPath;
-    this.#decoder = new ArticleDecoder(format);
-    this.#hash = checksum === 'sha256' ? createHash('sha256') : undefined;
-    this.#writer = new FileWriter(file, this.#hash, (error) => this.#fail(error, 'write'));
+    this.#journal = journal;
+    this.#durability = durability;
+    this.#decoder = new ArticleDecoder(format, point.articles);
+    this.#dataBytes = point.dataBytes;
+    this.#stablePoint = point.number === 0 ? undefined : point;
+    this.#hash = hash;
+    this.#writer = new FileWriter(file, point.fileOffset, hash, (error) => this.#fail(error, 'write'));
     this.#commits = new GroupCommit(
       this.#writer,
       (points) => this.#commit(points),
@@ -123,15 +107,15 @@ export class StagedFile implements ArticleSink {
 
   /** Full path of the staged file, for logs. */
   get stagedPath(): string {
-    return this.#stagedPath;
+    return this.#place.stagedPath;
   }
 
-  /** Articles received whole (PI 28). */
+  /** Articles received whole (PI 28), those before a restart included. */
   get articles(): number {
     return this.#decoder.articles;
   }
 
-  /** Article bytes received, as they came: padding included, line ends not. */
+  /** Article bytes received, as they came: padding included, line ends not; those before a restart included. */
   get dataBytes(): number {
     return this.#dataBytes;
   }
@@ -146,13 +130,13 @@ export class StagedFile implements ArticleSink {
     return this.#writer.written;
   }
 
-  /** The newest point on stable storage. */
+  /** The newest point kept, on stable storage as far as the durability says: where a restart would begin. */
   get stablePoint(): StoredPoint | undefined {
     return this.#stablePoint;
   }
 
   write(batch: ArticleBatch): boolean {
-    if (this.#failure) return false;
+    if (this.#failure || this.#ended) return false;
     if (this.#prepared) throw new Error('articles after prepareDelivery');
     try {
       this.#decoder.decode(batch, this.#writer.queue);
@@ -170,9 +154,11 @@ export class StagedFile implements ArticleSink {
   }
 
   checkpoint(point: SyncPoint): Promise<void> {
+    if (this.#ended) return Promise.reject(this.#failure ?? givenUp());
     const { number, dataBytes, articles } = point;
     const fileOffset = this.#writer.accepted;
-    return this.#commits.add(fileOffset, { number, dataBytes, articles, fileOffset });
+    const mark = this.#hash?.mark(fileOffset);
+    return this.#commits.add(fileOffset, { number, dataBytes, articles, fileOffset, mark });
   }
 
   /**
@@ -186,11 +172,11 @@ export class StagedFile implements ArticleSink {
 
   /**
    * Gives the file its final name; it and every directory on the way are on stable storage when this resolves.
-   * After a failure the file is still staged: deliver it under another name, or discard it.
+   * After a failure the file is still staged: deliver it under another name, release or discard it.
    * @throws StorageError 2-204 the name exists, 2-226 it leads outside the receive directory, 2-211, 2-213, 2-219
    */
   async deliver(target: DeliveryTarget): Promise<Delivery> {
-    if (this.#discarded) throw givenUp();
+    if (this.#ended) throw givenUp();
     this.#delivering ??= this.#deliver(target);
     try {
       return await this.#delivering;
@@ -200,27 +186,44 @@ export class StagedFile implements ArticleSink {
     }
   }
 
-  /** Removes the staged file; a file already delivered stays. May be called at any time, and again. */
-  discard(): Promise<void> {
-    this.#discarded ??= this.#discard();
-    return this.#discarded;
+  /**
+   * Ends this attempt and keeps what is there for `resume`. Points that were asked for are still stored; everything
+   * acknowledged is on stable storage when this resolves, with durability `end` too. May be called at any time, and again;
+   * after `discard` it does nothing, and `discard` after it neither (`removeLeftover` removes what was released).
+   * @throws StorageError 2-213, 2-219 when what was acknowledged cannot be flushed
+   */
+  release(): Promise<void> {
+    this.#ended ??= this.#release();
+    return this.#ended;
   }
 
-  /** The one place where a point becomes stable: data first, then what leads to them. */
-  async #commit(points: readonly StoredPoint[]): Promise<void> {
-    await this.#file.datasync();
+  /** Removes the staged file and its journal; a file already delivered stays. May be called at any time, and again. */
+  discard(): Promise<void> {
+    this.#ended ??= this.#discard();
+    return this.#ended;
+  }
+
+  /** The one place where a point becomes stable: data first, then the journal, then what leads to both. */
+  async #commit(points: readonly MarkedPoint[]): Promise<void> {
+    const flushed = this.#durability === 'checkpoint';
+    if (flushed) await this.#file.datasync();
     const newest = points.at(-1);
     if (newest === undefined) return;
-    if (!this.#entryIsStable) {
+    if (flushed || this.#hash) {
+      const records = points.map((point) => ({ ...pointOf(point), flushed, digest: point.mark?.digest }));
+      await this.#journal.append(records, flushed);
+    }
+    if (flushed && !this.#entryIsStable) {
       // A point in a file that no directory names after a power cut would be a promise broken.
-      await this.#flushDirectories([join(this.#root, STAGING_DIRECTORY), this.#root]);
+      await this.#flushDirectories([this.#place.staging, this.#place.root]);
       this.#entryIsStable = true;
     }
-    this.#stablePoint = newest;
+    this.#stablePoint = pointOf(newest);
   }
 
   async #prepare(): Promise<StagedContent> {
     if (this.#failure) throw this.#failure;
+    if (this.#ended) throw givenUp();
     if (!this.#decoder.atArticleEnd) {
       this.#fail(
         new StorageError('the data end in the middle of an article: the sender must finish it before DTF.END', {
@@ -231,72 +234,110 @@ export class StagedFile implements ArticleSink {
       );
     }
     await this.#commits.add(this.#writer.accepted);
-    const digest = this.#hash?.digest('hex');
-    return { size: this.#writer.written, checksum: digest === undefined ? undefined : `sha256:${digest}` };
+    if (this.#durability === 'end') await this.#flush();
+    return { size: this.#writer.written, checksum: this.#hash?.checksum() };
   }
 
   async #deliver({ path, overwrite }: DeliveryTarget): Promise<Delivery> {
     const content = await this.prepareDelivery();
-    const segments = relativeSegments(path);
-    const name = segments.at(-1) ?? '';
-    let final = join(this.#root, path);
+    const { files, root, staging, stagedPath } = this.#place;
+    let final = path;
     try {
-      const chain = await makeDirectoriesInside(this.#files, this.#root, segments.slice(0, -1));
-      final = join(chain.at(-1) ?? this.#root, name);
-      await moveIntoPlace(this.#files, this.#stagedPath, final, overwrite);
+      const found = await findDeliveryPath(files, root, path);
+      ({ final } = found);
+      await moveIntoPlace(files, stagedPath, final, overwrite);
       this.#delivered = true;
       try {
         // All of the chain, for another delivery may have created a directory and not flushed its parent yet.
-        await this.#flushDirectories([...chain, join(this.#root, STAGING_DIRECTORY)]);
+        if (this.#durability !== 'none') await this.#flushDirectories([...found.chain, staging]);
       } catch (error) {
         if (!overwrite) await this.#takeBack(final);
         throw error;
       }
-      await this.#close();
     } catch (error) {
       throw storageError(error, 'deliver', final, 'the received file');
     }
+    await this.#closeDelivered();
     return { path: final, ...content };
   }
 
   /** The sender will hear that the transfer failed and send again: a copy under the final name would make two. */
   async #takeBack(final: string): Promise<void> {
-    await this.#files.rename(final, this.#stagedPath).then(
+    await this.#place.files.rename(final, this.stagedPath).then(
       () => (this.#delivered = false),
       () => undefined,
     );
   }
 
+  async #release(): Promise<void> {
+    await this.#delivering?.catch(() => undefined);
+    if (this.#delivered) return this.#closeDelivered();
+    try {
+      await this.#commits.idle();
+      await this.#stop();
+      if (this.#durability === 'end' && this.#stablePoint) await this.#flush();
+    } catch (error) {
+      throw storageError(error, 'flush', this.stagedPath, 'the received file');
+    } finally {
+      await this.#close();
+      await this.#lock.release();
+    }
+  }
+
   async #discard(): Promise<void> {
     await this.#delivering?.catch(() => undefined);
-    if (this.#delivered) return this.#close();
+    if (this.#delivered) return this.#closeDelivered();
+    await this.#stop();
+    await this.#close();
+    try {
+      await removeStaged(this.#place);
+    } catch (error) {
+      throw storageError(error, 'deliver', this.stagedPath, 'the staged file');
+    } finally {
+      await this.#lock.release();
+    }
+  }
+
+  async #stop(): Promise<void> {
     const reason = this.#failure ?? givenUp();
     this.#failure = reason;
     this.#writer.stop(reason);
     this.#commits.stop(reason);
     await this.#writer.idle();
     await this.#commits.idle();
-    // Whatever close has to say, the data are not wanted any more.
-    await this.#close().catch(() => undefined);
-    try {
-      await this.#files.unlink(this.#stagedPath);
-    } catch (error) {
-      if (errorCode(error) !== 'ENOENT') throw storageError(error, 'deliver', this.#stagedPath, 'the staged file');
-    }
   }
 
+  /** The delivery stands, whatever happens here: a journal that stays is swept like any leftover. */
+  async #closeDelivered(): Promise<void> {
+    await this.#close();
+    await unlinkIfThere(this.#place.files, this.#place.journalPath).catch(() => false);
+    await this.#lock.release();
+  }
+
+  /** What matters was flushed before, or is not wanted any more: no error of a close changes that. */
   #close(): Promise<void> {
-    this.#closed ??= this.#file.close();
+    this.#closed ??= Promise.allSettled([this.#file.close(), this.#journal.close()]).then(() => undefined);
     return this.#closed;
   }
 
+  /** Everything written so far, the journal, and the names of both. */
+  async #flush(): Promise<void> {
+    try {
+      await Promise.all([this.#file.datasync(), this.#journal.flush()]);
+      await this.#flushDirectories([this.#place.staging, this.#place.root]);
+    } catch (error) {
+      this.#fail(error, 'flush');
+      throw this.#failure ?? error;
+    }
+  }
+
   async #flushDirectories(paths: readonly string[]): Promise<void> {
-    await Promise.all([...new Set(paths)].map((path) => flushDirectory(this.#files, path)));
+    await Promise.all([...new Set(paths)].map((path) => flushDirectory(this.#place.files, path)));
   }
 
   #fail(error: unknown, action: Action): void {
     if (this.#failure) return;
-    const failure = storageError(error, action, this.#stagedPath, 'the received file');
+    const failure = storageError(error, action, this.stagedPath, 'the received file');
     this.#failure = failure;
     this.#writer.stop(failure);
     this.#commits.stop(failure);
@@ -306,12 +347,4 @@ export class StagedFile implements ArticleSink {
 }
 
 const givenUp = () =>
-  new StorageError('the transfer was given up: its staged file is removed', { fault: 'local', diagnostic: '2-216' });
-
-const keyInUse = (path: string, cause: unknown) =>
-  new StorageError(`${path} exists: another attempt of this transfer runs, or left it; let that one end or remove it`, {
-    fault: 'local',
-    diagnostic: '2-207',
-    peerText: 'this transfer is in progress already',
-    cause,
-  });
+  new StorageError('this attempt of the transfer was given up', { fault: 'local', diagnostic: '2-216' });

@@ -2,15 +2,15 @@ import { basename } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { StagedFile, formatOf } from '../src/index.js';
-import type { FileFacts, FileOperations } from '../src/index.js';
 import { batchOf } from './support/articles.js';
+import { ModelDisk, chances, driven, someHappen } from './support/model-disk.js';
 import { recordedFiles } from './support/recorded-files.js';
 import { filesIn, sandbox } from './support/sandbox.js';
 
 const binary = formatOf({ recordLength: 65_535 });
 
 describe('what is flushed before anything is promised', () => {
-  test('a point: its bytes, then the file, then the directories that lead to it', async () => {
+  test('a point: its bytes, the file, its record, the journal, then the directories that lead to both', async () => {
     const directory = sandbox();
     const log: string[] = [];
     const files = recordedFiles(log);
@@ -19,15 +19,31 @@ describe('what is flushed before anything is promised', () => {
     await staged.checkpoint({ number: 1, dataBytes: 5, articles: 1 });
     expect(staged.stablePoint).toEqual({ number: 1, dataBytes: 5, articles: 1, fileOffset: 5 });
     const root = basename(directory);
-    expect(log.slice(0, 4)).toEqual(['mkdir .pesit', 'write k.part 0+5', 'datasync k.part …', 'datasync k.part done']);
-    expect(log.slice(4).sort()).toEqual(
+    expect(log.slice(0, 7)).toEqual([
+      'mkdir .pesit',
+      'write k.part 0+5',
+      'datasync k.part …',
+      'datasync k.part done',
+      // A header and one record, 64 bytes each.
+      'write k.points 0+128',
+      'datasync k.points …',
+      'datasync k.points done',
+    ]);
+    expect(log.slice(7).sort()).toEqual(
       ['sync .pesit …', 'sync .pesit done', `sync ${root} …`, `sync ${root} done`].sort(),
     );
 
     log.length = 0;
     staged.write(batchOf('678'));
     await staged.checkpoint({ number: 2, dataBytes: 8, articles: 2 });
-    expect(log).toEqual(['write k.part 5+3', 'datasync k.part …', 'datasync k.part done']);
+    expect(log).toEqual([
+      'write k.part 5+3',
+      'datasync k.part …',
+      'datasync k.part done',
+      'write k.points 128+64',
+      'datasync k.points …',
+      'datasync k.points done',
+    ]);
     await staged.discard();
   });
 
@@ -105,94 +121,44 @@ describe('what is flushed before anything is promised', () => {
   });
 });
 
-/** A disk of its own in memory: what was written is stable once a flush that began after the write has ended. */
-class ModelDisk {
-  written = 0;
-  stable = 0;
-  directoriesStable = false;
-  readonly #later: <T>(what: string, effect: () => T) => Promise<T>;
-
-  constructor(later: <T>(what: string, effect: () => T) => Promise<T>) {
-    this.#later = later;
-  }
-
-  readonly #facts: FileFacts = { kind: 'directory', size: 0, mtimeNs: 0n, device: 0n, inode: 0n };
-
-  readonly files: FileOperations = {
-    open: (path) =>
-      Promise.resolve({
-        writev: (buffers, position) => {
-          const bytes = buffers.reduce((sum, { length }) => sum + length, 0);
-          const taken = Math.max(1, Math.ceil(bytes * 0.7));
-          return this.#later('write', () => {
-            expect(position).toBe(this.written);
-            this.written = position + taken;
-            return taken;
-          });
-        },
-        readv: () => Promise.resolve(0),
-        datasync: () => {
-          const before = this.written;
-          return this.#later('datasync', () => {
-            this.stable = Math.max(this.stable, before);
-          });
-        },
-        sync: () =>
-          this.#later(`sync ${path}`, () => {
-            this.directoriesStable = true;
-          }),
-        stat: () => Promise.resolve(this.#facts),
-        close: () => Promise.resolve(),
-      }),
-    mkdir: () => Promise.resolve(),
-    link: () => Promise.resolve(),
-    unlink: () => Promise.resolve(),
-    rename: () => Promise.resolve(),
-    lstat: () => Promise.resolve(this.#facts),
-    realpath: (path) => Promise.resolve(path),
-  };
-}
-
 test('in every order in which a disk may answer: no point before its flush, all points, in order', async () => {
   const steps = fc.array(fc.oneof(fc.integer({ min: 1, max: 60_000 }), fc.constant('point' as const)), {
     maxLength: 30,
   });
   await fc.assert(
-    fc.asyncProperty(fc.scheduler(), steps, async (scheduler, script) => {
-      const disk = new ModelDisk(async (what, effect) => {
-        await scheduler.schedule(Promise.resolve(), what);
-        return effect();
-      });
-      const staged = await StagedFile.create({ receiveDirectory: '/d', key: 'k', format: binary, files: disk.files });
+    fc.asyncProperty(steps, fc.integer(), async (script, seed) => {
+      const chance = chances(seed);
+      const disk = new ModelDisk(chance);
+      const staged = await driven(
+        disk,
+        chance,
+        StagedFile.create({ receiveDirectory: '/d', key: 'k', format: binary, files: disk.mountedAt('/d') }),
+      );
       const answered: number[] = [];
       const points: Promise<void>[] = [];
-      const feed = scheduler.scheduleSequence(
-        script.map((step) => ({
-          label: String(step),
-          builder: () => {
-            if (step !== 'point') {
-              staged.write(batchOf(Buffer.alloc(step)));
-              return Promise.resolve();
-            }
-            const number = points.length + 1;
-            const size = staged.size;
-            points.push(
-              staged.checkpoint({ number, dataBytes: size, articles: staged.articles }).then(() => {
-                expect(disk.stable).toBeGreaterThanOrEqual(size);
-                expect(disk.directoriesStable).toBe(true);
-                answered.push(number);
-              }),
-            );
-            return Promise.resolve();
-          },
-        })),
-      );
-      await scheduler.waitFor(feed.task);
-      await scheduler.waitFor(Promise.all(points));
+      for (const step of script) {
+        await someHappen(disk, chance);
+        if (step !== 'point') {
+          staged.write(batchOf(Buffer.alloc(step, 7)));
+          continue;
+        }
+        const number = points.length + 1;
+        const { size } = staged;
+        const point = staged.checkpoint({ number, dataBytes: size, articles: staged.articles });
+        points.push(
+          point.then(() => {
+            expect(disk.stableContent('/d/.pesit/k.part')?.length).toBeGreaterThanOrEqual(size);
+            expect(disk.stableContent('/d/.pesit/k.points')?.length).toBeGreaterThanOrEqual(64 + 64 * number);
+            answered.push(number);
+          }),
+        );
+      }
+      await driven(disk, chance, Promise.all(points));
       expect(answered).toEqual(points.map((_, i) => i + 1));
-      const { size } = await scheduler.waitFor(staged.prepareDelivery());
-      expect(disk.stable).toBe(size);
+      const { size } = await driven(disk, chance, staged.prepareDelivery());
+      expect(disk.stableContent('/d/.pesit/k.part') ?? disk.content('/d/.pesit/k.part')).toHaveLength(size);
       expect(size).toBe(script.reduce<number>((sum, step) => sum + (step === 'point' ? 0 : step), 0));
+      await driven(disk, chance, staged.discard());
     }),
     { numRuns: 150 },
   );

@@ -26,7 +26,10 @@ describe('a staged file', () => {
   test('is private until delivered, and then whole, with its hash', async () => {
     const directory = sandbox();
     const staged = await StagedFile.create({ receiveDirectory: directory, key: 'P1-42', format: text });
-    expect(filesIn(directory)).toEqual(['.pesit/P1-42.part']);
+    expect(filesIn(directory)).toEqual([
+      expect.stringMatching(/^\.pesit\/P1-42\.\d+-\d+-[0-9a-f]{12}\.lock$/),
+      '.pesit/P1-42.part',
+    ]);
     expect(statSync(join(directory, '.pesit')).mode & 0o777).toBe(0o700);
     expect(statSync(staged.stagedPath).mode & 0o777).toBe(0o600);
     expect(staged.write(batchOf('hello'))).toBe(true);

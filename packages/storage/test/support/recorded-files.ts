@@ -22,6 +22,10 @@ export function recordedFiles(log: string[]): FileOperations {
         readv: (buffers, position) => file.readv(buffers, position),
         datasync: () => flush('datasync', () => file.datasync()),
         sync: () => flush('sync', () => file.sync()),
+        truncate: async (size) => {
+          await file.truncate(size);
+          log.push(`truncate ${name} ${size}`);
+        },
         stat: () => file.stat(),
         close: () => file.close(),
       };
@@ -44,5 +48,6 @@ export function recordedFiles(log: string[]): FileOperations {
     },
     lstat: (path) => nodeFiles.lstat(path),
     realpath: (path) => nodeFiles.realpath(path),
+    readdir: (path) => nodeFiles.readdir(path),
   };
 }

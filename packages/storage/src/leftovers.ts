@@ -1,0 +1,168 @@
+import { constants } from 'node:fs';
+import { join } from 'node:path';
+import { StorageError, errorCode, storageError } from './errors.js';
+import { nodeFiles } from './files.js';
+import type { FileFacts, FileOperations } from './files.js';
+import { START, pointOf } from './group-commit.js';
+import type { StoredPoint } from './group-commit.js';
+import { findJournal, newestPoint } from './point-journal.js';
+import type { FoundJournal } from './point-journal.js';
+import { StagingLock, isHeld, readLockName } from './staging-lock.js';
+import { isKey, keyOfName, placeIn, removeStaged, requireKey } from './staging-place.js';
+import type { StagingPlace } from './staging-place.js';
+import { noPointWithin } from './usable-point.js';
+
+/** What is left of a transfer that may go on. */
+export interface Leftover {
+  readonly key: string;
+  /** Bytes of the staged file; 0 when only a journal or a lock is left. */
+  readonly size: number;
+  /** The newest point of the journal within the file; number 0 when there is none. `resume` may have to go back further. */
+  readonly point: StoredPoint;
+  /** When the file or its journal was last written. */
+  readonly modified: Date;
+  /** As given to `create`; undefined without a journal, which begins with the first point. */
+  readonly context: string | undefined;
+  /** The file has another name beside: a delivery that was cut off behind its last step. Not to be resumed or redone. */
+  readonly delivered: boolean;
+  /** Why there is no point to go on from, in words. */
+  readonly problem: string | undefined;
+}
+
+export interface StagedFacts extends Leftover {
+  /** A process of this machine works on it. */
+  readonly inUse: boolean;
+}
+
+async function factsOf(files: FileOperations, path: string): Promise<FileFacts | undefined> {
+  try {
+    return await files.lstat(path);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function lookAt(place: StagingPlace): Promise<Leftover> {
+  const { files, key, stagedPath, journalPath } = place;
+  const staged = await factsOf(files, stagedPath);
+  const journalFacts = await factsOf(files, journalPath);
+  const size = staged?.size ?? 0;
+  const journal = await findJournal(files, journalPath, constants.O_RDONLY).catch(
+    (error: unknown) => `its journal of points cannot be read: ${errorCode(error) ?? String(error)}`,
+  );
+  const found = typeof journal === 'string' ? undefined : journal;
+  try {
+    const newest = found && (await newestPoint(found, ({ fileOffset }) => fileOffset <= size));
+    const mtimeNs = [staged, journalFacts].reduce(
+      (last, facts) => (facts && facts.mtimeNs > last ? facts.mtimeNs : last),
+      0n,
+    );
+    return {
+      key,
+      size,
+      point: pointOf(newest?.point ?? START),
+      modified: new Date(Number(mtimeNs / 1_000_000n)),
+      context: found?.header.context,
+      delivered: (staged?.links ?? 1) > 1,
+      problem: newest && staged ? undefined : problemOf(journal, staged),
+    };
+  } finally {
+    await found?.file.close();
+  }
+}
+
+function problemOf(journal: FoundJournal | string, staged: FileFacts | undefined): string {
+  if (staged === undefined) return 'there is no staged file';
+  return typeof journal === 'string' ? journal : noPointWithin(staged.size);
+}
+
+/** Names of the staging directory; none when there is no such directory. */
+async function namesIn(files: FileOperations, staging: string): Promise<readonly string[]> {
+  try {
+    return await files.readdir(staging);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** All keys that the names speak of, and whether somebody of this machine works on each. */
+function keysIn(staging: string, names: readonly string[]): ReadonlyMap<string, boolean> {
+  const keys = new Map<string, boolean>();
+  for (const name of names) {
+    const lock = readLockName(name);
+    const key = lock?.key ?? keyOfName(name);
+    if (key === undefined || !isKey(key)) continue;
+    const isLive = lock !== undefined && isHeld(staging, name, lock.owner);
+    keys.set(key, isLive || keys.get(key) === true);
+  }
+  return keys;
+}
+
+/** See `StagedFile.peek`. */
+export async function peekStaged(
+  receiveDirectory: string,
+  key: string,
+  files: FileOperations = nodeFiles,
+): Promise<StagedFacts | undefined> {
+  requireKey(key);
+  try {
+    const place = placeIn(files, await files.realpath(receiveDirectory), key);
+    const keys = keysIn(place.staging, await namesIn(files, place.staging));
+    const inUse = keys.get(key);
+    return inUse === undefined ? undefined : { ...(await lookAt(place)), inUse };
+  } catch (error) {
+    throw storageError(error, 'read', join(receiveDirectory, '…'), 'the staged file');
+  }
+}
+
+/**
+ * What earlier attempts left in a receive directory, in the order of the keys; what a process of this machine works on is
+ * not among it. Ask the database for those of other machines before removing anything.
+ * @throws StorageError 2-213 when the directory cannot be read
+ */
+export async function listLeftovers(
+  receiveDirectory: string,
+  files: FileOperations = nodeFiles,
+): Promise<readonly Leftover[]> {
+  try {
+    const root = await files.realpath(receiveDirectory);
+    const { staging } = placeIn(files, root, '');
+    const leftovers: Leftover[] = [];
+    for (const [key, inUse] of keysIn(staging, await namesIn(files, staging))) {
+      if (!inUse) leftovers.push(await lookAt(placeIn(files, root, key)));
+    }
+    return leftovers.sort((a, b) => (a.key < b.key ? -1 : 1));
+  } catch (error) {
+    throw storageError(error, 'read', join(receiveDirectory, '…'), 'the staged files');
+  }
+}
+
+/**
+ * Removes what is left under a key: staged file, journal, locks of dead processes.
+ * @returns false, and removes nothing, while a process of this machine works on it
+ * @throws StorageError 2-211, 2-213
+ */
+export async function removeLeftover(
+  receiveDirectory: string,
+  key: string,
+  files: FileOperations = nodeFiles,
+): Promise<boolean> {
+  requireKey(key);
+  try {
+    const place = placeIn(files, await files.realpath(receiveDirectory), key);
+    const lock = await StagingLock.take(place);
+    try {
+      await removeStaged(place);
+    } finally {
+      await lock.release();
+    }
+    return true;
+  } catch (error) {
+    if (error instanceof StorageError && error.diagnostic === '2-207') return false;
+    // Nothing was ever staged here.
+    if (errorCode(error) === 'ENOENT') return true;
+    throw storageError(error, 'deliver', join(receiveDirectory, '…'), 'the staged file');
+  }
+}

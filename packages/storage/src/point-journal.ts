@@ -1,0 +1,144 @@
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { errorCode } from './errors.js';
+import { readFully, writeFully } from './files.js';
+import type { FileOperations, OpenFile } from './files.js';
+import { MAX_HEADER, RECORD_SIZE, decodeHeader, decodeRecord, encodeHeader, encodeRecords } from './journal-format.js';
+import type { JournalHeader, JournalPoint } from './journal-format.js';
+
+/** Records read at once. */
+const PIECE = 1024;
+
+/** The journal that a file which is received writes: nothing on disk before its first point, then one append a group. */
+export class PointJournal {
+  readonly #files: FileOperations;
+  readonly #path: string;
+  readonly #header: JournalHeader;
+  #file: OpenFile | undefined;
+  #position: number;
+
+  static fresh(files: FileOperations, path: string, header: Omit<JournalHeader, 'nonce'>): PointJournal {
+    return new PointJournal(files, path, { ...header, nonce: randomBytes(8) }, undefined, 0);
+  }
+
+  /** Goes on after record `index`; what follows it is cut off, on stable storage too. */
+  static async continued(files: FileOperations, found: FoundJournal, index: number): Promise<PointJournal> {
+    const position = found.header.size + (index + 1) * RECORD_SIZE;
+    await found.file.truncate(position);
+    await found.file.datasync();
+    return new PointJournal(files, found.path, found.header, found.file, position);
+  }
+
+  private constructor(
+    files: FileOperations,
+    path: string,
+    header: JournalHeader,
+    file: OpenFile | undefined,
+    position: number,
+  ) {
+    this.#files = files;
+    this.#path = path;
+    this.#header = header;
+    this.#file = file;
+    this.#position = position;
+  }
+
+  /** @param flush false: only handed to the operating system */
+  async append(points: readonly JournalPoint[], flush: boolean): Promise<void> {
+    const bytes = [encodeRecords(points, this.#header.nonce)];
+    if (this.#file === undefined) {
+      const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+      this.#file = await this.#files.open(this.#path, flags, 0o600);
+      bytes.unshift(encodeHeader(this.#header));
+    }
+    const length = bytes.reduce((sum, piece) => sum + piece.length, 0);
+    await writeFully(this.#file, bytes, this.#position, length);
+    this.#position += length;
+    if (flush) await this.#file.datasync();
+  }
+
+  async flush(): Promise<void> {
+    await this.#file?.datasync();
+  }
+
+  async close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
+  }
+}
+
+/** A journal that was left, open, with its header known. */
+export interface FoundJournal {
+  readonly path: string;
+  readonly file: OpenFile;
+  readonly header: JournalHeader & { readonly size: number };
+  /** Whole records; a torn one at the end does not count. */
+  readonly records: number;
+  /** Nanoseconds since the epoch. */
+  readonly mtimeNs: bigint;
+}
+
+/**
+ * @param flags of `open`, read or read and write
+ * @returns in words why there is none, when there is none
+ */
+export async function findJournal(files: FileOperations, path: string, flags: number): Promise<FoundJournal | string> {
+  let file: OpenFile;
+  try {
+    file = await files.open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return 'it has no journal of points';
+    throw error;
+  }
+  try {
+    const { size, mtimeNs } = await file.stat();
+    const start = Buffer.alloc(Math.min(size, MAX_HEADER));
+    const header = decodeHeader(start.subarray(0, await readFully(file, [start], 0, start.length)));
+    if (typeof header !== 'string') {
+      const records = Math.max(0, Math.floor((size - header.size) / RECORD_SIZE));
+      return { path, file, header, records, mtimeNs };
+    }
+    await file.close();
+    return header;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** A record that is intact, and which one it is. */
+export interface FoundPoint {
+  readonly index: number;
+  readonly point: JournalPoint;
+}
+
+/** The intact records in order. */
+export async function* intactPoints(journal: FoundJournal): AsyncGenerator<FoundPoint> {
+  for (let from = 0; from < journal.records; from += PIECE) yield* await readPiece(journal, from);
+}
+
+/** The newest intact record for which `accepts` holds. */
+export async function newestPoint(
+  journal: FoundJournal,
+  accepts: (point: JournalPoint) => boolean,
+): Promise<FoundPoint | undefined> {
+  for (let end = journal.records; end > 0; end -= PIECE) {
+    const from = Math.max(0, end - PIECE);
+    const piece = await readPiece(journal, from, end - from);
+    const found = piece.reverse().find(({ point }) => accepts(point));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+async function readPiece({ file, header, records }: FoundJournal, from: number, count = PIECE): Promise<FoundPoint[]> {
+  const bytes = Buffer.alloc(Math.min(count, records - from) * RECORD_SIZE);
+  const read = await readFully(file, [bytes], header.size + from * RECORD_SIZE, bytes.length);
+  const found: FoundPoint[] = [];
+  for (let at = 0; at + RECORD_SIZE <= read; at += RECORD_SIZE) {
+    const point = decodeRecord(bytes.subarray(at, at + RECORD_SIZE), header.nonce);
+    if (point !== undefined) found.push({ index: from + at / RECORD_SIZE, point });
+  }
+  return found;
+}

@@ -1,0 +1,62 @@
+import { readFully } from './files.js';
+import type { OpenFile } from './files.js';
+import { RunningHash } from './running-hash.js';
+
+/** Two blocks of this size: one is read while the other is hashed. */
+const BLOCK = 512 * 1024;
+
+/** Hashes a file from its start, place by place, without holding more than two blocks of it or the event loop. */
+export class PrefixHash {
+  readonly #file: OpenFile;
+  readonly #end: number;
+  readonly #blocks: [Buffer, Buffer];
+  readonly #hash = new RunningHash();
+  /** What was read and not hashed yet. */
+  #data: Buffer = Buffer.alloc(0);
+  #readUpTo = 0;
+  #reading: Promise<number> | undefined;
+
+  /** @param end bytes that will be hashed at most */
+  constructor(file: OpenFile, end: number) {
+    this.#file = file;
+    this.#end = end;
+    const size = Math.min(BLOCK, end);
+    this.#blocks = [Buffer.allocUnsafeSlow(size), Buffer.allocUnsafeSlow(size)];
+  }
+
+  /** @returns the hash of the first `offset` bytes, to go on with; undefined when the file ends before */
+  async upTo(offset: number): Promise<RunningHash | undefined> {
+    while (this.#hash.position < offset) {
+      if (this.#data.length === 0 && !(await this.#next())) return undefined;
+      const piece = this.#data.subarray(0, offset - this.#hash.position);
+      this.#hash.update(piece);
+      this.#data = this.#data.subarray(piece.length);
+    }
+    return this.#hash.copy();
+  }
+
+  /** To be called before the file is closed or changed: waits for the block that is being read ahead. */
+  async stop(): Promise<void> {
+    await this.#reading?.catch(() => undefined);
+    this.#reading = undefined;
+  }
+
+  async #next(): Promise<boolean> {
+    const read = await (this.#reading ?? this.#read());
+    this.#data = this.#blocks[0].subarray(0, read);
+    this.#blocks.reverse();
+    this.#readUpTo += read;
+    this.#reading = undefined;
+    if (read > 0 && this.#readUpTo < this.#end) {
+      this.#reading = this.#read();
+      // An error is told to whoever asks for these bytes, if anybody does.
+      this.#reading.catch(() => undefined);
+    }
+    return read > 0;
+  }
+
+  #read(): Promise<number> {
+    const block = this.#blocks[0].subarray(0, this.#end - this.#readUpTo);
+    return readFully(this.#file, [block], this.#readUpTo, block.length);
+  }
+}

@@ -1,0 +1,194 @@
+import { constants } from 'node:fs';
+import { join } from 'node:path';
+import { makePrivateDirectory } from './directories.js';
+import { StorageError, errorCode, storageError } from './errors.js';
+import { flushDirectory, nodeFiles, unlinkIfThere } from './files.js';
+import type { OpenFile } from './files.js';
+import { START, pointOf } from './group-commit.js';
+import type { StoredPoint } from './group-commit.js';
+import { MAX_CONTEXT } from './journal-format.js';
+import { PointJournal, findJournal } from './point-journal.js';
+import { findUsablePoint } from './usable-point.js';
+import { RunningHash } from './running-hash.js';
+import type { StagedFileOptions } from './staged-options.js';
+import { StagingLock } from './staging-lock.js';
+import { placeIn, requireKey } from './staging-place.js';
+import type { StagingPlace } from './staging-place.js';
+
+/** A staged file that is open, locked, and as long as its point says. */
+export interface OpenedStaging {
+  readonly place: StagingPlace;
+  readonly lock: StagingLock;
+  readonly file: OpenFile;
+  readonly journal: PointJournal;
+  readonly point: StoredPoint;
+  /** Of the bytes before the point. */
+  readonly hash: RunningHash | undefined;
+  /** Why less than all that is staged could be used; undefined when nothing was lost, or nothing was there. */
+  readonly reason: string | undefined;
+}
+
+const RECEIVED_FILE = 'a file in the receive directory';
+const EXCLUSIVE = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+async function placeFor({ receiveDirectory, key, context = '', files = nodeFiles }: StagedFileOptions) {
+  requireKey(key);
+  const length = Buffer.byteLength(context);
+  if (length > MAX_CONTEXT) throw new TypeError(`a context has at most ${MAX_CONTEXT} bytes, not ${length}`);
+  try {
+    const place = placeIn(files, await files.realpath(receiveDirectory), key);
+    await makePrivateDirectory(files, place.staging);
+    return place;
+  } catch (error) {
+    throw storageError(error, 'create', join(receiveDirectory, '…'), RECEIVED_FILE);
+  }
+}
+
+/** Runs `open` under the lock; when it fails the lock is given back. */
+async function locked<T>(
+  place: StagingPlace,
+  lock: () => Promise<StagingLock>,
+  open: (lock: StagingLock) => Promise<T>,
+) {
+  try {
+    const taken = await lock();
+    return await open(taken).catch(async (error: unknown) => {
+      await taken.release();
+      throw error;
+    });
+  } catch (error) {
+    throw storageError(error, 'create', place.stagedPath, RECEIVED_FILE);
+  }
+}
+
+/** A new staged file; nothing is left behind when it cannot be made. */
+export async function openNew(options: StagedFileOptions): Promise<OpenedStaging> {
+  const place = await placeFor(options);
+  return locked(
+    place,
+    () => StagingLock.announce(place),
+    (lock) => create(options, place, lock),
+  );
+}
+
+/** The staged file that was left, cut back to its newest usable point; a new one when there is none. */
+export async function openAgain(options: StagedFileOptions): Promise<OpenedStaging> {
+  const place = await placeFor(options);
+  return locked(
+    place,
+    () => StagingLock.take(place),
+    async (lock) => {
+      const { stagedPath, files } = place;
+      const flags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+      const file = await files.open(stagedPath, flags).catch((error: unknown) => {
+        if (errorCode(error) !== 'ENOENT') throw error;
+        return undefined;
+      });
+      if (file === undefined) return create(options, place, lock);
+      return closedOnFailure(file, () => goOn(options, place, lock, file));
+    },
+  );
+}
+
+async function create(options: StagedFileOptions, place: StagingPlace, lock: StagingLock): Promise<OpenedStaging> {
+  const { files, stagedPath } = place;
+  const file = await files.open(stagedPath, EXCLUSIVE, 0o600).catch((error: unknown) => {
+    throw errorCode(error) === 'EEXIST' ? exists(stagedPath, error) : error;
+  });
+  return closedOnFailure(file, async () => {
+    await removeJournal(place).catch(async (error: unknown) => {
+      await files.unlink(stagedPath);
+      throw error;
+    });
+    return newStaging(options, place, lock, file);
+  });
+}
+
+async function goOn(
+  options: StagedFileOptions,
+  place: StagingPlace,
+  lock: StagingLock,
+  file: OpenFile,
+): Promise<OpenedStaging> {
+  const { size, kind, links } = await file.stat();
+  if (kind !== 'file') throw notRegular(place.stagedPath, kind);
+  if (links > 1) throw delivered(place.stagedPath);
+  const { format, checksum = 'sha256', durability = 'checkpoint' } = options;
+  const found = await findJournal(place.files, place.journalPath, constants.O_RDWR);
+  if (typeof found === 'string') return startOver(options, place, lock, file, size === 0 ? undefined : found);
+  return closedOnFailure(found.file, async () => {
+    const usable = await findUsablePoint(found, file, size, { format, hashed: checksum === 'sha256' });
+    if (usable.found === undefined) {
+      await found.file.close();
+      return startOver(options, place, lock, file, usable.reason);
+    }
+    const { index, point } = usable.found;
+    const journal = await PointJournal.continued(place.files, found, index);
+    await file.truncate(point.fileOffset);
+    // A process that was killed may have written the record and not flushed it: now the point is told to the peer.
+    if (durability === 'checkpoint') await file.datasync();
+    const { hash, reason } = usable;
+    return { place, lock, file, journal, point: pointOf(point), hash, reason };
+  });
+}
+
+/** The journal goes first: it must not say anything about what is written from now on. */
+async function startOver(
+  options: StagedFileOptions,
+  place: StagingPlace,
+  lock: StagingLock,
+  file: OpenFile,
+  reason: string | undefined,
+): Promise<OpenedStaging> {
+  await removeJournal(place);
+  await file.truncate(0);
+  return { ...newStaging(options, place, lock, file), reason };
+}
+
+function newStaging(options: StagedFileOptions, place: StagingPlace, lock: StagingLock, file: OpenFile): OpenedStaging {
+  const { format, context = '', checksum = 'sha256' } = options;
+  const journal = PointJournal.fresh(place.files, place.journalPath, { format, context });
+  const hash = checksum === 'sha256' ? new RunningHash() : undefined;
+  return { place, lock, file, journal, point: START, hash, reason: undefined };
+}
+
+/** Gone for good when this resolves: a journal that a power cut brings back beside another file would lie. */
+async function removeJournal({ files, staging, journalPath }: StagingPlace): Promise<void> {
+  if (await unlinkIfThere(files, journalPath)) await flushDirectory(files, staging);
+}
+
+async function closedOnFailure<T>(file: OpenFile, use: () => Promise<T>): Promise<T> {
+  try {
+    return await use();
+  } catch (error) {
+    await file.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+const exists = (path: string, cause: unknown) =>
+  new StorageError(`${path} exists: another attempt of this transfer runs, or left it; let that one end or remove it`, {
+    fault: 'local',
+    diagnostic: '2-207',
+    peerText: 'this transfer is in progress already',
+    cause,
+  });
+
+const delivered = (path: string) =>
+  new StorageError(
+    `${path} has a second name: it was delivered, or somebody linked it; complete its record, or remove it`,
+    {
+      fault: 'local',
+      diagnostic: '2-204',
+      peerText: 'this file is complete here already',
+    },
+  );
+
+const notRegular = (path: string, kind: string) =>
+  new StorageError(`${path} is not a regular file (${kind}): remove it, it is where a file is staged`, {
+    fault: 'local',
+    diagnostic: '2-211',
+    peerText: 'the receive directory cannot be used',
+    expected: 'file',
+    got: kind,
+  });

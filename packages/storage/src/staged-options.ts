@@ -1,0 +1,56 @@
+import type { FileOperations } from './files.js';
+import type { RecordFormat } from './record-format.js';
+
+/** `transfer.checksum`. */
+export type ChecksumKind = 'sha256' | 'none';
+
+/**
+ * `transfer.durability`: when received bytes are put on stable storage. Whatever it says, a process that is killed loses
+ * nothing acknowledged; what it decides is a power cut or a crash of the operating system.
+ *
+ * - `checkpoint`: each point, with its bytes, before it is acknowledged; the file and its name before the transfer is.
+ *   Risks nothing.
+ * - `end`: nothing at the points; the file and its name before the transfer is acknowledged. A power cut may take back
+ *   points that the partner counts as stored: the file then goes on from an older one or from the start, which asks for a
+ *   partner that can go back, and costs time. A file that is complete is safe. With `checksum: 'none'` nothing could tell
+ *   bytes lost from bytes kept, so no points are kept at all and a restart begins at the start.
+ * - `none`: as `end`, and nothing at the end either. A power cut soon after the end may lose a file that was acknowledged
+ *   and recorded COMPLETED, or leave it empty or cut: only for files that can be had again.
+ */
+export type Durability = 'checkpoint' | 'end' | 'none';
+
+export interface StagedFileOptions {
+  /** Absolute; must exist. */
+  readonly receiveDirectory: string;
+  /** Names the staged file; unique among the transfers that share the directory. `[A-Za-z0-9._-]`, at most 200. */
+  readonly key: string;
+  readonly format: RecordFormat;
+  /** Default `sha256`. */
+  readonly checksum?: ChecksumKind;
+  /** Default `checkpoint`. */
+  readonly durability?: Durability;
+  /** Kept in the journal for `peek` and `listLeftovers`, such as the identity of the transfer. At most 1024 bytes of UTF-8. */
+  readonly context?: string;
+  /** Default: the real file system. */
+  readonly files?: FileOperations;
+}
+
+export interface DeliveryTarget {
+  /** Final name relative to the receive directory, `/` between segments; missing directories are created. */
+  readonly path: string;
+  /** Replace a file of that name. False: such a file makes the delivery fail with 2-204. */
+  readonly overwrite: boolean;
+}
+
+/** A staged file whose bytes are all on stable storage (as far as its durability says). */
+export interface StagedContent {
+  /** Bytes of the file. */
+  readonly size: number;
+  /** `sha256:` and 64 hex digits; undefined with `checksum: 'none'`. */
+  readonly checksum: string | undefined;
+}
+
+export interface Delivery extends StagedContent {
+  /** Absolute, links resolved. */
+  readonly path: string;
+}

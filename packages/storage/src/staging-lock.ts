@@ -1,0 +1,151 @@
+/**
+ * One owner a key, also between processes. Node offers no lock that dies with its process, so each process announces
+ * itself first, by a file whose name says who it is (`<key>.<pid>-<start time>-<machine>.lock`), and looks for others then. Of
+ * two that come at once the later one to look sees the other; both may give way, never both go on.
+ *
+ * A name is never used by another process again: the pid comes with its start time, in clock ticks since the boot, and
+ * machine stands for the boot and the pid namespace. So a lock whose process is gone (exit, kill, reboot) is known for
+ * what it is and may be removed by anybody at any time.
+ *
+ * A process on another machine or in another container cannot be looked at from here: its lock does not count. There the
+ * lease in the database decides who works on a transfer, and gives up before it ends.
+ */
+import { createHash } from 'node:crypto';
+import { constants, readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { StorageError, errorCode } from './errors.js';
+import { unlinkIfThere } from './files.js';
+import type { FileOperations } from './files.js';
+import type { StagingPlace } from './staging-place.js';
+
+interface Owner {
+  readonly pid: number;
+  /** Field 22 of proc(5) stat; `0` where there is no /proc. */
+  readonly started: string;
+  readonly machine: string;
+}
+
+interface OwnedName {
+  readonly key: string;
+  readonly owner: Owner;
+}
+
+const LOCK_NAME = /^(.+)\.(\d+)-(\d+)-([0-9a-f]{12})\.lock$/;
+/** States of a process that has ended and was not waited for (Z), or is going (X). */
+const ENDED = /^[ZXx]$/;
+
+const quietly = (read: () => string): string | undefined => {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+};
+
+/** State and start time; the second field may hold blanks and brackets, so they are counted from its last bracket. */
+function processFacts(pid: number | 'self'): { readonly state: string; readonly started: string } | undefined {
+  const stat = quietly(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  if (stat === undefined) return undefined;
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return { state: fields[0] ?? '', started: fields[19] ?? '0' };
+}
+
+function thisMachine(): string {
+  const boot = quietly(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()) ?? hostname();
+  const namespace = quietly(() => readlinkSync('/proc/self/ns/pid')) ?? '';
+  return createHash('sha256').update(`${boot} ${namespace}`).digest('hex').slice(0, 12);
+}
+
+const SELF: Owner = { pid: process.pid, started: processFacts('self')?.started ?? '0', machine: thisMachine() };
+
+/** Full paths of the locks that this process holds: what is not here and bears our name was left by a failed removal. */
+const held = new Set<string>();
+
+const nameOf = (key: string, { pid, started, machine }: Owner) => `${key}.${pid}-${started}-${machine}.lock`;
+
+/** The key and the owner in the name of a lock; undefined for any other name. */
+export function readLockName(name: string): OwnedName | undefined {
+  const [, key, pid, started, machine] = LOCK_NAME.exec(name) ?? [];
+  if (key === undefined || pid === undefined || started === undefined || machine === undefined) return undefined;
+  return { key, owner: { pid: Number(pid), started, machine } };
+}
+
+/** Whether a process of this machine that still runs holds the lock `name` in `staging`. */
+export function isHeld(staging: string, name: string, { pid, started, machine }: Owner): boolean {
+  if (machine !== SELF.machine) return false;
+  if (pid === SELF.pid && started === SELF.started) return held.has(join(staging, name));
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if (errorCode(error) === 'ESRCH') return false;
+  }
+  if (started === '0') return true;
+  const facts = processFacts(pid);
+  return facts?.started === started && !ENDED.test(facts.state);
+}
+
+export class StagingLock {
+  readonly #files: FileOperations;
+  readonly #path: string;
+  #released = false;
+
+  private constructor(files: FileOperations, path: string) {
+    this.#files = files;
+    this.#path = path;
+  }
+
+  /**
+   * Says that this process works on the key, without asking whether another does: enough for who creates the staged file
+   * exclusively afterwards.
+   * @throws StorageError 2-207 when this process does already
+   */
+  static async announce({ files, staging, key }: StagingPlace): Promise<StagingLock> {
+    const path = join(staging, nameOf(key, SELF));
+    if (held.has(path)) throw inUse(key, SELF.pid);
+    held.add(path);
+    try {
+      const file = await files.open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+      await file.close();
+    } catch (error) {
+      held.delete(path);
+      throw error;
+    }
+    return new StagingLock(files, path);
+  }
+
+  /**
+   * Takes what may exist already: nobody else of this machine works on it once this has resolved.
+   * @throws StorageError 2-207 when somebody does
+   */
+  static async take(place: StagingPlace): Promise<StagingLock> {
+    const { files, staging, key } = place;
+    const lock = await StagingLock.announce(place);
+    try {
+      for (const name of await files.readdir(staging)) {
+        const other = readLockName(name);
+        if (other?.key !== key || name === nameOf(key, SELF)) continue;
+        if (isHeld(staging, name, other.owner)) throw inUse(key, other.owner.pid);
+        await unlinkIfThere(files, join(staging, name));
+      }
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+    return lock;
+  }
+
+  /** May be called again. A lock file that cannot be removed is in nobody's way: see `isHeld`. */
+  async release(): Promise<void> {
+    if (this.#released) return;
+    this.#released = true;
+    await this.#files.unlink(this.#path).catch(() => undefined);
+    held.delete(this.#path);
+  }
+}
+
+const inUse = (key: string, pid: number) =>
+  new StorageError(
+    `the staged file ${key} is in use by process ${pid}${pid === SELF.pid ? ' (this one)' : ''}: let that attempt end`,
+    { fault: 'local', diagnostic: '2-207', peerText: 'this transfer is in progress already' },
+  );

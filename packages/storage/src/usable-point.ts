@@ -1,0 +1,67 @@
+import type { OpenFile } from './files.js';
+import { intactPoints, newestPoint } from './point-journal.js';
+import type { FoundJournal, FoundPoint } from './point-journal.js';
+import { PrefixHash } from './prefix-hash.js';
+import type { RecordFormat } from './record-format.js';
+import type { RunningHash } from './running-hash.js';
+
+/** From where a staged file may go on. */
+export interface UsablePoint {
+  /** Undefined when nothing of the file can be used. */
+  readonly found: FoundPoint | undefined;
+  /** Of the bytes before the point. */
+  readonly hash: RunningHash | undefined;
+  /** Why it is not the newest point of the journal. */
+  readonly reason: string | undefined;
+}
+
+const nothing = (reason: string): UsablePoint => ({ found: undefined, hash: undefined, reason });
+
+/**
+ * The newest point that the file can be trusted up to.
+ *
+ * With a hash the part that is there is read anyway, as Node cannot keep the state of one, and every point that carries a
+ * digest is checked against it on the way: bytes that came back wrong after a power cut are never built upon, flushed or
+ * not. Without a hash only a point counts whose data were flushed before it was written.
+ */
+export async function findUsablePoint(
+  journal: FoundJournal,
+  file: OpenFile,
+  size: number,
+  { format, hashed }: { readonly format: RecordFormat; readonly hashed: boolean },
+): Promise<UsablePoint> {
+  const { name, recordLength } = journal.header.format;
+  if (name !== format.name || recordLength !== format.recordLength) {
+    const [before, now] = [`${name} of ${recordLength}`, `${format.name} of ${format.recordLength}`];
+    return nothing(`it was received as ${before}, and would go on as ${now}`);
+  }
+  if (hashed) return verifiedPoint(journal, file, size);
+  const found = await newestPoint(journal, ({ flushed, fileOffset }) => flushed && fileOffset <= size);
+  if (found === undefined) return nothing(noPointWithin(size));
+  return { found, hash: undefined, reason: undefined };
+}
+
+async function verifiedPoint(journal: FoundJournal, file: OpenFile, size: number): Promise<UsablePoint> {
+  const prefix = new PrefixHash(file, size);
+  let usable = nothing(noPointWithin(size));
+  try {
+    for await (const found of intactPoints(journal)) {
+      const { number, fileOffset, flushed, digest } = found.point;
+      if (fileOffset > size) continue;
+      const hash = await prefix.upTo(fileOffset);
+      if (hash === undefined) break;
+      if (digest === undefined ? flushed : hash.mark(fileOffset).digest?.equals(digest)) {
+        usable = { found, hash, reason: undefined };
+      } else if (digest !== undefined) {
+        const back = usable.found?.point.number ?? 0;
+        const reason = `the bytes before point ${number} are not those that were received: back to point ${back}`;
+        return { ...usable, reason };
+      }
+    }
+    return usable;
+  } finally {
+    await prefix.stop();
+  }
+}
+
+export const noPointWithin = (size: number) => `its journal has no point within the ${size} bytes that are there`;
