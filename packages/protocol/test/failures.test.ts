@@ -206,12 +206,22 @@ describe('timers', () => {
     expect(errorOf([pair.requester.nextEvent()!], 'ENDED')).toMatchObject({ fault: 'timeout', diagnostic: '3-317' });
   });
 
-  test('an answer that took its time does not count against the peer, when the caller says so', () => {
-    const pair = inStates('SF01A SF01B', { timers });
-    pair.now += 9_000;
-    pair.server.touch(pair.now);
-    pair.server.acceptCreate({ maxEntitySize: 4096 });
-    expect(pair.server.deadline).toBe(pair.now + 10_000);
+  test('a verb after a long time has its whole timer, when the caller says what time it is', () => {
+    for (const [states, role, verb] of [
+      ['SF01A SF01B', 'server', (pair: Pair) => pair.server.acceptCreate({ maxEntitySize: 4096 })],
+      ['TDE08A TDE08B', 'server', (pair: Pair) => pair.server.acceptEnd()],
+      ['CN03 CN03', 'requester', (pair: Pair) => pair.requester.create(CREATE)],
+      ['TDL07 TDL07', 'requester', (pair: Pair) => pair.requester.endTransfer()],
+    ] as const) {
+      for (const touchFirst of [true, false]) {
+        const pair = inStates(states, { timers });
+        pair.now += 60_000;
+        if (touchFirst) pair[role].touch(pair.now);
+        verb(pair);
+        if (!touchFirst) pair[role].touch(pair.now);
+        expect([states, pair[role].deadline]).toEqual([states, pair.now + 10_000]);
+      }
+    }
   });
 
   test('IDT without an answer ends the connection', () => {
