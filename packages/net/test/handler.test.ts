@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { PesitError } from '@pesit-node/protocol';
 import type { DiagnosticCode } from '@pesit-node/protocol';
 import { articlesOf, gate, listen, rawPeer } from './support/harness.js';
-import type { MemorySink} from './support/memory.js';
+import type { MemorySink } from './support/memory.js';
 import { EndlessSource, MemorySource } from './support/memory.js';
 import type { Hooks, TestHandler } from './support/partner.js';
 import { BODIES, OK, diagnosticOf, valueOf } from './support/wire.js';
@@ -188,6 +188,20 @@ describe('a disk that fails in the middle', () => {
     await peer.closeFile();
     expect(handler.calls.slice(1)).toEqual(['CREATE FILE', 'FAILED 2-219 end 4', 'DESELECTED']);
     expect(handler.bugs).toEqual([]);
+  });
+
+  test('while the end is there already: the file is not delivered', async () => {
+    const { peer, handler } = await session(() => undefined);
+    await peer.openToWrite();
+    handler.sinks[0]!.onWrite = () => {
+      handler.sinks[0]!.fail(refusal('2-219'));
+    };
+    const whole = [peer.entity('DTF', Buffer.from('abc')), peer.entity('DTF.END', OK), peer.entity('TRANS.END')];
+    peer.write(Buffer.concat(whole));
+    expect(diagnosticOf(await peer.expect('IDT'))).toBe('2-219');
+    peer.send('ACK(IDT)');
+    await peer.closeFile();
+    expect(handler.calls.slice(1)).toEqual(['CREATE FILE', 'FAILED 2-219 end 4', 'DESELECTED']);
   });
 
   test('reading: IDT, and the session serves the next file', async () => {

@@ -1,0 +1,207 @@
+/** PesitListener.close: idle sessions at once, running transfers within the grace, and nobody forgotten. */
+import { once } from 'node:events';
+import { connect as connectSocket } from 'node:net';
+import { describe, expect, test } from '@jest/globals';
+import { PesitError } from '@pesit-node/protocol';
+import { PesitListener } from '../src/index.js';
+import { articlesOf, connect, create, gate, listen, rawPeer, rejectionOf } from './support/harness.js';
+import { MemorySource } from './support/memory.js';
+import { BODIES, OK, diagnosticOf, valueOf } from './support/wire.js';
+
+const draining = new PesitError('the node is draining', {
+  fault: 'local',
+  diagnostic: '3-322',
+  peerText: 'come again in a minute',
+});
+const HOUR = 3_600_000;
+
+async function refuses(port: number): Promise<void> {
+  const socket = connectSocket({ port, host: '127.0.0.1' });
+  const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
+  expect(error.code).toBe('ECONNREFUSED');
+}
+
+test('idle sessions are aborted at once with the diagnostic and its words', async () => {
+  const it = await listen();
+  const [first, second] = [await rawPeer(it.port), await rawPeer(it.port)];
+  await first.open();
+  await second.open();
+  const closed = it.listener.close(draining, HOUR);
+  for (const peer of [first, second]) {
+    const abort = await peer.expect('ABORT');
+    expect(diagnosticOf(abort)).toBe('3-322');
+    expect(valueOf(abort.body, 29)?.toString()).toBe('come again in a minute');
+    peer.socket.end();
+  }
+  await closed;
+  expect(it.handlers.map(({ calls }) => calls.at(-1))).toEqual(['ENDED 3-322', 'ENDED 3-322']);
+  await refuses(it.port);
+});
+
+test('connections without CONNECT are closed, whatever they have sent', async () => {
+  const asked = gate();
+  const judged = gate<boolean>();
+  const it = await listen({
+    preconnect: () => {
+      asked.open();
+      return judged.passed;
+    },
+  });
+  const peers = await Promise.all(Array.from({ length: 4 }, () => rawPeer(it.port)));
+  peers[1]!.write('0018');
+  peers[2]!.write('002c 002c 4020 0007 03');
+  peers[3]!.write('d7c5e2c9e3404040 d7c1d9e3d5c5d940 e2c5c3d9c5e34040');
+  await asked.passed;
+  await it.handler();
+  await it.listener.close(draining, HOUR);
+  judged.open(true);
+  await Promise.all(peers.map((peer) => peer.closed));
+  expect(it.handlers).toHaveLength(1);
+  expect(it.handlers[0]!.calls).toHaveLength(1);
+});
+
+test('a transfer that runs ends in peace; then its session does', async () => {
+  const it = await listen();
+  const peer = await rawPeer(it.port);
+  await peer.open();
+  await peer.openToWrite();
+  let closed = false;
+  const closing = it.listener.close(draining, HOUR).then(() => (closed = true));
+  await refuses(it.port);
+  peer.send('DTF', Buffer.from('abc'));
+  peer.send('DTF.END', OK);
+  await peer.exchange('TRANS.END', '1b0103 1c0101', 'ACK(TRANS.END)');
+  await peer.exchange('CRF', OK, 'ACK(CRF)');
+  expect(closed).toBe(false);
+  await peer.exchange('DESELECT', OK, 'ACK(DESELECT)');
+  expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-322');
+  peer.socket.end();
+  await closing;
+  expect(it.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED 3-322']);
+});
+
+test('a requester with files to send gets the reason for the next one', async () => {
+  const it = await listen();
+  const requester = await connect(it.port);
+  const closing: Promise<void>[] = [];
+  const source = new MemorySource(articlesOf([5000, 5000]));
+  source.beforeFill = () => {
+    if (closing.length === 0) closing.push(it.listener.close(draining, HOUR));
+  };
+  await requester.sendFile({ request: create, source });
+  const error = await rejectionOf(requester.sendFile({ request: create, source: new MemorySource([]) }));
+  expect(error).toMatchObject({ fault: 'refused', diagnostic: '3-322' });
+  expect(error.message).toContain('come again in a minute');
+  await requester.release();
+  await Promise.all(closing);
+});
+
+test('a CREATE that crosses the closing is refused with the reason, and the session ends', async () => {
+  const deselected = gate();
+  const it = await listen({}, (handler) => (handler.hooks.deselected = () => deselected.passed));
+  const peer = await rawPeer(it.port);
+  await peer.open();
+  await peer.openToWrite();
+  const closing = it.listener.close(draining, HOUR);
+  peer.send('DTF.END', OK);
+  await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+  await peer.closeFile();
+  await new Promise((resolve) => peer.socket.write(peer.entity('CREATE', BODIES.CREATE), resolve));
+  // It is there when a later connection attempt has been answered.
+  await refuses(it.port);
+  deselected.open();
+  const answer = await peer.next();
+  // Either the file is refused, or the session was over before it was read.
+  if (answer?.name === 'ACK(CREATE)') {
+    expect(diagnosticOf(answer)).toBe('3-322');
+    await peer.expect('ABORT');
+  } else expect(answer?.name).toBe('ABORT');
+  peer.socket.end();
+  await closing;
+  expect(it.handlers[0]!.log.filter((line) => line.startsWith('CREATE'))).toHaveLength(1);
+  expect(it.handlers[0]!.imbalance).toEqual([]);
+});
+
+test('a partner that is being identified is refused with RCONNECT', async () => {
+  const asked = gate();
+  const answer = gate();
+  const it = await listen({}, (handler) => {
+    handler.hooks.connect = () => {
+      asked.open();
+      return answer.passed;
+    };
+  });
+  const peer = await rawPeer(it.port);
+  peer.send('CONNECT', BODIES.CONNECT);
+  await asked.passed;
+  const closing = it.listener.close(draining, HOUR);
+  answer.open();
+  expect(diagnosticOf(await peer.expect('RCONNECT'))).toBe('3-322');
+  peer.socket.end();
+  await closing;
+  expect(it.handlers[0]!.calls.at(-1)).toBe('ENDED 3-322');
+});
+
+describe('beyond the grace', () => {
+  test('a transfer is aborted, and its handler told before close resolves', async () => {
+    const told = gate();
+    const it = await listen({}, (handler) => {
+      handler.hooks.transferFailed = () => told.passed;
+    });
+    const peer = await rawPeer(it.port);
+    await peer.open();
+    await peer.openToWrite();
+    let closed = false;
+    const closing = it.listener.close(draining, 30).then(() => (closed = true));
+    expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-322');
+    peer.socket.end();
+    await peer.closed;
+    expect(it.handlers[0]!.calls.at(-1)).toBe('FAILED 3-322');
+    expect(closed).toBe(false);
+    told.open();
+    await closing;
+    expect(it.handlers[0]!.imbalance).toEqual([]);
+  });
+
+  test('a partner that does not close does not keep the listener', async () => {
+    const it = await listen({ timers: { close: 30 } });
+    const peer = await rawPeer(it.port);
+    peer.socket.allowHalfOpen = true;
+    await peer.open();
+    await peer.openToWrite();
+    await it.listener.close(draining, 0);
+    expect(it.handlers[0]!.imbalance).toEqual([]);
+  });
+
+  test('a second close shortens the grace of the first; both resolve, and a third', async () => {
+    const it = await listen();
+    const peer = await rawPeer(it.port);
+    await peer.open();
+    await peer.openToWrite();
+    const first = it.listener.close(draining, HOUR);
+    const harder = new PesitError('now', { fault: 'local', diagnostic: '3-316' });
+    const second = it.listener.close(harder, 0);
+    expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-316');
+    peer.socket.end();
+    await Promise.all([first, second]);
+    await it.listener.close(draining, HOUR);
+    expect(it.handlers[0]!.calls.at(-1)).toBe('ENDED 3-316');
+  });
+});
+
+test('the port is free again, and a port in use is an error that says so', async () => {
+  const it = await listen();
+  const options = {
+    host: '127.0.0.1',
+    port: it.port,
+    maxConnections: 1,
+    tcpipHeader: 'auto' as const,
+    accept: it.accept,
+    rejected: () => undefined,
+  };
+  await expect(PesitListener.listen(options)).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  await it.listener.close(draining, 0);
+  const again = await PesitListener.listen(options);
+  expect(again.port).toBe(options.port);
+  await again.close(draining, 0);
+});
