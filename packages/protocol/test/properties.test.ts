@@ -25,7 +25,7 @@ import { wholeRecording } from './support/replay.js';
 import { WAYS, inStates, stateOf } from './support/states.js';
 
 const CONTROL = FPDU_NAMES.filter((name) => !isDataFpdu(name));
-const RUNS = { numRuns: 60, seed: 20_261_120 };
+const RUNS = { numRuns: 30, seed: 20_261_120 };
 
 /** Runs `action`; a PesitError is its normal failure, any other error is a bug. */
 function onlyPesitErrors(action: () => void): PesitError | undefined {
@@ -92,7 +92,7 @@ test('garbage for a reader is a PesitError of the peer, or FPDUs, or a wait for 
         });
         if (error !== undefined) expect(error.fault).toBe('remote');
       }),
-      { ...RUNS, numRuns: 300 },
+      { ...RUNS, numRuns: 150 },
     );
   }
 });
@@ -146,7 +146,7 @@ test('any articles, in any packing and any pieces, arrive as they were', () => {
       expect(receiver).toMatchObject(counts);
       expect(sender).toMatchObject({ ...counts, lastPoint: points });
     }),
-    { ...RUNS, numRuns: 150 },
+    { ...RUNS, numRuns: 100 },
   );
 });
 
