@@ -27,8 +27,14 @@ export interface NodeOptions {
   readonly node: string;
   /** Address that listeners bind. Default: every IPv4 address. */
   readonly pesitHost?: string;
+  /** Default: one of its own. */
+  readonly verifier?: PasswordVerifier;
   /** See `JournalOptions`. */
   readonly patienceMs?: number;
+  /** Between two writes of the figures of running transfers, milliseconds. Default 2000. */
+  readonly progressMs?: number;
+  /** How long running transfers may go on when a listener stops, milliseconds. Default: `shutdown.drain-timeout`. */
+  readonly drainMs?: number;
   /** See `SupervisorOptions`. */
   readonly checkEveryMs?: number;
 }
@@ -49,6 +55,7 @@ const LAST_RECORDS_MS = 5000;
 /** Everything of the server app that is not the process itself. */
 export const createNode = (options: NodeOptions): ServerNode => {
   const { config, logger, health, info, database, node, pesitHost = '0.0.0.0' } = options;
+  const { verifier = new PasswordVerifier() } = options;
   const { knex } = database;
   const supervisor = new DatabaseSupervisor({
     database,
@@ -74,15 +81,15 @@ export const createNode = (options: NodeOptions): ServerNode => {
       virtualFiles,
       journal,
       directories,
-      verifier: new PasswordVerifier(),
+      verifier,
       places: new PartnerPlaces(),
-      progress: new ProgressReporter(journal, logger),
+      progress: new ProgressReporter(journal, logger, options.progressMs),
       outgoing: new Set(),
       logger,
     },
     pesitHost,
   );
-  const drainMs = config['shutdown.drain-timeout'] * 1000;
+  const drainMs = options.drainMs ?? config['shutdown.drain-timeout'] * 1000;
   const listeners = new ListenerService({ store: new ListenerStore(knex), bind: exchange.bind, logger, drainMs });
   const app = createApp({
     config,

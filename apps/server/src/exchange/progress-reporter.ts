@@ -9,13 +9,15 @@ export interface Reported {
 }
 
 const EVERY_MS = 2000;
+const NOTHING: TransferProgress = { dataBytes: 0, articles: 0, syncPoint: 0 };
 
 /** Writes the figures of all running transfers in one statement every two seconds: never one a sync point. */
 export class ProgressReporter {
   readonly #journal: TransferJournal;
   readonly #logger: Logger;
   readonly #everyMs: number;
-  readonly #running = new Map<Reported, number>();
+  /** With the figures last written. */
+  readonly #running = new Map<Reported, TransferProgress>();
   #timer: NodeJS.Timeout | undefined;
   #writing = false;
 
@@ -26,7 +28,7 @@ export class ProgressReporter {
   }
 
   add(transfer: Reported): void {
-    this.#running.set(transfer, 0);
+    this.#running.set(transfer, NOTHING);
     this.#timer ??= setInterval(() => void this.#report(), this.#everyMs).unref();
   }
 
@@ -45,8 +47,8 @@ export class ProgressReporter {
       const changed = new Map<number, TransferProgress>();
       for (const [transfer, reported] of this.#running) {
         const progress = transfer.progress();
-        if (progress.dataBytes === reported) continue;
-        this.#running.set(transfer, progress.dataBytes);
+        if (progress.dataBytes === reported.dataBytes && progress.syncPoint === reported.syncPoint) continue;
+        this.#running.set(transfer, progress);
         changed.set(transfer.id, progress);
       }
       await this.#journal.progress(changed);

@@ -76,7 +76,7 @@ export interface JournalOptions {
 const MAX_MESSAGE = 2000;
 const RETRY_MS = 250;
 /** How long a record of a failure may keep the session waiting; it is written later then. */
-const RECORD_MS = 2000;
+const RECORD_MS = 500;
 
 const noDatabase = (cause: unknown): PesitError =>
   new PesitError('the database is not available: the transfer cannot be recorded', {

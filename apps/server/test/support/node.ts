@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/global
 import { PesitRequester } from '@pesit-node/net';
 import type { RequesterOptions } from '@pesit-node/net';
 import type { CreateRequest, SelectRequest } from '@pesit-node/protocol';
-import { HealthRegistry } from '@pesit-node/service';
+import { hashPassword, HealthRegistry, PasswordVerifier } from '@pesit-node/service';
 import type { Config } from '@pesit-node/service';
 import { captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
@@ -33,6 +33,10 @@ export interface TransferRecord {
   readonly errorMessage: string | null;
   readonly [field: string]: unknown;
 }
+
+/** Hashing is slow on purpose: once for all tests, and verified once. */
+let hash: Promise<string> | undefined;
+const verifier = new PasswordVerifier();
 
 export class TestNode {
   readonly database: TestDatabase;
@@ -72,6 +76,7 @@ export class TestNode {
       database: this.database,
       node: 'node-a',
       pesitHost: '127.0.0.1',
+      verifier,
       ...this.#options,
     });
   }
@@ -107,7 +112,12 @@ export class TestNode {
     this.port = await freePort();
     await this.call('post', '/api/v1/servers', { serverId: 'NODE1', port: this.port, autoStart: false, ...listener });
     await this.call('post', '/api/v1/servers/NODE1/start');
-    await this.call('post', '/api/v1/config/partners', { partnerId: 'ACME', password: PASSWORD });
+    await this.database.knex('partners').insert({
+      partner_id: 'ACME',
+      password_hash: await (hash ??= hashPassword(PASSWORD)),
+      enabled: true,
+      access_type: 'BOTH',
+    });
     await this.virtualFile('IN', { direction: 'RECEIVE', receiveFilenamePattern: '${uuid}' });
     await this.virtualFile('OUT', { direction: 'SEND' });
     await this.virtualFile('BOTH', { direction: 'BOTH' });
@@ -219,15 +229,30 @@ export class TestNode {
     return (await this.call('get', `/api/v1/transfers?sort=id,desc&size=500${query}`))['content'] as TransferRecord[];
   }
 
-  /** Resolves when the newest record has ended. */
-  async ended(): Promise<TransferRecord> {
-    for (;;) {
+  /** The newest record, once `accept` takes it. */
+  record(accept: (record: TransferRecord) => boolean): Promise<TransferRecord> {
+    return until(async () => {
       const [record] = await this.history();
-      if (record !== undefined && !['PENDING', 'IN_PROGRESS'].includes(record.status)) return record;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+      return record !== undefined && accept(record) ? record : undefined;
+    });
+  }
+
+  /** The newest record when it has ended. */
+  ended(): Promise<TransferRecord> {
+    return this.record(({ status }) => !['PENDING', 'IN_PROGRESS'].includes(status));
   }
 }
+
+/** Asks until there is an answer; fails after 10 s, so that a test that is wrong does not go on beside the next. */
+export const until = async <T>(ask: () => T | undefined | Promise<T | undefined>): Promise<T> => {
+  const limit = performance.now() + 10_000;
+  while (performance.now() < limit) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    await new Promise(setImmediate);
+  }
+  throw new Error('what was waited for did not happen within 10 s');
+};
 
 export const bytes = (size: number): Buffer => randomBytes(size);
 

@@ -1,6 +1,6 @@
+import { randomInt } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,14 +46,17 @@ export interface Rest {
   readonly delete: (path: string) => Promise<Response>;
 }
 
-/** A port that is free at this moment. */
+/** A port that is free at this moment, and that the system gives to no outgoing connection (those are above 32,767). */
 export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '0.0.0.0');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = randomInt(12_000, 32_000);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '0.0.0.0', () => server.close(() => resolve(true)));
+    });
+    if (isFree) return port;
+  }
 };
 
 /** Takes the port for real; nobody is served. */

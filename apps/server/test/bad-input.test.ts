@@ -1,0 +1,276 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { describe, expect, test } from '@jest/globals';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { bytes, until, useNode } from './support/node.js';
+import {
+  codesOf,
+  CONNECT,
+  create,
+  CRF,
+  DATA,
+  DESELECT,
+  diagnosticOf,
+  DTF,
+  DTF_END,
+  entity,
+  fpdu,
+  ORF,
+  pi,
+  RawPeer,
+  READ,
+  RELEASE,
+  select,
+  syn,
+  transEnd,
+  WRITE,
+  WRITING,
+} from './support/raw-peer.js';
+
+eachDatabase((harness) => {
+  const node = useNode(harness, { listener: { readTimeout: 1000 } });
+
+  /** The service is as before: no session, nothing staged, nothing running, and the next partner is served. */
+  const isIntact = async (): Promise<void> => {
+    await until(async () => {
+      const { activeConnections } = await node().call('get', '/api/v1/servers/NODE1/status');
+      const running = (await node().history()).filter(({ status }) => status === 'IN_PROGRESS');
+      return (activeConnections === 0 && running.length === 0) || undefined;
+    });
+    expect((await node().files('IN/in')).filter((name) => name.endsWith('.part'))).toEqual([]);
+    const content = bytes(100);
+    const session = await node().connect();
+    await node().send(session, 'IN', content);
+    await session.release();
+  };
+
+  test('a session written by hand writes a file', async () => {
+    const peer = await RawPeer.open(node().port);
+    const codes: (string | undefined)[] = [];
+    for (const step of WRITING) {
+      const answer = await peer.send(step);
+      if (step.answered) codes.push(codesOf(answer));
+    }
+    expect(codes).toEqual(['4021', 'c030', 'c033', 'c036', 'c038', 'c037', 'c034', 'c032', '4024']);
+    expect((await node().received('IN')).map(String)).toEqual([DATA + DATA]);
+    expect((await node().history())[0]).toMatchObject({
+      status: 'COMPLETED',
+      syncPoint: 1,
+      articles: 2,
+      transferId: 9,
+    });
+  });
+
+  describe('a connection that is cut', () => {
+    const cuts = WRITING.map((step, index) => [step.name, index] as const);
+
+    test.each(cuts)('after %s (step %i)', async (_, index) => {
+      const peer = await RawPeer.open(node().port);
+      for (const step of WRITING.slice(0, index + 1)) await peer.send(step);
+      peer.socket.resetAndDestroy();
+      await isIntact();
+      const [, record] = await node().history();
+      const accepted = index >= WRITING.findIndex(({ name }) => name === 'CREATE');
+      const ended = index >= WRITING.findIndex(({ name }) => name === 'TRANS.END');
+      expect(record?.status).toBe(accepted ? (ended ? 'COMPLETED' : 'FAILED') : undefined);
+      if (accepted && !ended) expect(record).toMatchObject({ diagnostic: expect.stringMatching(/^3-3/) });
+      expect(await node().received('IN')).toHaveLength(ended ? 2 : 1);
+    });
+
+    test.each(cuts)('in the middle of %s (step %i)', async (_, index) => {
+      const peer = await RawPeer.open(node().port);
+      for (const step of WRITING.slice(0, index)) await peer.send(step);
+      const half = peer.bytesOf(WRITING[index]!);
+      peer.write(half.subarray(0, Math.ceil(half.length / 2)));
+      peer.socket.end();
+      await peer.closed();
+      await isIntact();
+    });
+
+    test('before its answer: the file is there, once, and recorded', async () => {
+      const peer = await RawPeer.open(node().port);
+      for (const step of WRITING.slice(0, 8)) await peer.send(step);
+      peer.write(peer.bytesOf(WRITING[8]!));
+      peer.socket.end();
+      await isIntact();
+      const [, record] = await node().history();
+      const delivered = (await node().received('IN')).length - 1;
+      expect([record!.status, delivered]).toEqual(record!.status === 'COMPLETED' ? ['COMPLETED', 1] : ['FAILED', 0]);
+    });
+
+    test('while a file is read', async () => {
+      await writeFile(join(node().data, 'OUT/out/big'), bytes(8_000_000));
+      const peer = await RawPeer.open(node().port);
+      await peer.send(CONNECT);
+      for (const step of [select('OUT'), ORF, READ]) await peer.send(step);
+      await peer.next();
+      peer.socket.resetAndDestroy();
+      const record = await node().ended();
+      expect(record).toMatchObject({ status: 'FAILED', direction: 'SEND', filename: 'big' });
+      await isIntact();
+      const session = await node().connect();
+      expect((await node().receive(session, 'OUT')).length).toBe(8_000_000);
+    });
+  });
+
+  describe('a peer that falls silent is told so: ABORT 3-317', () => {
+    test('wherever it is in a transfer', async () => {
+      const until = ['CREATE', 'ORF', 'WRITE', 'DTF', 'SYN 1', 'DTF.END', 'TRANS.END', 'CRF'];
+      const silent = await Promise.all(
+        until.map(async (name) => {
+          const peer = await RawPeer.open(node().port);
+          for (const step of WRITING) {
+            await peer.send(step);
+            if (step.name === name) break;
+          }
+          return peer;
+        }),
+      );
+      const answers = await Promise.all(silent.map((peer) => peer.next()));
+      expect(answers.map((answer) => [codesOf(answer), diagnosticOf(answer)])).toEqual(
+        until.map(() => ['4025', '3-317']),
+      );
+      for (const peer of silent) peer.socket.destroy();
+      await isIntact();
+      const statuses = (await node().history()).slice(1).map(({ status }) => status);
+      expect(statuses.filter((status) => status === 'COMPLETED')).toHaveLength(2);
+      expect(statuses.filter((status) => status === 'FAILED')).toHaveLength(6);
+    });
+  });
+
+  describe('what is no PeSIT', () => {
+    test.each<[string, Buffer, RegExp]>([
+      ['TLS', Buffer.from('16030100c8010000c40303', 'hex'), /speaks TLS/],
+      ['HTTP', Buffer.from('GET / HTTP/1.1\r\n\r\n'), /not PeSIT/],
+      ['zeros', Buffer.alloc(64), /not PeSIT/],
+      ['noise', Buffer.concat([Buffer.from('ffffffffffff', 'hex'), randomBytes(4096)]), /not PeSIT/],
+    ])('%s: closed, counted, logged', async (_, garbage, reason) => {
+      const peer = await RawPeer.open(node().port);
+      peer.write(garbage);
+      await peer.closed();
+      expect(await node().call('get', '/api/v1/servers/NODE1/status')).toMatchObject({ refusedConnections: 1 });
+      const line = node()
+        .log.entries()
+        .findLast(({ msg }) => msg === 'connection rejected');
+      expect(line).toMatchObject({
+        listener: 'NODE1',
+        remoteAddress: '127.0.0.1',
+        reason: expect.stringMatching(reason),
+      });
+      await isIntact();
+    });
+
+    test.each<[string, Buffer, string]>([
+      ['an FPDU of 5 bytes', Buffer.from('00050005c0140100', 'hex'), '3-311'],
+      ['an unknown FPDU', entity(fpdu([0xc0, 0x77], [1, 0], Buffer.alloc(0))), '3-311'],
+      ['an FPDU out of place', entity(fpdu([0xc0, 0x02], [1, 0], Buffer.alloc(0))), '3-311'],
+      ['CREATE without parameters', entity(fpdu([0xc0, 0x11], [1, 0], Buffer.alloc(0))), '3-318'],
+      ['a parameter beyond its FPDU', entity(fpdu([0xc0, 0x11], [1, 0], Buffer.from([9, 200, 1]))), '3-318'],
+    ])('%s in a session: ABORT', async (_, wrong, diagnostic) => {
+      const peer = await RawPeer.open(node().port);
+      await peer.send(CONNECT);
+      peer.write(wrong);
+      const answer = await peer.next();
+      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['4025', diagnostic]);
+      peer.socket.destroy();
+      await isIntact();
+    });
+
+    test.each<[string, readonly Parameters<RawPeer['send']>[0][], string]>([
+      ['SYN 2 before SYN 1', [DTF, syn(2)], '3-311'],
+      ['data before WRITE', [], '3-311'],
+    ])('%s: nothing stays', async (name, steps) => {
+      const peer = await RawPeer.open(node().port);
+      for (const step of [CONNECT, create(), ORF, ...(steps.length === 0 ? [] : [WRITE])]) await peer.send(step);
+      for (const step of steps.length === 0 ? [DTF] : steps) peer.write(peer.bytesOf(step));
+      const answer = await peer.next();
+      expect([name, codesOf(answer)]).toEqual([name, expect.stringMatching(/^(4025|c006)$/)]);
+      peer.socket.destroy();
+      await isIntact();
+      expect((await node().history())[1]).toMatchObject({ status: 'FAILED', diagnostic: '3-311' });
+    });
+
+    test('wrong counts: ABORT 3-319, the file is not delivered', async () => {
+      const peer = await RawPeer.open(node().port);
+      for (const step of [CONNECT, create(), ORF, WRITE, DTF, DTF_END]) await peer.send(step);
+      const answer = await peer.send(transEnd(DATA.length + 1, 1));
+      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['4025', '3-319']);
+      peer.socket.destroy();
+      await isIntact();
+      expect((await node().history())[1]).toMatchObject({ status: 'FAILED', diagnostic: '3-319' });
+      expect(await node().received('IN')).toHaveLength(1);
+    });
+  });
+
+  describe('names that want to be paths', () => {
+    const hostile = ['../../etc/passwd', '/etc/passwd', 'IN/../IN', 'IN\0', 'IN\0.txt', '..', '.pesit', 'x'.repeat(76)];
+
+    test.each(hostile)('as PI 12 %j: refused, recorded readably', async (fileName) => {
+      const peer = await RawPeer.open(node().port);
+      await peer.send(CONNECT);
+      const created = await peer.send(create({ fileName }));
+      // NUL at the end is padding.
+      const isKnown = fileName === 'IN\0';
+      expect([codesOf(created), diagnosticOf(created)]).toEqual(['c030', isKnown ? '0-000' : '2-226']);
+      peer.socket.destroy();
+      await isIntact();
+      const [, record] = await node().history();
+      expect(record!['virtualFileId']).toBe(isKnown ? 'IN' : fileName.replaceAll('\0', '.'));
+    });
+
+    test('as PI 12 of 255 bytes: ABORT 3-318', async () => {
+      const peer = await RawPeer.open(node().port);
+      await peer.send(CONNECT);
+      const answer = await peer.send(create({ fileName: 'x'.repeat(255) }));
+      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['4025', '3-318']);
+      peer.socket.destroy();
+      await isIntact();
+    });
+
+    test.each([...hostile, 'y'.repeat(255), 'z'.repeat(512), '\x01\x02\xff', '${uuid}'])(
+      'as PI 37 %j: the file is where it belongs',
+      async (label) => {
+        const peer = await RawPeer.open(node().port);
+        for (const step of [CONNECT, create({ label }), ORF, WRITE, DTF, DTF_END, transEnd(DATA.length, 1), CRF]) {
+          await peer.send(step);
+        }
+        for (const step of [DESELECT, RELEASE]) await peer.send(step);
+        expect((await node().received('IN')).map(String)).toEqual([DATA]);
+        expect(await node().files('IN/in')).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+        const [record] = await node().history();
+        expect(record!.status).toBe('COMPLETED');
+        expect(record!['label']).toBe(label.replace(/\0$/, '').replace(/[\u0000-\u001f]/g, '.'));
+      },
+    );
+
+    test('as PI 3 in file identifier and PI 99 of any bytes: opaque', async () => {
+      const message = Buffer.from([0, 1, 0xff, 0x27]);
+      const peer = await RawPeer.open(node().port);
+      await peer.send(CONNECT);
+      const withMessage = {
+        ...create(),
+        bytes: (y: number) => {
+          const plain = create().bytes(y).subarray(6);
+          return fpdu([0xc0, 0x11], [y, 0], Buffer.concat([plain, pi(99, message)]));
+        },
+      };
+      expect(diagnosticOf(await peer.send(withMessage))).toBe('0-000');
+      peer.socket.destroy();
+      await isIntact();
+      expect((await node().history())[1]!['freeMessage']).toBe(`base64:${message.toString('base64')}`);
+    });
+  });
+
+  test('hundreds of connections that say nothing keep nobody out', async () => {
+    const sockets = Array.from({ length: 400 }, () => connect(node().port, '127.0.0.1'));
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    await isIntact();
+    for (const socket of sockets) socket.destroy();
+    await isIntact();
+  });
+});

@@ -1,0 +1,206 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { faultyFields, useRest } from './support/rest.js';
+
+const HISTORY = '/api/v1/transfers';
+
+eachDatabase((harness) => {
+  const rest = useRest(harness);
+
+  interface Row {
+    readonly partner_id?: string;
+    readonly direction?: string;
+    readonly status?: string;
+    readonly virtual_file_id?: string;
+    readonly listener?: string;
+    readonly start_time?: string;
+    readonly end_time?: string;
+    readonly size?: number;
+    readonly free_message?: Buffer;
+    readonly label?: string;
+  }
+
+  const record = async (row: Row): Promise<number> => {
+    const { status = 'COMPLETED', ...rest_ } = row;
+    const { knex } = rest.database;
+    const [inserted] = await knex('transfers')
+      .insert({
+        partner_id: 'ACME',
+        direction: 'RECEIVE',
+        virtual_file_id: 'IN',
+        listener: 'S1',
+        start_time: '2026-11-21T10:00:00Z',
+        node: 'n',
+        instance: '00000000-0000-4000-8000-000000000000',
+        session_id: 's',
+        remote_address: '127.0.0.1',
+        ...rest_,
+        status: 'IN_PROGRESS',
+        end_time: null,
+      })
+      .returning<{ id: number }[]>('id');
+    const { id } = inserted!;
+    if (status !== 'IN_PROGRESS') {
+      const end = row.end_time ?? row.start_time ?? '2026-11-21T10:00:01.500Z';
+      const diagnostic = status === 'FAILED' ? '2-205' : '0-000';
+      await knex('transfers').where({ id }).update({ status, end_time: end, diagnostic });
+    }
+    return id;
+  };
+
+  const ids = async (query: string): Promise<readonly number[]> => {
+    const { status, body, text } = await rest.get(`${HISTORY}${query}`);
+    if (status !== 200) throw new Error(text);
+    return body.content.map(({ id }: { id: number }) => id);
+  };
+
+  describe('one record', () => {
+    test('has every field', async () => {
+      const id = await record({ size: 5_000_000_000, label: 'l', free_message: Buffer.from('text') });
+      const { body } = await rest.get(`${HISTORY}/${id}`);
+      expect(body).toEqual({
+        id,
+        type: 'FILE',
+        partnerId: 'ACME',
+        direction: 'RECEIVE',
+        filename: null,
+        virtualFileId: 'IN',
+        size: 5_000_000_000,
+        status: 'COMPLETED',
+        startTime: '2026-11-21T10:00:00.000Z',
+        endTime: '2026-11-21T10:00:01.500Z',
+        duration: 1500,
+        transferId: null,
+        listener: 'S1',
+        node: 'n',
+        sessionId: 's',
+        remoteAddress: '127.0.0.1',
+        bytesTransferred: 0,
+        articles: 0,
+        syncPoint: 0,
+        attempts: 1,
+        restartable: false,
+        checksum: null,
+        diagnostic: '0-000',
+        errorMessage: null,
+        label: 'l',
+        freeMessage: 'text',
+        originalSender: null,
+        finalReceiver: null,
+      });
+    });
+
+    test.each([
+      ['text', 'text'],
+      ['', ''],
+      ['\xc3\xa9\0', 'base64:w6kA'],
+      ['base64:eA==', 'base64:YmFzZTY0OmVBPT0='],
+    ])('with the free message %j', async (given, shown) => {
+      const id = await record({ free_message: Buffer.from(given, 'latin1') });
+      expect((await rest.get(`${HISTORY}/${id}`)).body.freeMessage).toBe(shown);
+    });
+
+    test.each(['0', 'x', '1.5', '-1', '99999999999', '2147483648'])('%s is no number of a record: 400', async (id) => {
+      expect((await rest.get(`${HISTORY}/${id}`)).status).toBe(400);
+    });
+
+    test('that does not exist: 404; other verbs: 405', async () => {
+      expect((await rest.get(`${HISTORY}/4711`)).status).toBe(404);
+      expect((await rest.delete(`${HISTORY}/4711`)).status).toBe(405);
+      expect((await rest.post(HISTORY, {})).status).toBe(405);
+    });
+  });
+
+  describe('filters', () => {
+    let all: readonly number[];
+
+    beforeEach(async () => {
+      all = [
+        await record({ partner_id: 'A', start_time: '2026-11-19T23:59:59.999Z' }),
+        await record({ partner_id: 'A', start_time: '2026-11-20T00:00:00Z', status: 'FAILED' }),
+        await record({ partner_id: 'B', start_time: '2026-11-20T12:00:00Z', direction: 'SEND' }),
+        await record({ partner_id: 'B', start_time: '2026-11-20T23:59:59.999Z', virtual_file_id: 'X', listener: 'S2' }),
+        await record({ partner_id: 'a', start_time: '2026-11-21T00:00:00Z', status: 'IN_PROGRESS' }),
+        await record({ partner_id: 'C', start_time: '2026-11-22T00:00:00Z', status: 'CANCELLED' }),
+      ];
+    });
+
+    test.each<[string, readonly number[]]>([
+      ['', [5, 4, 3, 2, 1, 0]],
+      ['?partnerId=A', [1, 0]],
+      ['?partnerId=a', [4]],
+      ['?partnerId=%25', []],
+      ["?partnerId=A'--", []],
+      ['?direction=SEND', [2]],
+      ['?direction=RECEIVE', [5, 4, 3, 1, 0]],
+      ['?status=COMPLETED', [3, 2, 0]],
+      ['?status=FAILED', [1]],
+      ['?status=IN_PROGRESS', [4]],
+      ['?status=CANCELLED', [5]],
+      ['?status=PENDING', []],
+      ['?virtualFileId=X', [3]],
+      ['?listener=S2', [3]],
+      ['?partnerId=B&direction=RECEIVE&status=COMPLETED&virtualFileId=X&listener=S2', [3]],
+      ['?from=2026-11-20', [5, 4, 3, 2, 1]],
+      ['?to=2026-11-20', [3, 2, 1, 0]],
+      ['?from=2026-11-20&to=2026-11-20', [3, 2, 1]],
+      ['?from=2026-11-20T12:00:00Z&to=2026-11-21T00:00:00Z', [4, 3, 2]],
+      ['?from=2026-11-20T13:00:00%2B01:00&to=2026-11-20T12:00:00', [2]],
+      ['?sort=startTime,asc', [0, 1, 2, 3, 4, 5]],
+      ['?sort=partnerId,desc', [4, 5, 3, 2, 1, 0]],
+      ['?sort=id', [0, 1, 2, 3, 4, 5]],
+      ['?size=2', [5, 4]],
+      ['?size=2&page=2', [1, 0]],
+      ['?size=2&page=3', []],
+    ])('%s', async (query, expected) => {
+      expect(await ids(query)).toEqual(expected.map((index) => all[index]));
+    });
+
+    test('the envelope counts what the filters leave', async () => {
+      const { body } = await rest.get(`${HISTORY}?size=2&page=1&status=COMPLETED`);
+      expect(body).toEqual({
+        content: [expect.objectContaining({ id: all[0] })],
+        totalElements: 3,
+        totalPages: 2,
+        number: 1,
+        size: 2,
+      });
+    });
+
+    test.each([
+      ['page=-1', 'page'],
+      ['page=x', 'page'],
+      ['size=0', 'size'],
+      ['size=501', 'size'],
+      ['sort=password', 'sort'],
+      ['sort=startTime,down', 'sort'],
+      ['status=DONE', 'status'],
+      ['direction=UP', 'direction'],
+      ['from=yesterday', 'from'],
+      ['to=2026-02-30', 'to'],
+      ['partnerId=', 'partnerId'],
+      [`virtualFileId=${'x'.repeat(77)}`, 'virtualFileId'],
+      ['colour=red', 'colour'],
+      ['partnerId=A&partnerId=B', 'partnerId'],
+    ])('%s: 400', async (query, field) => {
+      const response = await rest.get(`${HISTORY}?${query}`);
+      expect([response.status, faultyFields(response)]).toEqual([400, [field]]);
+    });
+
+    test('NUL in a filter is an error of the request', async () => {
+      expect((await rest.get(`${HISTORY}?partnerId=a%00b`)).status).toBe(400);
+    });
+  });
+
+  test('every filter has an index that serves it in the order of the history', async () => {
+    const { knex } = rest.database;
+    const names = await knex('pg_indexes')
+      .where({ schemaname: 'pesit_server', tablename: 'transfers' })
+      .pluck('indexdef');
+    for (const column of ['partner_id', 'direction', 'status', 'virtual_file_id', 'listener']) {
+      expect(names).toContainEqual(expect.stringContaining(`(${column}, start_time DESC, id DESC)`));
+    }
+    expect(names).toContainEqual(expect.stringContaining('(start_time DESC, id DESC)'));
+  });
+});

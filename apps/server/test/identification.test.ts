@@ -1,0 +1,144 @@
+import { describe, expect, test } from '@jest/globals';
+import { PesitRequester } from '@pesit-node/net';
+import { PesitError } from '@pesit-node/protocol';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { findDatabase, loseDatabase } from './support/faults.js';
+import { PASSWORD, useNode } from './support/node.js';
+
+const WRONG = 'b4d#pAss';
+
+eachDatabase((harness) => {
+  const node = useNode(harness);
+
+  type Connect = Parameters<ReturnType<typeof node>['connect']>[0];
+
+  const refusal = async (options: Connect): Promise<PesitError> => {
+    try {
+      await node().connect(options);
+    } catch (error) {
+      if (error instanceof PesitError) return error;
+      throw error;
+    }
+    throw new Error('the connection was accepted');
+  };
+
+  const reasons = (): readonly unknown[] =>
+    node()
+      .log.entries()
+      .filter(({ msg }) => msg === 'connection refused')
+      .map(({ reason }) => reason);
+
+  test('the right partner is let in', async () => {
+    const session = await node().connect();
+    expect(session.usable).toBe(true);
+    expect(session.terms).toMatchObject({ syncInterval: 65_536, syncWindow: 4, version: 2 });
+  });
+
+  test.each(['NOBODY', 'acme', 'ACME2', '../ACME', "x' or 'a'='a", 'A\u0000B', 'é'])(
+    'an unknown partner, %j: 3-301',
+    async (requester) => {
+      const error = await refusal({ requester });
+      expect(error).toMatchObject({ fault: 'refused', diagnostic: '3-301' });
+      expect(reasons().at(-1)).toMatch(/\(PI 3\) is not configured/);
+    },
+  );
+
+  test('wrong password and disabled partner: 3-304, in the same words; the log tells them apart', async () => {
+    const wrong = await refusal({ password: WRONG });
+    await node().call('put', '/api/v1/config/partners/ACME', { enabled: false });
+    const disabled = await refusal({});
+    const both = await refusal({ password: WRONG });
+    expect([wrong, disabled, both].map(({ diagnostic }) => diagnostic)).toEqual(['3-304', '3-304', '3-304']);
+    expect(new Set([wrong.message, disabled.message, both.message]).size).toBe(1);
+    expect(reasons().slice(-3)).toEqual([
+      'the password (PI 5) of ACME is wrong',
+      'the partner ACME is disabled',
+      'the password (PI 5) of ACME is wrong',
+    ]);
+  });
+
+  test.each<[string, string | undefined]>([
+    ['no password', undefined],
+    ['an empty password', ''],
+    ['the beginning of it', PASSWORD.slice(0, 7)],
+    ['the password of another case', PASSWORD.toLowerCase()],
+    ['a new password after the right one', `${PASSWORD}NEWPASS1`],
+    ['a new password after a wrong one', `${WRONG}NEWPASS1`],
+  ])('%s: 3-304', async (_, password) => {
+    expect((await refusal({ password })).diagnostic).toBe('3-304');
+  });
+
+  test('blanks that pad PI 5 do not count', async () => {
+    await expect(node().connect({ password: `${PASSWORD}        ` })).resolves.toBeInstanceOf(PesitRequester);
+  });
+
+  test('a new password takes effect at once, the old one ends', async () => {
+    await node().connect();
+    await node().call('put', '/api/v1/config/partners/ACME', { password: 'n3w~Passw'.slice(0, 8) });
+    expect((await refusal({})).diagnostic).toBe('3-304');
+    await node().connect({ password: 'n3w~Pass' });
+  });
+
+  test('another server identifier: taken, unless the listener is strict', async () => {
+    await node().connect({ server: 'ELSE' });
+    await node().call('put', '/api/v1/servers/NODE1', { strictServerId: true });
+    const error = await refusal({ server: 'ELSE' });
+    expect([error.diagnostic, error.message]).toEqual(['3-301', expect.stringContaining('ELSE')]);
+    await node().connect({ server: 'NODE1' });
+  });
+
+  test('more sessions than the partner may have: 3-309, until one ends', async () => {
+    await node().call('put', '/api/v1/config/partners/ACME', { maxConnections: 2 });
+    const [first] = await Promise.all([node().connect(), node().connect()]);
+    expect((await refusal({})).diagnostic).toBe('3-309');
+    await first.release();
+    await node().connect();
+    expect((await refusal({})).diagnostic).toBe('3-309');
+  });
+
+  test('a refused partner takes no place', async () => {
+    await node().call('put', '/api/v1/config/partners/ACME', { maxConnections: 1 });
+    for (let i = 0; i < 3; i++) await refusal({ password: WRONG });
+    await node().connect();
+  });
+
+  test('more sessions than the listener takes: 3-309, changed while it runs', async () => {
+    await node().call('put', '/api/v1/servers/NODE1', { maxConnections: 1 });
+    await node().connect();
+    expect((await refusal({})).diagnostic).toBe('3-309');
+    await node().call('put', '/api/v1/servers/NODE1', { maxConnections: 2 });
+    await node().connect();
+  });
+
+  test('a listener that insists on one header takes no other', async () => {
+    await node().call('put', '/api/v1/servers/NODE1', { tcpipHeader: false });
+    await expect(refusal({})).resolves.toMatchObject({ fault: 'transport' });
+    await node().call('put', '/api/v1/servers/NODE1', { tcpipHeader: true });
+    await node().connect();
+  });
+
+  test('refusals are counted and leave no record in the history', async () => {
+    await refusal({ requester: 'NOBODY' });
+    await refusal({ password: WRONG });
+    expect(await node().call('get', '/api/v1/servers/NODE1/status')).toMatchObject({ refusedConnections: 2 });
+    expect(await node().history()).toEqual([]);
+  });
+
+  describe('while the database is away', () => {
+    test('partners are told to call later: 3-322', async () => {
+      loseDatabase(node().database);
+      const error = await refusal({});
+      findDatabase(node().database);
+      expect(error.diagnostic).toBe('3-322');
+      await node().connect();
+    });
+  });
+
+  test('passwords are not in the log', () => {
+    const said = node().log.lines.join('\n');
+    expect(said).not.toContain(WRONG);
+    expect(said).not.toContain('NEWPASS1');
+    expect(said).not.toContain('n3w~Pass');
+  });
+});

@@ -1,0 +1,168 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { describe, expect, test } from '@jest/globals';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { findDatabase, loseDatabase } from './support/faults.js';
+import { bytes, until, useNode } from './support/node.js';
+import {
+  codesOf,
+  CONNECT,
+  create,
+  CRF,
+  DATA,
+  DESELECT,
+  diagnosticOf,
+  DTF,
+  DTF_END,
+  ORF,
+  RawPeer,
+  READ,
+  select,
+  syn,
+  transEnd,
+  WRITE,
+} from './support/raw-peer.js';
+
+const INSTANCE = '00000000-0000-4000-8000-000000000001';
+
+eachDatabase((harness) => {
+  describe('a node', () => {
+    const node = useNode(harness, { checkEveryMs: 20, progressMs: 10 });
+
+    test('ends at its start what a dead process left behind', async () => {
+      const left = ['PENDING', 'IN_PROGRESS'].map((status) => ({
+        partner_id: 'ACME',
+        direction: 'RECEIVE',
+        status,
+        listener: 'NODE1',
+        node: 'node-b',
+        instance: INSTANCE,
+        session_id: 's',
+        remote_address: '::1',
+      }));
+      await node().database.knex('transfers').insert(left);
+      await node().restart();
+      for (const record of await node().history()) {
+        expect(record).toMatchObject({
+          status: 'FAILED',
+          diagnostic: '2-223',
+          errorMessage: 'the service stopped during the transfer',
+          endTime: expect.any(String),
+        });
+      }
+    });
+
+    test('starts its autoStart listeners when the database comes', async () => {
+      await node().call('put', '/api/v1/servers/NODE1', { autoStart: true });
+      await node().stop();
+      loseDatabase(node().database);
+      const restarted = node().restart();
+      const health = () => node().node.supervisor.health();
+      await until(() => JSON.stringify(health()).includes('ECONNREFUSED') || undefined);
+      findDatabase(node().database);
+      await restarted;
+      await until(async () => (await node().call('get', '/api/v1/servers/NODE1'))['status'] === 'RUNNING' || undefined);
+      await node().send(await node().connect(), 'IN', bytes(10));
+    });
+
+    test('lets a running transfer end when it stops, and takes nothing new', async () => {
+      const peer = await RawPeer.open(node().port);
+      for (const step of [CONNECT, create(), ORF, WRITE, DTF, syn(1)]) await peer.send(step);
+      const idle = await RawPeer.open(node().port);
+      await idle.send(CONNECT);
+      const stopping = node().stop();
+      const told = await idle.next();
+      expect([codesOf(told), diagnosticOf(told)]).toEqual(['4025', '3-322']);
+      idle.socket.destroy();
+      await expect(RawPeer.open(node().port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+      const codes = [];
+      for (const step of [DTF_END, transEnd(DATA.length, 1), CRF, DESELECT]) codes.push(codesOf(await peer.send(step)));
+      expect(codes).toEqual([undefined, 'c037', 'c034', 'c032']);
+      const last = await peer.next();
+      expect([codesOf(last), diagnosticOf(last)]).toEqual(['4025', '3-322']);
+      peer.socket.destroy();
+      await stopping;
+      expect(await node().database.knex('transfers').pluck('status')).toEqual(['COMPLETED']);
+      expect(await node().received('IN')).toHaveLength(1);
+    });
+
+    test('writes the figures of a running transfer', async () => {
+      const peer = await RawPeer.open(node().port);
+      for (const step of [CONNECT, create(), ORF, WRITE, DTF, DTF, syn(1)]) await peer.send(step);
+      expect(await node().record(({ syncPoint }) => syncPoint === 1)).toMatchObject({
+        status: 'IN_PROGRESS',
+        bytesTransferred: 2 * DATA.length,
+        articles: 2,
+        size: null,
+      });
+      peer.socket.destroy();
+      expect(await node().ended()).toMatchObject({ status: 'FAILED', bytesTransferred: 2 * DATA.length });
+    });
+
+    test('completes a transfer that another process took for dead', async () => {
+      const peer = await RawPeer.open(node().port);
+      for (const step of [CONNECT, create(), ORF, WRITE, DTF, DTF_END]) await peer.send(step);
+      await node().database.knex('transfers').update({ status: 'FAILED', diagnostic: '2-223', end_time: new Date() });
+      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
+      expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', diagnostic: '0-000' })]);
+      peer.socket.destroy();
+    });
+
+    test('a stopped listener says STOPPING while a transfer runs, and may start again meanwhile', async () => {
+      const peer = await RawPeer.open(node().port);
+      for (const step of [CONNECT, create(), ORF, WRITE, DTF]) await peer.send(step);
+      const stopped = await node().call('post', '/api/v1/servers/NODE1/stop');
+      expect(stopped).toMatchObject({ status: 'STOPPING', activeConnections: 1 });
+      expect(await node().call('post', '/api/v1/servers/NODE1/start')).toMatchObject({ status: 'RUNNING' });
+      await node().send(await node().connect(), 'IN', bytes(5));
+      await peer.send(DTF_END);
+      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
+      peer.socket.destroy();
+      expect(await node().call('get', '/api/v1/servers/NODE1')).toMatchObject({ status: 'RUNNING' });
+    });
+  });
+
+  describe('a node without patience', () => {
+    const node = useNode(harness, { drainMs: 50 });
+
+    test('aborts what does not end: nothing staged, FAILED, no record left in progress', async () => {
+      const peer = await RawPeer.open(node().port);
+      for (const step of [CONNECT, create(), ORF, WRITE, DTF]) await peer.send(step);
+      const stopping = node().stop();
+      const answer = await peer.next();
+      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['4025', '3-322']);
+      peer.socket.destroy();
+      await stopping;
+      const [record] = await node().database.knex('transfers').select('status', 'diagnostic');
+      expect(record).toEqual({ status: 'FAILED', diagnostic: '3-322' });
+      expect(await node().files('IN/in')).toEqual([]);
+    });
+  });
+
+  describe('partners beside each other', () => {
+    const node = useNode(harness);
+
+    test('one that reads nothing does not hold up another', async () => {
+      await writeFile(join(node().data, 'OUT/out/big'), bytes(30_000_000));
+      const stuck = await RawPeer.open(node().port);
+      for (const step of [CONNECT, select('OUT'), ORF, READ]) await stuck.send(step);
+      stuck.socket.pause();
+      const session = await node().connect();
+      const content = bytes(3_000_000);
+      await node().send(session, 'IN', content);
+      expect((await node().received('IN'))[0]!.equals(content)).toBe(true);
+      stuck.socket.destroy();
+    });
+
+    test('four that write at once all arrive whole', async () => {
+      const contents = Array.from({ length: 4 }, () => bytes(2_000_000));
+      const sessions = await Promise.all(contents.map(() => node().connect()));
+      await Promise.all(sessions.map((session, i) => node().send(session, 'IN', contents[i]!)));
+      const received = await node().received('IN');
+      for (const content of contents) expect(received.some((file) => file.equals(content))).toBe(true);
+      expect(received).toHaveLength(4);
+    });
+  });
+});

@@ -1,0 +1,35 @@
+import type { Database } from '@pesit-node/service';
+
+interface Client {
+  acquireConnection: () => Promise<unknown>;
+  query: (connection: unknown, query: { readonly sql?: string }) => Promise<unknown>;
+}
+
+const clientOf = (database: Database): Client => database.knex.client as Client;
+
+const refused = (): Error => Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' });
+
+/** The database cannot be reached any more, as the driver tells it. */
+export const loseDatabase = (database: Database): void => {
+  clientOf(database).acquireConnection = () => Promise.reject(refused());
+};
+
+/** It can be reached again; undoes every fault. */
+export const findDatabase = (database: Database): void => {
+  const client = database.knex.client as Partial<Client>;
+  delete client.acquireConnection;
+  delete client.query;
+};
+
+/** The next statement that matches takes effect, but its answer is lost; `after` says what happens then. */
+export const loseAnswer = (database: Database, statement: RegExp, after: () => void = () => undefined): void => {
+  const client = clientOf(database);
+  const query = client.query.bind(client);
+  client.query = async (connection, given) => {
+    const result = await query(connection, given);
+    if (!statement.test(given.sql ?? '')) return result;
+    delete (client as Partial<Client>).query;
+    after();
+    throw new Error('Connection terminated unexpectedly');
+  };
+};
