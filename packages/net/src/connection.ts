@@ -158,6 +158,8 @@ export class Connection {
   #write(): void {
     const output = this.session.takeOutput();
     if (output.length === 0 || this.socket.destroyed || this.#halfClosed) return;
+    // The session has no clock: what the partner owes for these bytes, it owes from now on.
+    this.session.touch(now());
     if (output.length > 1) this.socket.cork();
     for (const bytes of output) this.socket.write(bytes);
     if (output.length > 1) this.socket.uncork();

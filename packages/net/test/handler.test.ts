@@ -443,13 +443,16 @@ describe('the connection goes while the application is asked', () => {
   test.each(['create', 'select', 'write', 'read', 'endTransfer'] as const)('%s', async (method) => {
     const asked = gate();
     const answer = gate();
-    const { peer, handler } = await session((it) => {
-      it.source = () => new EndlessSource(100);
-      it.hooks[method] = () => {
+    const it = await listen({}, (handler) => {
+      handler.source = () => new EndlessSource(100);
+      handler.hooks[method] = () => {
         asked.open();
         return answer.passed;
       };
     });
+    const peer = await rawPeer(it.port);
+    await peer.open();
+    const handler = it.handlers[0]!;
     if (method === 'create') peer.send('CREATE', BODIES.CREATE);
     else if (method === 'select') peer.send('SELECT', BODIES.SELECT);
     else {
@@ -467,7 +470,8 @@ describe('the connection goes while the application is asked', () => {
     }
     await asked.passed;
     peer.reset();
-    await peer.closed;
+    // When a later connection is served, the listener has seen the reset.
+    await (await rawPeer(it.port)).open();
     expect(handler.log.at(-1)).not.toMatch(/^ENDED/);
     answer.open();
     expect((await handler.over)?.diagnostic).toBe('3-310');

@@ -45,3 +45,21 @@ describe.each<Dialect>(['length-prefixed', 'raw'])('%s', (dialect) => {
     ]);
   });
 });
+
+test('an application may take longer than the partner may: its answer starts the timer anew', async () => {
+  const response = 60;
+  const slow = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2 * response));
+  const { port, handlers } = await listen({ timers: { response } }, (handler) => {
+    handler.hooks.create = slow;
+    handler.hooks.write = slow;
+    handler.hooks.endTransfer = slow;
+  });
+  const requester = await connect(port);
+  const articles = articlesOf([10]);
+  // Both sides have been silent for longer than Tp when the next file begins.
+  for (let file = 0; file < 2; file++) {
+    await slow();
+    await requester.sendFile({ request: create, source: new MemorySource(articles) });
+  }
+  expect(handlers[0]!.failures).toEqual([]);
+});

@@ -17,7 +17,7 @@ import type { Fpdu } from './codec.js';
 import { checksum } from './crc.js';
 import { DIAGNOSTICS, SUCCESS, describeDiagnostic } from './diagnostics.js';
 import { PesitError } from './errors.js';
-import type { DiagnosticCode, Fault } from './errors.js';
+import type { DiagnosticCode } from './errors.js';
 import { isDataFpdu } from './fpdus.js';
 import type { FpduName } from './fpdus.js';
 import { ENTITY_PREFIX_LENGTH, FpduReader } from './framing.js';
@@ -574,16 +574,6 @@ export abstract class Session {
       got,
     });
   }
-}
-
-/** A local error that carries a diagnostic, for refusals and interruptions decided by the application. */
-export function localError(
-  diagnostic: DiagnosticCode,
-  message: string,
-  fault: Fault = 'local',
-  cause?: unknown,
-): PesitError {
-  return new PesitError(message, { fault, diagnostic, cause });
 }
 
 function unexpected(got: string, expected: string): PesitError {
