@@ -4,13 +4,31 @@
  * A license is text: base64 of an RS256 JWT. `verifyLicense` turns it into claims or into a refusal that says why, whatever
  * the time. `decide` makes the state of the product (valid, evaluation or blocked) from the licenses, the evaluation and the
  * time; both are pure. What the time is, when the clock may have been turned, is `clock.ts`.
+ *
+ * `LicenseKeeper` holds the state of a running app: it reads the store (`KnexLicenseStore`, schema `pesit_common`, shared by
+ * all pods and both apps), counts the time, loads what the configuration names, and installs. `licenseGate` and
+ * `sessionRefusal` ask it and never wait; `licenseRoutes` are the endpoints; `placeOf` tells whether a pod is within the limits.
  */
 export { DAY_MS, LICENSE_TYPES } from './claims.js';
 export type { LicenseClaims, LicenseType, Limits } from './claims.js';
 export type { ClockRecord, SeenTimes } from './clock.js';
+export { LicenseRefusedError, LicenseTooSmallError } from './errors.js';
+export { licenseGate, licenseHealth, LICENSE_PATH, sessionRefusal } from './gate.js';
+export type { LicenseRequiredBody, SessionRefusal } from './gate.js';
+export { LicenseKeeper } from './keeper.js';
+export type { LicenseKeeperOptions, LicenseLog } from './keeper.js';
+export { placeOf } from './limits.js';
+export type { Member, Membership, Place, Usage } from './limits.js';
+export { LICENSE_MIGRATIONS } from './migrations/index.js';
 export { LicenseKeyError, loadPublicKey, parsePublicKey } from './public-key.js';
 export type { VendorKey } from './public-key.js';
+export { licenseRoutes } from './routes.js';
 export { decide, EVALUATION_LIMITS, WARNING_DAYS } from './state.js';
 export type { Extension, LicenseFacts, LicenseStatus } from './state.js';
+export { KnexLicenseStore } from './store.js';
+export type { Installation, LicenseSource, LicenseStore, StoredClock } from './store.js';
+export type { LicenseClock } from './timekeeper.js';
 export { checkLicense, MAX_LICENSE_TEXT, timeFault, verifyLicense } from './verify.js';
 export type { License, LicenseFault, LicenseRefusal, Verification } from './verify.js';
+export { historyWitness } from './witness.js';
+export type { HistoryTable, LicenseWitness } from './witness.js';

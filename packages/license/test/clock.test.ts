@@ -180,18 +180,13 @@ describe('the database', () => {
   });
 });
 
-type Move =
-  | { readonly kind: 'run' | 'stay down'; readonly ms: number }
-  | { readonly kind: 'set clock'; readonly ahead: number }
-  | { readonly kind: 'restore' };
-
 const moves = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constantFrom('run', 'stay down'), ms: fc.integer({ min: 1, max: 20 * DAY_MS }) }),
     fc.record({ kind: fc.constant('set clock'), ahead: fc.integer({ min: -4000 * DAY_MS, max: 4000 * DAY_MS }) }),
     fc.record({ kind: fc.constant('set clock'), ahead: fc.integer({ min: -40 * DAY_MS, max: 40 * DAY_MS }) }),
     fc.record({ kind: fc.constant('restore') }),
-  ) as fc.Arbitrary<Move>,
+  ),
   { minLength: 1, maxLength: 30 },
 );
 

@@ -10,8 +10,9 @@ import { checkLicense } from '../src/verify.js';
 import { keyPair, license, VENDOR } from './support/vendor.js';
 
 const NOW = Date.parse('2027-06-15T12:00:00Z');
-const pkcs1 = createPublicKey(VENDOR.publicPem).export({ type: 'pkcs1', format: 'pem' });
-const elliptic = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ type: 'spki', format: 'pem' });
+const pkcs1 = createPublicKey(VENDOR.publicPem).export({ type: 'pkcs1', format: 'pem' }) as string;
+const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const elliptic = publicKey.export({ type: 'spki', format: 'pem' }) as string;
 
 describe('parsePublicKey', () => {
   test.each([

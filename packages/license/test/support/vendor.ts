@@ -6,7 +6,7 @@ import { parsePublicKey } from '../../src/public-key.js';
 
 export const keyPair = (bits = 2048) => {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: bits });
-  return { privateKey, publicPem: publicKey.export({ type: 'spki', format: 'pem' }) };
+  return { privateKey, publicPem: publicKey.export({ type: 'spki', format: 'pem' }) as string };
 };
 
 /** One key for all tests of a file: making one takes a tenth of a second. */

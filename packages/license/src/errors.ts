@@ -1,0 +1,28 @@
+import type { LicenseClaims } from './claims.js';
+import type { Usage } from './limits.js';
+import type { LicenseFault, LicenseRefusal } from './verify.js';
+
+/** A license text that is not installed, and why. */
+export class LicenseRefusedError extends Error {
+  override readonly name = 'LicenseRefusedError';
+  readonly fault: LicenseFault;
+
+  constructor({ fault, message }: LicenseRefusal) {
+    super(message);
+    this.fault = fault;
+  }
+}
+
+const limit = (value: number): string => (value === -1 ? 'unlimited' : String(value));
+
+/** A valid license that allows less than what runs: installed only by force. */
+export class LicenseTooSmallError extends Error {
+  override readonly name = 'LicenseTooSmallError';
+
+  constructor({ licenseId, maxClusters, maxPodsPerCluster }: LicenseClaims, { clusters, podsPerCluster }: Usage) {
+    super(
+      `License ${licenseId} allows ${limit(maxClusters)} clusters and ${limit(maxPodsPerCluster)} pods in each, ` +
+        `but ${clusters} and ${podsPerCluster} run: stop some first, or repeat with ?force=true`,
+    );
+  }
+}

@@ -1,0 +1,284 @@
+import { EventEmitter } from 'node:events';
+
+import type { ClockRecord } from './clock.js';
+import { LicenseRefusedError, LicenseTooSmallError } from './errors.js';
+import type { VendorKey } from './public-key.js';
+import { LicenseFile } from './source-file.js';
+import { decide, evaluationPeriod, WARNING_DAYS } from './state.js';
+import type { Extension, LicenseStatus } from './state.js';
+import type { LicenseSource, LicenseStore } from './store.js';
+import { exceeds, lessGenerous } from './limits.js';
+import type { Usage } from './limits.js';
+import { SYSTEM_CLOCK, Timekeeper } from './timekeeper.js';
+import type { LicenseClock } from './timekeeper.js';
+import { checkLicense, timeFault, verifyLicense } from './verify.js';
+import type { License, Verification } from './verify.js';
+import type { LicenseWitness } from './witness.js';
+
+/** What the keeper needs of a logger; pino's fits. */
+export interface LicenseLog {
+  info(bindings: object, message: string): void;
+  warn(bindings: object, message: string): void;
+  error(bindings: object, message: string): void;
+}
+
+export interface LicenseKeeperOptions {
+  readonly store: LicenseStore;
+  readonly key: VendorKey;
+  /** `license.evaluation-days`. */
+  readonly evaluationDays: number;
+  /** `license.file`; '' = none. */
+  readonly file?: string;
+  /** `license.content`; '' = none. */
+  readonly content?: string;
+  readonly logger: LicenseLog;
+  /** What remembers the times besides the store. */
+  readonly witnesses?: readonly LicenseWitness[];
+  /** What runs now: clusters, and pods of the largest one. Default: this pod alone. */
+  readonly usage?: () => Promise<Usage>;
+  /** Who acts when nobody does: name of the node, for the audit. */
+  readonly node: string;
+  readonly clock?: LicenseClock;
+  /** Between two looks at the store, milliseconds: what another pod installed is known after that at the latest. Default 5000. */
+  readonly refreshEveryMs?: number;
+}
+
+interface KeeperEvents {
+  /** The mode, the limits or the license changed. */
+  change: [LicenseStatus];
+  /** This process wrote something that the other pods should look at now (`refresh`). */
+  written: [];
+}
+
+interface Loaded {
+  readonly licenses: readonly License[];
+  readonly extensions: readonly Extension[];
+}
+
+/**
+ * Knows the state of the license at any time, without waiting: `status`. It reads the store every few seconds, counts the
+ * time, loads `license.file` and `license.content`, and installs. While the store is out of reach it goes on with what it
+ * knows; before it was read for the first time, `status` is undefined.
+ */
+export class LicenseKeeper extends EventEmitter<KeeperEvents> {
+  readonly #options: LicenseKeeperOptions;
+  readonly #time: Timekeeper;
+  readonly #file: LicenseFile | undefined;
+  readonly #verified = new Map<string, Verification>();
+  #content: string | undefined;
+  #loaded: Loaded = { licenses: [], extensions: [] };
+  #status: LicenseStatus | undefined;
+  #work: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = true;
+  #failure: string | undefined;
+  #warned: number | undefined;
+
+  constructor(options: LicenseKeeperOptions) {
+    super();
+    this.#options = options;
+    const { store, witnesses = [], clock = SYSTEM_CLOCK, node } = options;
+    this.#time = new Timekeeper({ store, witnesses, clock, node });
+    this.#file = options.file ? new LicenseFile(options.file) : undefined;
+    this.#content = options.content || undefined;
+  }
+
+  /** The license object; undefined until the store was read once. */
+  get status(): LicenseStatus | undefined {
+    return this.#status;
+  }
+
+  /** Begins to look at the store; returns at once. */
+  start(): void {
+    if (!this.#stopped) return;
+    this.#stopped = false;
+    this.#tick();
+  }
+
+  /** Writes the time a last time, as far as the store can be reached. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#work;
+    await this.#time.flush().catch(() => undefined);
+  }
+
+  /** Looks at the store now: after an event of another pod, and when the database has come. Never rejects. */
+  async refresh(): Promise<void> {
+    await this.#serially(() => this.#refresh()).catch((error: unknown) => this.#failed(error));
+  }
+
+  /**
+   * Installs a license text.
+   * @param options.force replace all installed ones, even by one that is expired or smaller than what runs.
+   * @throws {LicenseRefusedError} not valid, {LicenseTooSmallError} smaller than what runs; nothing is stored then.
+   */
+  async install(
+    text: string,
+    { actor, force }: { readonly actor: string; readonly force: boolean },
+  ): Promise<LicenseStatus> {
+    return this.#serially(async () => {
+      await this.#refresh();
+      const license = await this.#installable(text, force);
+      const { store, logger } = this.#options;
+      await store.install(license, { source: 'API', actor, at: this.#time.now, replace: force });
+      logger.info({ licenseId: license.licenseId, customer: license.customer, actor, force }, 'license installed');
+      this.emit('written');
+      return this.#refresh();
+    });
+  }
+
+  /** Adds days to what remains of the evaluation. */
+  async extendEvaluation(days: number, actor: string): Promise<LicenseStatus> {
+    return this.#serially(async () => {
+      await this.#refresh();
+      const clock = this.#time.record as ClockRecord;
+      const { store, logger, evaluationDays } = this.#options;
+      const { now } = evaluationPeriod({ clock, evaluationDays, ...this.#loaded }, this.#time.now);
+      await store.extend({ days, at: now, counted: clock.counted }, actor);
+      logger.info({ days, actor }, 'evaluation extended');
+      this.emit('written');
+      return this.#refresh();
+    });
+  }
+
+  #serially<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#work.then(work);
+    this.#work = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    return result;
+  }
+
+  #tick(): void {
+    void this.refresh().then(() => {
+      if (this.#stopped) return;
+      this.#timer = setTimeout(() => this.#tick(), this.#options.refreshEveryMs ?? 5000);
+      this.#timer.unref();
+    });
+  }
+
+  async #refresh(): Promise<LicenseStatus> {
+    const { store } = this.#options;
+    await this.#time.sync();
+    await this.#loadSources();
+    this.#loaded = {
+      licenses: (await store.licenses()).flatMap((text) => this.#trusted(text)),
+      extensions: await store.extensions(),
+    };
+    this.#failure = undefined;
+    return this.#decide();
+  }
+
+  async #loadSources(): Promise<void> {
+    const content = this.#content;
+    if (content !== undefined) {
+      await this.#load(content, 'CONTENT');
+      this.#content = undefined;
+    }
+    if (this.#file === undefined) return;
+    let text: string | undefined;
+    try {
+      text = await this.#file.changed();
+    } catch (error) {
+      this.#options.logger.warn(
+        { path: this.#file.path, reason: (error as Error).message },
+        'license.file cannot be read: ignored',
+      );
+    }
+    if (text === undefined) return;
+    try {
+      await this.#load(text, 'FILE');
+    } catch (error) {
+      this.#file.forget();
+      throw error;
+    }
+  }
+
+  async #load(text: string, source: LicenseSource): Promise<void> {
+    const { store, key, logger, node } = this.#options;
+    const result = checkLicense(text, key, this.#time.paidTime);
+    if (!result.ok) {
+      const { fault, message } = result.refusal;
+      logger.warn({ source, fault, reason: message }, 'a license of the configuration is not valid: ignored');
+      return;
+    }
+    const installation = { source, actor: node, at: this.#time.now, replace: false };
+    if (!(await store.install(result.license, installation))) return;
+    logger.info({ source, licenseId: result.license.licenseId }, 'license installed');
+    this.emit('written');
+  }
+
+  /** Only what is verified counts, wherever it comes from; each text is verified once. */
+  #trusted(text: string): readonly License[] {
+    let result = this.#verified.get(text);
+    if (result === undefined) {
+      result = verifyLicense(text, this.#options.key);
+      this.#verified.set(text, result);
+      if (!result.ok) {
+        this.#options.logger.warn({ reason: result.refusal.message }, 'a stored license is not valid: ignored');
+      }
+    }
+    return result.ok ? [result.license] : [];
+  }
+
+  async #installable(text: string, force: boolean): Promise<License> {
+    const result = verifyLicense(text, this.#options.key);
+    if (!result.ok) throw new LicenseRefusedError(result.refusal);
+    const { license } = result;
+    const replaces = this.#loaded.licenses.length > 0;
+    const refusal = timeFault(license, this.#time.paidTime);
+    if (refusal !== undefined && !(force && replaces && refusal.fault === 'expired')) {
+      throw new LicenseRefusedError(refusal);
+    }
+    if (force || !replaces) return license;
+    const before = this.#status as LicenseStatus;
+    const after = this.#decided([...this.#loaded.licenses, license]);
+    const usage = (await this.#options.usage?.()) ?? { clusters: 1, podsPerCluster: 1 };
+    if (exceeds(usage, after) && lessGenerous(after, before)) throw new LicenseTooSmallError(license, usage);
+    return license;
+  }
+
+  #decided(licenses: readonly License[]): LicenseStatus {
+    const { evaluationDays } = this.#options;
+    const { extensions } = this.#loaded;
+    return decide({ licenses, extensions, clock: this.#time.record as ClockRecord, evaluationDays }, this.#time.now);
+  }
+
+  #decide(): LicenseStatus {
+    const before = this.#status;
+    const status = this.#decided(this.#loaded.licenses);
+    this.#status = status;
+    this.#warn(status);
+    if (before === undefined || changed(before, status)) {
+      const { message, type, daysUntilExpiration } = status;
+      const bindings = { type, daysUntilExpiration, reason: message };
+      if (status.blocked) this.#options.logger.error(bindings, 'blocked: a license is required');
+      else this.#options.logger.info(bindings, 'license state');
+      this.emit('change', status);
+    }
+    return status;
+  }
+
+  /** Once a day in the last two weeks. */
+  #warn({ blocked, daysUntilExpiration: left, message }: LicenseStatus): void {
+    if (blocked || left > WARNING_DAYS || left === this.#warned) return;
+    this.#warned = left;
+    this.#options.logger.warn({ daysUntilExpiration: left, reason: message }, 'the license ends soon');
+  }
+
+  /** Time goes on although the store is away. */
+  #failed(error: unknown): void {
+    this.#time.look();
+    if (this.#status !== undefined) this.#decide();
+    const reason = (error as Error).message;
+    if (reason !== this.#failure) this.#options.logger.warn({ reason }, 'the license cannot be read: trying again');
+    this.#failure = reason;
+  }
+}
+
+const changed = (one: LicenseStatus, other: LicenseStatus): boolean =>
+  (['valid', 'evaluation', 'blocked', 'licenseId', 'expirationDate', 'maxClusters', 'maxPodsPerCluster'] as const).some(
+    (field) => one[field] !== other[field],
+  );

@@ -1,0 +1,77 @@
+import { afterEach } from '@jest/globals';
+import type { Database } from '@pesit-node/service';
+import { captureLog } from '@pesit-node/service/testing';
+import type { CapturedLog } from '@pesit-node/service/testing';
+
+import { DAY_MS } from '../../src/claims.js';
+import { LicenseKeeper } from '../../src/keeper.js';
+import type { LicenseKeeperOptions } from '../../src/keeper.js';
+import { KnexLicenseStore } from '../../src/store.js';
+import type { LicenseClock } from '../../src/timekeeper.js';
+import { VENDOR_KEY } from './vendor.js';
+
+/** A clock that goes when told. `set` is what somebody does to it; the monotonic clock does not notice. */
+export class VirtualClock implements LicenseClock {
+  #now: number;
+  #monotonic = 0;
+
+  constructor(start: string) {
+    this.#now = Date.parse(start);
+  }
+
+  now = (): number => this.#now;
+  monotonic = (): number => this.#monotonic;
+
+  pass(ms: number): this {
+    this.#now += ms;
+    this.#monotonic += ms;
+    return this;
+  }
+
+  days(count: number): this {
+    return this.pass(count * DAY_MS);
+  }
+
+  set(to: string): this {
+    this.#now = Date.parse(to);
+    return this;
+  }
+}
+
+export interface Pod {
+  readonly keeper: LicenseKeeper;
+  readonly log: CapturedLog;
+  readonly store: KnexLicenseStore;
+}
+
+const running: LicenseKeeper[] = [];
+afterEach(async () => {
+  for (const keeper of running.splice(0)) await keeper.stop();
+});
+
+/** A keeper that has read the store once; its timer does not run. */
+export const startPod = async (
+  database: Pick<Database, 'knex'>,
+  clock: LicenseClock,
+  options: Partial<LicenseKeeperOptions> = {},
+): Promise<Pod> => {
+  const log = captureLog();
+  const store = new KnexLicenseStore(database.knex);
+  const keeper = new LicenseKeeper({
+    store,
+    key: VENDOR_KEY,
+    evaluationDays: 30,
+    logger: log.logger,
+    node: 'pod-1',
+    clock,
+    ...options,
+  });
+  await keeper.refresh();
+  return { keeper, log, store };
+};
+
+/** Stopped after the test, when its timer was started. */
+export const stopAfterwards = (keeper: LicenseKeeper): LicenseKeeper => {
+  running.push(keeper);
+  return keeper;
+};
