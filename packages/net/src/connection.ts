@@ -67,11 +67,12 @@ export class Connection {
   receive(bytes: Buffer): void {
     try {
       this.session.receive(bytes, now());
-      this.#bulk?.seen(this.session.pending);
     } catch (error) {
       this.#bug(error);
     }
     this.settle();
+    // Only now: the batches of these bytes, with views of earlier buffers too, have been given to the file.
+    this.#bulk?.seen(this.session.pending);
   }
 
   /** To be called after every verb of the session: writes its output, delivers its events, watches its deadline. */
