@@ -24,29 +24,30 @@ export async function findDeliveryPath(files: FileOperations, root: string, path
 /**
  * Gives a staged file its final name in one step that others see whole or not at all. Without `overwrite` a name that
  * exists is never replaced, whoever made it and whenever; a link at the final name is never followed.
+ * @returns `linked` when the staged name is still there beside the final one, which a power cut may take back until its
+ *   directory is flushed; `moved` when it is gone
  * @throws StorageError 2-204 when the name exists; errors of the file layer otherwise
  */
-export async function moveIntoPlace(
+export async function giveFinalName(
   files: FileOperations,
   staged: string,
   final: string,
   overwrite: boolean,
-): Promise<void> {
+): Promise<'linked' | 'moved'> {
   if (overwrite) {
     await files.rename(staged, final);
-    return;
+    return 'moved';
   }
   try {
     await files.link(staged, final);
+    return 'linked';
   } catch (error) {
     const code = errorCode(error);
     if (code === 'EEXIST') throw nameExists(final);
     if (!NO_HARD_LINKS.has(code)) throw error;
     await moveWithoutLinks(files, staged, final);
-    return;
+    return 'moved';
   }
-  // The delivery stands from here on. A second name left in the staging directory is swept later; it harms nobody.
-  await files.unlink(staged).catch(() => undefined);
 }
 
 /** The name is taken by an empty file of ours first: between two creators only one can win that. */

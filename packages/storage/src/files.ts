@@ -106,14 +106,14 @@ export async function unlinkIfThere(files: FileOperations, path: string): Promis
   }
 }
 
-/** Names created in or removed from `path` survive a power cut once this has resolved. */
-export async function flushDirectory(files: FileOperations, path: string): Promise<void> {
-  const directory = await files.open(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
+/** Names created in or removed from these directories survive a power cut once this has resolved. */
+export async function flushDirectories(files: FileOperations, paths: Iterable<string>): Promise<void> {
+  await Promise.all(
+    [...new Set(paths)].map(async (path) => {
+      const directory = await files.open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+      await directory.sync().finally(() => directory.close());
+    }),
+  );
 }
 
 /** The buffers that remain after the first `done` bytes: a short read or write goes on from there. */

@@ -1,10 +1,10 @@
 import type { ArticleBatch, ArticleSink, PesitError, SyncPoint } from '@pesit-node/protocol';
 import { ArticleDecoder } from './article-decoder.js';
-import { findDeliveryPath, moveIntoPlace } from './delivery.js';
+import { findDeliveryPath, giveFinalName } from './delivery.js';
 import { StorageError, storageError } from './errors.js';
 import type { Action } from './errors.js';
 import { FileWriter } from './file-writer.js';
-import { flushDirectory, unlinkIfThere } from './files.js';
+import { flushDirectories, unlinkIfThere } from './files.js';
 import type { FileOperations, OpenFile } from './files.js';
 import { GroupCommit, pointOf } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
@@ -52,7 +52,7 @@ export class StagedFile implements ArticleSink {
   readonly #commits: GroupCommit<MarkedPoint>;
   #dataBytes: number;
   #stablePoint: StoredPoint | undefined;
-  #entryIsStable = false;
+  #entryIsStable: boolean;
   #failure: PesitError | undefined;
   #prepared: Promise<StagedContent> | undefined;
   #delivering: Promise<Delivery> | undefined;
@@ -96,6 +96,7 @@ export class StagedFile implements ArticleSink {
     this.#decoder = new ArticleDecoder(format, point.articles);
     this.#dataBytes = point.dataBytes;
     this.#stablePoint = point.number === 0 ? undefined : point;
+    this.#entryIsStable = durability === 'checkpoint' && point.number > 0;
     this.#hash = hash;
     this.#writer = new FileWriter(file, point.fileOffset, hash, (error) => this.#fail(error, 'write'));
     this.#commits = new GroupCommit(
@@ -215,7 +216,7 @@ export class StagedFile implements ArticleSink {
     }
     if (flushed && !this.#entryIsStable) {
       // A point in a file that no directory names after a power cut would be a promise broken.
-      await this.#flushDirectories([this.#place.staging, this.#place.root]);
+      await flushDirectories(this.#place.files, [this.#place.staging, this.#place.root]);
       this.#entryIsStable = true;
     }
     this.#stablePoint = pointOf(newest);
@@ -245,15 +246,19 @@ export class StagedFile implements ArticleSink {
     try {
       const found = await findDeliveryPath(files, root, path);
       ({ final } = found);
-      await moveIntoPlace(files, stagedPath, final, overwrite);
+      const how = await giveFinalName(files, stagedPath, final, overwrite);
       this.#delivered = true;
       try {
         // All of the chain, for another delivery may have created a directory and not flushed its parent yet.
-        if (this.#durability !== 'none') await this.#flushDirectories([...found.chain, staging]);
+        if (this.#durability !== 'none') {
+          await flushDirectories(files, how === 'linked' ? found.chain : [...found.chain, staging]);
+        }
       } catch (error) {
-        if (!overwrite) await this.#takeBack(final);
+        if (!overwrite) await this.#takeBack(final, how);
         throw error;
       }
+      // Not before the final name is stable. A staged name that stays shows by its second name that it was delivered.
+      if (how === 'linked') await files.unlink(stagedPath).catch(() => undefined);
     } catch (error) {
       throw storageError(error, 'deliver', final, 'the received file');
     }
@@ -262,8 +267,9 @@ export class StagedFile implements ArticleSink {
   }
 
   /** The sender will hear that the transfer failed and send again: a copy under the final name would make two. */
-  async #takeBack(final: string): Promise<void> {
-    await this.#place.files.rename(final, this.stagedPath).then(
+  async #takeBack(final: string, how: 'linked' | 'moved'): Promise<void> {
+    const { files, stagedPath } = this.#place;
+    await (how === 'linked' ? files.unlink(final) : files.rename(final, stagedPath)).then(
       () => (this.#delivered = false),
       () => undefined,
     );
@@ -324,15 +330,11 @@ export class StagedFile implements ArticleSink {
   async #flush(): Promise<void> {
     try {
       await Promise.all([this.#file.datasync(), this.#journal.flush()]);
-      await this.#flushDirectories([this.#place.staging, this.#place.root]);
+      await flushDirectories(this.#place.files, [this.#place.staging, this.#place.root]);
     } catch (error) {
       this.#fail(error, 'flush');
       throw this.#failure ?? error;
     }
-  }
-
-  async #flushDirectories(paths: readonly string[]): Promise<void> {
-    await Promise.all([...new Set(paths)].map((path) => flushDirectory(this.#place.files, path)));
   }
 
   #fail(error: unknown, action: Action): void {

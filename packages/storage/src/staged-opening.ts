@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateDirectory } from './directories.js';
 import { StorageError, errorCode, storageError } from './errors.js';
-import { flushDirectory, nodeFiles, unlinkIfThere } from './files.js';
+import { flushDirectories, nodeFiles, unlinkIfThere } from './files.js';
 import type { OpenFile } from './files.js';
 import { START, pointOf } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
@@ -125,8 +125,11 @@ async function goOn(
     const { index, point } = usable.found;
     const journal = await PointJournal.continued(place.files, found, index);
     await file.truncate(point.fileOffset);
-    // A process that was killed may have written the record and not flushed it: now the point is told to the peer.
-    if (durability === 'checkpoint') await file.datasync();
+    if (durability === 'checkpoint') {
+      // A process that was killed may not have come to flush all that leads to the point, which is told to the peer now.
+      await file.datasync();
+      await flushDirectories(place.files, [place.staging, place.root]);
+    }
     const { hash, reason } = usable;
     return { place, lock, file, journal, point: pointOf(point), hash, reason };
   });
@@ -154,7 +157,7 @@ function newStaging(options: StagedFileOptions, place: StagingPlace, lock: Stagi
 
 /** Gone for good when this resolves: a journal that a power cut brings back beside another file would lie. */
 async function removeJournal({ files, staging, journalPath }: StagingPlace): Promise<void> {
-  if (await unlinkIfThere(files, journalPath)) await flushDirectory(files, staging);
+  if (await unlinkIfThere(files, journalPath)) await flushDirectories(files, [staging]);
 }
 
 async function closedOnFailure<T>(file: OpenFile, use: () => Promise<T>): Promise<T> {

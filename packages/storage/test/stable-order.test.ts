@@ -48,16 +48,15 @@ describe('what is flushed before anything is promised', () => {
   });
 
   test.each([
-    [false, ['link k.part out', 'unlink k.part']],
-    [true, ['rename k.part out']],
-  ])('delivery, overwrite %s: the file, its name, every directory', async (overwrite, move) => {
+    [false, ['link k.part out'], ['a', 'b'], ['unlink k.part']],
+    [true, ['rename k.part out'], ['.pesit', 'a', 'b'], []],
+  ])('delivery, overwrite %s: the file, its name, the directories', async (overwrite, move, directories, after) => {
     const directory = sandbox();
     const log: string[] = [];
     const files = recordedFiles(log);
     const staged = await StagedFile.create({ receiveDirectory: directory, key: 'k', format: binary, files });
     staged.write(batchOf('12345'));
     await staged.deliver({ path: 'a/b/out', overwrite });
-    const root = basename(directory);
     const before = [
       'mkdir .pesit',
       'write k.part 0+5',
@@ -67,10 +66,12 @@ describe('what is flushed before anything is promised', () => {
       'mkdir b',
     ];
     expect(log.slice(0, before.length + move.length)).toEqual([...before, ...move]);
-    const flushes = log.slice(before.length + move.length);
-    expect(flushes.filter((line) => line.endsWith('done')).sort()).toEqual(
-      ['.pesit', 'a', 'b', root].map((name) => `sync ${name} done`).sort(),
+    const rest = log.slice(before.length + move.length);
+    const names = [...directories, basename(directory)];
+    expect(rest.slice(0, names.length * 2).sort()).toEqual(
+      names.flatMap((name) => [`sync ${name} done`, `sync ${name} …`]).sort(),
     );
+    expect(rest.slice(names.length * 2)).toEqual([...after, expect.stringMatching(/^unlink k\..*\.lock$/)]);
   });
 
   test('nothing is delivered, and nothing left, when the file or a directory cannot be flushed', async () => {

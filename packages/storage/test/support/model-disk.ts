@@ -25,12 +25,12 @@ const SECTOR = 512;
 /**
  * A disk in memory that forgets. What was written is there for whoever reads, and stable only once a flush that began
  * after the write has ended. `kill` ends the process: all that was written stays. `cutPower` keeps of what was not
- * flushed any sectors, and of the changes of names any number from the oldest on (file systems journal them in order).
+ * flushed any sectors, and of the changes of names any number from the oldest on; a directory that is flushed keeps its own.
  *
  * Every operation waits for its turn: `inFlight` holds them, whoever drives the test lets one after the other happen.
  */
 export class ModelDisk {
-  inFlight: { readonly what: string; readonly happen: () => void }[] = [];
+  inFlight: { readonly what: string; readonly effect: () => unknown; readonly answer: () => void }[] = [];
   readonly #chance: () => number;
   #ids = 0n;
   #names = new Map<string, Inode>();
@@ -55,8 +55,14 @@ export class ModelDisk {
 
   /** The process is gone: of the operations on their way some happened. */
   kill(): void {
-    for (const { happen } of this.inFlight.splice(0)) if (this.#chance() < 0.5) happen();
-    this.inFlight = [];
+    for (const { effect } of this.inFlight.splice(0)) {
+      if (this.#chance() < 0.5) continue;
+      try {
+        effect();
+      } catch {
+        // Nobody is left to hear of it.
+      }
+    }
   }
 
   cutPower(): void {
@@ -64,7 +70,11 @@ export class ModelDisk {
     const kept = Math.floor(this.#chance() * (this.#pendingNames.length + 1));
     for (const change of this.#pendingNames.slice(0, kept)) applyNames(this.#stableNames, change);
     this.#pendingNames = [];
-    this.#names = new Map(this.#stableNames);
+    // A name in a directory that has none is no name.
+    this.#names = new Map(
+      [...this.#stableNames].filter(([name]) => name === '/d' || this.#stableNames.has(dirname(name))),
+    );
+    this.#stableNames = new Map(this.#names);
     for (const inode of this.#names.values()) {
       const survivors = inode.pending.flatMap((change) => this.#survivors(change));
       inode.pending = [];
@@ -148,12 +158,11 @@ export class ModelDisk {
     };
     const flush = () => {
       const before = inode.pending.length;
-      const names = this.#pendingNames.length;
+      const names = this.#pendingNames.filter((made) => [...made.keys()].some((name) => dirname(name) === path));
       return this.#later(`flush ${path}`, () => {
         for (const made of inode.pending.splice(0, before)) inode.stable = applied(inode.stable, made);
-        if (!inode.isDirectory) return;
-        // The journal of the file system is written up to here, whichever directory asked.
-        for (const made of this.#pendingNames.splice(0, names)) applyNames(this.#stableNames, made);
+        for (const made of names) applyNames(this.#stableNames, made);
+        this.#pendingNames = this.#pendingNames.filter((made) => !names.includes(made));
       });
     };
     return {
@@ -193,14 +202,14 @@ export class ModelDisk {
 
   #later<T>(what: string, effect: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      const happen = () => {
+      const answer = () => {
         try {
           resolve(effect());
         } catch (error) {
           reject(error instanceof Error ? error : new Error(String(error)));
         }
       };
-      this.inFlight.push({ what, happen });
+      this.inFlight.push({ what, effect, answer });
     });
   }
 }
@@ -242,7 +251,7 @@ const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 export async function oneHappens(disk: ModelDisk, chance: () => number): Promise<boolean> {
   await settled();
   const [turn] = disk.inFlight.splice(Math.floor(chance() * disk.inFlight.length), 1);
-  turn?.happen();
+  turn?.answer();
   if (turn) await settled();
   return turn !== undefined;
 }
