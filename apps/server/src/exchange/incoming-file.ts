@@ -24,6 +24,9 @@ import { refusal } from './refusal.js';
 
 const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
+/** PI 16. */
+const EBCDIC = 1;
+
 interface Place {
   readonly directory: string;
   /** Relative to the directory. */
@@ -51,6 +54,13 @@ export class IncomingFile implements FileTransfer {
   static async accept(context: PartnerContext, parameters: Parameters): Promise<IncomingFile> {
     const { fileName = '', fileType = 0 } = parameters.fileIdentifier ?? {};
     const file = await virtualFileFor(context, 'WRITE', fileName, fileType);
+    if (file.text && parameters.dataCode === EBCDIC) {
+      throw refusal(
+        '2-226',
+        `the partner sends EBCDIC (PI 16), and the virtual file ${file.file_id} is text: EBCDIC is not translated in this version; let the partner send ASCII, or set text to false`,
+        'EBCDIC text is not accepted for this virtual file',
+      );
+    }
     const { recordFormat, recordLength = 0 } = parameters.logicalAttributes ?? {};
     const format = receivedFormat(
       { recordFormat, recordLength },

@@ -1,8 +1,8 @@
-import { realpath } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 
 import type { ArticleSource, Parameters, SelectAnswer, SyncPoint } from '@pesit-node/protocol';
-import { FileSource, findFileToSend, formatOf } from '@pesit-node/storage';
+import { FileSource, findFileToSend, formatOf, matchesGlob } from '@pesit-node/storage';
 import type { RecordFormat, SendableFile } from '@pesit-node/storage';
 
 import type { TransferProgress } from '../transfers/journal.js';
@@ -18,8 +18,7 @@ const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 /** Data bytes and articles sent so far: the session counts them. */
 export type SentTotals = () => { readonly dataBytes: number; readonly articles: number };
 
-interface Selected {
-  readonly file: SendableFile;
+interface Selected extends Found {
   readonly format: RecordFormat;
   /** PI 12. */
   readonly fileName: string;
@@ -44,7 +43,7 @@ export class OutgoingFile implements FileTransfer {
   static async accept(context: PartnerContext, parameters: Parameters, totals: SentTotals): Promise<OutgoingFile> {
     const { fileName = '', fileType = 0 } = parameters.fileIdentifier ?? {};
     const virtualFile = await virtualFileFor(context, 'READ', fileName, fileType);
-    const file = await find(context, virtualFile, fileName);
+    const { file, reserved } = await find(context, virtualFile, fileName);
     try {
       const format = formatOf({
         recordFormat: virtualFile.record_format ?? undefined,
@@ -54,13 +53,13 @@ export class OutgoingFile implements FileTransfer {
       const source = await openSource(context, file, format);
       try {
         const record = await context.journal.begin({ ...startOf(context, 'SEND', parameters), filename: file.name });
-        return new OutgoingFile(context, record, { file, format, fileName, totals }, source);
+        return new OutgoingFile(context, record, { file, reserved, format, fileName, totals }, source);
       } catch (error) {
         await source.close();
         throw error;
       }
     } catch (error) {
-      context.outgoing.delete(placeOf(context, file));
+      if (reserved !== undefined) context.outgoing.delete(reserved);
       throw error;
     }
   }
@@ -121,50 +120,72 @@ export class OutgoingFile implements FileTransfer {
       filename: file.name,
       sentMtimeNs: file.mtimeNs,
     });
-    this.#context.outgoing.delete(placeOf(this.#context, file));
+    this.#giveBack();
   }
 
   async giveUp(): Promise<void> {
-    this.#context.outgoing.delete(placeOf(this.#context, this.#selected.file));
+    this.#giveBack();
     await this.#source.close().catch((error: unknown) => {
       this.#context.logger.warn({ transfer: this.id, err: error }, 'file to send cannot be closed');
     });
+  }
+
+  #giveBack(): void {
+    const { reserved } = this.#selected;
+    if (reserved !== undefined) this.#context.outgoing.delete(reserved);
   }
 }
 
 const openSource = ({ config }: PartnerContext, file: SendableFile, format: RecordFormat): Promise<FileSource> =>
   FileSource.open(file.path, format, { checksum: config['transfer.checksum'] });
 
-const placeOf = ({ partner }: PartnerContext, { path }: SendableFile): string => `${partner.partner_id}\0${path}`;
+interface Found {
+  readonly file: SendableFile;
+  /** Its place among the files that are being read, when it was chosen for being new. */
+  readonly reserved: string | undefined;
+}
 
 /**
- * The file named exactly PI 12, else the oldest that this partner has not read yet as it is now; it counts as being read
- * from here on.
+ * The file named exactly PI 12, else the oldest that this partner has not read yet as it is now; that one counts as being
+ * read from here on.
  * @throws PesitError 2-205 when there is none
  */
-const find = async (context: PartnerContext, virtualFile: VirtualFileRow, fileName: string): Promise<SendableFile> => {
+const find = async (context: PartnerContext, virtualFile: VirtualFileRow, fileName: string): Promise<Found> => {
   const directory = directoryOf(context, virtualFile);
+  const pattern = virtualFile.filename_pattern ?? '*';
+  const { partner_id: partnerId } = context.partner;
   let sent: ReadonlyMap<string, string> | undefined;
-  const isNew = async (file: SendableFile): Promise<boolean> => {
-    sent ??= await asking('2-201', async () =>
-      context.journal.sentBelow(context.partner.partner_id, await realpath(dirname(file.path))),
-    );
-    return sent.get(file.path) !== `${file.size}/${file.mtimeNs}` && !context.outgoing.has(placeOf(context, file));
+  let reserved: string | undefined;
+  const accept = async (file: SendableFile): Promise<boolean> => {
+    sent ??= await asking('2-201', async () => sentIn(context, dirname(file.path), pattern));
+    const place = `${partnerId}\0${file.path}`;
+    if (sent.get(file.path) === `${file.size}/${file.mtimeNs}` || context.outgoing.has(place)) return false;
+    context.outgoing.add(place);
+    reserved = place;
+    return true;
   };
-  const file = await findFileToSend(directory, {
-    exactName: fileName,
-    ...(virtualFile.filename_pattern === null ? {} : { pattern: virtualFile.filename_pattern }),
-    accept: isNew,
-  });
+  const file = await findFileToSend(directory, { exactName: fileName, pattern, accept });
   if (file === undefined) {
     throw refusal(
       '2-205',
-      `no file for ${context.partner.partner_id} in ${directory}: none is named ${JSON.stringify(readable(fileName, 76))}, and none that matches ${virtualFile.filename_pattern ?? '*'} is new to it`,
+      `no file for ${partnerId} in ${directory}: none is named ${JSON.stringify(readable(fileName, 76))}, and none that matches ${pattern} is new to it`,
       'there is no file to read',
     );
   }
-  context.outgoing.add(placeOf(context, file));
-  return file;
+  return { file, reserved };
+};
+
+/** Asked for the files that are there: those that are gone, however many, do not matter. */
+const sentIn = async (
+  { journal, partner }: PartnerContext,
+  directory: string,
+  pattern: string,
+): Promise<ReadonlyMap<string, string>> => {
+  const names = (await readdir(directory)).filter((name) => matchesGlob(pattern, name));
+  return journal.sentAmong(
+    partner.partner_id,
+    names.map((name) => join(directory, name)),
+  );
 };
 
 const directoryOf = ({ directories, listener }: PartnerContext, file: VirtualFileRow): string => {

@@ -202,20 +202,13 @@ export class TransferJournal {
       .update({ ...failureColumns(failure), end_time: knex.fn.now() });
   }
 
-  /** Files that the partner has read below a directory: path → size and time. */
-  async sentBelow(partnerId: string, directory: string): Promise<ReadonlyMap<string, string>> {
-    // '0' is the character after '/': a range of the primary key instead of a pattern.
-    const rows = await this.#options
-      .knex('sent_files')
-      .where('partner_id', partnerId)
-      .andWhere('path', '>=', `${directory}/`)
-      .andWhere('path', '<', `${directory}0`)
-      .select<{ path: string; size: number; mtime_ns: string }[]>(
-        'path',
-        'size',
-        this.#options.knex.raw('mtime_ns::text as mtime_ns'),
-      );
-    return new Map(rows.map(({ path, size, mtime_ns: mtimeNs }) => [path, `${size}/${mtimeNs}`]));
+  /** Of these files, those that the partner has read: path → `size/mtime in nanoseconds` as they were then. */
+  async sentAmong(partnerId: string, paths: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const { rows } = await this.#options.knex.raw<{ rows: { path: string; size: number; mtime: string }[] }>(
+      `select path, size, mtime_ns::text as mtime from sent_files where partner_id = ? and path = any(?::text[])`,
+      [partnerId, paths as string[]],
+    );
+    return new Map(rows.map(({ path, size, mtime }) => [path, `${size}/${mtime}`]));
   }
 
   /** Resolves when all records are written, or `limitMs` is over. */
