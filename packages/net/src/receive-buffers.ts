@@ -19,6 +19,8 @@ const BULK_SIZE = 256 * 1024;
 const BULK_ROOM = 64 * 1024;
 /** Bulk buffers kept for later transfers. */
 const MAX_SPARE = 32;
+/** Full buffers of a transfer that are waited for; a file that keeps more does not give them back at all. */
+const MAX_RETIRED = 16;
 
 const spare: Buffer[] = [];
 
@@ -42,6 +44,7 @@ export class BulkBuffers {
   next(): Buffer {
     if (this.#current === undefined || this.#current.length - this.#filled < BULK_ROOM) {
       if (this.#current !== undefined) this.#retired.push({ buffer: this.#current, until: this.#received });
+      if (this.#retired.length > MAX_RETIRED) this.#retired.shift();
       this.#current = spare.pop() ?? Buffer.allocUnsafeSlow(BULK_SIZE);
       this.#filled = 0;
     }

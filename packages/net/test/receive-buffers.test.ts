@@ -116,3 +116,25 @@ test('pieces of any length: an FPDU across buffers stays whole until its file ha
   await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
   expect(sink.digest()).toBe(hash.digest('hex'));
 });
+
+test('a sink that never gives memory back costs its garbage, not the whole file', async () => {
+  const it = await listen({}, (handler) => {
+    handler.newSink = () => {
+      const sink = new MemorySink();
+      sink.keep = false;
+      return sink;
+    };
+  });
+  const requester = await connect(it.port);
+  const before = process.memoryUsage().arrayBuffers;
+  let left = 8000;
+  const source: ArticleSource = {
+    fill: (burst) => {
+      while (left > 0 && burst.reserve(32_000)) left -= 1;
+      return Promise.resolve(left > 0);
+    },
+  };
+  await requester.sendFile({ request: { ...create, recordLength: 32_000, maxEntitySize: 32_768 }, source });
+  expect(it.handlers[0]!.sinks[0]!.taken).toBe(256_000_000);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(160_000_000);
+});
