@@ -7,14 +7,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/global
 import { PesitRequester } from '@pesit-node/net';
 import type { RequesterOptions } from '@pesit-node/net';
 import type { CreateRequest, SelectRequest } from '@pesit-node/protocol';
-import { hashPassword, HealthRegistry, PasswordVerifier } from '@pesit-node/service';
-import type { Config } from '@pesit-node/service';
+import { hashPassword, HealthRegistry, listen, PasswordVerifier } from '@pesit-node/service';
+import type { Config, HttpServer } from '@pesit-node/service';
 import { captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
 import { FileSource, formatOf, StagedFile } from '@pesit-node/storage';
 import type { RecordSettings } from '@pesit-node/storage';
-import request from 'supertest';
-
 import { createNode } from '../../src/node.js';
 import type { NodeOptions, ServerNode } from '../../src/node.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
@@ -24,6 +22,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 export const PASSWORD = 'qV8#kT2z';
 const ADMIN = { username: 'operator', password: 'adm:in-Pa55' };
+const LOGIN = `Basic ${Buffer.from(`${ADMIN.username}:${ADMIN.password}`).toString('base64')}`;
 
 /** A record of the history, as the interface answers it. */
 export interface TransferRecord {
@@ -50,6 +49,7 @@ export class TestNode {
   port = 0;
   readonly #options: Partial<NodeOptions>;
   readonly #sessions: PesitRequester[] = [];
+  #http: HttpServer | undefined;
   #transferId = 100;
 
   constructor(database: TestDatabase, data: string, log: CapturedLog, options: Partial<NodeOptions>) {
@@ -82,6 +82,7 @@ export class TestNode {
   }
 
   async start(): Promise<void> {
+    this.#http = await listen(this.node.app, { host: '127.0.0.1', port: 0 });
     await this.node.databaseStep.start?.(new AbortController().signal);
     await this.node.exchangeStep.start?.(new AbortController().signal);
     await this.node.supervisor.whenReady();
@@ -91,6 +92,7 @@ export class TestNode {
     await Promise.all(this.#sessions.splice(0).map((session) => session.release()));
     await this.node.exchangeStep.stop?.();
     await this.node.databaseStep.stop?.();
+    await this.#http?.close();
   }
 
   /** As after the end of the process: a new one on the same data. */
@@ -101,10 +103,15 @@ export class TestNode {
   }
 
   async call(method: 'get' | 'post' | 'put' | 'delete', path: string, body?: Json): Promise<Json> {
-    const response = await request(this.node.app)[method](path).auth(ADMIN.username, ADMIN.password).send(body);
-    this.answers.push(response.text);
-    if (response.status >= 400) throw new Error(`${method} ${path}: ${response.status} ${response.text}`);
-    return response.body as Json;
+    const response = await fetch(`http://127.0.0.1:${this.#http?.port ?? 0}${path}`, {
+      method: method.toUpperCase(),
+      headers: { authorization: LOGIN, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    this.answers.push(text);
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return (text === '' ? {} : JSON.parse(text)) as Json;
   }
 
   /** A running listener NODE1, a partner ACME, and the virtual files IN, OUT and BOTH. */
@@ -290,7 +297,7 @@ export const useNode = (harness: DatabaseHarness, { listener, ...options }: UseN
 
   afterAll(() => {
     const said = [...answers, ...log.lines].join('\n');
-    for (const text of [PASSWORD, ADMIN.password, '$scrypt$']) expect(said).not.toContain(text);
+    for (const text of [PASSWORD, ADMIN.password, LOGIN, '$scrypt$']) expect(said).not.toContain(text);
     const bugs = log.entries().filter(({ msg }) => msg === 'session failed here' || msg === 'request failed');
     expect(bugs).toEqual([]);
   });
