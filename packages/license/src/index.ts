@@ -15,6 +15,8 @@ export type { ClockRecord, SeenTimes } from './clock.js';
 export { LicenseRefusedError, LicenseTooSmallError } from './errors.js';
 export { licenseGate, licenseHealth, LICENSE_PATH, sessionRefusal } from './gate.js';
 export type { LicenseRequiredBody, SessionRefusal } from './gate.js';
+export { inspectLicense, issueLicense, IssueError } from './issue.js';
+export type { Inspection } from './issue.js';
 export { LicenseKeeper } from './keeper.js';
 export type { LicenseKeeperOptions, LicenseLog } from './keeper.js';
 export { placeOf } from './limits.js';
