@@ -34,6 +34,8 @@ export class FileWriter {
   #stopped: Error | undefined;
   #forWritten: Waiter[] = [];
   #forRoom: Waiter[] = [];
+  /** Whose bytes are queued, oldest first. */
+  #releases: { readonly offset: number; readonly release: () => void }[] = [];
 
   /** @param start bytes that the file holds already */
   constructor(file: OpenFile, start: number, hash: RunningHash | undefined, onError: (error: unknown) => void) {
@@ -72,6 +74,11 @@ export class FileWriter {
     });
   }
 
+  /** Calls `release` when all that is queued by now was handed to the operating system; never after a failure. */
+  whenWritten(release: () => void): void {
+    this.#releases.push({ offset: this.accepted, release });
+  }
+
   drained(): Promise<void> {
     if (this.#stopped) return Promise.reject(this.#stopped);
     if (this.hasRoom) return Promise.resolve();
@@ -83,6 +90,7 @@ export class FileWriter {
     if (this.#stopped) return;
     this.#stopped = error;
     this.queue.clear();
+    this.#releases = [];
     for (const waiter of [...this.#forWritten, ...this.#forRoom]) waiter.reject(error);
     this.#forWritten = [];
     this.#forRoom = [];
@@ -119,6 +127,13 @@ export class FileWriter {
   }
 
   #wake(): void {
+    let released = 0;
+    for (const { offset, release } of this.#releases) {
+      if (offset > this.#written) break;
+      release();
+      released += 1;
+    }
+    if (released > 0) this.#releases.splice(0, released);
     const ready = this.#forWritten.filter(({ offset }) => offset <= this.#written);
     if (ready.length > 0) this.#forWritten = this.#forWritten.filter(({ offset }) => offset > this.#written);
     for (const { resolve } of ready) resolve();

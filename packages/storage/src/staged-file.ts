@@ -136,7 +136,7 @@ export class StagedFile implements ArticleSink {
     return this.#stablePoint;
   }
 
-  write(batch: ArticleBatch): boolean {
+  write(batch: ArticleBatch, release?: () => void): boolean {
     if (this.#failure || this.#ended) return false;
     if (this.#prepared) throw new Error('articles after prepareDelivery');
     try {
@@ -146,6 +146,7 @@ export class StagedFile implements ArticleSink {
       return false;
     }
     this.#dataBytes += batch.bytes;
+    if (release !== undefined) this.#writer.whenWritten(release);
     this.#writer.pump();
     return this.#writer.hasRoom;
   }

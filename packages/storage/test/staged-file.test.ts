@@ -48,6 +48,26 @@ describe('a staged file', () => {
     expect(staged.bytesWritten).toBe(12);
   });
 
+  test('releases the memory of each batch in order, and only when its bytes are written', async () => {
+    const directory = sandbox();
+    const staged = await StagedFile.create({ receiveDirectory: directory, key: 'k', format: binary });
+    const released: number[] = [];
+    const expected: Buffer[] = [];
+    for (let i = 0; i < 200; i++) {
+      const memory = Buffer.alloc(20_000, i);
+      expected.push(Buffer.from(memory));
+      const room = staged.write({ parts: [memory], ends: [1], bytes: memory.length }, () => {
+        released.push(i);
+        // What the next read of the socket would do.
+        memory.fill(0xee);
+      });
+      if (!room) await staged.drained();
+    }
+    const { path } = await staged.deliver({ path: 'whole', overwrite: false });
+    expect(released).toEqual(Array.from({ length: 200 }, (_, i) => i));
+    expect(readFileSync(path).equals(Buffer.concat(expected))).toBe(true);
+  });
+
   test('without a single article is an empty file', async () => {
     const directory = sandbox();
     const staged = await StagedFile.create({ receiveDirectory: directory, key: 'k', format: text });
