@@ -64,7 +64,8 @@ export interface ServerHandler {
   endTransfer(): Promise<void>;
   /**
    * The file accepted by `create` or `select` ended without `endTransfer`: interrupted, refused later, or the connection
-   * is gone. Called once a file, and awaited before DESELECT or the end is handled.
+   * is gone, perhaps while `create` or `select` was still asked. Called once a file, when its source is not asked any more,
+   * and awaited before DESELECT or the end is handled.
    */
   transferFailed(error: PesitError, endCode: number | undefined): Promise<void>;
   /** DESELECT was answered: the next file may come. */

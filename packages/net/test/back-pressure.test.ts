@@ -36,7 +36,7 @@ describe('a sink that is full', () => {
   test('stops the socket: 64 MB wait at the partner, other sessions run, no timer fires; then all arrives', async () => {
     const { sink, full } = fullAfter(1);
     let first = true;
-    const it = await listen({ timers: { response: 100 } }, (handler) => {
+    const it = await listen({ timers: { response: 400 } }, (handler) => {
       if (first) handler.newSink = () => sink;
       first = false;
     });
@@ -152,7 +152,7 @@ describe('a sink that is full', () => {
 
 /** Time passes on another listener. */
 async function tpHasPassedOn(): Promise<void> {
-  const witness = await listen({ timers: { response: 50 } });
+  const witness = await listen({ timers: { response: 200 } });
   await tpHasPassed(witness.port);
 }
 
@@ -161,7 +161,7 @@ describe('checkpoints', () => {
     const flushed = gate();
     const sink = new MemorySink();
     sink.stored = () => flushed.passed;
-    const it = await listen({ timers: { response: 40 } }, (handler) => {
+    const it = await listen({ timers: { response: 200 } }, (handler) => {
       handler.newSink = () => sink;
     });
     const peer = await rawPeer(it.port);
@@ -182,7 +182,7 @@ describe('checkpoints', () => {
   test('a flush that never ends does not keep a later silence from being noticed', async () => {
     const sink = new MemorySink();
     sink.stored = () => new Promise(() => undefined);
-    const it = await listen({ timers: { response: 40 } }, (handler) => (handler.newSink = () => sink));
+    const it = await listen({ timers: { response: 200 } }, (handler) => (handler.newSink = () => sink));
     const peer = await rawPeer(it.port);
     await peer.open();
     await peer.openToWrite();

@@ -134,7 +134,7 @@ describe('silence', () => {
     ['after ORF', ['CREATE', 'ORF'], '3-317'],
     ['in the middle of the data', ['CREATE', 'ORF', 'WRITE'], '3-317'],
   ] as const)('%s ends in ABORT and closes for good', async (_, requests, expected) => {
-    const it = await listen({ timers: { response: 40, idle: 40, close: 40 } });
+    const it = await listen({ timers: { response: 200, idle: 200, close: 40 } });
     const peer = await rawPeer(it.port);
     peer.socket.allowHalfOpen = true;
     await peer.open();
@@ -191,7 +191,7 @@ test('a partner that trickles one byte at a time is served', async () => {
 describe('a partner that does not read', () => {
   test('its file is not read ahead, and after Tp it is aborted (3-317)', async () => {
     const sources: EndlessSource[] = [];
-    const it = await listen({ timers: { response: 150, close: 50 } }, (handler) => {
+    const it = await listen({ timers: { response: 250, close: 50 } }, (handler) => {
       handler.source = () => {
         const source = new EndlessSource(4000);
         sources.push(source);
@@ -215,7 +215,7 @@ describe('a partner that does not read', () => {
 
   test('nor acknowledge: the time runs also when the window closes while the source is slow', async () => {
     const slow = gate();
-    const it = await listen({ timers: { response: 40, close: 40 } }, (handler) => {
+    const it = await listen({ timers: { response: 200, close: 40 } }, (handler) => {
       handler.source = () => new OneByOne(900, 4, slow.passed);
     });
     const peer = await rawPeer(it.port);
@@ -232,7 +232,7 @@ describe('a partner that does not read', () => {
   test('a server that does not read is given up too', async () => {
     const it = await listen();
     const source = new EndlessSource(4000);
-    const requester = await connect(it.port, { timers: { response: 150, close: 50 } });
+    const requester = await connect(it.port, { timers: { response: 250, close: 50 } });
     const handler = it.handlers[0]!;
     handler.newSink = () => {
       const sink = new MemorySink();

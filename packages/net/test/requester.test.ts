@@ -385,7 +385,7 @@ describe('a server that breaks off at each step', () => {
       const { requester, heard } = await session(
         { [name]: () => undefined, ABORT: () => undefined },
         {
-          timers: { response: 30, close: 30 },
+          timers: { response: 200, close: 30 },
           connect: { requester: 'PART', server: 'SERV', accessType: 2, syncPoints: { intervalKb: 1, window: 1 } },
         },
       );
@@ -453,7 +453,7 @@ describe('a server that breaks off at each step', () => {
   });
 
   test('RELEASE is never answered: release ends all the same', async () => {
-    const { requester } = await session({ RELEASE: () => undefined }, { timers: { response: 20, close: 20 } });
+    const { requester } = await session({ RELEASE: () => undefined }, { timers: { response: 200, close: 20 } });
     await requester.release();
     expect(requester.usable).toBe(false);
   });

@@ -47,7 +47,7 @@ describe.each<Dialect>(['length-prefixed', 'raw'])('%s', (dialect) => {
 });
 
 test('an application may take longer than the partner may: its answer starts the timer anew', async () => {
-  const response = 60;
+  const response = 100;
   const slow = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2 * response));
   const { port, handlers } = await listen({ timers: { response } }, (handler) => {
     handler.hooks.create = slow;
