@@ -24,6 +24,8 @@ export { CONTENTS, FPDU_HEADER_LENGTH, FPDU_NAMES, FPDUS, MAX_FPDU_LENGTH, fpduB
 export type { ContentItem, DataFpduName, FpduName, Presence } from './fpdus.js';
 export { ENTITY_PREFIX_LENGTH, FpduReader } from './framing.js';
 export type { Dialect, RawFpdu } from './framing.js';
+export { FILE_TYPE_MESSAGE, FILE_TYPE_REPLY, MAX_MESSAGE_LENGTH, REPLY_EXPECTED } from './messages.js';
+export type { MessageAnswer, MessageRequest } from './messages.js';
 export { NO_SYNC, UNDEFINED_INTERVAL, intervalBytes, negotiateSync, negotiateVersion } from './negotiation.js';
 export type { ConnectionTerms } from './negotiation.js';
 export { PARAMETER_KEYS, PARAMETERS, describeParameter, parameterByCode } from './parameters.js';

@@ -6,6 +6,8 @@ import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
 import { MIN_ENTITY_SIZE, NO_SYNC, intervalBytes, negotiateSync, negotiateVersion } from './negotiation.js';
 import type { CompressionOptions, Parameters, SyncPointOptions } from './parameters.js';
+import { messageFpdus } from './messages.js';
+import type { MessageRequest } from './messages.js';
 import { Session } from './session.js';
 import type { SessionOptions } from './session.js';
 
@@ -165,6 +167,15 @@ export class RequesterSession extends Session {
   deselect(diagnostic: DiagnosticCode = SUCCESS): void {
     this.send('DESELECT', { diagnostic });
     this.direction = undefined;
+  }
+
+  /**
+   * MSG, or MSGDM, MSGMM…, MSGFM when the text exceeds one entity (§4.4.31). The answer is ACK(MSG), with PI 91 when a reply
+   * was asked for.
+   * @throws PesitError fault `local` when a value does not fit; nothing is sent then
+   */
+  sendMessage(request: MessageRequest): void {
+    for (const { name, parameters } of messageFpdus(request, this.terms?.crc === true)) this.send(name, parameters);
   }
 
   /** RELEASE (§4.4.26). */

@@ -5,6 +5,8 @@ import { SUCCESS } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
 import type { FpduName } from './fpdus.js';
+import { MAX_MESSAGE_LENGTH, MessageAssembly, REPLY_EXPECTED } from './messages.js';
+import type { MessageAnswer } from './messages.js';
 import { MIN_ENTITY_SIZE, intervalBytes, negotiateSync, negotiateVersion } from './negotiation.js';
 import type { CompressionOptions, Parameters, SyncPointOptions } from './parameters.js';
 import { Session, textForPeer } from './session.js';
@@ -53,6 +55,8 @@ const NEGATIVE: Partial<Record<FpduName, FpduName>> = {
 
 export class ServerSession extends Session {
   #pending: Pending | undefined;
+  /** A segmented message that is coming in. */
+  #message: MessageAssembly | undefined;
   #entitySize = 0;
   #recordLength = 0xffff;
 
@@ -218,6 +222,23 @@ export class ServerSession extends Session {
     this.end(undefined, 'closing');
   }
 
+  /**
+   * A positive ACK(MSG) (§4.4.32): the message is stored.
+   * @throws PesitError fault `local` when the reply is longer than PI 91; the message waits on for its answer
+   */
+  acceptMessage(answer: MessageAnswer = {}): void {
+    const { parameters } = this.#request('MSG');
+    const { reply, dataCode } = answer;
+    if (reply !== undefined && parameters.attributesWanted !== REPLY_EXPECTED)
+      throw new Error('the message asks for no reply (PI 14)');
+    this.send('ACK(MSG)', {
+      diagnostic: SUCCESS,
+      ...(reply === undefined || dataCode === undefined ? {} : { dataCode }),
+      ...(reply === undefined || reply.length === 0 ? {} : { message: reply }),
+    });
+    this.#pending = undefined;
+  }
+
   /** A negative ACK(MSG) (§4.4.32). */
   refuseMessage(reason: PesitError): void {
     this.#pending = undefined;
@@ -229,6 +250,10 @@ export class ServerSession extends Session {
   }
 
   protected override apply(fpdu: Fpdu): void {
+    if (fpdu.name === 'MSGDM' || fpdu.name === 'MSGMM' || fpdu.name === 'MSGFM') {
+      this.#applySegment(fpdu.name, fpdu.parameters);
+      return;
+    }
     const { name, parameters } = fpdu;
     this.#pending = { name, parameters };
     switch (name) {
@@ -251,6 +276,23 @@ export class ServerSession extends Session {
         break;
     }
     this.emit({ kind: 'FPDU', name, parameters });
+  }
+
+  /** A segmented message becomes one MSG with the whole text. */
+  #applySegment(name: 'MSGDM' | 'MSGMM' | 'MSGFM', parameters: Parameters): void {
+    if (name === 'MSGDM') this.#message = new MessageAssembly(parameters);
+    else this.#message?.add(parameters);
+    if (name !== 'MSGFM') return;
+    const whole = this.#message?.end();
+    this.#message = undefined;
+    if (whole === undefined) {
+      const text = `the message is longer than the ${MAX_MESSAGE_LENGTH} bytes that are taken`;
+      this.notice(`MSG refused, 2-209: ${text}`);
+      this.refuseMessage(new PesitError(text, { fault: 'remote', diagnostic: '2-209' }));
+      return;
+    }
+    this.#pending = { name: 'MSG', parameters: whole };
+    this.emit({ kind: 'FPDU', name: 'MSG', parameters: whole });
   }
 
   /** What the protocol alone decides about a file, before the application is asked. */
@@ -283,9 +325,14 @@ export class ServerSession extends Session {
   }
 
   #take(name: FpduName): Pending {
+    const pending = this.#request(name);
+    this.#pending = undefined;
+    return pending;
+  }
+
+  #request(name: FpduName): Pending {
     const pending = this.#pending;
     if (pending?.name !== name) throw new Error(`there is no ${name} to answer ${this.describeState()}`);
-    this.#pending = undefined;
     return pending;
   }
 }
