@@ -99,7 +99,7 @@ eachDatabase((harness) => {
     });
 
     test('DELETE removes one; its history stays without it', async () => {
-      await service.api.post('/servers', BANK);
+      await service.api.post('/servers', { ...BANK, enabled: false });
       await database.knex('transfers').insert({
         ...{ id: '00000000-0000-4000-8000-000000000001', status: 'PENDING', direction: 'SEND', server_id: 1 },
         ...{ server_name: 'bank', partner_id: 'NODE1', filename: 'a', settings: {} },

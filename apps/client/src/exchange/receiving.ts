@@ -74,11 +74,11 @@ export const receiving = (
       return {
         status: 'COMPLETED',
         size: delivery.size,
-        bytes_transferred: dataBytes,
+        bytesTransferred: dataBytes,
         articles,
-        checksum: delivery.checksum ?? null,
-        local_path: delivery.path,
-        ...(attributes?.transferId === undefined ? {} : { pesit_transfer_id: attributes.transferId }),
+        checksum: delivery.checksum,
+        localPath: delivery.path,
+        pesitTransferId: attributes?.transferId,
       };
     },
     get accepted() {

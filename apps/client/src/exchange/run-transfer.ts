@@ -11,10 +11,13 @@ import type { Lease, SessionPool } from './session-pool.js';
 import { sessionTarget } from './session-target.js';
 import type { ExchangeSettings } from './settings.js';
 
+/** How a transfer ends that went well. */
+type Completed = Exclude<TransferEnd, { readonly status: 'PENDING' }>;
+
 /** One direction of a transfer: what the two of them do alike is in `runTransfer`. */
 export interface Work {
   /** Moves the file over a session. Called again on another session as long as it was not accepted. */
-  run(session: PesitRequester, signal: AbortSignal): Promise<TransferEnd>;
+  run(session: PesitRequester, signal: AbortSignal): Promise<Completed>;
   /** The partner has answered the CREATE or SELECT with yes. */
   readonly accepted: boolean;
   /** Figures while it runs. */
@@ -70,7 +73,7 @@ class Attempt {
     try {
       this.#work = direction === 'SEND' ? await sending(this.#job, this.#deps) : receiving(this.#job, this.#deps);
       const end = await this.#exchange(this.#work);
-      this.#log.info({ size: end.size, bytes: end.bytes_transferred, localPath: end.local_path }, 'transfer completed');
+      this.#log.info({ size: end.size, bytes: end.bytesTransferred, localPath: end.localPath }, 'transfer completed');
       return end;
     } catch (thrown) {
       return this.#failed(thrown);
@@ -80,7 +83,7 @@ class Attempt {
   }
 
   /** A session that was idle may be dead without anybody knowing; until the file is accepted, another can take its place. */
-  async #exchange(work: Work): Promise<TransferEnd> {
+  async #exchange(work: Work): Promise<Completed> {
     const lease = await this.#acquire(false);
     try {
       return await work.run(lease.session, this.#signal);
@@ -118,14 +121,14 @@ class Attempt {
     if (error !== thrown) this.#log.error({ err: thrown }, 'transfer failed by an error of this side');
     const end = {
       diagnostic: error.diagnostic,
-      error_code: errorCodeOf(error, this.#phase),
-      error_message: explain(error),
+      errorCode: errorCodeOf(error, this.#phase),
+      errorMessage: explain(error),
     };
-    this.#log.warn({ diagnostic: end.diagnostic, errorCode: end.error_code, reason: error.message }, 'transfer failed');
+    this.#log.warn({ diagnostic: end.diagnostic, errorCode: end.errorCode, reason: error.message }, 'transfer failed');
     return {
       status: 'FAILED',
       ...end,
-      ...(totals === undefined ? {} : { bytes_transferred: totals.dataBytes, articles: totals.articles }),
+      ...(totals === undefined ? {} : { bytesTransferred: totals.dataBytes, articles: totals.articles }),
     };
   }
 }

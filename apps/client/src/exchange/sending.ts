@@ -75,10 +75,10 @@ export const sending = async (job: Job, { settings }: Pick<TransferDeps, 'settin
       return {
         status: 'COMPLETED',
         size: source.size,
-        bytes_transferred: dataBytes,
+        bytesTransferred: dataBytes,
         articles,
-        checksum: source.checksum ?? null,
-        local_path: source.path,
+        checksum: source.checksum,
+        localPath: source.path,
       };
     },
     get accepted() {

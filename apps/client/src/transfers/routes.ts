@@ -19,7 +19,8 @@ const waitOf = (seconds: number | undefined, req: Request, res: Response): Wait 
   if (wanted === 0) return undefined;
   if (seconds === undefined) res.set('Preference-Applied', `wait=${wanted}`);
   const gone = new AbortController();
-  res.once('close', () => gone.abort());
+  // Any reason does; without one, a DOMException is made for each request.
+  res.once('close', () => gone.abort('closed'));
   return { seconds: wanted, signal: gone.signal };
 };
 
@@ -35,7 +36,8 @@ const accepted = (res: Response, record: TransferRecord): void => {
 /** The body, piece by piece. @throws {ApiError} 400 when the caller ends before all of it came */
 async function* bodyOf(req: Request): AsyncGenerator<Buffer> {
   try {
-    yield* req as AsyncIterable<Buffer>;
+    // Not destroyed when the reader gives up: the caller shall still hear why.
+    yield* req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
   } catch (cause) {
     throw new ApiError('VALIDATION_ERROR', 'The upload ended before all of it had come', { cause });
   }
@@ -45,9 +47,15 @@ const sendRoute = (transfers: TransferService): RequestHandler => {
   const json = endpoint({ body: sendBody, query: waitQuery }, async ({ body, query, req, res }) =>
     accepted(res, await transfers.send(body, waitOf(query.wait, req, res))),
   );
-  const upload = endpoint({ query: uploadQuery }, async ({ query, req, res }) =>
-    accepted(res, await transfers.upload(query, bodyOf(req), waitOf(query.wait, req, res))),
-  );
+  const upload = endpoint({ query: uploadQuery }, async ({ query, req, res }) => {
+    try {
+      accepted(res, await transfers.upload(query, bodyOf(req), waitOf(query.wait, req, res)));
+    } catch (error) {
+      // The rest of the body is not read: the connection cannot be used again.
+      if (!req.complete) res.set('Connection', 'close');
+      throw error;
+    }
+  });
   return (req, res, next) => {
     if (typeof req.is('multipart/form-data') === 'string') {
       const message = `multipart/form-data is not taken: send the file alone as the body, with Content-Type ${OCTET_STREAM} and the other fields in the query`;

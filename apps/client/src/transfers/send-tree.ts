@@ -1,4 +1,4 @@
-import { lstat, mkdir } from 'node:fs/promises';
+import { lstat, mkdir, realpath } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
 import { ApiError, unavailable, validation } from '@pesit-node/service';
@@ -27,14 +27,16 @@ const SPOOL = 'spool';
  * appears in it whole or not at all.
  */
 export class SendTree {
-  readonly root: string;
+  root: string;
 
   constructor(dataDirectory: string) {
     this.root = join(dataDirectory, 'send');
   }
 
+  /** Makes the directory, and resolves links on the way to it once for all. */
   async prepare(): Promise<void> {
     await mkdir(this.root, { recursive: true, mode: 0o700 });
+    this.root = await realpath(this.root);
   }
 
   /**
@@ -56,7 +58,7 @@ export class SendTree {
         },
       );
     });
-    if (relative(await resolveInside(this.root, '.'), path).split('/')[0] === STAGING_DIRECTORY) {
+    if (relative(this.root, path).split('/')[0] === STAGING_DIRECTORY) {
       throw badName(`${STAGING_DIRECTORY} holds files that are not complete`);
     }
     if (facts.isDirectory()) throw badName('it is a directory: only regular files can be sent');

@@ -75,19 +75,22 @@ export interface NewTransfer {
   readonly settings: TransferSettings;
 }
 
-/** Columns that the end of a transfer sets; `PENDING` gives it back untouched. */
-export interface TransferEnd {
-  readonly status: 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'PENDING';
-  readonly size?: number;
-  readonly bytes_transferred?: number;
-  readonly articles?: number;
-  readonly checksum?: string | null;
-  readonly local_path?: string;
-  readonly diagnostic?: string;
-  readonly error_code?: string;
-  readonly error_message?: string;
-  readonly pesit_transfer_id?: number;
-}
+/** How a transfer ended, or that it is given back untouched. */
+export type TransferEnd =
+  | {
+      readonly status: 'COMPLETED' | 'FAILED' | 'CANCELLED';
+      readonly size?: number;
+      readonly bytesTransferred?: number;
+      readonly articles?: number;
+      readonly checksum?: string | undefined;
+      readonly localPath?: string;
+      readonly diagnostic?: string;
+      readonly errorCode?: string;
+      readonly errorMessage?: string;
+      /** PI 13 as the server allocated it. */
+      readonly pesitTransferId?: number | undefined;
+    }
+  | { readonly status: 'PENDING' };
 
 export interface Progress {
   readonly id: string;
@@ -104,7 +107,26 @@ export interface TakeOptions {
   readonly minBacklog: number;
 }
 
-const SERVER_COLUMN = { number: 'id', string: 'name' } as const;
+/**
+ * The statements of every transfer are prepared: planning them costs more than running them. Columns are named, never `*`:
+ * a newer version may add some while an older one still runs.
+ */
+const COLUMNS = [
+  ...['id', 'status', 'direction', 'server_id', 'server_name', 'partner_id', 'filename', 'remote_filename'],
+  ...['virtual_file', 'source_path', 'settings', 'created_time', 'start_time', 'end_time', 'size', 'bytes_transferred'],
+  ...[
+    'articles',
+    'checksum',
+    'local_path',
+    'diagnostic',
+    'error_code',
+    'error_message',
+    'pesit_transfer_id',
+    'attempts',
+  ],
+  'node',
+];
+const columnsOf = (table: string): string => COLUMNS.map((column) => `${table}.${column}`).join(', ');
 
 /** Takes the oldest transfer whose server has a session to spare; several processes never take the same one. */
 const TAKE = `
@@ -124,21 +146,49 @@ const TAKE = `
       lease_until = now() + make_interval(secs => :leaseSeconds),
       pesit_transfer_id = case when t.direction = 'SEND' then nextval('pesit_transfer_id') end
     from next, remote_servers s where t.id = next.id and s.id = t.server_id
-    returning t.*, to_jsonb(s) as server
+    returning ${columnsOf('t')}, to_jsonb(s) as server
   )
   select taken.*, (select count(*) from transfers where status = 'PENDING')::integer as backlog
   from (select 1) one left join taken on true`;
 
 /** Inserts unless the server is unknown or disabled, or the queue is full: one round trip when all is well. */
-const insertSql = (server: number | string): string => `
+const insertFor = (column: 'id' | 'name'): string => `
   insert into transfers (id, status, direction, server_id, server_name, partner_id, filename, remote_filename,
     virtual_file, source_path, size, settings)
   select cast(:id as uuid), 'PENDING', :direction, s.id, s.name, coalesce(:partnerId, s.client_id), :filename, :remoteFilename,
     :virtualFile, :sourcePath, cast(:size as bigint), cast(:settings as jsonb)
   from remote_servers s
-  where s.${SERVER_COLUMN[typeof server as 'number' | 'string']} = :server and s.enabled
+  where s.${column} = :server and s.enabled
     and (select count(*) from transfers where status = 'PENDING') < :room
-  returning *`;
+  returning ${columnsOf('transfers')}`;
+
+const INSERT = {
+  number: { sql: insertFor('id'), name: 'client_insert_by_server_id' },
+  string: { sql: insertFor('name'), name: 'client_insert_by_server_name' },
+};
+
+const END = `
+  update transfers set status = :status, end_time = now(), lease_until = null,
+    size = coalesce(cast(:size as bigint), size),
+    bytes_transferred = coalesce(cast(:bytesTransferred as bigint), bytes_transferred),
+    articles = coalesce(cast(:articles as bigint), articles),
+    checksum = :checksum, local_path = :localPath,
+    diagnostic = :diagnostic, error_code = :errorCode, error_message = :errorMessage,
+    pesit_transfer_id = coalesce(cast(:pesitTransferId as integer), pesit_transfer_id)
+  where id = :id and status = 'IN_PROGRESS' and node = :node
+  returning ${columnsOf('transfers')}`;
+
+const NOT_GIVEN = {
+  ...{ size: null, bytesTransferred: null, articles: null, checksum: null, localPath: null },
+  ...{ diagnostic: null, errorCode: null, errorMessage: null, pesitTransferId: null },
+  ...{ partnerId: null, remoteFilename: null, virtualFile: null, sourcePath: null },
+};
+
+/** Values for a statement: null for what is not given. */
+const withNulls = (given: object): Readonly<Record<string, string | number | null>> => ({
+  ...NOT_GIVEN,
+  ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+});
 
 /** The transfers in the database: the history, and the queue. One statement each; the statuses are guarded by triggers. */
 export const transferStore = (knex: Knex) => ({
@@ -147,10 +197,9 @@ export const transferStore = (knex: Knex) => ({
    * @returns undefined when the server is not there or disabled, or there is no room
    */
   insert: async (transfer: NewTransfer, room: number): Promise<TransferRow | undefined> => {
-    const nullable = { partnerId: null, remoteFilename: null, virtualFile: null, sourcePath: null, size: null };
-    const given = Object.fromEntries(Object.entries(transfer).filter(([, value]) => value !== undefined));
-    const bindings = { ...nullable, ...given, settings: JSON.stringify(transfer.settings), room };
-    const { rows } = await knex.raw<{ rows: TransferRow[] }>(insertSql(transfer.server), bindings);
+    const { sql, name } = INSERT[typeof transfer.server as 'number' | 'string'];
+    const values = withNulls({ ...transfer, settings: JSON.stringify(transfer.settings), room });
+    const { rows } = await knex.raw<{ rows: TransferRow[] }>(sql, values).options({ name });
     return rows[0];
   },
 
@@ -176,7 +225,9 @@ export const transferStore = (knex: Knex) => ({
 
   /** @returns the transfer taken, if any, and how many were PENDING before */
   take: async (options: TakeOptions): Promise<{ readonly job: Job | undefined; readonly backlog: number }> => {
-    const { rows } = await knex.raw<{ rows: (Job & { readonly backlog: number })[] }>(TAKE, { ...options });
+    const { rows } = await knex
+      .raw<{ rows: (Job & { readonly backlog: number })[] }>(TAKE, { ...options })
+      .options({ name: 'client_take' });
     const [row] = rows;
     if (row === undefined) return { job: undefined, backlog: 0 };
     // Without a transfer every column but the count is null.
@@ -184,20 +235,16 @@ export const transferStore = (knex: Knex) => ({
   },
 
   /** @returns the record as it is now; undefined when another process has ended it meanwhile */
-  end: async (id: string, node: string, { status, ...columns }: TransferEnd): Promise<TransferRow | undefined> => {
-    const rows = (await knex('transfers')
-      .where({ id, status: 'IN_PROGRESS', node })
-      .update(
-        {
-          status,
-          ...columns,
-          lease_until: null,
-          ...(status === 'PENDING'
-            ? { node: null, start_time: null, attempts: knex.raw('attempts - 1'), pesit_transfer_id: null }
-            : { end_time: knex.fn.now() }),
-        },
-        '*',
-      )) as TransferRow[];
+  end: async (id: string, node: string, end: TransferEnd): Promise<TransferRow | undefined> => {
+    if (end.status === 'PENDING') {
+      const untouched = { start_time: null, pesit_transfer_id: null, node: null, lease_until: null };
+      const given = knex<TransferRow>('transfers').where({ id, status: 'IN_PROGRESS', node });
+      const [row] = await given.update({ ...end, ...untouched, attempts: knex.raw('attempts - 1') }, '*');
+      return row;
+    }
+    const { rows } = await knex
+      .raw<{ rows: TransferRow[] }>(END, withNulls({ ...end, id, node }))
+      .options({ name: 'client_end' });
     return rows[0];
   },
 

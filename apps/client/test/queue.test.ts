@@ -1,0 +1,356 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { GOOD } from './support/raw-server.js';
+import { expectNoSecrets } from './support/service.js';
+import type { Service } from './support/service.js';
+import { CONTENT, deferred, until, world } from './support/world.js';
+
+afterAll(expectNoSecrets);
+
+eachDatabase((harness) => {
+  const the = world(harness);
+
+  const post = async (service: Service, fields: object = {}) =>
+    (await service.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', fileContent: CONTENT, ...fields }))
+      .body;
+  const ended = (service: Service, id: string) =>
+    service.exchange.queue.whenEnded(id, 10_000, new AbortController().signal);
+
+  /** A partner that holds every CREATE until `held` is resolved, and tells when `count` of them have come. */
+  const holding = async (count: number) => {
+    const held = deferred();
+    const reached = deferred();
+    let creates = 0;
+    const partner = await the.partner({
+      before: {
+        create: () => {
+          if (++creates === count) reached.resolve();
+          return held.promise;
+        },
+      },
+    });
+    return { partner, held, reached };
+  };
+
+  describe('limits', () => {
+    test('corePoolSize at a time, in the order of their arrival', async () => {
+      const { partner, held, reached } = await holding(2);
+      const service = await the.service({ settings: { corePoolSize: 2, maxPoolSize: 5, queueCapacity: 100 } });
+      await the.remote(service, partner.port);
+      const records = [];
+      for (let n = 0; n < 6; n++) records.push(await post(service, { remoteFilename: `f${n}` }));
+      await reached.promise;
+      expect(service.exchange.queue.running).toBe(2);
+      const last = ended(service, records[5].id as string);
+      held.resolve();
+      expect(await last).toMatchObject({ status: 'COMPLETED' });
+      expect(partner.mostAtOnce).toBeLessThanOrEqual(2);
+      expect(partner.creates.map((create) => create.logicalAttributes?.fileLabel).slice(2)).toEqual([
+        'f2',
+        'f3',
+        'f4',
+        'f5',
+      ]);
+    });
+
+    test('maxPoolSize at a time while more than queueCapacity wait', async () => {
+      const { partner, held, reached } = await holding(3);
+      const service = await the.service({ settings: { corePoolSize: 1, maxPoolSize: 3, queueCapacity: 2 } });
+      await the.remote(service, partner.port);
+      const records = [];
+      for (let n = 0; n < 5; n++) records.push(await post(service));
+      await reached.promise;
+      expect(service.exchange.queue.running).toBe(3);
+      const full = await service.api.post('/transfers/send', {
+        server: 'bank',
+        virtualFile: 'V',
+        fileContent: CONTENT,
+      });
+      expect(full.status).toBe(503);
+      const all = records.map((record) => ended(service, record.id as string));
+      held.resolve();
+      for (const end of all) expect((await end)?.status ?? 'COMPLETED').toBe('COMPLETED');
+    });
+
+    test('maxConnections of a server holds back its transfers, not those of others', async () => {
+      const { partner, held, reached } = await holding(1);
+      const other = await the.partner();
+      const service = await the.service();
+      await the.remote(service, partner.port, { maxConnections: 1 });
+      await the.remote(service, other.port, { name: 'other' });
+      const first = await post(service);
+      await reached.promise;
+      const second = await post(service);
+      expect((await the.send(service, { server: 'other' })).status).toBe('COMPLETED');
+      expect((await service.api.get(`/transfers/${second.id}`)).body.status).toBe('PENDING');
+      const both = [first, second].map((record) => ended(service, record.id as string));
+      held.resolve();
+      for (const end of both) expect(await end).toMatchObject({ status: 'COMPLETED' });
+      expect(partner.mostAtOnce).toBe(1);
+    });
+
+    test('a disabled server keeps its queue until it is enabled again', async () => {
+      const { partner, held, reached } = await holding(1);
+      const service = await the.service({ settings: { corePoolSize: 1 } });
+      await the.remote(service, partner.port);
+      const first = await post(service);
+      await reached.promise;
+      const second = await post(service);
+      await service.api.put('/servers/1', { enabled: false });
+      const firstEnd = ended(service, first.id as string);
+      held.resolve();
+      expect(await firstEnd).toMatchObject({ status: 'COMPLETED' });
+      expect((await service.api.get(`/transfers/${second.id}`)).body.status).toBe('PENDING');
+      const secondEnd = ended(service, second.id as string);
+      await service.api.put('/servers/1', { enabled: true });
+      expect(await secondEnd).toMatchObject({ status: 'COMPLETED' });
+    });
+
+    test('a server with transfers cannot be removed', async () => {
+      const { partner, held, reached } = await holding(1);
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      const record = await post(service);
+      await reached.promise;
+      expect((await service.api.delete('/servers/1')).status).toBe(409);
+      const end = ended(service, record.id as string);
+      held.resolve();
+      await end;
+      expect((await service.api.delete('/servers/1')).status).toBe(204);
+    });
+  });
+
+  describe('sessions', () => {
+    test('are reused for both directions, and released when idle', async () => {
+      const partner = await the.partner({ files: { X: Buffer.from('x') } });
+      const service = await the.service({ settings: { idleTimeout: 50 } });
+      await the.remote(service, partner.port);
+      expect((await the.send(service)).status).toBe('COMPLETED');
+      expect((await the.receive(service)).status).toBe('COMPLETED');
+      expect((await the.send(service)).status).toBe('COMPLETED');
+      expect(partner.connects).toHaveLength(1);
+      await service.stop();
+      expect(partner.ended).toEqual([undefined]);
+    });
+
+    test('of another identity, or on other terms, are not shared', async () => {
+      const partner = await the.partner();
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      for (const fields of [{}, { partnerId: 'OTHER' }, { syncInterval: 7 }, { syncPointsEnabled: false }, {}]) {
+        expect((await the.send(service, fields)).status).toBe('COMPLETED');
+      }
+      expect(partner.connects.map(({ requester, syncPoints }) => [requester, syncPoints?.intervalKb])).toEqual([
+        ['NODE1', 256],
+        ['OTHER', 256],
+        ['NODE1', 7],
+        ['NODE1', undefined],
+      ]);
+    });
+
+    test('idleTimeout 0: one a transfer', async () => {
+      const partner = await the.partner();
+      const service = await the.service({ settings: { idleTimeout: 0 } });
+      await the.remote(service, partner.port);
+      await the.send(service);
+      await the.send(service);
+      expect(partner.connects).toHaveLength(2);
+    });
+
+    test('a change of the server ends its idle sessions', async () => {
+      const partner = await the.partner();
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      await the.send(service);
+      await service.api.put('/servers/1', { password: 'nw#7Pass' });
+      expect((await the.send(service)).status).toBe('COMPLETED');
+      expect(partner.connects.map(({ accessControl }) => accessControl)).toEqual(['pz#8kQ!v', 'nw#7Pass']);
+      expect(partner.ended).toEqual([undefined]);
+    });
+
+    test('no more with a server than the pool allows: an idle one gives way', async () => {
+      const partner = await the.partner();
+      const service = await the.service({ settings: { maxConnectionsPerHost: 1 } });
+      await the.remote(service, partner.port);
+      await the.send(service);
+      expect((await the.send(service, { partnerId: 'OTHER' })).status).toBe('COMPLETED');
+      expect(partner.ended).toEqual([undefined]);
+    });
+
+    test('that died while idle are replaced before anything is sent twice', async () => {
+      const server = await the.rawServer((name, session, count) =>
+        session === 1 && name === 'CREATE' && count === 2 ? { CREATE: 'close' } : GOOD,
+      );
+      const service = await the.service();
+      await the.remote(service, server.port);
+      expect((await the.send(service)).status).toBe('COMPLETED');
+      expect(await the.send(service)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+      expect(server.sessions).toBe(2);
+      const reading = await the.rawServer((name, session, count) =>
+        session === 1 && name === 'SELECT' && count === 2 ? { SELECT: 'close' } : GOOD,
+      );
+      await the.remote(service, reading.port, { name: 'reading' });
+      await the.receive(service, { server: 'reading' });
+      expect(await the.receive(service, { server: 'reading' })).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+    });
+
+    test('that die with a file accepted are not: FAILED', async () => {
+      const server = await the.rawServer((name, _session, count) =>
+        name === 'TRANS.END' && count === 2 ? { 'TRANS.END': 'close' } : GOOD,
+      );
+      const service = await the.service();
+      await the.remote(service, server.port);
+      expect((await the.send(service)).status).toBe('COMPLETED');
+      expect(await the.send(service)).toMatchObject({ status: 'FAILED', diagnostic: '3-310' });
+      expect(server.sessions).toBe(1);
+    });
+
+    test('PI 13 counts up and never repeats within the range', async () => {
+      const partner = await the.partner();
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      await the.database().knex.raw("select setval('pesit_transfer_id', 16777214)");
+      for (let n = 0; n < 3; n++) await the.send(service);
+      expect(partner.creates.map(({ transferId }) => transferId)).toEqual([16_777_215, 1, 2]);
+    });
+  });
+
+  describe('the end of the process', () => {
+    test('running transfers may end within the drain', async () => {
+      const { partner, held, reached } = await holding(1);
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      const record = await post(service);
+      await reached.promise;
+      const waiting = service.api.post('/transfers/send?wait=30', {
+        server: 'bank',
+        virtualFile: 'V',
+        fileContent: CONTENT,
+      });
+      const stopped = service.exchange.stop(10_000);
+      held.resolve();
+      await stopped;
+      expect((await service.api.get(`/transfers/${record.id}`)).body.status).toBe('COMPLETED');
+      // Taken before the stop, or still waiting for the next process: never lost.
+      expect([200, 202]).toContain((await waiting).status);
+      const again = await service.api.post('/transfers/send?wait=30', {
+        server: 'bank',
+        virtualFile: 'V',
+        fileContent: CONTENT,
+      });
+      expect([again.status, again.body.status]).toEqual([202, 'PENDING']);
+    });
+
+    test('what the partner does not know of yet is given back', async () => {
+      const { partner, reached } = await holding(1);
+      const service = await the.service({ settings: { corePoolSize: 1 } });
+      await the.remote(service, partner.port);
+      const record = await post(service);
+      await reached.promise;
+      await service.exchange.stop(0);
+      const { body } = await service.api.get(`/transfers/${record.id}`);
+      expect(body).toMatchObject({ status: 'PENDING', attempts: 0, startTime: null, errorCode: null });
+    });
+
+    test('what is on its way is interrupted, and says so', async () => {
+      const held = deferred();
+      const begun = deferred();
+      const partner = await the.partner({
+        syncPoints: { intervalKb: 32, window: 1 },
+        before: {
+          endTransfer: () => {
+            begun.resolve();
+            return held.promise;
+          },
+        },
+      });
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      const record = await post(service);
+      await begun.promise;
+      await service.exchange.stop(0);
+      held.resolve();
+      const { body } = await service.api.get(`/transfers/${record.id}`);
+      expect(body).toMatchObject({ status: 'FAILED', diagnostic: '2-216', errorCode: 'TRANSFER_FAILED' });
+      expect(body.errorMessage).toContain('this service was stopped');
+    });
+
+    test('records that a dead process left end as FAILED when it starts again; those of others stay', async () => {
+      const data = (await the.service()).data;
+      const first = await the.service({ data });
+      await the.remote(first, 1);
+      await first.exchange.stop(0);
+      const { knex } = the.database();
+      const running = { status: 'IN_PROGRESS', start_time: knex.fn.now(), lease_until: new Date(Date.now() + 60_000) };
+      const mine = await post(first);
+      const others = await post(first);
+      const expired = await post(first);
+      await knex('transfers')
+        .where({ id: mine.id })
+        .update({ ...running, node: 'test-node' });
+      await knex('transfers')
+        .where({ id: others.id })
+        .update({ ...running, node: 'other-node' });
+      const past = { ...running, lease_until: new Date(Date.now() - 1000) };
+      await knex('transfers')
+        .where({ id: expired.id })
+        .update({ ...past, node: 'third-node' });
+      const second = await the.service({ data });
+      const { body } = await second.api.get(`/transfers/${mine.id}`);
+      expect(body).toMatchObject({ status: 'FAILED', diagnostic: '2-223', errorCode: 'TRANSFER_FAILED' });
+      expect(body.errorMessage).toContain('stopped or killed while it ran');
+      expect((await second.api.get(`/transfers/${others.id}`)).body.status).toBe('IN_PROGRESS');
+      expect(await second.transfers.failOrphans('expired', 'gone')).toEqual([expired.id]);
+      expect((await second.api.get(`/transfers/${others.id}`)).body.status).toBe('IN_PROGRESS');
+    });
+  });
+
+  test('two processes on one database share the queue, and take nothing twice', async () => {
+    const partner = await the.partner();
+    const first = await the.service({ node: 'a', pollMs: 20 });
+    const second = await the.service({ node: 'b', pollMs: 20, data: first.data });
+    await the.remote(first, partner.port);
+    await writeFile(join(first.data, 'send/f'), 'x');
+    const records = await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        post(n % 2 === 0 ? first : second, { filename: 'f', fileContent: undefined }),
+      ),
+    );
+    await until(async () => {
+      const { body } = await first.api.get('/transfers?status=COMPLETED');
+      return body.totalElements === records.length;
+    });
+    expect(partner.written).toHaveLength(30);
+    expect(new Set(partner.creates.map(({ transferId }) => transferId)).size).toBe(30);
+    const nodes = await the.database().knex('transfers').distinct('node').orderBy('node');
+    expect(nodes.map(({ node }: { node: string }) => node).join()).toMatch(/^a,b$|^a$|^b$/);
+  });
+
+  test('progress is written, and shown newer than written', async () => {
+    const held = deferred();
+    const begun = deferred();
+    const partner = await the.partner({
+      before: {
+        endTransfer: () => {
+          begun.resolve();
+          return held.promise;
+        },
+      },
+    });
+    const service = await the.service({ progressMs: 20 });
+    await the.remote(service, partner.port);
+    const record = await post(service);
+    await begun.promise;
+    expect((await service.api.get(`/transfers/${record.id}`)).body).toMatchObject({
+      ...{ status: 'IN_PROGRESS', bytesTransferred: 11, articles: 1, attempts: 1 },
+    });
+    await until(async () => (await service.transfers.find(record.id as string))?.bytes_transferred === 11);
+    const end = ended(service, record.id as string);
+    held.resolve();
+    expect(await end).toMatchObject({ status: 'COMPLETED', bytes_transferred: 11 });
+  });
+});

@@ -1,0 +1,478 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { listen } from '@pesit-node/service';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { expectNoSecrets } from './support/service.js';
+import type { Service } from './support/service.js';
+import { CONTENT, deferred, world } from './support/world.js';
+
+afterAll(expectNoSecrets);
+
+const OCTET_STREAM = 'application/octet-stream';
+
+eachDatabase((harness) => {
+  const the = world(harness);
+  let service: Service;
+
+  /** A service with the server `bank`, which is enabled but never reached: the queue does not start. */
+  const idle = async (options: Parameters<typeof the.service>[0] = {}): Promise<void> => {
+    service = await the.service(options);
+    await the.remote(service, 1);
+    await service.exchange.queue.stop(0);
+  };
+
+  describe('a request for a transfer', () => {
+    beforeEach(() => idle());
+
+    const fieldsOf = (body: { readonly details?: readonly { readonly field: string }[] }): string[] =>
+      (body.details ?? []).map(({ field }) => field);
+
+    test.each<[string, Record<string, unknown>]>([
+      ['server', { server: undefined }],
+      ['server', { serverId: 1 }],
+      ['serverId', { server: undefined, serverId: '1' }],
+      ['serverId', { server: undefined, serverId: 1.5 }],
+      ['server', { server: 7 }],
+      ['virtualFile', { virtualFile: undefined, remoteFilename: undefined }],
+      ['virtualFile', { virtualFile: '../x' }],
+      ['virtualFile', { virtualFile: 'a\u0000b' }],
+      ['virtualFile', { virtualFile: 'x'.repeat(77) }],
+      ['remoteFilename', { remoteFilename: 'é' }],
+      ['remoteFilename', { remoteFilename: 'a\u0000' }],
+      ['remoteFilename', { remoteFilename: 'x'.repeat(81) }],
+      ['remoteFilename', { virtualFile: undefined, remoteFilename: 'x'.repeat(77) }],
+      ['remoteFilename', { remoteFilename: ' x' }],
+      ['partnerId', { partnerId: '' }],
+      ['partnerId', { partnerId: 'a/b' }],
+      ['maxEntitySize', { maxEntitySize: 10 }],
+      ['syncInterval', { syncInterval: -1 }],
+      ['syncWindow', { syncWindow: 300 }],
+      ['syncPointsEnabled', { syncPointsEnabled: 'no' }],
+      ['text', { text: 'true' }],
+      ['compression', { compression: 'gzip' }],
+      ['colour', { colour: 1 }],
+    ])('a wrong %s is a 400 that names it, in sending and receiving: %j', async (field, wrong) => {
+      const request = { server: 'bank', virtualFile: 'V', remoteFilename: 'r', ...wrong };
+      for (const { status, body } of [
+        await service.api.post('/transfers/send', { ...request, fileContent: CONTENT }),
+        await service.api.post('/transfers/receive', request),
+      ]) {
+        expect([status, body.error, fieldsOf(body)]).toEqual([400, 'VALIDATION_ERROR', [field]]);
+      }
+      expect((await service.api.get('/transfers')).body.totalElements).toBe(0);
+    });
+
+    test.each<[string, Record<string, unknown>]>([
+      ['filename', {}],
+      ['filename', { filename: 'a', fileContent: CONTENT }],
+      ['filename', { filename: '' }],
+      ['filename', { filename: 'a\u0000b' }],
+      ['filename', { filename: '../a' }],
+      ['filename', { filename: '/etc/passwd' }],
+      ['filename', { filename: 'dir' }],
+      ['filename', { filename: 'out-link' }],
+      ['filename', { filename: 'dangling' }],
+      ['filename', { filename: '.pesit/x.part' }],
+      ['filename', { filename: 'x'.repeat(300) }],
+      ['fileContent', { fileContent: 'AAA' }],
+      ['fileContent', { fileContent: 'AAAA\n' }],
+      ['fileContent', { fileContent: 'AA-_' }],
+      ['fileContent', { fileContent: 'AAB=' }],
+      ['fileContent', { fileContent: '%%%%' }],
+      ['fileContent', { fileContent: 12 }],
+      ['recordLength', { fileContent: CONTENT, recordLength: 65_536 }],
+      ['recordFormat', { fileContent: CONTENT, recordFormat: 1 }],
+      ['label', { fileContent: CONTENT, label: 'ü' }],
+      ['freeMessage', { fileContent: CONTENT, freeMessage: 'x'.repeat(255) }],
+      ['originalSender', { fileContent: CONTENT, originalSender: 'x'.repeat(25) }],
+      ['finalReceiver', { fileContent: CONTENT, finalReceiver: '' }],
+      ['localName', { fileContent: CONTENT, localName: 'x' }],
+    ])('a wrong %s is a 400 that names it, in sending: %j', async (field, wrong) => {
+      const send = join(service.data, 'send');
+      await mkdir(join(send, 'dir'));
+      await mkdir(join(send, '.pesit'));
+      await writeFile(join(send, '.pesit/x.part'), '');
+      await symlink('/etc/passwd', join(send, 'out-link'));
+      await symlink('/nowhere/at/all', join(send, 'dangling'));
+      const { status, body } = await service.api.post('/transfers/send', {
+        server: 'bank',
+        virtualFile: 'V',
+        ...wrong,
+      });
+      expect([status, body.error, fieldsOf(body)]).toEqual([400, 'VALIDATION_ERROR', [field]]);
+    });
+
+    test('what is both or neither of filename and fileContent says which', async () => {
+      const neither = await service.api.post('/transfers/send', { server: 'bank', virtualFile: 'V' });
+      expect(neither.body.details[0].message).toContain('got neither');
+      const both = await service.api.post('/transfers/send', {
+        ...{ server: 'bank', virtualFile: 'V', filename: 'a', fileContent: CONTENT },
+      });
+      expect(both.body.details[0].message).toContain('got both');
+    });
+
+    test.each([
+      { localName: '../x' },
+      { localName: 'a/b' },
+      { localName: '.hidden' },
+      { localName: 'a\u0000' },
+      { localName: '' },
+      { localName: 'x'.repeat(201) },
+      { localName: 7 },
+    ])('a wrong localName is a 400: %j', async (wrong) => {
+      const { status, body } = await service.api.post('/transfers/receive', {
+        server: 'bank',
+        virtualFile: 'V',
+        ...wrong,
+      });
+      expect([status, fieldsOf(body)]).toEqual([400, ['localName']]);
+    });
+
+    test.each([{ compression: 'vertical' }, { crc: true }, { resync: true }])(
+      '%j is not built yet: 422',
+      async (wanted) => {
+        const request = { server: 'bank', virtualFile: 'V', ...wanted };
+        for (const { status, body } of [
+          await service.api.post('/transfers/send', { ...request, fileContent: CONTENT }),
+          await service.api.post('/transfers/receive', request),
+        ]) {
+          expect([status, body.error, fieldsOf(body)]).toEqual([422, 'UNPROCESSABLE', Object.keys(wanted)]);
+        }
+      },
+    );
+
+    test('a file of the tree is found by its relative and its absolute name, and through a link that stays inside', async () => {
+      const send = join(service.data, 'send');
+      await mkdir(join(send, 'dir'));
+      await writeFile(join(send, 'dir/a'), 'abc');
+      await symlink('dir/a', join(send, 'link'));
+      for (const filename of ['dir/a', './dir/a', join(send, 'dir/a'), 'link']) {
+        const { status, body, headers } = await service.api.post('/transfers/send', {
+          ...{ server: 'bank', virtualFile: 'V', filename },
+        });
+        expect([status, headers['location']]).toEqual([202, `/api/v1/transfers/${body.id}`]);
+        expect(body).toMatchObject({
+          status: 'PENDING',
+          filename,
+          size: 3,
+          startTime: null,
+          attempts: 0,
+          duration: null,
+        });
+        expect((await service.transfers.find(body.id as string))?.source_path).toMatch(/send\/dir\/a$/);
+      }
+    });
+
+    test('what is missing has its own code', async () => {
+      const request = { virtualFile: 'V', fileContent: CONTENT };
+      const file = await service.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', filename: 'none' });
+      expect([file.status, file.body.error]).toEqual([404, 'FILE_NOT_FOUND']);
+      for (const unknown of [{ server: 'none' }, { serverId: 99 }]) {
+        const sent = await service.api.post('/transfers/send', { ...request, ...unknown });
+        expect([sent.status, sent.body.error]).toEqual([404, 'SERVER_NOT_FOUND']);
+        const received = await service.api.post('/transfers/receive', { virtualFile: 'V', ...unknown });
+        expect([received.status, received.body.error]).toEqual([404, 'SERVER_NOT_FOUND']);
+      }
+      expect(await the.filesIn(service, 'send')).toEqual([]);
+    });
+
+    test('a disabled server is a 409, and what was sent with the request is not kept', async () => {
+      await service.api.put('/servers/1', { enabled: false });
+      const sent = await service.api.post('/transfers/send', {
+        server: 'bank',
+        virtualFile: 'V',
+        fileContent: CONTENT,
+      });
+      expect([sent.status, sent.body.error]).toEqual([409, 'CONFLICT']);
+      expect(await the.filesIn(service, 'send')).toEqual([]);
+    });
+
+    test('bodies that are no JSON object, and multipart', async () => {
+      const post = (type: string, content: string) =>
+        service.api.raw('post', '/transfers/send').set('Content-Type', type).send(content);
+      expect((await post('application/json', '{')).status).toBe(400);
+      expect((await post('application/json', '[]')).status).toBe(400);
+      expect((await post('text/plain', 'x')).status).toBe(415);
+      const multipart = await post('multipart/form-data; boundary=x', '--x--');
+      expect([multipart.status, multipart.body.error]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+      expect(multipart.body.message).toContain(OCTET_STREAM);
+    });
+
+    test('methods', async () => {
+      const { status, headers } = await service.api.get('/transfers/send');
+      expect([status, headers['allow']]).toEqual([405, 'POST']);
+      expect((await service.api.delete(`/transfers/${randomUUID()}`)).status).toBe(405);
+    });
+  });
+
+  describe('the queue', () => {
+    test('full: 503 with Retry-After, and nothing is kept', async () => {
+      await idle({ settings: { corePoolSize: 1, maxPoolSize: 1, queueCapacity: 1 } });
+      const post = () =>
+        service.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', fileContent: CONTENT });
+      expect((await post()).status).toBe(202);
+      expect((await post()).status).toBe(202);
+      const full = await post();
+      expect([full.status, full.body.error, full.headers['retry-after']]).toEqual([503, 'SERVICE_UNAVAILABLE', '5']);
+      expect(full.body.message).toContain('2 transfers wait');
+      expect(await the.filesIn(service, 'send')).toHaveLength(2);
+      const upload = await service.api
+        .raw('post', '/transfers/send?server=bank&virtualFile=V')
+        .set('Content-Type', OCTET_STREAM)
+        .send(Buffer.alloc(10));
+      expect(upload.status).toBe(503);
+      expect(await the.filesIn(service, 'send')).toHaveLength(2);
+    });
+  });
+
+  describe('waiting for the end', () => {
+    test.each(['abc', '-1', '301', '1.5', ''])('?wait=%s is a 400', async (wait) => {
+      await idle();
+      const { status } = await service.api.post(`/transfers/receive?wait=${wait}`, {
+        server: 'bank',
+        virtualFile: 'V',
+      });
+      expect(status).toBe(400);
+    });
+
+    test('202 while it goes on, 200 when it has ended, by wait or by Prefer', async () => {
+      const held = deferred();
+      const partner = await the.partner({ before: { create: () => held.promise } });
+      service = await the.service();
+      await the.remote(service, partner.port);
+      const request = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
+      const early = await service.api.post('/transfers/send?wait=1', request);
+      expect(early.status).toBe(202);
+      expect(early.body.status).toBe('IN_PROGRESS');
+      held.resolve();
+      const late = await service.api
+        .raw('post', '/transfers/send')
+        .set('Prefer', 'respond-async, wait=20')
+        .send(request);
+      expect([late.status, late.body.status, late.headers['preference-applied']]).toEqual([
+        200,
+        'COMPLETED',
+        'wait=20',
+      ]);
+      const failed = await service.api.post('/transfers/receive?wait=20', { server: 'bank', virtualFile: 'NONE' });
+      expect([failed.status, failed.body.status]).toEqual([200, 'FAILED']);
+    });
+  });
+
+  describe('uploads', () => {
+    const upload = (query: string, content: Buffer | string = '') =>
+      service.api.raw('post', `/transfers/send?${query}`).set('Content-Type', OCTET_STREAM).send(content);
+
+    test.each([
+      ['server', 'virtualFile=V'],
+      ['server', 'server=bank&serverId=1&virtualFile=V'],
+      ['server', 'server=bank&server=bank&virtualFile=V'],
+      ['serverId', 'serverId=x&virtualFile=V'],
+      ['virtualFile', 'server=bank'],
+      ['recordLength', 'server=bank&virtualFile=V&recordLength=0'],
+      ['recordFormat', 'server=bank&virtualFile=V&recordFormat=7'],
+      ['text', 'server=bank&virtualFile=V&text=yes'],
+      ['filename', 'server=bank&virtualFile=V&filename=x'],
+      ['wait', 'server=bank&virtualFile=V&wait=x'],
+    ])('a wrong %s in the query is a 400: %s', async (field, query) => {
+      await idle();
+      const { status, body } = await upload(query, 'x');
+      expect([status, body.details[0].field]).toEqual([400, field]);
+    });
+
+    test('an unknown server, a disabled one, and what is not built: nothing is kept', async () => {
+      await idle();
+      expect((await upload('server=none&virtualFile=V', 'x')).status).toBe(404);
+      expect((await upload('server=bank&virtualFile=V&crc=true', 'x')).status).toBe(422);
+      await service.api.put('/servers/1', { enabled: false });
+      expect((await upload('server=bank&virtualFile=V', 'x')).status).toBe(409);
+      expect(await the.filesIn(service, 'send')).toEqual([]);
+    });
+
+    test('empty, with settings as text', async () => {
+      const partner = await the.partner();
+      service = await the.service();
+      await the.remote(service, partner.port);
+      const query = 'serverId=1&virtualFile=V&recordLength=10&recordFormat=0&text=true&syncPointsEnabled=false&wait=20';
+      const { status, body } = await upload(query);
+      expect([status, body.status, body.size]).toEqual([200, 'COMPLETED', 0]);
+      expect(partner.creates[0]).toMatchObject({
+        logicalAttributes: { recordFormat: 0, recordLength: 10 },
+        dataCode: 0,
+      });
+    });
+
+    test('one that breaks off leaves neither a file nor a transfer', async () => {
+      await idle();
+      const server = await listen(service.app, { host: '127.0.0.1', port: 0 });
+      const call = httpRequest({
+        ...{ port: server.port, method: 'POST', path: '/api/v1/transfers/send?server=bank&virtualFile=V' },
+        headers: {
+          ...{ 'content-type': OCTET_STREAM, 'content-length': 1_000_000 },
+          authorization: `Basic ${Buffer.from('admin:rest-secret-1').toString('base64')}`,
+        },
+      });
+      call.on('error', () => undefined);
+      call.write(Buffer.alloc(100_000));
+      const [incoming] = (await once(server.server, 'request')) as [NodeJS.EventEmitter];
+      call.destroy();
+      await new Promise((resolve) => incoming.once('close', resolve));
+      await server.close();
+      expect(await the.filesIn(service, 'send')).toEqual([]);
+      expect((await service.api.get('/transfers')).body.totalElements).toBe(0);
+    });
+  });
+
+  describe('the history', () => {
+    const rows = 25;
+    const id = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+
+    beforeEach(async () => {
+      await idle();
+      await the.remote(service, 2, { name: 'other' });
+      const { knex } = the.database();
+      for (let n = 0; n < rows; n++) {
+        await knex('transfers').insert({
+          ...{ id: id(n), status: 'PENDING', direction: n % 2 === 0 ? 'SEND' : 'RECEIVE', server_id: n < 5 ? 2 : 1 },
+          ...{
+            server_name: n < 5 ? 'other' : 'bank',
+            partner_id: 'NODE1',
+            filename: `f${n % 3}`,
+            settings: {},
+            size: n,
+          },
+          created_time: new Date(Date.UTC(2026, 10, 1 + Math.floor(n / 5), 12, n % 5)),
+        });
+      }
+      await knex('transfers')
+        .whereIn('id', [id(1), id(2)])
+        .update({ status: 'CANCELLED', end_time: knex.fn.now() });
+    });
+
+    const ids = (body: { readonly content: readonly { readonly id: string }[] }): number[] =>
+      body.content.map((record) => Number(record.id.slice(-12)));
+
+    test('pages of 20, newest first, the same under both paths', async () => {
+      const { body } = await service.api.get('/transfers/history');
+      expect(body).toMatchObject({ totalElements: 25, totalPages: 2, number: 0, size: 20 });
+      expect(ids(body)).toEqual(Array.from({ length: 20 }, (_, index) => 24 - index));
+      expect((await service.api.get('/transfers')).body).toEqual(body);
+      const second = await service.api.get('/transfers/history?page=1&size=10');
+      expect(ids(second.body)).toEqual(Array.from({ length: 10 }, (_, index) => 14 - index));
+      expect((await service.api.get('/transfers/history?page=9')).body).toMatchObject({
+        content: [],
+        totalElements: 25,
+      });
+    });
+
+    test.each<[string, readonly number[]]>([
+      ['serverId=2&sort=createdTime,asc', [0, 1, 2, 3, 4]],
+      ['serverId=2&direction=SEND&sort=size,asc', [0, 2, 4]],
+      ['status=CANCELLED&sort=size,desc', [2, 1]],
+      ['status=COMPLETED', []],
+      ['from=2026-11-05&sort=size,asc', [20, 21, 22, 23, 24]],
+      ['to=2026-11-01&sort=size,asc', [0, 1, 2, 3, 4]],
+      ['from=2026-11-02&to=2026-11-02&sort=size,asc', [5, 6, 7, 8, 9]],
+      ['from=2026-11-05T12:03:00Z&sort=size,asc', [23, 24]],
+      ['from=2026-11-05&sort=filename,asc', [21, 24, 22, 20, 23]],
+    ])('?%s', async (query, expected) => {
+      const { body } = await service.api.get(`/transfers/history?${query}`);
+      const found = ids(body);
+      // Within the same name the order is only promised to be stable.
+      expect(query.includes('filename') ? [...found].sort() : found).toEqual(
+        query.includes('filename') ? [...expected].sort() : expected,
+      );
+      if (query.includes('filename'))
+        expect(body.content.map((r: { filename: string }) => r.filename).join()).toBe('f0,f0,f1,f2,f2');
+    });
+
+    test.each([
+      'page=-1',
+      'size=0',
+      'size=501',
+      'sort=password,asc',
+      'sort=size,up',
+      'status=DONE',
+      'direction=BOTH',
+      'serverId=x',
+      'from=yesterday',
+      'x=1',
+    ])('?%s is a 400', async (query) => {
+      const { status, body } = await service.api.get(`/transfers/history?${query}`);
+      expect([status, body.error]).toEqual([400, 'VALIDATION_ERROR']);
+    });
+
+    test('a record that is not there, or is no UUID', async () => {
+      const none = await service.api.get(`/transfers/${randomUUID()}`);
+      expect([none.status, none.body.error]).toEqual([404, 'NOT_FOUND']);
+      expect((await service.api.get('/transfers/17')).status).toBe(400);
+      expect((await service.api.get(`/transfers/${randomUUID()}/content`)).status).toBe(404);
+      const send = await service.api.get(`/transfers/${id(0)}/content`);
+      expect([send.status, send.body.message]).toEqual([409, expect.stringContaining('this transfer is a SEND')]);
+      const pending = await service.api.get(`/transfers/${id(3)}/content`);
+      expect([pending.status, pending.body.message]).toEqual([409, expect.stringContaining('PENDING')]);
+    });
+  });
+
+  describe('the database', () => {
+    test('allows no status change that the design does not know', async () => {
+      await idle();
+      const { knex } = the.database();
+      const statuses = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
+      const allowed = [
+        ...['PENDING>IN_PROGRESS', 'PENDING>CANCELLED', 'IN_PROGRESS>PENDING', 'IN_PROGRESS>COMPLETED'],
+        ...['IN_PROGRESS>FAILED', 'IN_PROGRESS>CANCELLED', 'FAILED>IN_PROGRESS'],
+      ];
+      const columns = (status: string) => ({
+        status,
+        end_time: ['PENDING', 'IN_PROGRESS'].includes(status) ? null : new Date(),
+        node: 'n',
+        lease_until: new Date(),
+        error_code: 'TRANSFER_FAILED',
+      });
+      const pathTo = {
+        PENDING: [],
+        IN_PROGRESS: ['IN_PROGRESS'],
+        COMPLETED: ['IN_PROGRESS', 'COMPLETED'],
+        FAILED: ['IN_PROGRESS', 'FAILED'],
+        CANCELLED: ['CANCELLED'],
+      };
+      const possible: string[] = [];
+      for (const from of statuses) {
+        for (const to of statuses.filter((status) => status !== from)) {
+          const row = randomUUID();
+          await knex('transfers').insert({
+            ...{ id: row, status: 'PENDING', direction: 'SEND', server_id: 1, server_name: 'bank' },
+            ...{ partner_id: 'NODE1', filename: 'f', settings: {} },
+          });
+          for (const step of pathTo[from]) await knex('transfers').where({ id: row }).update(columns(step));
+          const changed = await knex('transfers')
+            .where({ id: row })
+            .update(columns(to))
+            .catch((error: Error) => error.message);
+          if (changed === 1) possible.push(`${from}>${to}`);
+          else expect(changed).toContain(`a transfer cannot go from ${from} to ${to}`);
+        }
+      }
+      expect(possible.sort()).toEqual([...allowed].sort());
+      const born = {
+        direction: 'SEND',
+        server_id: 1,
+        server_name: 'bank',
+        partner_id: 'N',
+        filename: 'f',
+        settings: {},
+      };
+      await expect(knex('transfers').insert({ id: randomUUID(), ...born, ...columns('COMPLETED') })).rejects.toThrow(
+        'a transfer begins as PENDING, not as COMPLETED',
+      );
+      await expect(knex('transfers').insert({ id: randomUUID(), ...born, status: 'DONE' })).rejects.toThrow();
+    });
+  });
+});
