@@ -1,4 +1,8 @@
 import type { Burst } from '@pesit-node/protocol';
+import type { StoredPoint } from './group-commit.js';
+import { pointAmongBlocks } from './pacing.js';
+import type { Pacing } from './pacing.js';
+import { PrefixHash } from './prefix-hash.js';
 import { readFully } from './files.js';
 import type { SourceReader } from './file-source.js';
 
@@ -21,7 +25,7 @@ export class BlockCutter {
 
   async fill(burst: Burst): Promise<boolean> {
     const { size, points } = this.#source;
-    const longest = this.#exact ? this.#recordLength : Math.min(this.#recordLength, burst.maxUnsegmentedArticle);
+    const longest = this.#longest(burst.maxUnsegmentedArticle);
     const start = this.#offset;
     let end = start;
     let point = burst.lastPoint;
@@ -41,6 +45,26 @@ export class BlockCutter {
       this.#offset = end;
     }
     return end < size;
+  }
+
+  /** Costs nothing without a hash; with one, the part before the point is read for it. */
+  async startAt(number: number, attempts: readonly Pacing[]): Promise<StoredPoint | undefined> {
+    const { size, points, file, hash } = this.#source;
+    const found = pointAmongBlocks(number, attempts, size, (attempt) => this.#longest(attempt.maxUnsegmentedArticle));
+    if (found === undefined) return undefined;
+    const { fileOffset } = found;
+    if (hash) {
+      const prefix = new PrefixHash(file, fileOffset);
+      this.#source.hash = await prefix.upTo(fileOffset).finally(() => prefix.stop());
+      if (this.#source.hash === undefined) throw this.#source.changed(`it ends before byte ${fileOffset} of ${size}`);
+    }
+    points.set(number, fileOffset);
+    this.#offset = fileOffset;
+    return found;
+  }
+
+  #longest(maxUnsegmentedArticle: number): number {
+    return this.#exact ? this.#recordLength : Math.min(this.#recordLength, maxUnsegmentedArticle);
   }
 
   async #read(buffers: readonly Buffer[], position: number, bytes: number): Promise<void> {

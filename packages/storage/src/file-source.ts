@@ -1,9 +1,12 @@
-import { createHash } from 'node:crypto';
-import type { Hash } from 'node:crypto';
 import { constants } from 'node:fs';
+import { MAX_SYNC_POINT } from '@pesit-node/protocol';
 import type { ArticleSource, Burst, PesitError } from '@pesit-node/protocol';
 import { BlockCutter } from './block-cutter.js';
 import { StorageError, errorCode, storageError } from './errors.js';
+import { START } from './group-commit.js';
+import type { StoredPoint } from './group-commit.js';
+import type { Pacing } from './pacing.js';
+import { RunningHash } from './running-hash.js';
 import { nodeFiles } from './files.js';
 import type { FileFacts, FileOperations, OpenFile } from './files.js';
 import { LineCutter } from './line-cutter.js';
@@ -18,12 +21,28 @@ export interface SourceReader {
   readonly file: OpenFile;
   /** Bytes, when the file was opened. */
   readonly size: number;
-  readonly hash: Hash | undefined;
+  /** Of what was read so far. */
+  hash: RunningHash | undefined;
   readonly points: PointTable;
   changed(how: string): PesitError;
 }
 
+interface Cutter {
+  fill(burst: Burst): Promise<boolean>;
+  startAt(number: number, attempts: readonly Pacing[]): Promise<StoredPoint | undefined>;
+}
+
+/** What tells one version of a source from another. */
+export interface SourceVersion {
+  /** Bytes. */
+  readonly size: number;
+  /** Nanoseconds since the epoch. */
+  readonly mtimeNs: bigint;
+}
+
 export interface FileSourceOptions {
+  /** The version that the first attempt sent. Another is refused: a restart never mixes two. */
+  readonly expected?: SourceVersion;
   /** Default `sha256`. */
   readonly checksum?: ChecksumKind;
   /** Default: the real file system. */
@@ -35,12 +54,14 @@ const SOURCE = 'the file to send';
 /** A file while it is sent. It is opened once, so a file renamed over it meanwhile changes nothing. */
 export class FileSource implements ArticleSource {
   readonly path: string;
-  /** Place of each sync point in the file, for a restart. */
+  /** Place of each sync point that this attempt has placed, or passed on its way to its start. */
   readonly points = new PointTable();
   readonly #file: OpenFile;
   readonly #facts: FileFacts;
-  readonly #hash: Hash | undefined;
-  readonly #cutter: { fill(burst: Burst): Promise<boolean> };
+  readonly #format: RecordFormat;
+  readonly #checksumKind: ChecksumKind;
+  #reader: SourceReader;
+  #cutter: Cutter;
   #checksum: string | undefined;
   #ended = false;
   #closed: Promise<void> | undefined;
@@ -48,10 +69,10 @@ export class FileSource implements ArticleSource {
   /**
    * @param path a resolved path (`resolveInside`, `findFileToSend`): a link in its last place is refused
    * @throws StorageError 2-205 missing; 2-211 a link, not a regular file, or not readable; 2-200 unfilled record: the size of a
-   *   BF file is not a multiple of the record length
+   *   BF file is not a multiple of the record length; 2-215 it is not the expected version
    */
   static async open(path: string, format: RecordFormat, options: FileSourceOptions = {}): Promise<FileSource> {
-    const { files = nodeFiles, checksum = 'sha256' } = options;
+    const { files = nodeFiles, checksum = 'sha256', expected } = options;
     // Without O_NONBLOCK the open of a FIFO waits for a writer that may never come.
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
     const file = await files.open(path, flags).catch((error: unknown) => {
@@ -60,6 +81,7 @@ export class FileSource implements ArticleSource {
     try {
       const facts = await file.stat();
       if (facts.kind !== 'file') throw notRegular(path, facts.kind);
+      if (expected) requireVersion(path, expected, facts);
       if (format.name === 'BF') requireWholeRecords(path, facts.size, format.recordLength);
       return new FileSource(path, format, file, facts, checksum);
     } catch (error) {
@@ -72,19 +94,10 @@ export class FileSource implements ArticleSource {
     this.path = path;
     this.#file = file;
     this.#facts = facts;
-    this.#hash = checksum === 'sha256' ? createHash('sha256') : undefined;
-    const { points } = this;
-    const reader: SourceReader = {
-      path,
-      file,
-      size: facts.size,
-      hash: this.#hash,
-      points,
-      changed: (how) => this.#changed(how),
-    };
-    this.#cutter = format.text
-      ? new LineCutter(reader, format.recordLength, format.name === 'TF')
-      : new BlockCutter(reader, format.recordLength, format.name === 'BF');
+    this.#format = format;
+    this.#checksumKind = checksum;
+    this.#reader = this.#readerFromStart();
+    this.#cutter = this.#cutterFromStart();
   }
 
   /** Bytes of the file when it was opened. */
@@ -97,9 +110,40 @@ export class FileSource implements ArticleSource {
     return new Date(Number(this.#facts.mtimeNs / 1_000_000n));
   }
 
-  /** `sha256:` and 64 hex digits of the file's bytes; undefined before the end was reached, or with `checksum: 'none'`. */
+  /** For `expected` of the next attempt; keep it with the transfer. */
+  get version(): SourceVersion {
+    const { size, mtimeNs } = this.#facts;
+    return { size, mtimeNs };
+  }
+
+  /** `sha256:` and 64 hex digits of the file's bytes, those before a restart point included; undefined before the end was reached, or with `checksum: 'none'`. */
   get checksum(): string | undefined {
     return this.#checksum;
+  }
+
+  /**
+   * Goes to a point of earlier attempts, before the first `fill`. Its place is found by counting once more, never by a table
+   * that a crash may have left behind: BU, BV and BF by a division, TV and TF by cutting the lines before it again. With a
+   * checksum the part before the point is read in any case.
+   * @param attempts all earlier attempts, in order
+   * @returns the point to start from, with its totals; undefined when none of the attempts placed such a point (2-214): the
+   *   file is at its start then
+   * @throws StorageError as `fill`
+   */
+  async startAt(number: number, attempts: readonly Pacing[]): Promise<StoredPoint | undefined> {
+    if (number === 0) return START;
+    if (number < 0 || number > MAX_SYNC_POINT) return undefined;
+    try {
+      const found = await this.#cutter.startAt(number, attempts);
+      if (found === undefined) {
+        this.points.clear();
+        this.#reader = this.#readerFromStart();
+        this.#cutter = this.#cutterFromStart();
+      }
+      return found;
+    } catch (error) {
+      throw storageError(error, 'read', this.path, SOURCE);
+    }
   }
 
   /** @throws StorageError 2-215 the file changed since it was opened, 2-220 a line is too long, 2-213 it cannot be read */
@@ -125,8 +169,25 @@ export class FileSource implements ArticleSource {
     if (now.size !== this.size) throw this.#changed(`${this.size} bytes expected, ${now.size} found`);
     if (now.mtimeNs !== this.#facts.mtimeNs) throw this.#changed('its modification time is not the one of the start');
     this.#ended = true;
-    const digest = this.#hash?.digest('hex');
-    if (digest !== undefined) this.#checksum = `sha256:${digest}`;
+    this.#checksum = this.#reader.hash?.checksum();
+  }
+
+  #readerFromStart(): SourceReader {
+    return {
+      path: this.path,
+      file: this.#file,
+      size: this.size,
+      hash: this.#checksumKind === 'sha256' ? new RunningHash() : undefined,
+      points: this.points,
+      changed: (how) => this.#changed(how),
+    };
+  }
+
+  #cutterFromStart(): Cutter {
+    const { name, recordLength, text } = this.#format;
+    return text
+      ? new LineCutter(this.#reader, recordLength, name === 'TF')
+      : new BlockCutter(this.#reader, recordLength, name === 'BF');
   }
 
   #changed(how: string): PesitError {
@@ -137,6 +198,23 @@ export class FileSource implements ArticleSource {
     });
   }
 }
+
+function requireVersion(path: string, expected: SourceVersion, { size, mtimeNs }: SourceVersion): void {
+  if (size === expected.size && mtimeNs === expected.mtimeNs) return;
+  const how =
+    size === expected.size
+      ? `modified at ${timeOf(mtimeNs)}, then at ${timeOf(expected.mtimeNs)}`
+      : `${expected.size} bytes then, ${size} now`;
+  throw new StorageError(`${path} is not the file of the first attempt any more (${how}): send it as a new transfer`, {
+    fault: 'local',
+    diagnostic: '2-215',
+    peerText: `the source changed since the first attempt: ${how}`,
+    expected: `${expected.size} bytes, ${timeOf(expected.mtimeNs)}`,
+    got: `${size} bytes, ${timeOf(mtimeNs)}`,
+  });
+}
+
+const timeOf = (ns: bigint) => new Date(Number(ns / 1_000_000n)).toISOString();
 
 function requireWholeRecords(path: string, size: number, recordLength: number): void {
   const rest = size % recordLength;

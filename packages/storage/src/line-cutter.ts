@@ -1,5 +1,8 @@
 import type { Burst } from '@pesit-node/protocol';
 import { StorageError } from './errors.js';
+import type { StoredPoint } from './group-commit.js';
+import { Recount } from './pacing.js';
+import type { Pacing } from './pacing.js';
 import type { SourceReader } from './file-source.js';
 
 const BLANK = 0x20;
@@ -58,6 +61,14 @@ export class LineCutter {
       this.#start = next;
       this.#line += 1;
     }
+  }
+
+  /** Cuts the lines before the point once more, by the very code that cut them then; they are hashed on the way. */
+  async startAt(number: number, attempts: readonly Pacing[]): Promise<StoredPoint | undefined> {
+    const recount = new Recount(number, attempts);
+    if (!(await this.fill(recount))) return undefined;
+    const { dataBytes, articles } = recount;
+    return { number, dataBytes, articles, fileOffset: this.#readUpTo - this.#data.length + this.#start };
   }
 
   async #refill(): Promise<void> {

@@ -21,6 +21,11 @@ export class PointTable {
     this.#last = number;
   }
 
+  clear(): void {
+    this.#offsets.fill(Number.NaN);
+    this.#last = 0;
+  }
+
   /** File offset of a point; 0 for point 0, the start; undefined for a point that was never placed. */
   offsetOf(number: number): number | undefined {
     if (number === 0) return 0;

@@ -1,0 +1,96 @@
+import type { Burst } from '@pesit-node/protocol';
+import { START } from './group-commit.js';
+import type { StoredPoint } from './group-commit.js';
+
+/**
+ * How one attempt places its points: all that is needed to find any of them again in the file, without a table. Keep it with
+ * the transfer before the first burst of the attempt leaves: it is the same for as long as the attempt lasts.
+ */
+export interface Pacing {
+  /** The point from which the attempt sends; 0 for a first one. */
+  readonly from: number;
+  /** PI 7 as negotiated, in bytes; 0 = no points. */
+  readonly interval: number;
+  /** `Burst.maxUnsegmentedArticle` of the session: BU and BV articles are never longer. */
+  readonly maxUnsegmentedArticle: number;
+}
+
+/** The attempts that placed the points which still stand: one that went back took all points after its start with it. */
+function standing(attempts: readonly Pacing[]): readonly Pacing[] {
+  return attempts.filter(({ from }, i) => attempts.slice(i + 1).every((later) => later.from > from));
+}
+
+/**
+ * The place of a point in a file of articles of one length, BU, BV and BF: no need to look into it.
+ * @param size bytes of the file
+ * @param articleLength of an attempt
+ * @returns undefined when no such point was placed
+ */
+export function pointAmongBlocks(
+  target: number,
+  attempts: readonly Pacing[],
+  size: number,
+  articleLength: (attempt: Pacing) => number,
+): StoredPoint | undefined {
+  const all = standing(attempts);
+  let { number, fileOffset, articles } = START;
+  for (const [i, attempt] of all.entries()) {
+    const end = Math.min(target, all[i + 1]?.from ?? target);
+    if (end === number) continue;
+    const { interval, from } = attempt;
+    if (from !== number || interval === 0) return undefined;
+    const length = articleLength(attempt);
+    const each = Math.max(1, Math.floor(interval / length));
+    articles += (end - number) * each;
+    fileOffset += (end - number) * each * length;
+    // A last article that still fits into the interval, or none at all, gets no point before it.
+    const next = Math.min(length, size - fileOffset);
+    if (next <= 0 || each * length + next <= interval) return undefined;
+    number = end;
+  }
+  return number === target ? { number, dataBytes: fileOffset, articles, fileOffset } : undefined;
+}
+
+/**
+ * Goes the way of earlier attempts through a text file, up to a point: takes the place of a burst, counts what is reserved as
+ * a session does (§3.6.3 o), has no room for it, and refuses the first article behind the point.
+ */
+export class Recount implements Burst {
+  readonly slots: readonly Buffer[] = [];
+  lastPoint = 0;
+  dataBytes = 0;
+  articles = 0;
+  readonly #target: number;
+  readonly #attempts: readonly Pacing[];
+  #attempt: Pacing | undefined;
+  #sincePoint = 0;
+
+  /** @param target number of a point, from 1 */
+  constructor(target: number, attempts: readonly Pacing[]) {
+    this.#target = target;
+    this.#attempts = standing(attempts);
+    this.#attempt = this.#current();
+  }
+
+  get maxUnsegmentedArticle(): number {
+    return this.#attempt?.maxUnsegmentedArticle ?? 0;
+  }
+
+  reserve(length: number): boolean {
+    const interval = this.#attempt?.interval ?? 0;
+    if (interval > 0 && this.#sincePoint > 0 && this.#sincePoint + length > interval) {
+      this.lastPoint += 1;
+      this.#sincePoint = 0;
+      this.#attempt = this.#current();
+      if (this.lastPoint === this.#target) return false;
+    }
+    this.#sincePoint += length;
+    this.dataBytes += length;
+    this.articles += 1;
+    return true;
+  }
+
+  #current(): Pacing | undefined {
+    return this.#attempts.findLast(({ from }) => from <= this.lastPoint);
+  }
+}
