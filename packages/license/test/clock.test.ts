@@ -59,6 +59,12 @@ describe('the clock is turned back', () => {
     expect(machine.days(11).daysLeft).toBe(0);
   });
 
+  test('behind what it ran, after a long stop: days do not stand still', () => {
+    const machine = started().days(1).stop().days(20).start();
+    expect(machine.daysLeft).toBe(9);
+    expect(machine.setClock('2027-03-01T08:00:00Z').days(5).daysLeft).toBe(4);
+  });
+
   test('once the evaluation is over', () => {
     const machine = started().days(31).stop().setClock('2027-03-02T08:00:00Z').start();
     expect(machine.daysLeft).toBe(0);

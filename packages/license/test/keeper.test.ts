@@ -166,6 +166,15 @@ eachDatabase((harness) => {
       ]);
     });
 
+    test.each(['license_evaluation', 'license_witness'])('a row of %s is written over', async (table) => {
+      await twentyDays();
+      const later = { started_at: new Date(clock.now()), counted: new Date(START), highest: new Date(START) };
+      await database.knex.withSchema('pesit_common').from(table).update(later);
+      expect(await daysLeft()).toBe(10);
+      expect(await rows('license_witness')).toEqual(await rows('license_evaluation'));
+      expect(await rows(table)).toMatchObject([{ started_at: new Date(START) }]);
+    });
+
     test('all rows are deleted under a running service', async () => {
       const { keeper } = await startPod(database, clock);
       clock.days(20);
