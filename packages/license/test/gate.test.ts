@@ -178,8 +178,12 @@ const VALID = known({ blocked: false, valid: true, daysUntilExpiration: 90, mess
 
 test('listeners refuse sessions while blocked or not known', () => {
   expect(sessionRefusal(VALID)).toBeUndefined();
-  expect(sessionRefusal(BLOCKED)).toEqual({ diagnostic: '3-322', text: 'a license is required: over' });
-  expect(sessionRefusal(known())).toEqual({ diagnostic: '3-322', text: 'the license has not been read yet' });
+  const peerText = 'the node is not available for now: try again later';
+  const refusals = [sessionRefusal(BLOCKED), sessionRefusal(known())];
+  expect(refusals).toEqual([
+    { diagnostic: '3-322', text: 'a license is required: over', peerText },
+    { diagnostic: '3-322', text: 'the license has not been read yet', peerText },
+  ]);
 });
 
 test('health shows the mode, and is never down', () => {
