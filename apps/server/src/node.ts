@@ -6,6 +6,7 @@ import type { Express } from 'express';
 
 import { createApp } from './app.js';
 import { Directories } from './directories.js';
+import { ConnectionTimes } from './exchange/connection-times.js';
 import { Exchange } from './exchange/exchange.js';
 import { PartnerPlaces } from './exchange/partner-places.js';
 import { ProgressReporter } from './exchange/progress-reporter.js';
@@ -84,6 +85,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       verifier,
       places: new PartnerPlaces(),
       progress: new ProgressReporter(journal, logger, options.progressMs),
+      times: new ConnectionTimes(partners, logger),
       outgoing: new Set(),
       logger,
     },

@@ -1,9 +1,8 @@
-import { readable } from './names.js';
-import { isPlausible } from './names.js';
-import type { Operation } from '../partners/schema.js';
 import { operationsOf } from '../partners/schema.js';
+import type { Operation } from '../partners/schema.js';
 import type { VirtualFileRow } from '../virtual-files/store.js';
 import type { PartnerContext } from './context.js';
+import { isPlausible, readable } from './names.js';
 import { asking, refusal } from './refusal.js';
 
 /** How each request is refused where the specification tells them apart (pesit-e.md §9). */
@@ -18,7 +17,7 @@ const RULES = {
  * @throws PesitError 2-226, 2-205, or 2-201 when the database is away
  */
 export const virtualFileFor = async (
-  { partners, virtualFiles, partner }: PartnerContext,
+  { virtualFiles, partner }: PartnerContext,
   operation: Operation,
   name: string,
   fileType: number,
@@ -28,8 +27,9 @@ export const virtualFileFor = async (
   if (fileType !== 0) {
     throw refusal('2-226', `${rule.name} of file type ${fileType} (PI 11): only 0, a file, is taken`);
   }
-  const [file, now] = await asking('2-201', () =>
-    Promise.all([isPlausible(name, 76) ? virtualFiles.get(name) : undefined, partners.get(partner.partner_id)]),
+  const { file, partner: now } = await asking('2-201', () =>
+    // A name that cannot be configured is as unknown as the empty one.
+    virtualFiles.access(isPlausible(name, 76) ? name : '', partner.partner_id),
   );
   if (file === undefined) {
     throw refusal(
@@ -45,7 +45,7 @@ export const virtualFileFor = async (
       `the virtual file ${shown} is not known here`,
     );
   }
-  if (now?.enabled !== true || !operationsOf(now.access_type).includes(operation)) {
+  if (now?.enabled !== true || !operationsOf(now.access).includes(operation)) {
     throw refusal(
       '2-226',
       now?.enabled === true

@@ -7,6 +7,7 @@ import type { PartnerRow, PartnerStore } from '../partners/store.js';
 import type { TransferJournal, TransferProgress, TransferStart } from '../transfers/journal.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import type { VirtualFileStore } from '../virtual-files/store.js';
+import type { ConnectionTimes } from './connection-times.js';
 import { readable } from './names.js';
 import type { PartnerPlaces } from './partner-places.js';
 import type { ProgressReporter } from './progress-reporter.js';
@@ -28,6 +29,7 @@ export interface ExchangeContext {
   readonly verifier: PasswordVerifier;
   readonly places: PartnerPlaces;
   readonly progress: ProgressReporter;
+  readonly times: ConnectionTimes;
   /** Files that are being read now, `partner NUL path`: nobody is offered the same file twice at a time. */
   readonly outgoing: Set<string>;
   readonly logger: Logger;

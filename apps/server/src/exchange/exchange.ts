@@ -23,6 +23,7 @@ export class Exchange {
   /** Resolves when what sessions that have ended left to do is done. */
   async settled(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
+    await this.#context.times.settled();
   }
 
   /** Read for each connection: what is changed while the port is open applies to the next session. */

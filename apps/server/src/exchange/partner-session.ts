@@ -63,12 +63,7 @@ export class PartnerSession implements ServerHandler {
       if (error instanceof PesitError) this.#logger.warn({ requester, ...wordsOf(error) }, 'connection refused');
       throw error;
     }
-    const { partner } = this.#partner;
-    this.#options.track(
-      context.partners.connected(partner.partner_id).catch((error: unknown) => {
-        this.#logger.debug({ reason: (error as Error).message }, 'time of the connection not recorded');
-      }),
-    );
+    context.times.add(this.#partner.partner.partner_id);
     this.#logger.info({ dialect: indication.dialect }, 'partner connected');
     return this.#connectAnswer();
   }

@@ -56,8 +56,8 @@ export class PartnerStore {
     return (await this.#knex('partners').where('partner_id', id).delete()) > 0;
   }
 
-  /** A session of the partner was accepted now. */
-  async connected(id: string): Promise<void> {
-    await this.#knex('partners').where('partner_id', id).update({ last_connection: this.#knex.fn.now() });
+  /** Sessions of these partners were accepted now. */
+  async connected(ids: readonly string[]): Promise<void> {
+    await this.#knex('partners').whereIn('partner_id', ids).update({ last_connection: this.#knex.fn.now() });
   }
 }

@@ -1,6 +1,13 @@
 import type { Knex } from 'knex';
 
+import type { AccessType } from '../partners/schema.js';
 import type { FileDirection } from './schema.js';
+
+/** What a partner may do with a virtual file now; undefined: does not exist. */
+export interface FileAccess {
+  readonly file: VirtualFileRow | undefined;
+  readonly partner: { readonly enabled: boolean; readonly access: AccessType } | undefined;
+}
 
 /** Null: not set by the administrator. */
 export interface VirtualFileRow {
@@ -35,6 +42,24 @@ export class VirtualFileStore {
 
   async get(id: string): Promise<VirtualFileRow | undefined> {
     return this.#knex<VirtualFileRow>('virtual_files').where('file_id', id).first();
+  }
+
+  /** Both in one round trip: it is asked for every file of every session. */
+  async access(id: string, partnerId: string): Promise<FileAccess> {
+    const { rows } = await this.#knex.raw<{
+      rows: (VirtualFileRow & { partner_enabled: boolean | null; partner_access: AccessType })[];
+    }>(
+      `select f.*, p.enabled as partner_enabled, p.access_type as partner_access from (values (1)) as one
+       left join virtual_files f on f.file_id = ? left join partners p on p.partner_id = ?`,
+      [id, partnerId],
+    );
+    const [row] = rows;
+    if (row === undefined) throw new Error('a left join of one row gives one row');
+    const { partner_enabled: enabled, partner_access: access, ...file } = row;
+    return {
+      file: (file.file_id as string | null) === null ? undefined : file,
+      partner: enabled === null ? undefined : { enabled, access },
+    };
   }
 
   /** @returns undefined when the identifier is taken. */
