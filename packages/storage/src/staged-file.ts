@@ -236,7 +236,11 @@ export class StagedFile implements ArticleSink {
       );
     }
     await this.#commits.add(this.#writer.accepted);
-    if (this.#durability === 'end') await this.#flush();
+    if (this.#durability === 'end') {
+      await this.#file.datasync().catch((error: unknown) => {
+        throw this.#fail(error, 'flush');
+      });
+    }
     return { size: this.#writer.written, checksum: this.#hash?.checksum() };
   }
 
@@ -329,23 +333,20 @@ export class StagedFile implements ArticleSink {
 
   /** Everything written so far, the journal, and the names of both. */
   async #flush(): Promise<void> {
-    try {
-      await Promise.all([this.#file.datasync(), this.#journal.flush()]);
-      await flushDirectories(this.#place.files, [this.#place.staging, this.#place.root]);
-    } catch (error) {
-      this.#fail(error, 'flush');
-      throw this.#failure ?? error;
-    }
+    const { files, root, staging } = this.#place;
+    await Promise.all([this.#file.datasync(), this.#journal.flush()]);
+    await flushDirectories(files, [staging, root]);
   }
 
-  #fail(error: unknown, action: Action): void {
-    if (this.#failure) return;
+  #fail(error: unknown, action: Action): PesitError {
+    if (this.#failure) return this.#failure;
     const failure = storageError(error, action, this.stagedPath, 'the received file');
     this.#failure = failure;
     this.#writer.stop(failure);
     this.#commits.stop(failure);
     // Not from inside `write`: the session that called it is in the middle of its own work.
     queueMicrotask(() => this.onFailure?.(failure));
+    return failure;
   }
 }
 
