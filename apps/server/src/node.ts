@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 
 import { DatabaseSupervisor, PasswordVerifier } from '@pesit-node/service';
 import type { Config, Database, HealthRegistry, LifecycleStep, Logger, ServiceInfo } from '@pesit-node/service';
@@ -50,6 +51,8 @@ export interface ServerNode {
   readonly exchangeStep: LifecycleStep;
 }
 
+/** Between two attempts to begin, when the database fails in between. */
+const RETRY_MS = 1000;
 /** How long writing what is left may take after the last session. */
 const LAST_RECORDS_MS = 5000;
 
@@ -108,19 +111,24 @@ export const createNode = (options: NodeOptions): ServerNode => {
   health.register('database', () => supervisor.health(), { readiness: true });
   health.register('listeners', () => listeners.health());
 
-  let isBegun = false;
+  const stop = new AbortController();
   const begin = async (): Promise<void> => {
-    if (isBegun) return;
-    try {
-      const left = await journal.recover();
-      if (left > 0) logger.warn({ transfers: left }, 'transfers of a process that is gone are FAILED');
-      isBegun = true;
-      await listeners.startAll();
-    } catch (error) {
-      logger.error({ err: error }, 'listeners not started yet: trying again when the database is back');
+    const isOver = (): boolean => stop.signal.aborted;
+    while (!isOver()) {
+      try {
+        await supervisor.whenReady(stop.signal);
+        const left = await journal.recover();
+        if (left > 0) logger.warn({ transfers: left }, 'transfers of a process that is gone are FAILED');
+        await listeners.startAll();
+        return;
+      } catch (error) {
+        if (isOver()) return;
+        logger.error({ err: error }, 'listeners not started yet, trying again');
+        await delay(RETRY_MS, undefined, { signal: stop.signal }).catch(() => undefined);
+      }
     }
   };
-  let beginning: Promise<void> = Promise.resolve();
+  let beginning: Promise<void> | undefined;
 
   return {
     app,
@@ -135,14 +143,11 @@ export const createNode = (options: NodeOptions): ServerNode => {
       name: 'listeners',
       start: async () => {
         await directories.prepare();
-        const onReady = (): void => {
-          beginning = beginning.then(begin);
-        };
-        supervisor.on('ready', onReady);
-        if (supervisor.ready) onReady();
+        // The database may come later: the service runs meanwhile, and says why it is not ready.
+        beginning = begin();
       },
       stop: async () => {
-        isBegun = true;
+        stop.abort();
         await beginning;
         await listeners.close();
         await exchange.settled();

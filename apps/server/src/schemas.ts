@@ -11,6 +11,6 @@ export const fileId = () => identifier(76);
 /** A field of answers that no request may set. */
 export const readOnly = () => z.undefined({ error: 'is read-only: leave it out' }).optional();
 
-/** Absent, or the identifier that the path of the request names already: identifiers do not change. */
-export const sameId = (ids: readonly (string | undefined)[], current: string): string | undefined =>
-  ids.find((id) => id !== undefined && id !== current);
+/** Whether a request names another identifier than its path: identifiers do not change. */
+export const renames = (given: readonly (string | undefined)[], current: string): boolean =>
+  given.some((id) => id !== undefined && id !== current);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { eachDatabase } from '@pesit-node/service/testing';
 
-import { findDatabase, loseDatabase } from './support/faults.js';
+import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
 import { bytes, until, useNode } from './support/node.js';
 import {
   codesOf,
@@ -65,6 +65,15 @@ eachDatabase((harness) => {
       await restarted;
       await until(async () => (await node().call('get', '/api/v1/servers/NODE1'))['status'] === 'RUNNING' || undefined);
       await node().send(await node().connect(), 'IN', bytes(10));
+    });
+
+    test('begins again when the database fails while it begins', async () => {
+      await node().call('put', '/api/v1/servers/NODE1', { autoStart: true });
+      await node().stop();
+      loseAnswer(node().database, /from "listeners"/);
+      await node().restart();
+      await until(async () => (await node().call('get', '/api/v1/servers/NODE1'))['status'] === 'RUNNING' || undefined);
+      expect(node().log.lines.join('\n')).toContain('listeners not started yet, trying again');
     });
 
     test('lets a running transfer end when it stops, and takes nothing new', async () => {

@@ -14,7 +14,7 @@ import {
 } from '@pesit-node/storage';
 import type { Delivery, RecordFormat } from '@pesit-node/storage';
 
-import type { TransferProgress } from '../transfers/journal.js';
+import type { TransferProgress } from '../transfers/record.js';
 import type { VirtualFileRow } from '../virtual-files/store.js';
 import { virtualFileFor } from './access.js';
 import { startOf } from './context.js';

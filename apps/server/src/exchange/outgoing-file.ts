@@ -5,7 +5,7 @@ import type { ArticleSource, Parameters, SelectAnswer, SyncPoint } from '@pesit-
 import { FileSource, findFileToSend, formatOf, matchesGlob } from '@pesit-node/storage';
 import type { RecordFormat, SendableFile } from '@pesit-node/storage';
 
-import type { TransferProgress } from '../transfers/journal.js';
+import type { TransferProgress } from '../transfers/record.js';
 import type { VirtualFileRow } from '../virtual-files/store.js';
 import { virtualFileFor } from './access.js';
 import { startOf } from './context.js';

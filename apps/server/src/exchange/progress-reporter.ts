@@ -1,6 +1,7 @@
 import type { Logger } from '@pesit-node/service';
 
-import type { TransferJournal, TransferProgress } from '../transfers/journal.js';
+import type { TransferJournal } from '../transfers/journal.js';
+import type { TransferProgress } from '../transfers/record.js';
 
 /** A running transfer. */
 export interface Reported {

@@ -2,7 +2,7 @@ import { PesitError } from '@pesit-node/protocol';
 import type { DiagnosticCode } from '@pesit-node/protocol';
 import { isDatabaseUnavailable } from '@pesit-node/service';
 
-import type { TransferFailure } from '../transfers/journal.js';
+import type { TransferFailure } from '../transfers/record.js';
 
 /**
  * A no to a partner.

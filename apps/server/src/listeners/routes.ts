@@ -4,7 +4,7 @@ import type { IRouter } from 'express';
 import { z } from 'zod';
 
 import type { Directories } from '../directories.js';
-import { sameId, serverId } from '../schemas.js';
+import { renames, serverId } from '../schemas.js';
 import { refuseUnbuilt } from '../unbuilt.js';
 import { createListener, updateListener } from './schema.js';
 import type { UpdateListener } from './schema.js';
@@ -121,7 +121,7 @@ export const listenerRoutes = (
       res.json(toListener(await listeners.get(id), defaults));
     }),
     put: endpoint({ params, body: updateListener }, async ({ params: { serverId: id }, body, res }) => {
-      if (sameId([body.serverId], id) !== undefined) throw renamed(id);
+      if (renames([body.serverId], id)) throw renamed(id);
       await admit(body);
       res.json(toListener(await listeners.update(id, valuesOf(body)), defaults));
     }),

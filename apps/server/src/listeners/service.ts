@@ -1,4 +1,4 @@
-import { conflict, notFound, validation } from '@pesit-node/service';
+import { ApiError, conflict, notFound, validation } from '@pesit-node/service';
 import type { HealthComponent, Logger } from '@pesit-node/service';
 import { PesitError } from '@pesit-node/protocol';
 
@@ -132,20 +132,19 @@ export class ListenerService {
     });
   }
 
-  /** Starts the listeners with `autoStart`; one that fails is logged and shown as FAILED, and the others start. */
+  /**
+   * Starts the listeners with `autoStart`; one whose port cannot be had is logged and shown as FAILED, and the others start.
+   * May be called again when the database failed in between.
+   */
   async startAll(): Promise<void> {
-    const rows = await this.#options.store.list();
+    const wanted = (await this.#options.store.list()).filter((row) => row.auto_start);
     await Promise.all(
-      rows
-        .filter((row) => row.auto_start)
-        .map((row) =>
-          this.start(row.server_id).catch((error: unknown) =>
-            this.#options.logger.error(
-              { listener: row.server_id, reason: (error as Error).message },
-              'listener not started',
-            ),
-          ),
-        ),
+      wanted.map(({ server_id: id }) =>
+        this.start(id).catch((error: unknown) => {
+          if (!(error instanceof ApiError)) throw error;
+          this.#options.logger.error({ listener: id, reason: error.message }, 'listener not started');
+        }),
+      ),
     );
   }
 

@@ -3,7 +3,7 @@ import type { Logger } from '@pesit-node/service';
 import type { IRouter } from 'express';
 import { z } from 'zod';
 
-import { partnerId, sameId } from '../schemas.js';
+import { partnerId, renames } from '../schemas.js';
 import { refuseUnbuilt } from '../unbuilt.js';
 import { accessOf, createPartner, operationsOf, updatePartner } from './schema.js';
 import type { AccessType, UpdatePartner } from './schema.js';
@@ -78,7 +78,7 @@ export const partnerRoutes = (router: IRouter, store: PartnerStore, logger: Logg
       res.json(toPartner(row));
     }),
     put: endpoint({ params, body: updatePartner }, async ({ params: { partnerId: id }, body, res }) => {
-      if (sameId([body.partnerId, body.id], id) !== undefined) {
+      if (renames([body.partnerId, body.id], id)) {
         throw validation([{ field: 'partnerId', message: `cannot be changed from ${id}: create another partner` }]);
       }
       refuseUnbuiltFields(body);

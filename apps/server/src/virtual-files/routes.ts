@@ -5,7 +5,7 @@ import type { IRouter } from 'express';
 import { z } from 'zod';
 
 import type { Directories } from '../directories.js';
-import { fileId, sameId } from '../schemas.js';
+import { fileId, renames } from '../schemas.js';
 import { refuseUnbuilt } from '../unbuilt.js';
 import { createVirtualFile, updateVirtualFile } from './schema.js';
 import type { UpdateVirtualFile } from './schema.js';
@@ -115,7 +115,7 @@ export const virtualFileRoutes = (
       res.json(toVirtualFile(row));
     }),
     put: endpoint({ params, body: updateVirtualFile }, async ({ params: { fileId: id }, body, res }) => {
-      if (sameId([body.fileId, body.id], id) !== undefined) {
+      if (renames([body.fileId, body.id], id)) {
         throw validation([{ field: 'fileId', message: `cannot be changed from ${id}: create another virtual file` }]);
       }
       await admit(body);

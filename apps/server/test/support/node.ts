@@ -42,7 +42,6 @@ export class TestNode {
   readonly data: string;
   readonly log: CapturedLog;
   readonly config: Config<'server'>;
-  readonly health = new HealthRegistry();
   /** Everything that was answered, to be searched for secrets. */
   readonly answers: string[] = [];
   node: ServerNode;
