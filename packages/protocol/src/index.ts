@@ -14,6 +14,8 @@ export { AUTOMATA, STATES, transitionOf } from './automaton.js';
 export type { AutomatonEvent, Condition, Role, State, Transition } from './automaton.js';
 export { decodeBody, encodeFpdu } from './codec.js';
 export type { Fpdu } from './codec.js';
+export { COMPRESSION_MODES, compressArticle, compressedBound, decompressArticle } from './compression.js';
+export type { CompressionMode } from './compression.js';
 export { checksum } from './crc.js';
 export { DIAGNOSTICS, SUCCESS, describeDiagnostic, retryOf } from './diagnostics.js';
 export type { DiagnosticRow } from './diagnostics.js';
@@ -26,7 +28,15 @@ export { ENTITY_PREFIX_LENGTH, FpduReader } from './framing.js';
 export type { Dialect, RawFpdu } from './framing.js';
 export { FILE_TYPE_MESSAGE, FILE_TYPE_REPLY, MAX_MESSAGE_LENGTH, REPLY_EXPECTED } from './messages.js';
 export type { MessageAnswer, MessageRequest } from './messages.js';
-export { NO_SYNC, UNDEFINED_INTERVAL, intervalBytes, negotiateSync, negotiateVersion } from './negotiation.js';
+export {
+  NO_COMPRESSION,
+  NO_SYNC,
+  UNDEFINED_INTERVAL,
+  intervalBytes,
+  negotiateCompression,
+  negotiateSync,
+  negotiateVersion,
+} from './negotiation.js';
 export type { ConnectionTerms } from './negotiation.js';
 export { PARAMETER_KEYS, PARAMETERS, describeParameter, parameterByCode } from './parameters.js';
 export type { CompressionOptions, ParameterKey, Parameters, ParameterType, SyncPointOptions } from './parameters.js';

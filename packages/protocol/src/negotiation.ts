@@ -1,5 +1,7 @@
 /** The rules of negotiation (§3.6.3 a, pesit-e.md §3). Later computations use the terms that come out of here, never the configuration. */
-import type { SyncPointOptions } from './parameters.js';
+import type { CompressionMode } from './compression.js';
+import { PesitError } from './errors.js';
+import type { CompressionOptions, SyncPointOptions } from './parameters.js';
 
 /** PI 7: no fixed interval; loses against any number. */
 export const UNDEFINED_INTERVAL = 0xffff;
@@ -46,6 +48,46 @@ export function negotiateVersion(asked: number | undefined): number | undefined 
   const version = (asked ?? 0) & ~0xc0;
   if (version === 0) return 2;
   return version <= 2 ? version : undefined;
+}
+
+export const NO_COMPRESSION: CompressionOptions = { used: false, mode: 0 };
+
+/** Horizontal is 1, vertical 2, both 3: the two kinds as bits. */
+function kindsOf(compression: CompressionOptions | undefined): CompressionMode | 0 {
+  const { used, mode } = compression ?? NO_COMPRESSION;
+  return used && (mode === 1 || mode === 2 || mode === 3) ? mode : 0;
+}
+
+/** PI 21 of the answer: the kinds that both want (annex A §1). */
+export function negotiateCompression(
+  asked: CompressionOptions | undefined,
+  allowed: CompressionOptions | undefined,
+): { readonly used: boolean; readonly mode: CompressionMode | 0 } {
+  const mode = (kindsOf(asked) & kindsOf(allowed)) as CompressionMode | 0;
+  return { used: mode !== 0, mode };
+}
+
+/**
+ * What the answer to our PI 21 means. Its second byte has a meaning only when both kinds were asked for (annex A §1); a server
+ * that leaves it out otherwise accepts what was asked.
+ * @throws PesitError 3-318 when it accepts what was not asked for: the data could not be read
+ */
+export function acceptedCompression(
+  asked: CompressionOptions | undefined,
+  answered: CompressionOptions | undefined,
+): CompressionMode | 0 {
+  if (answered?.used !== true) return 0;
+  const ours = kindsOf(asked);
+  if (answered.mode === 0 && (ours === 1 || ours === 2)) return ours;
+  const mode = kindsOf(answered);
+  if (mode !== 0 && (mode & ours) === mode) return mode;
+  const [expected, got] = [ours === 0 ? 'no compression (PI 21)' : `compression ${ours} (PI 21)`, `${answered.mode}`];
+  throw new PesitError(`ACK(ORF): expected ${expected}, got ${got}: the partner uses what was not asked for`, {
+    fault: 'remote',
+    diagnostic: '3-318',
+    expected,
+    got,
+  });
 }
 
 /** Smallest PI 25 that still carries data in every form: header, prefix, CRC and some bytes. */

@@ -3,6 +3,8 @@
  * all that one socket read brought.
  */
 import type { ArticleBatch } from './articles.js';
+import type { CompressionMode } from './compression.js';
+import { Decompressor } from './decompressing.js';
 import { PesitError } from './errors.js';
 import type { RawFpdu } from './framing.js';
 
@@ -22,6 +24,8 @@ export class ArticleReceiver {
   #ends: number[] = [];
   #bytes = 0;
   #maxArticle = 0xffff;
+  /** Present while articles come compressed (PI 21). */
+  #decompressor: Decompressor | undefined;
   /** Bytes so far of an article that is segmented; -1 when none is open. */
   #segmented = -1;
 
@@ -29,9 +33,13 @@ export class ArticleReceiver {
     this.style = style;
   }
 
-  /** @param maxArticle PI 32: an article beyond it is refused, never cut */
-  start(maxArticle: number, dataBytes: number, articles: number): void {
+  /**
+   * @param maxArticle PI 32: an article beyond it is refused, never cut
+   * @param compression what PI 21 agreed on; 0 none
+   */
+  start(maxArticle: number, dataBytes: number, articles: number, compression: CompressionMode | 0 = 0): void {
     this.#maxArticle = maxArticle;
+    this.#decompressor = compression === 0 ? undefined : new Decompressor(compression, maxArticle);
     this.dataBytes = dataBytes;
     this.articles = articles;
     this.#segmented = -1;
@@ -41,6 +49,11 @@ export class ArticleReceiver {
   /** True between DTFDA and DTFFA: neither SYN nor DTF.END may come. */
   get insideArticle(): boolean {
     return this.#segmented >= 0;
+  }
+
+  /** SYN: the next article refers to none before it. */
+  passPoint(): void {
+    this.#decompressor?.restart();
   }
 
   /** What was received since the last call; `undefined` when nothing was. */
@@ -59,7 +72,7 @@ export class ArticleReceiver {
 
   /**
    * Takes one data FPDU.
-   * @throws PesitError 3-311 when its form is wrong, 2-220 when an article is longer than PI 32, 1-100 when the peer
+   * @throws PesitError 3-311 when its form is wrong, 3-318 when a compressed article is, 2-220 when an article is longer than PI 32, 1-100 when the peer
    *   contradicts its own style of single articles
    */
   receive(fpdu: RawFpdu): void {
@@ -77,8 +90,12 @@ export class ArticleReceiver {
 
   #receivePlain(body: readonly Buffer[], length: number): void {
     this.#checkLength(length);
+    if (this.#decompressor !== undefined) {
+      this.#receiveCompressed(this.#decompressor, body, length);
+      return;
+    }
     for (const part of body) this.#parts.push(part);
-    this.#endArticle(length);
+    this.#endArticle(length, length);
   }
 
   #receiveSingle(body: readonly Buffer[], length: number): void {
@@ -113,11 +130,31 @@ export class ArticleReceiver {
       if (article > left)
         throw misformed('DTF', `article ${i + 1} within its FPDU`, `${article} bytes with ${left} left`);
       this.#checkLength(article);
-      cursor.take(article, this.#parts);
       left -= article;
-      this.#endArticle(article);
+      if (this.#decompressor === undefined) {
+        cursor.take(article, this.#parts);
+        this.#endArticle(article, article);
+      } else {
+        const pieces: Buffer[] = [];
+        cursor.take(article, pieces);
+        this.#receiveCompressed(this.#decompressor, pieces, article);
+      }
     }
     if (left > 0) throw misformed('DTF', `${count} articles, as ID.SRC says`, `${left} bytes more`);
+  }
+
+  #receiveCompressed(decompressor: Decompressor, pieces: readonly Buffer[], length: number): void {
+    if (pieces.length === 1) {
+      this.#pushPlain(decompressor.article(pieces[0] as Buffer), length);
+      return;
+    }
+    for (const piece of pieces) decompressor.gather(piece);
+    this.#pushPlain(decompressor.gatheredArticle(), length);
+  }
+
+  #pushPlain(article: Buffer, compressed: number): void {
+    if (article.length > 0) this.#parts.push(article);
+    this.#endArticle(article.length, compressed);
   }
 
   #receiveSegment(fpdu: RawFpdu, length: number): void {
@@ -128,27 +165,35 @@ export class ArticleReceiver {
     }
     const total = Math.max(this.#segmented, 0) + length;
     this.#checkLength(total);
+    const last = fpdu.name === 'DTFFA';
+    this.#segmented = last ? -1 : total;
+    if (this.#decompressor !== undefined) {
+      for (const part of fpdu.body) this.#decompressor.gather(part);
+      if (last) this.#pushPlain(this.#decompressor.gatheredArticle(), length);
+      else this.dataBytes += length;
+      return;
+    }
     for (const part of fpdu.body) this.#parts.push(part);
-    this.#bytes += length;
-    this.dataBytes += length;
-    this.#segmented = total;
-    if (fpdu.name === 'DTFFA') {
-      this.#segmented = -1;
-      this.articles += 1;
-      this.#ends.push(this.#parts.length);
+    if (last) {
+      this.#endArticle(length, length);
+    } else {
+      this.#bytes += length;
+      this.dataBytes += length;
     }
   }
 
-  #endArticle(length: number): void {
-    this.#bytes += length;
-    this.dataBytes += length;
+  /** @param plain bytes for the file, @param onWire bytes as PI 27 counts them; of what is new of the article */
+  #endArticle(plain: number, onWire: number): void {
+    this.#bytes += plain;
+    this.dataBytes += onWire;
     this.articles += 1;
     this.#ends.push(this.#parts.length);
   }
 
   #checkLength(length: number): void {
-    if (length <= this.#maxArticle) return;
-    const [expected, got] = [`at most ${this.#maxArticle} bytes (PI 32)`, `${length}`];
+    const max = this.#decompressor?.maxCompressed ?? this.#maxArticle;
+    if (length <= max) return;
+    const [expected, got] = [`at most ${max} bytes (PI 32)`, `${length}`];
     throw new PesitError(
       `article too long: expected ${expected}, got ${got}; raise the record length on the side that announced it`,
       {

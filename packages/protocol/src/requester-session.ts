@@ -4,7 +4,14 @@ import type { Fpdu } from './codec.js';
 import { SUCCESS } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
-import { MIN_ENTITY_SIZE, NO_SYNC, intervalBytes, negotiateSync, negotiateVersion } from './negotiation.js';
+import {
+  MIN_ENTITY_SIZE,
+  NO_SYNC,
+  acceptedCompression,
+  intervalBytes,
+  negotiateSync,
+  negotiateVersion,
+} from './negotiation.js';
 import type { CompressionOptions, Parameters, SyncPointOptions } from './parameters.js';
 import { messageFpdus } from './messages.js';
 import type { MessageRequest } from './messages.js';
@@ -77,6 +84,7 @@ export class RequesterSession extends Session {
   #askedCrc: boolean;
   #accessType = 2;
   #defaultIntervalKb = 256;
+  #askedCompression: CompressionOptions | undefined;
   #entitySize = 0;
   #recordLength = 0xffff;
   #readFrom: SyncPoint = this.startPoint;
@@ -131,8 +139,9 @@ export class RequesterSession extends Session {
     this.forgetTotals();
   }
 
-  /** ORF (§4.4.10). */
+  /** ORF (§4.4.10). `compression` is asked for as PI 21; what the server agreed on is `compression` of the session. */
   open(compression?: CompressionOptions): void {
+    this.#askedCompression = compression;
     this.send('ORF', compression === undefined ? {} : { compression });
   }
 
@@ -203,6 +212,9 @@ export class RequesterSession extends Session {
       case 'ACK(SELECT)':
         if (success) this.#selected(parameters);
         else this.direction = undefined;
+        break;
+      case 'ACK(ORF)':
+        if (success) this.agreedCompression = acceptedCompression(this.#askedCompression, parameters.compression);
         break;
       case 'ACK(READ)':
         if (success) this.startReceiving(this.#readFrom, this.#recordLength);

@@ -7,6 +7,7 @@
  */
 import type { Burst, SyncPoint } from './articles.js';
 import { encodeFpdu, writeHeader } from './codec.js';
+import { compressedBound } from './compression.js';
 import { checksum } from './crc.js';
 import { FPDU_HEADER_LENGTH, FPDUS } from './fpdus.js';
 
@@ -39,8 +40,9 @@ const SYN_LENGTH = FPDU_HEADER_LENGTH + 5;
 /** Bytes that a burst buffer needs to take any article: the longest one, cut into entities of `entitySize`. */
 export function burstBufferSize(entitySize: number, wanted: number): number {
   const perEntity = entitySize - FPDU_HEADER_LENGTH - CRC_LENGTH;
-  const overhead = (Math.ceil(MAX_ARTICLE / perEntity) + 2) * (FPDU_HEADER_LENGTH + 2 + CRC_LENGTH + SYN_LENGTH);
-  return Math.max(wanted, MAX_ARTICLE + overhead);
+  const longest = compressedBound(MAX_ARTICLE);
+  const overhead = (Math.ceil(longest / perEntity) + 2) * (FPDU_HEADER_LENGTH + 2 + CRC_LENGTH + SYN_LENGTH);
+  return Math.max(wanted, longest + overhead);
 }
 
 export class ArticleSender implements Burst {
@@ -111,19 +113,36 @@ export class ArticleSender implements Burst {
   }
 
   reserve(length: number): boolean {
-    if (length <= 0) throw new RangeError('there is no empty DTF (§4.4.20): an empty record is sent as one blank');
-    if (length > MAX_ARTICLE)
-      throw new RangeError(`an article has at most ${MAX_ARTICLE} bytes (PI 32), not ${length}`);
-    if (this.#pointDue(length)) {
-      this.#refused = this.#windowFull();
-      if (this.#refused) return false;
-      if (this.#room() < this.#entityLength(SYN_LENGTH) + this.#articleRoom(length)) return false;
-      this.#placePoint();
-    }
+    checkLength(length);
+    if (this.#pointDue(length) && !this.#pass(length)) return false;
+    return this.place(length);
+  }
+
+  /**
+   * For a burst that compresses: places the point before its first article, when the article may not fit before it or little
+   * is left of the interval.
+   * @param bound the most that the article becomes
+   * @returns false when the window is closed
+   */
+  passPoint(length: number, bound: number): boolean {
+    checkLength(length);
+    const { interval } = this.#options;
+    const nearlyDue = this.#pointDue(bound) || this.#pointDue(Math.ceil(interval / 8));
+    return !nearlyDue || this.#pass(bound);
+  }
+
+  /** Bytes that may be sent before a point is due; Infinity when none is. */
+  get beforePoint(): number {
+    const { interval } = this.#options;
+    return interval === 0 || this.lastPoint >= MAX_SYNC_POINT ? Infinity : interval - this.#sincePoint;
+  }
+
+  /** Takes an article of `length` bytes on the wire, without regard to points. @returns false when the burst is full */
+  place(length: number): boolean {
     if (this.#open >= 0 && this.#fitsOpen(length)) {
       this.#append(length);
     } else {
-      if (this.#room() < this.#articleRoom(length)) return false;
+      if (this.room < this.roomFor(length)) return false;
       this.#close();
       if (length > this.maxUnsegmentedArticle) this.#placeSegments(length);
       else this.#placeFirst(length);
@@ -152,8 +171,17 @@ export class ArticleSender implements Burst {
     return this.#options.window > 0 && this.unacknowledged >= this.#options.window;
   }
 
+  /** Places the point that is due before an article of `length` bytes. @returns false when it must wait */
+  #pass(length: number): boolean {
+    this.#refused = this.#windowFull();
+    if (this.#refused) return false;
+    if (this.room < this.#entityLength(SYN_LENGTH) + this.roomFor(length)) return false;
+    this.#placePoint();
+    return true;
+  }
+
   /** What is left in the buffer, beside the CRC that the open DTF still needs. */
-  #room(): number {
+  get room(): number {
     return this.#buffer.length - this.#used - (this.#open >= 0 ? this.#trailer : 0);
   }
 
@@ -162,7 +190,7 @@ export class ArticleSender implements Burst {
   }
 
   /** The most that an article of `length` can take in the buffer. */
-  #articleRoom(length: number): number {
+  roomFor(length: number): number {
     const segments = Math.max(1, Math.ceil(length / this.maxUnsegmentedArticle));
     return length + 2 + segments * this.#entityLength(FPDU_HEADER_LENGTH);
   }
@@ -173,7 +201,7 @@ export class ArticleSender implements Burst {
     return (
       this.#count < MAX_ARTICLES_PER_DTF &&
       size + 2 + length + this.#trailer <= this.#options.entitySize &&
-      this.#room() >= 2 + length
+      this.room >= 2 + length
     );
   }
 
@@ -277,4 +305,9 @@ export class ArticleSender implements Burst {
       offset = end + this.#trailer;
     }
   }
+}
+
+function checkLength(length: number): void {
+  if (length <= 0) throw new RangeError('there is no empty DTF (§4.4.20): an empty record is sent as one blank');
+  if (length > MAX_ARTICLE) throw new RangeError(`an article has at most ${MAX_ARTICLE} bytes (PI 32), not ${length}`);
 }

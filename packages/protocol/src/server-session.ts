@@ -7,7 +7,14 @@ import type { DiagnosticCode } from './errors.js';
 import type { FpduName } from './fpdus.js';
 import { MAX_MESSAGE_LENGTH, MessageAssembly, REPLY_EXPECTED } from './messages.js';
 import type { MessageAnswer } from './messages.js';
-import { MIN_ENTITY_SIZE, intervalBytes, negotiateSync, negotiateVersion } from './negotiation.js';
+import {
+  MIN_ENTITY_SIZE,
+  NO_COMPRESSION,
+  intervalBytes,
+  negotiateCompression,
+  negotiateSync,
+  negotiateVersion,
+} from './negotiation.js';
 import type { CompressionOptions, Parameters, SyncPointOptions } from './parameters.js';
 import { Session, textForPeer } from './session.js';
 import type { SessionOptions } from './session.js';
@@ -151,9 +158,14 @@ export class ServerSession extends Session {
     );
   }
 
-  /** ACK(ORF) (§4.4.11). PI 21 is answered when it was asked. */
-  acceptOpen(compression: CompressionOptions = { used: false, mode: 0 }): void {
+  /**
+   * ACK(ORF) (§4.4.11). PI 21 is answered when it was asked: with what both sides want of it.
+   * @param allowed what the application allows; default nothing
+   */
+  acceptOpen(allowed: CompressionOptions = NO_COMPRESSION): void {
     const { parameters } = this.#take('ORF');
+    const compression = negotiateCompression(parameters.compression, allowed);
+    this.agreedCompression = compression.mode;
     this.send(
       'ACK(ORF)',
       { diagnostic: SUCCESS, ...(parameters.compression === undefined ? {} : { compression }) },

@@ -14,6 +14,8 @@ import { transitionOf } from './automaton.js';
 import type { AutomatonEvent, Role, State } from './automaton.js';
 import { decodeBody, encodeFpdu } from './codec.js';
 import type { Fpdu } from './codec.js';
+import { CompressingBurst } from './compressing.js';
+import type { CompressionMode } from './compression.js';
 import { checksum } from './crc.js';
 import { DIAGNOSTICS, SUCCESS, describeDiagnostic } from './diagnostics.js';
 import { PesitError } from './errors.js';
@@ -76,6 +78,8 @@ export abstract class Session {
   protected readonly reader: FpduReader;
   protected readonly receiver: ArticleReceiver;
   protected sender: ArticleSender | undefined;
+  /** What PI 21 agreed on for the open file; 0 none. */
+  protected agreedCompression: CompressionMode | 0 = 0;
   protected peerId = 0;
   protected now: number;
   /** Direction of the selected file. */
@@ -83,6 +87,7 @@ export abstract class Session {
   /** Where this attempt started, with its totals: TRANS.END may count from here. */
   protected startPoint: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
+  #compressing: CompressingBurst | undefined;
   #state: State = 'CN01';
   #phase: 'open' | 'closing' | 'closed' = 'open';
   #armedAt: number;
@@ -247,6 +252,11 @@ export abstract class Session {
     return { dataBytes, articles };
   }
 
+  /** Compression of the open file: 1 horizontal, 2 vertical, 3 both, 0 none. `totals` count compressed bytes. */
+  get compression(): CompressionMode | 0 {
+    return this.agreedCompression;
+  }
+
   /** True while article data may be sent: not ended, not interrupted. */
   get sending(): boolean {
     return this.#phase === 'open' && (this.#state === 'TDE02A' || this.#state === 'TDL02B');
@@ -260,14 +270,15 @@ export abstract class Session {
   /** Starts a burst in `buffer` (at least `burstBufferSize` bytes). Only while `sending`. */
   beginBurst(buffer: Buffer): Burst {
     if (this.sender === undefined || !this.sending) throw new Error(`no data may be sent in ${this.#state}`);
-    this.sender.begin(buffer);
-    return this.sender;
+    const burst = this.#compressing ?? this.sender;
+    burst.begin(buffer);
+    return burst;
   }
 
   /** @returns the bytes of the burst to write; empty when the transfer was interrupted in between */
   endBurst(): Buffer {
     if (this.sender === undefined || !this.sending) return Buffer.alloc(0);
-    return this.sender.end();
+    return (this.#compressing ?? this.sender).end();
   }
 
   /** DTF.END: all data are sent (§4.4.21). */
@@ -410,6 +421,7 @@ export abstract class Session {
       });
     }
     this.#lastSyn = number;
+    this.receiver.passPoint();
     this.emit({ kind: 'SYN', point: { number, dataBytes: this.receiver.dataBytes, articles: this.receiver.articles } });
   }
 
@@ -521,6 +533,7 @@ export abstract class Session {
   /** A file was selected: what is counted from here on is its own. */
   protected forgetTotals(): void {
     this.sender = undefined;
+    this.agreedCompression = 0;
     this.receiver.start(0xffff, 0, 0);
   }
 
@@ -529,7 +542,7 @@ export abstract class Session {
     this.sender = undefined;
     this.#lastSyn = from.number;
     this.#acknowledgedSyn = from.number;
-    this.receiver.start(recordLength, from.dataBytes, from.articles);
+    this.receiver.start(recordLength, from.dataBytes, from.articles, this.agreedCompression);
   }
 
   protected startSender(from: SyncPoint, entitySize: number): void {
@@ -543,6 +556,8 @@ export abstract class Session {
       window: this.terms?.syncWindow ?? 0,
       from,
     });
+    this.#compressing =
+      this.agreedCompression === 0 ? undefined : new CompressingBurst(this.sender, this.agreedCompression);
   }
 
   /**

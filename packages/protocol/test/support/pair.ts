@@ -5,6 +5,7 @@
  */
 import { PesitError, RequesterSession, ServerSession, burstBufferSize } from '../../src/index.js';
 import type {
+  CompressionOptions,
   ConnectAnswer,
   ConnectRequest,
   CreateRequest,
@@ -38,6 +39,8 @@ export interface PairOptions {
 export interface ServerBehaviour {
   answer: ConnectAnswer;
   maxEntitySize: number;
+  /** PI 21 that the server allows. */
+  compression: CompressionOptions | undefined;
   /** What READ serves. */
   articles: readonly Buffer[];
   recordLength: number;
@@ -77,6 +80,8 @@ export type FpduEvent = Extract<SessionEvent, { kind: 'FPDU' }>;
 
 export class Pair {
   now = 1_000;
+  /** PI 21 that the requester asks for. */
+  compression: CompressionOptions | undefined;
   readonly dialect: Dialect;
   readonly requester: RequesterSession;
   readonly server: ServerSession;
@@ -87,6 +92,7 @@ export class Pair {
   readonly behaviour: ServerBehaviour = {
     answer: {},
     maxEntitySize: 65_535,
+    compression: undefined,
     articles: [],
     recordLength: 65_535,
     refuse: {},
@@ -204,7 +210,7 @@ export class Pair {
   /** CREATE, ORF, WRITE: up to the data. */
   openForWriting(request: Partial<CreateRequest> = {}): Parameters {
     this.step('ACK(CREATE)', () => this.requester.create({ ...CREATE, ...request }));
-    this.step('ACK(ORF)', () => this.requester.open());
+    this.step('ACK(ORF)', () => this.requester.open(this.compression));
     return this.step('ACK(WRITE)', () => this.requester.write());
   }
 
@@ -212,7 +218,7 @@ export class Pair {
   openForReading(request: Partial<SelectRequest> = {}, from: SyncPoint = START): Parameters {
     this.read = new Collector();
     const selected = this.step('ACK(SELECT)', () => this.requester.select({ ...SELECT, ...request }));
-    this.step('ACK(ORF)', () => this.requester.open());
+    this.step('ACK(ORF)', () => this.requester.open(this.compression));
     this.step('ACK(READ)', () => this.requester.read(from));
     return selected;
   }
@@ -375,7 +381,7 @@ export class Pair {
         });
         break;
       case 'ORF':
-        server.acceptOpen();
+        server.acceptOpen(behaviour.compression);
         break;
       case 'WRITE':
         this.received.push(new Collector());
