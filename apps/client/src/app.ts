@@ -1,5 +1,5 @@
 import { createHttpApp } from '@pesit-node/service';
-import type { Config, DatabaseSupervisor, HealthRegistry, Logger } from '@pesit-node/service';
+import type { Config, DatabaseSupervisor, HealthRegistry, Logger, ServiceInfo } from '@pesit-node/service';
 import type { Express } from 'express';
 
 import type { Exchange } from './exchange/exchange.js';
@@ -16,7 +16,7 @@ import type { TransferStore } from './transfers/store.js';
 export interface AppDeps {
   readonly config: Config<'client'>;
   readonly settings: ExchangeSettings;
-  readonly version: string;
+  readonly info: ServiceInfo;
   readonly logger: Logger;
   readonly health: HealthRegistry;
   readonly database: Pick<DatabaseSupervisor, 'ready' | 'statusReason'>;
@@ -29,14 +29,14 @@ export interface AppDeps {
 
 /** The REST interface of the client app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
-  const { config, settings, version, logger, health, database, exchange, servers } = deps;
+  const { config, settings, info, logger, health, database, exchange, servers } = deps;
   const { queue, test, serverChanged: changed } = exchange;
   const remoteServers = remoteServerService({ store: servers, settings, logger, test, changed });
   const { sendTree, receivedTree } = deps;
   const transfers = transferService({ store: deps.transfers, servers, sendTree, receivedTree, queue, logger });
   return createHttpApp({
     config,
-    info: { name: 'pesit-client', version },
+    info,
     logger,
     health,
     database,

@@ -8,8 +8,10 @@
  * statement, and told to callers that wait. A transfer costs three statements: insert, take, end; progress and leases are
  * written for all running transfers together, every two seconds. The database guards the statuses with triggers.
  *
- * `main.ts` composes all of it; `createApp` is the REST interface alone.
+ * `main.ts` reads the environment, `node.ts` composes the rest; `createApp` is the REST interface alone.
  */
 export { createApp } from './app.js';
 export type { AppDeps } from './app.js';
 export { CLIENT_MIGRATIONS } from './migrations/index.js';
+export { createNode } from './node.js';
+export type { NodeOptions } from './node.js';

@@ -246,9 +246,13 @@ eachDatabase((harness) => {
     });
 
     test('what the partner does not know of yet is given back', async () => {
-      const { partner, reached } = await holding(1);
-      const service = await the.service({ settings: { corePoolSize: 1 } });
-      await the.remote(service, partner.port);
+      const reached = deferred();
+      const server = await the.rawServer((name) => {
+        if (name === 'CREATE') reached.resolve();
+        return { ...GOOD, CREATE: '' };
+      });
+      const service = await the.service();
+      await the.remote(service, server.port);
       const record = await post(service);
       await reached.promise;
       await service.exchange.stop(0);
@@ -256,27 +260,26 @@ eachDatabase((harness) => {
       expect(body).toMatchObject({ status: 'PENDING', attempts: 0, startTime: null, errorCode: null });
     });
 
-    test('what is on its way is interrupted, and says so', async () => {
-      const held = deferred();
-      const begun = deferred();
-      const partner = await the.partner({
-        syncPoints: { intervalKb: 32, window: 1 },
-        before: {
-          endTransfer: () => {
-            begun.resolve();
-            return held.promise;
-          },
-        },
+    test('what is on its way is interrupted with IDT 16, and says so', async () => {
+      const reached = deferred();
+      // 1 KB between two points, one unacknowledged: the sender waits after the first.
+      const server = await the.rawServer((name) => {
+        if (name === 'SYN') reached.resolve();
+        return { ...GOOD, CONNECT: '4021 0601020703000101' };
       });
       const service = await the.service();
-      await the.remote(service, partner.port);
-      const record = await post(service);
-      await begun.promise;
+      await the.remote(service, server.port);
+      const record = await post(service, { fileContent: Buffer.alloc(9000).toString('base64'), recordLength: 500 });
+      await reached.promise;
       await service.exchange.stop(0);
-      held.resolve();
       const { body } = await service.api.get(`/transfers/${record.id}`);
       expect(body).toMatchObject({ status: 'FAILED', diagnostic: '2-216', errorCode: 'TRANSFER_FAILED' });
       expect(body.errorMessage).toContain('this service was stopped');
+      expect(body.bytesTransferred).toBeGreaterThan(0);
+      const interruption = server.arrived.find(({ name }) => name === 'IDT')?.fpdu.toString('hex', 6);
+      // PI 2 = 2-216, PI 19 = 16, PI 29 = the words for the partner.
+      expect(interruption).toMatch(/^02030200d81301101d/);
+      expect(server.names().slice(-3)).toEqual(['CRF', 'DESELECT', 'RELEASE']);
     });
 
     test('records that a dead process left end as FAILED when it starts again; those of others stay', async () => {

@@ -5,12 +5,11 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { listen } from '@pesit-node/service';
 import { eachDatabase } from '@pesit-node/service/testing';
 
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import { CONTENT, deferred, world } from './support/world.js';
+import { CONTENT, deferred, until, world } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -33,7 +32,8 @@ eachDatabase((harness) => {
     const fieldsOf = (body: { readonly details?: readonly { readonly field: string }[] }): string[] =>
       (body.details ?? []).map(({ field }) => field);
 
-    test.each<[string, Record<string, unknown>]>([
+    type Wrong = readonly (readonly [string, Record<string, unknown>])[];
+    const WRONG_IN_BOTH: Wrong = [
       ['server', { server: undefined }],
       ['server', { serverId: 1 }],
       ['serverId', { server: undefined, serverId: '1' }],
@@ -57,18 +57,21 @@ eachDatabase((harness) => {
       ['text', { text: 'true' }],
       ['compression', { compression: 'gzip' }],
       ['colour', { colour: 1 }],
-    ])('a wrong %s is a 400 that names it, in sending and receiving: %j', async (field, wrong) => {
-      const request = { server: 'bank', virtualFile: 'V', remoteFilename: 'r', ...wrong };
-      for (const { status, body } of [
-        await service.api.post('/transfers/send', { ...request, fileContent: CONTENT }),
-        await service.api.post('/transfers/receive', request),
-      ]) {
-        expect([status, body.error, fieldsOf(body)]).toEqual([400, 'VALIDATION_ERROR', [field]]);
+    ];
+    test('a wrong field is a 400 that names it, in sending and receiving', async () => {
+      for (const [field, wrong] of WRONG_IN_BOTH) {
+        const request = { server: 'bank', virtualFile: 'V', remoteFilename: 'r', ...wrong };
+        for (const { status, body } of [
+          await service.api.post('/transfers/send', { ...request, fileContent: CONTENT }),
+          await service.api.post('/transfers/receive', request),
+        ]) {
+          expect([wrong, status, body.error, fieldsOf(body)]).toEqual([wrong, 400, 'VALIDATION_ERROR', [field]]);
+        }
       }
       expect((await service.api.get('/transfers')).body.totalElements).toBe(0);
     });
 
-    test.each<[string, Record<string, unknown>]>([
+    const WRONG_IN_SENDING: Wrong = [
       ['filename', {}],
       ['filename', { filename: 'a', fileContent: CONTENT }],
       ['filename', { filename: '' }],
@@ -93,19 +96,23 @@ eachDatabase((harness) => {
       ['originalSender', { fileContent: CONTENT, originalSender: 'x'.repeat(25) }],
       ['finalReceiver', { fileContent: CONTENT, finalReceiver: '' }],
       ['localName', { fileContent: CONTENT, localName: 'x' }],
-    ])('a wrong %s is a 400 that names it, in sending: %j', async (field, wrong) => {
+    ];
+    test('a wrong field is a 400 that names it, in sending', async () => {
       const send = join(service.data, 'send');
       await mkdir(join(send, 'dir'));
       await mkdir(join(send, '.pesit'));
       await writeFile(join(send, '.pesit/x.part'), '');
       await symlink('/etc/passwd', join(send, 'out-link'));
       await symlink('/nowhere/at/all', join(send, 'dangling'));
-      const { status, body } = await service.api.post('/transfers/send', {
-        server: 'bank',
-        virtualFile: 'V',
-        ...wrong,
-      });
-      expect([status, body.error, fieldsOf(body)]).toEqual([400, 'VALIDATION_ERROR', [field]]);
+      for (const [field, wrong] of WRONG_IN_SENDING) {
+        const { status, body } = await service.api.post('/transfers/send', {
+          server: 'bank',
+          virtualFile: 'V',
+          ...wrong,
+        });
+        expect([wrong, status, body.error, fieldsOf(body)]).toEqual([wrong, 400, 'VALIDATION_ERROR', [field]]);
+      }
+      expect(await the.filesIn(service, 'send')).toEqual(['x.part']);
     });
 
     test('what is both or neither of filename and fileContent says which', async () => {
@@ -117,21 +124,15 @@ eachDatabase((harness) => {
       expect(both.body.details[0].message).toContain('got both');
     });
 
-    test.each([
-      { localName: '../x' },
-      { localName: 'a/b' },
-      { localName: '.hidden' },
-      { localName: 'a\u0000' },
-      { localName: '' },
-      { localName: 'x'.repeat(201) },
-      { localName: 7 },
-    ])('a wrong localName is a 400: %j', async (wrong) => {
-      const { status, body } = await service.api.post('/transfers/receive', {
-        server: 'bank',
-        virtualFile: 'V',
-        ...wrong,
-      });
-      expect([status, fieldsOf(body)]).toEqual([400, ['localName']]);
+    test('a wrong localName is a 400', async () => {
+      for (const localName of ['../x', 'a/b', '.hidden', 'a\u0000', '', 'x'.repeat(201), 7]) {
+        const { status, body } = await service.api.post('/transfers/receive', {
+          server: 'bank',
+          virtualFile: 'V',
+          localName,
+        });
+        expect([localName, status, fieldsOf(body)]).toEqual([localName, 400, ['localName']]);
+      }
     });
 
     test.each([{ compression: 'vertical' }, { crc: true }, { resync: true }])(
@@ -269,21 +270,23 @@ eachDatabase((harness) => {
     const upload = (query: string, content: Buffer | string = '') =>
       service.api.raw('post', `/transfers/send?${query}`).set('Content-Type', OCTET_STREAM).send(content);
 
-    test.each([
-      ['server', 'virtualFile=V'],
-      ['server', 'server=bank&serverId=1&virtualFile=V'],
-      ['server', 'server=bank&server=bank&virtualFile=V'],
-      ['serverId', 'serverId=x&virtualFile=V'],
-      ['virtualFile', 'server=bank'],
-      ['recordLength', 'server=bank&virtualFile=V&recordLength=0'],
-      ['recordFormat', 'server=bank&virtualFile=V&recordFormat=7'],
-      ['text', 'server=bank&virtualFile=V&text=yes'],
-      ['filename', 'server=bank&virtualFile=V&filename=x'],
-      ['wait', 'server=bank&virtualFile=V&wait=x'],
-    ])('a wrong %s in the query is a 400: %s', async (field, query) => {
+    test('a wrong field in the query is a 400 that names it', async () => {
       await idle();
-      const { status, body } = await upload(query, 'x');
-      expect([status, body.details[0].field]).toEqual([400, field]);
+      for (const [field, query] of [
+        ['server', 'virtualFile=V'],
+        ['server', 'server=bank&serverId=1&virtualFile=V'],
+        ['server', 'server=bank&server=bank&virtualFile=V'],
+        ['serverId', 'serverId=x&virtualFile=V'],
+        ['virtualFile', 'server=bank'],
+        ['recordLength', 'server=bank&virtualFile=V&recordLength=0'],
+        ['recordFormat', 'server=bank&virtualFile=V&recordFormat=7'],
+        ['text', 'server=bank&virtualFile=V&text=yes'],
+        ['filename', 'server=bank&virtualFile=V&filename=x'],
+        ['wait', 'server=bank&virtualFile=V&wait=x'],
+      ] as const) {
+        const { status, body } = await upload(query, 'x');
+        expect([query, status, body.details?.[0].field]).toEqual([query, 400, field]);
+      }
     });
 
     test('an unknown server, a disabled one, and what is not built: nothing is kept', async () => {
@@ -310,9 +313,8 @@ eachDatabase((harness) => {
 
     test('one that breaks off leaves neither a file nor a transfer', async () => {
       await idle();
-      const server = await listen(service.app, { host: '127.0.0.1', port: 0 });
       const call = httpRequest({
-        ...{ port: server.port, method: 'POST', path: '/api/v1/transfers/send?server=bank&virtualFile=V' },
+        ...{ port: service.http.port, method: 'POST', path: '/api/v1/transfers/send?server=bank&virtualFile=V' },
         headers: {
           ...{ 'content-type': OCTET_STREAM, 'content-length': 1_000_000 },
           authorization: `Basic ${Buffer.from('admin:rest-secret-1').toString('base64')}`,
@@ -320,11 +322,10 @@ eachDatabase((harness) => {
       });
       call.on('error', () => undefined);
       call.write(Buffer.alloc(100_000));
-      const [incoming] = (await once(server.server, 'request')) as [NodeJS.EventEmitter];
+      const [incoming] = (await once(service.http.server, 'request')) as [NodeJS.EventEmitter];
       call.destroy();
       await new Promise((resolve) => incoming.once('close', resolve));
-      await server.close();
-      expect(await the.filesIn(service, 'send')).toEqual([]);
+      await until(async () => (await the.filesIn(service, 'send')).length === 0);
       expect((await service.api.get('/transfers')).body.totalElements).toBe(0);
     });
   });
@@ -371,7 +372,7 @@ eachDatabase((harness) => {
       });
     });
 
-    test.each<[string, readonly number[]]>([
+    const FILTERS: readonly (readonly [string, readonly number[]])[] = [
       ['serverId=2&sort=createdTime,asc', [0, 1, 2, 3, 4]],
       ['serverId=2&direction=SEND&sort=size,asc', [0, 2, 4]],
       ['status=CANCELLED&sort=size,desc', [2, 1]],
@@ -380,32 +381,32 @@ eachDatabase((harness) => {
       ['to=2026-11-01&sort=size,asc', [0, 1, 2, 3, 4]],
       ['from=2026-11-02&to=2026-11-02&sort=size,asc', [5, 6, 7, 8, 9]],
       ['from=2026-11-05T12:03:00Z&sort=size,asc', [23, 24]],
-      ['from=2026-11-05&sort=filename,asc', [21, 24, 22, 20, 23]],
-    ])('?%s', async (query, expected) => {
-      const { body } = await service.api.get(`/transfers/history?${query}`);
-      const found = ids(body);
-      // Within the same name the order is only promised to be stable.
-      expect(query.includes('filename') ? [...found].sort() : found).toEqual(
-        query.includes('filename') ? [...expected].sort() : expected,
-      );
-      if (query.includes('filename'))
-        expect(body.content.map((r: { filename: string }) => r.filename).join()).toBe('f0,f0,f1,f2,f2');
+    ];
+    test('filters and sort', async () => {
+      for (const [query, expected] of FILTERS) {
+        const { body } = await service.api.get(`/transfers/history?${query}`);
+        expect([query, ids(body)]).toEqual([query, expected]);
+      }
+      const { body } = await service.api.get('/transfers/history?from=2026-11-05&sort=filename,asc');
+      expect(body.content.map(({ filename }: { filename: string }) => filename).join()).toBe('f0,f0,f1,f2,f2');
     });
 
-    test.each([
-      'page=-1',
-      'size=0',
-      'size=501',
-      'sort=password,asc',
-      'sort=size,up',
-      'status=DONE',
-      'direction=BOTH',
-      'serverId=x',
-      'from=yesterday',
-      'x=1',
-    ])('?%s is a 400', async (query) => {
-      const { status, body } = await service.api.get(`/transfers/history?${query}`);
-      expect([status, body.error]).toEqual([400, 'VALIDATION_ERROR']);
+    test('a wrong query is a 400', async () => {
+      for (const query of [
+        'page=-1',
+        'size=0',
+        'size=501',
+        'sort=password,asc',
+        'sort=size,up',
+        'status=DONE',
+        'direction=BOTH',
+        'serverId=x',
+        'from=yesterday',
+        'x=1',
+      ]) {
+        const { status, body } = await service.api.get(`/transfers/history?${query}`);
+        expect([query, status, body.error]).toEqual([query, 400, 'VALIDATION_ERROR']);
+      }
     });
 
     test('a record that is not there, or is no UUID', async () => {
@@ -455,7 +456,7 @@ eachDatabase((harness) => {
           const changed = await knex('transfers')
             .where({ id: row })
             .update(columns(to))
-            .catch((error: Error) => error.message);
+            .catch((error: unknown) => (error as Error).message);
           if (changed === 1) possible.push(`${from}>${to}`);
           else expect(changed).toContain(`a transfer cannot go from ${from} to ${to}`);
         }

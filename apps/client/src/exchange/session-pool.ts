@@ -179,7 +179,7 @@ export class SessionPool {
 
 /** Why a running transfer is interrupted at the end of the process. */
 export const shuttingDown = (): PesitError =>
-  new PesitError('interrupted because this service was stopped: send it again', {
+  new PesitError('interrupted because this service was stopped', {
     fault: 'local',
     diagnostic: '2-216',
     peerText: 'stopped by the administration',

@@ -25,7 +25,6 @@ interface Running {
   readonly job: Job;
   readonly abort: AbortController;
   readonly transfer: RunningTransfer;
-  reported: number;
 }
 
 /** A process that does not renew its leases for so long is dead. */
@@ -49,6 +48,9 @@ export class TransferQueue {
   /** Rows believed PENDING; the first look tells. */
   #backlog = Number.POSITIVE_INFINITY;
   #arrivals = 0;
+  /** A take failed after which the database and this process may disagree on what runs here. */
+  #doubtful = false;
+  #starting: Promise<void> | undefined;
   #wanted = false;
   #busy = false;
   #taking = Promise.resolve();
@@ -72,9 +74,9 @@ export class TransferQueue {
   }
 
   /** Newer figures than the row's, when the transfer runs here and data flow. */
-  progressOf(id: string): Progress | undefined {
+  progressOf(id: string): Progress {
     const totals = this.#running.get(id)?.transfer.totals();
-    return totals && { id, bytesTransferred: totals.dataBytes, articles: totals.articles };
+    return totals === undefined ? { id } : { id, bytesTransferred: totals.dataBytes, articles: totals.articles };
   }
 
   /**
@@ -82,22 +84,13 @@ export class TransferQueue {
    * left IN_PROGRESS is ended.
    * @throws errors of the database: call it again
    */
-  async start(): Promise<void> {
-    if (this.#state !== 'new') {
-      this.wake();
-      return;
+  start(): Promise<void> {
+    if (this.#state === 'new') {
+      this.#starting ??= this.#start().finally(() => (this.#starting = undefined));
+      return this.#starting;
     }
-    const { store, node, pollMs = 5000, progressMs = 2000 } = this.#options;
-    this.#logOrphans(
-      await store.failOrphans({ node }, 'the service was stopped or killed while it ran: send it again'),
-    );
-    this.#state = 'running';
-    this.#sweepAfter = performance.now() + LEASE_MS;
-    this.#timers = [
-      setInterval(() => void this.#poll(), pollMs),
-      setInterval(() => void this.#writeProgress(), progressMs),
-    ];
     this.wake();
+    return Promise.resolve();
   }
 
   /** A row was inserted. */
@@ -151,6 +144,25 @@ export class TransferQueue {
     for (const timer of this.#timers.splice(0)) clearInterval(timer);
   }
 
+  async #start(): Promise<void> {
+    const { store, node, pollMs = 5000, progressMs = 2000 } = this.#options;
+    this.#logOrphans(
+      await store.failOrphans(
+        { node },
+        'the service was stopped or killed while it ran: whether the partner has the file is not known here',
+      ),
+    );
+    // Stopped meanwhile: nothing begins.
+    if (this.#state !== 'new') return;
+    this.#state = 'running';
+    this.#sweepAfter = performance.now() + LEASE_MS;
+    this.#timers = [
+      setInterval(() => void this.#poll(), pollMs),
+      setInterval(() => void this.#writeProgress(), progressMs),
+    ];
+    this.wake();
+  }
+
   /** @returns whether nothing runs any more */
   async #emptied(ms: number): Promise<boolean> {
     if (this.#running.size === 0) return true;
@@ -172,7 +184,8 @@ export class TransferQueue {
         await this.#take();
       } catch (error) {
         this.#databaseFailed(error, 'no transfer taken');
-        // Unknown now; the poll looks again.
+        // The database may have given one all the same. How many wait is unknown now; the poll looks again.
+        this.#doubtful = true;
         this.#backlog = Number.POSITIVE_INFINITY;
       }
     }
@@ -182,6 +195,10 @@ export class TransferQueue {
   async #take(): Promise<void> {
     const { store, node, settings } = this.#options;
     const { corePoolSize, maxPoolSize, queueCapacity, maxConnectionsPerHost: maxPerServer } = settings;
+    if (this.#doubtful) {
+      await store.giveBackUnknown(node, [...this.#running.keys()]);
+      this.#doubtful = false;
+    }
     while (this.#state === 'running' && this.#backlog > 0) {
       const active = this.#running.size;
       const minBacklog = active < corePoolSize ? 1 : queueCapacity + 1;
@@ -198,7 +215,7 @@ export class TransferQueue {
   #run(job: Job): void {
     const abort = new AbortController();
     const transfer = this.#options.run(job, abort.signal);
-    this.#running.set(job.id, { job, abort, transfer, reported: 0 });
+    this.#running.set(job.id, { job, abort, transfer });
     void transfer.ended.then(async (end) => {
       const row = await this.#record(job, end);
       this.#running.delete(job.id);
@@ -212,13 +229,15 @@ export class TransferQueue {
   /** Writes the end of a transfer, however long the database is away: the partner knows it as ended. */
   async #record(job: Job, end: TransferEnd): Promise<TransferRow | undefined> {
     const { store, node, pollMs = 5000 } = this.#options;
-    for (;;) {
+    for (let attempt = 1; ; attempt++) {
       try {
         const row = await store.end(job.id, node, end);
-        if (row === undefined) {
-          this.#log.error({ transferId: job.id, end: end.status }, 'the record was ended by another process meanwhile');
-        }
-        return row;
+        if (row !== undefined) return row;
+        const found = await store.find(job.id);
+        // An earlier try was written, and its answer lost.
+        if (attempt > 1 && found?.status === end.status) return found;
+        this.#log.error({ transferId: job.id, end: end.status }, 'the record was ended by another process meanwhile');
+        return found;
       } catch (error) {
         this.#databaseFailed(error, 'end of a transfer not written yet');
         if (!isDatabaseUnavailable(error) || this.#state === 'ended') return undefined;
@@ -233,7 +252,7 @@ export class TransferQueue {
       if (performance.now() > this.#sweepAfter) {
         const ended = await this.#options.store.failOrphans(
           'expired',
-          'the process that ran it is gone: send it again',
+          'the process that ran it is gone: whether the partner has the file is not known here',
         );
         this.#logOrphans(ended);
       }
@@ -245,14 +264,10 @@ export class TransferQueue {
   }
 
   async #writeProgress(): Promise<void> {
-    const changes = [...this.#running.values()].flatMap((running) => {
-      const progress = this.progressOf(running.job.id);
-      if (progress === undefined || progress.bytesTransferred === running.reported) return [];
-      running.reported = progress.bytesTransferred;
-      return [progress];
-    });
+    if (this.#running.size === 0) return;
     try {
-      if (this.#running.size > 0) await this.#options.store.progress(this.#options.node, LEASE_SECONDS, changes);
+      const running = [...this.#running.keys()].map((id) => this.progressOf(id));
+      await this.#options.store.progress(this.#options.node, LEASE_SECONDS, running);
     } catch (error) {
       this.#databaseFailed(error, 'progress not written');
     }

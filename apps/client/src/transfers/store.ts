@@ -92,10 +92,11 @@ export type TransferEnd =
     }
   | { readonly status: 'PENDING' };
 
+/** A transfer that runs; without figures until data flow. */
 export interface Progress {
   readonly id: string;
-  readonly bytesTransferred: number;
-  readonly articles: number;
+  readonly bytesTransferred?: number;
+  readonly articles?: number;
 }
 
 export interface TakeOptions {
@@ -190,6 +191,12 @@ const withNulls = (given: object): Readonly<Record<string, string | number | nul
   ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
 });
 
+/** A transfer that was taken, as if it never had been. */
+const untouched = (knex: Knex): Readonly<Record<string, unknown>> => ({
+  ...{ status: 'PENDING', start_time: null, pesit_transfer_id: null, node: null, lease_until: null },
+  ...{ bytes_transferred: 0, articles: 0, attempts: knex.raw('attempts - 1') },
+});
+
 /** The transfers in the database: the history, and the queue. One statement each; the statuses are guarded by triggers. */
 export const transferStore = (knex: Knex) => ({
   /**
@@ -237,9 +244,8 @@ export const transferStore = (knex: Knex) => ({
   /** @returns the record as it is now; undefined when another process has ended it meanwhile */
   end: async (id: string, node: string, end: TransferEnd): Promise<TransferRow | undefined> => {
     if (end.status === 'PENDING') {
-      const untouched = { start_time: null, pesit_transfer_id: null, node: null, lease_until: null };
       const given = knex<TransferRow>('transfers').where({ id, status: 'IN_PROGRESS', node });
-      const [row] = await given.update({ ...end, ...untouched, attempts: knex.raw('attempts - 1') }, '*');
+      const [row] = await given.update(untouched(knex), '*');
       return row;
     }
     const { rows } = await knex
@@ -248,17 +254,20 @@ export const transferStore = (knex: Knex) => ({
     return rows[0];
   },
 
-  /** Progress of the transfers that this process runs, and longer leases for all of them. */
-  progress: async (node: string, leaseSeconds: number, changes: readonly Progress[]): Promise<void> => {
+  /** Longer leases for the transfers that this process runs, and their figures where there are some. */
+  progress: async (node: string, leaseSeconds: number, running: readonly Progress[]): Promise<void> => {
     await knex.raw(
       `update transfers t set lease_until = now() + make_interval(secs => :leaseSeconds),
-         bytes_transferred = coalesce(p."bytesTransferred", t.bytes_transferred), articles = coalesce(p.articles, t.articles)
-       from transfers r left join jsonb_to_recordset(cast(:changes as jsonb)) as p(id uuid, "bytesTransferred" bigint, articles bigint)
-         on p.id = r.id
-       where t.id = r.id and r.status = 'IN_PROGRESS' and r.node = :node`,
-      { node, leaseSeconds, changes: JSON.stringify(changes) },
+         bytes_transferred = coalesce(r."bytesTransferred", t.bytes_transferred), articles = coalesce(r.articles, t.articles)
+       from jsonb_to_recordset(cast(:running as jsonb)) as r(id uuid, "bytesTransferred" bigint, articles bigint)
+       where t.id = r.id and t.status = 'IN_PROGRESS' and t.node = :node`,
+      { node, leaseSeconds, running: JSON.stringify(running) },
     );
   },
+
+  /** Gives back what the database says that this process took, and it does not know of: an answer to `take` was lost. */
+  giveBackUnknown: async (node: string, known: readonly string[]): Promise<number> =>
+    knex('transfers').where({ status: 'IN_PROGRESS', node }).whereNotIn('id', known).update(untouched(knex)),
 
   /**
    * Ends the records that a process left behind.

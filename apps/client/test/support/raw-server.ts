@@ -55,6 +55,7 @@ export const GOOD: Script = {
   DESELECT: `c032 ${SUCCESS}`,
   RELEASE: '4024 ',
   IDT: 'c03a ',
+  ABORT: 'close',
 };
 
 /** Called for each FPDU; gives the script that counts for it. `session` counts connections from 1, `count` this FPDU in it. */

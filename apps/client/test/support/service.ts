@@ -3,23 +3,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { HealthRegistry, SecretBox } from '@pesit-node/service';
-import type { Config } from '@pesit-node/service';
+import { HealthRegistry, Lifecycle, listen, SecretBox } from '@pesit-node/service';
+import type { Config, Database } from '@pesit-node/service';
 import { captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
 import type { DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
 import { expect } from '@jest/globals';
 import request from 'supertest';
 
-import { createApp } from '../../src/app.js';
-import { createExchange } from '../../src/exchange/exchange.js';
-import type { Exchange } from '../../src/exchange/exchange.js';
-import { ReceivedTree } from '../../src/exchange/received-tree.js';
 import { exchangeSettings } from '../../src/exchange/settings.js';
 import type { ExchangeSettings } from '../../src/exchange/settings.js';
 import { CLIENT_MIGRATIONS } from '../../src/migrations/index.js';
-import { remoteServerStore } from '../../src/remote-servers/store.js';
-import { SendTree } from '../../src/transfers/send-tree.js';
-import { transferStore } from '../../src/transfers/store.js';
+import { createNode } from '../../src/node.js';
 
 const AUTHORIZATION = `Basic ${Buffer.from('admin:rest-secret-1').toString('base64')}`;
 
@@ -29,10 +23,13 @@ export interface ServiceOptions {
   readonly node?: string;
   readonly pollMs?: number;
   readonly progressMs?: number;
+  /** Default true: started when the queue runs. */
+  readonly waitForDatabase?: boolean;
   /** Of an earlier service, whose files and secrets this one goes on with. */
   readonly data?: string;
 }
 
+const CONFIG = { 'admin.password': 'rest-secret-1', 'shutdown.drain-timeout': 0 };
 const secrets = new SecretBox([Buffer.alloc(32, 7)]);
 
 export type Service = Awaited<ReturnType<typeof startService>>;
@@ -52,56 +49,64 @@ export const expectNoSecrets = (): void => {
   }
 };
 
-export const startService = async (database: TestDatabase, options: ServiceOptions = {}) => {
+export const startService = async (database: Database, options: ServiceOptions = {}) => {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'pesit-client-')));
-  const config = testConfig('client', { 'data.directory': data, 'admin.password': 'rest-secret-1', ...options.config });
+  const config = testConfig('client', { 'data.directory': data, ...CONFIG, ...options.config });
   const settings: ExchangeSettings = { ...exchangeSettings(config), readTimeout: 5000, ...options.settings };
   const log = captureLog();
   logs.push(log);
-  const servers = remoteServerStore(database.knex, secrets);
-  const transfers = transferStore(database.knex);
-  const sendTree = new SendTree(data);
-  const receivedTree = new ReceivedTree(data);
-  await sendTree.prepare();
-  await receivedTree.prepare();
-  const { logger } = log;
-  const { node = 'test-node', pollMs = 60_000, progressMs = 60_000 } = options;
-  const exchange: Exchange = createExchange({
-    ...{ settings, secrets, transfers, servers, receivedTree, logger, node, pollMs, progressMs },
-  });
   const health = new HealthRegistry();
-  const state = { ready: true, statusReason: undefined as string | undefined };
-  const app = createApp({
-    ...{ config, settings, version: '0.0.0', logger, health, database: state },
-    ...{ servers, transfers, sendTree, receivedTree, exchange },
+  const { node = 'test-node', pollMs = 60_000, progressMs = 60_000 } = options;
+  const { app, exchange, supervisor, steps, servers, transfers } = createNode({
+    ...{
+      config,
+      settings,
+      logger: log.logger,
+      health,
+      info: { name: 'pesit-client', version: '0.0.0' },
+      database,
+      secrets,
+    },
+    ...{ node, pollMs, progressMs },
   });
-  await exchange.queue.start();
+  const lifecycle = new Lifecycle({ logger: log.logger, health });
+  for (const step of [steps.database, steps.files, steps.exchange]) lifecycle.add(step);
+  const http = await listen(app, { host: '127.0.0.1', port: 0 });
+  await lifecycle.start();
+  if (options.waitForDatabase !== false) {
+    await supervisor.whenReady();
+    // Done already, or being done: either way the queue runs when this resolves.
+    await exchange.queue.start();
+  }
 
   const send = async (call: request.Test): Promise<request.Response> => {
     const response = await call.set('Authorization', AUTHORIZATION);
     answers.push(JSON.stringify(response.headers), response.text || '');
     return response;
   };
+  const base = `http://127.0.0.1:${http.port}/api/v1`;
+  const agent = request(base);
   const api = {
-    get: (path: string) => send(request(app).get(`/api/v1${path}`)),
-    delete: (path: string) => send(request(app).delete(`/api/v1${path}`)),
+    get: (path: string) => send(agent.get(path)),
+    delete: (path: string) => send(agent.delete(path)),
     post: (path: string, body?: object) => {
       remember(body);
-      return send(request(app).post(`/api/v1${path}`).send(body));
+      return send(agent.post(path).send(body));
     },
     put: (path: string, body: object) => {
       remember(body);
-      return send(request(app).put(`/api/v1${path}`).send(body));
+      return send(agent.put(path).send(body));
     },
     /** A call to be completed by the test. */
     raw: (method: 'get' | 'post' | 'put' | 'head', path: string) =>
-      request(app)[method](`/api/v1${path}`).set('Authorization', AUTHORIZATION),
+      agent[method](path).set('Authorization', AUTHORIZATION),
   };
-  const stop = async (drainMs = 0): Promise<void> => {
-    await exchange.stop(drainMs);
+  const stop = async (): Promise<void> => {
+    await lifecycle.stop('the test ends');
+    await http.close(0);
     if (options.data === undefined) await rm(data, { recursive: true, force: true });
   };
-  return { app, api, data, database, exchange, log, servers, settings, stop, transfers, config };
+  return { api, data, database, exchange, health, http, log, servers, settings, stop, transfers };
 };
 
 const remember = (body: object | undefined): void => {

@@ -1,0 +1,97 @@
+import { afterAll, afterEach, expect, test } from '@jest/globals';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
+import { expectNoSecrets } from './support/service.js';
+import { CONTENT, deferred, until, world } from './support/world.js';
+
+afterAll(expectNoSecrets);
+
+const SEND = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
+
+eachDatabase((harness) => {
+  const the = world(harness);
+  afterEach(() => findDatabase(the.database()));
+
+  /** A service whose partner holds the end of each transfer until told. */
+  const start = async () => {
+    const held = deferred();
+    const begun = deferred();
+    const partner = await the.partner({
+      before: {
+        endTransfer: () => {
+          begun.resolve();
+          return held.promise;
+        },
+      },
+    });
+    const service = await the.service({ pollMs: 20, progressMs: 20 });
+    await the.remote(service, partner.port);
+    return { partner, service, held, begun };
+  };
+
+  test('lost while a transfer runs: the transfer ends, and its record when the database is back', async () => {
+    const { partner, service, held, begun } = await start();
+    const { body } = await service.api.post('/transfers/send', SEND);
+    const ended = service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
+    await begun.promise;
+    loseDatabase(the.database());
+    held.resolve();
+    await until(() => Promise.resolve(partner.written.length === 1));
+    await until(() => Promise.resolve(service.log.lines.some((line) => line.includes('not written yet'))));
+    findDatabase(the.database());
+    expect(await ended).toMatchObject({ status: 'COMPLETED', checksum: expect.stringMatching(/^sha256:/) });
+  });
+
+  test('the answer to the end of a transfer is lost: COMPLETED once', async () => {
+    const { service, held, begun, partner } = await start();
+    const { body } = await service.api.post('/transfers/send', SEND);
+    const ended = service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
+    await begun.promise;
+    const lost = loseAnswer(the.database(), /update transfers set status = .*end_time/s);
+    held.resolve();
+    await lost;
+    expect(await ended).toMatchObject({ status: 'COMPLETED' });
+    expect(partner.written).toHaveLength(1);
+    expect(service.log.lines.join()).not.toContain('ended by another process');
+  });
+
+  test('the answer to a take is lost: the transfer is given back, and runs once', async () => {
+    const { service, held, partner } = await start();
+    held.resolve();
+    const lost = loseAnswer(the.database(), /skip locked/);
+    const { body } = await service.api.post('/transfers/send', SEND);
+    const ended = service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
+    await lost;
+    expect(await ended).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+    expect(partner.written).toHaveLength(1);
+  });
+
+  test('lost before a request: 503; back: the same request works', async () => {
+    const { service, held } = await start();
+    held.resolve();
+    loseDatabase(the.database());
+    const away = await service.api.post('/transfers/send', SEND);
+    expect([away.status, away.body.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect((await service.api.get('/servers')).status).toBe(503);
+    findDatabase(the.database());
+    expect((await the.send(service)).status).toBe('COMPLETED');
+  });
+
+  test('away at start: the service answers its probes, is not ready, and begins when it comes', async () => {
+    const { service: first, held } = await start();
+    held.resolve();
+    loseDatabase(the.database());
+    const service = await the.service({ waitForDatabase: false, data: first.data, node: 'late' });
+    const base = `http://127.0.0.1:${service.http.port}`;
+    expect((await fetch(`${base}/actuator/health/liveness`)).status).toBe(200);
+    const ready = await fetch(`${base}/actuator/health/readiness`);
+    expect(ready.status).toBe(503);
+    expect(await ready.text()).toContain('connect ECONNREFUSED 127.0.0.1:5432');
+    const refused = await service.api.post('/transfers/send', SEND);
+    expect([refused.status, refused.headers['retry-after']]).toEqual([503, '5']);
+    findDatabase(the.database());
+    await until(async () => (await fetch(`${base}/actuator/health/readiness`)).status === 200);
+    expect((await the.send(service)).status).toBe('COMPLETED');
+  });
+});
