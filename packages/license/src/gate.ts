@@ -86,7 +86,7 @@ const modeOf = ({ blocked, evaluation }: LicenseStatus): string =>
  * through the Kubernetes service.
  */
 export const licenseHealth = ({ status }: Known): HealthComponent => ({
-  status: 'UP',
+  status: status?.blocked === true ? 'BLOCKED' : 'UP',
   details:
     status === undefined
       ? { license: 'UNKNOWN', reason: 'not read yet' }

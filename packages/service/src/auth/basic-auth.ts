@@ -45,6 +45,7 @@ export const basicAuth = (verify: VerifyCredentials, limiter: FailureLimiter): R
         return;
       }
       if (user !== undefined && user !== false) {
+        req.user = user as Express.User;
         next();
         return;
       }

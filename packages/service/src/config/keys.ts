@@ -164,6 +164,28 @@ export const CONFIG_KEYS = {
     default: 'checkpoint',
     description: 'When received data is flushed: `checkpoint` = before each sync point is acknowledged.',
   }),
+  'license.evaluation-days': key('both', {
+    type: integer(0, 365),
+    default: 30,
+    unit: 'days',
+    description: 'Evaluation from the first start; 0 = blocked until licensed.',
+  }),
+  'license.public-key': key('both', {
+    type: text('PEM text, or the path of a PEM file'),
+    default: '',
+    description: "The vendor's public key, RSA of at least 2048 bits. Empty = the key of evaluation builds.",
+  }),
+  'license.file': key('both', {
+    type: text('a file'),
+    default: '',
+    description: 'File with the license text; read again when it changes.',
+  }),
+  'license.content': key('both', {
+    type: text('the license text'),
+    default: '',
+    secret: true,
+    description: 'The license text itself.',
+  }),
   'transfer.executor.core-pool-size': key('client', {
     type: integer(1, 1000),
     default: 4,

@@ -2,7 +2,8 @@ import { within } from '../deferred.js';
 import { reasonOf } from '../thrown.js';
 
 export interface HealthComponent {
-  readonly status: 'UP' | 'DOWN';
+  /** `BLOCKED`: works, and is kept from serving by the license; the app counts as up, so that one can be installed. */
+  readonly status: 'UP' | 'DOWN' | 'BLOCKED';
   /** Shown without login: names and counts, never secrets. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
@@ -73,6 +74,6 @@ const safely = async (name: string, check: HealthCheck): Promise<HealthComponent
 };
 
 const summary = (components: Readonly<Record<string, HealthComponent>>): HealthReport => ({
-  status: Object.values(components).every(({ status }) => status === 'UP') ? 'UP' : 'DOWN',
+  status: Object.values(components).every(({ status }) => status !== 'DOWN') ? 'UP' : 'DOWN',
   components,
 });

@@ -26,6 +26,8 @@ export interface HttpAppOptions {
   /** Default: `admin.username` and `admin.password`. */
   readonly verify?: VerifyCredentials;
   readonly limiter?: FailureLimiter;
+  /** Behind the login and before anything of the body is read: may answer instead of every route but the probes. */
+  readonly gate?: RequestHandler;
 }
 
 const databaseGate =
@@ -37,10 +39,10 @@ const databaseGate =
 
 /**
  * The Express app of a service; it does not listen. In order: request id and log line, security headers, the open probes,
- * login, JSON body, the app's routes, 404, error bodies. Nothing of a body is read before the login.
+ * login, gate, JSON body, the app's routes, 404, error bodies. Nothing of a body is read before the login.
  */
 export const createHttpApp = (options: HttpAppOptions): Express => {
-  const { config, info, logger, health, routes, database } = options;
+  const { config, info, logger, health, routes, database, gate } = options;
   const { verify = configuredAdmin(config), limiter = new FailureLimiter() } = options;
   const login = basicAuth(verify, limiter);
   const app = express();
@@ -53,6 +55,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   app.use(healthRoutes(health));
   if (config['metrics.public']) app.use(infoRoutes(info));
   app.use(login);
+  if (gate !== undefined) app.use(gate);
   if (!config['metrics.public']) app.use(infoRoutes(info));
   app.use(express.json({ limit: config['http.max-body'] }));
   if (database !== undefined) app.use(databaseGate(database));
