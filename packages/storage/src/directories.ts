@@ -40,21 +40,30 @@ export async function ensureReceiveDirectory(directory: string): Promise<void> {
 
 /** Creates a directory for this service alone, unless it is there. A link in its place is refused. */
 export async function makePrivateDirectory(files: FileOperations, path: string): Promise<void> {
+  if (await isPrivateDirectory(files, path)) return;
   try {
     await files.mkdir(path, PRIVATE_DIRECTORY);
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw error;
-    const { kind } = await files.lstat(path);
-    if (kind !== 'directory') {
-      throw new StorageError(`${path} is a ${kind}, expected a directory: remove it, it is where files are staged`, {
-        fault: 'local',
-        diagnostic: '2-211',
-        peerText: `${RECEIVE_DIRECTORY} cannot be used`,
-        expected: 'directory',
-        got: kind,
-      });
-    }
+    await isPrivateDirectory(files, path);
   }
+}
+
+/** @returns false when there is nothing. @throws StorageError 2-211 when there is something else */
+async function isPrivateDirectory(files: FileOperations, path: string): Promise<boolean> {
+  const facts = await files.lstat(path).catch((error: unknown) => {
+    if (errorCode(error) !== 'ENOENT') throw error;
+    return undefined;
+  });
+  if (facts === undefined) return false;
+  if (facts.kind === 'directory') return true;
+  throw new StorageError(`${path} is a ${facts.kind}, expected a directory: remove it, it is where files are staged`, {
+    fault: 'local',
+    diagnostic: '2-211',
+    peerText: `${RECEIVE_DIRECTORY} cannot be used`,
+    expected: 'directory',
+    got: facts.kind,
+  });
 }
 
 /**

@@ -122,24 +122,21 @@ export class FileSource implements ArticleSource {
   }
 
   /**
-   * Goes to a point of earlier attempts, before the first `fill`. Its place is found by counting once more, never by a table
+   * Goes to a point of earlier attempts, or (RESYN) of this one. Its place is found by counting once more, never by a table
    * that a crash may have left behind: BU, BV and BF by a division, TV and TF by cutting the lines before it again. With a
-   * checksum the part before the point is read in any case.
-   * @param attempts all earlier attempts, in order
+   * checksum the part before the point is read in any case. Not to be called while `fill` runs.
+   * @param attempts all earlier attempts, in order; for a RESYN the running one too
    * @returns the point to start from, with its totals; undefined when none of the attempts placed such a point (2-214): the
    *   file is at its start then
    * @throws StorageError as `fill`
    */
   async startAt(number: number, attempts: readonly Pacing[]): Promise<StoredPoint | undefined> {
+    this.#goToStart();
     if (number === 0) return START;
     if (number < 0 || number > MAX_SYNC_POINT) return undefined;
     try {
       const found = await this.#cutter.startAt(number, attempts);
-      if (found === undefined) {
-        this.points.clear();
-        this.#reader = this.#readerFromStart();
-        this.#cutter = this.#cutterFromStart();
-      }
+      if (found === undefined) this.#goToStart();
       return found;
     } catch (error) {
       throw storageError(error, 'read', this.path, SOURCE);
@@ -170,6 +167,14 @@ export class FileSource implements ArticleSource {
     if (now.mtimeNs !== this.#facts.mtimeNs) throw this.#changed('its modification time is not the one of the start');
     this.#ended = true;
     this.#checksum = this.#reader.hash?.checksum();
+  }
+
+  #goToStart(): void {
+    this.points.clear();
+    this.#ended = false;
+    this.#checksum = undefined;
+    this.#reader = this.#readerFromStart();
+    this.#cutter = this.#cutterFromStart();
   }
 
   #readerFromStart(): SourceReader {

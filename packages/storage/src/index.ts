@@ -4,9 +4,12 @@
  *
  * In: `StagedFile` takes article views, an `ArticleDecoder` turns them into the bytes of the record format, a `FileWriter`
  * writes them with few large `writev`s and hashes them meanwhile, a `GroupCommit` answers many sync points with one
- * flush. Nobody sees the file before `deliver` gives it its final name, which never replaces another unless told to.
+ * flush: of the data, then of the `PointJournal` beside them. `StagedFile.resume` goes on from the newest point whose bytes
+ * are proved to be there, and one process at a time owns a key (`StagingLock`; between machines the database decides).
+ * Nobody sees the file before `deliver` gives it its final name, which never replaces another unless told to.
  * Out: `FileSource` opens the file once and reads it straight into the places of a burst (`BlockCutter`), or cuts it into
- * lines (`LineCutter`), and makes sure at the end that the file was the same all along.
+ * lines (`LineCutter`), and makes sure at the end that the file was the same all along. For a restart it keeps no table: what
+ * was negotiated (`Pacing`) places every point again.
  * Names: what a peer sends becomes part of a name by `expandPattern` alone, and a name becomes a path only inside its
  * directory (`resolveInside`, `deliver`), links included.
  * Every failure is a `StorageError`: a `PesitError` with the diagnostic to send and a text that a peer may see.

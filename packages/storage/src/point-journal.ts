@@ -16,16 +16,22 @@ export class PointJournal {
   readonly #header: JournalHeader;
   #file: OpenFile | undefined;
   #position: number;
+  #exists: boolean;
 
   static fresh(files: FileOperations, path: string, header: Omit<JournalHeader, 'nonce'>): PointJournal {
     return new PointJournal(files, path, { ...header, nonce: randomBytes(8) }, undefined, 0);
   }
 
-  /** Goes on after record `index`; what follows it is cut off, on stable storage too. */
-  static async continued(files: FileOperations, found: FoundJournal, index: number): Promise<PointJournal> {
+  /** Goes on after record `index`; what follows it is cut off, with `flush` on stable storage too. */
+  static async continued(
+    files: FileOperations,
+    found: FoundJournal,
+    index: number,
+    flush: boolean,
+  ): Promise<PointJournal> {
     const position = found.header.size + (index + 1) * RECORD_SIZE;
     await found.file.truncate(position);
-    await found.file.datasync();
+    if (flush) await found.file.datasync();
     return new PointJournal(files, found.path, found.header, found.file, position);
   }
 
@@ -41,6 +47,12 @@ export class PointJournal {
     this.#header = header;
     this.#file = file;
     this.#position = position;
+    this.#exists = file !== undefined;
+  }
+
+  /** Whether there is a file of it. */
+  get exists(): boolean {
+    return this.#exists;
   }
 
   /** @param flush false: only handed to the operating system */
@@ -49,6 +61,7 @@ export class PointJournal {
     if (this.#file === undefined) {
       const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
       this.#file = await this.#files.open(this.#path, flags, 0o600);
+      this.#exists = true;
       bytes.unshift(encodeHeader(this.#header));
     }
     const length = bytes.reduce((sum, piece) => sum + piece.length, 0);

@@ -56,7 +56,9 @@ export class StagedFile implements ArticleSink {
   #failure: PesitError | undefined;
   #prepared: Promise<StagedContent> | undefined;
   #delivering: Promise<Delivery> | undefined;
-  #delivered = false;
+  /** Since the final name is there; `linked` while the staged one may be there beside it. */
+  #delivered: 'linked' | 'moved' | undefined;
+  #swept: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
@@ -252,7 +254,7 @@ export class StagedFile implements ArticleSink {
       const found = await findDeliveryPath(files, root, path);
       ({ final } = found);
       const how = await giveFinalName(files, stagedPath, final, overwrite);
-      this.#delivered = true;
+      this.#delivered = how;
       try {
         // All of the chain, for another delivery may have created a directory and not flushed its parent yet.
         if (this.#durability !== 'none') {
@@ -262,8 +264,6 @@ export class StagedFile implements ArticleSink {
         if (!overwrite) await this.#takeBack(final, how);
         throw error;
       }
-      // Not before the final name is stable. A staged name that stays shows by its second name that it was delivered.
-      if (how === 'linked') await files.unlink(stagedPath).catch(() => undefined);
     } catch (error) {
       throw storageError(error, 'deliver', final, 'the received file');
     }
@@ -275,7 +275,7 @@ export class StagedFile implements ArticleSink {
   async #takeBack(final: string, how: 'linked' | 'moved'): Promise<void> {
     const { files, stagedPath } = this.#place;
     await (how === 'linked' ? files.unlink(final) : files.rename(final, stagedPath)).then(
-      () => (this.#delivered = false),
+      () => (this.#delivered = undefined),
       () => undefined,
     );
   }
@@ -318,11 +318,20 @@ export class StagedFile implements ArticleSink {
     await this.#commits.idle();
   }
 
-  /** The delivery stands, whatever happens here: a journal that stays is swept like any leftover. */
-  async #closeDelivered(): Promise<void> {
-    await this.#close();
-    await unlinkIfThere(this.#place.files, this.#place.journalPath).catch(() => false);
-    await this.#lock.release();
+  /**
+   * Not before the final name is stable. The delivery stands, whatever happens here: a staged name that stays shows by its
+   * second name that it was delivered, and it and a journal are swept like any leftover.
+   */
+  #closeDelivered(): Promise<void> {
+    const { files, stagedPath, journalPath } = this.#place;
+    const sweep = (path: string) => unlinkIfThere(files, path).catch(() => false);
+    this.#swept ??= Promise.all([
+      this.#close(),
+      this.#delivered === 'linked' ? sweep(stagedPath) : undefined,
+      this.#journal.exists ? sweep(journalPath) : undefined,
+      this.#lock.release(),
+    ]).then(() => undefined);
+    return this.#swept;
   }
 
   /** What matters was flushed before, or is not wanted any more: no error of a close changes that. */

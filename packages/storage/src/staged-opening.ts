@@ -123,9 +123,10 @@ async function goOn(
       return startOver(options, place, lock, file, usable.reason);
     }
     const { index, point } = usable.found;
-    const journal = await PointJournal.continued(place.files, found, index);
+    const flush = durability === 'checkpoint';
+    const journal = await PointJournal.continued(place.files, found, index, flush);
     await file.truncate(point.fileOffset);
-    if (durability === 'checkpoint') {
+    if (flush) {
       // A process that was killed may not have come to flush all that leads to the point, which is told to the peer now.
       await file.datasync();
       await flushDirectories(place.files, [place.staging, place.root]);

@@ -88,11 +88,14 @@ export function isHeld(staging: string, name: string, { pid, started, machine }:
 export class StagingLock {
   readonly #files: FileOperations;
   readonly #path: string;
-  #released = false;
+  /** Nobody waits for this before the release: the name is what counts. */
+  readonly #closed: Promise<void>;
+  #released: Promise<void> | undefined;
 
-  private constructor(files: FileOperations, path: string) {
+  private constructor(files: FileOperations, path: string, closed: Promise<void>) {
     this.#files = files;
     this.#path = path;
+    this.#closed = closed.catch(() => undefined);
   }
 
   /**
@@ -106,12 +109,11 @@ export class StagingLock {
     held.add(path);
     try {
       const file = await files.open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
-      await file.close();
+      return new StagingLock(files, path, file.close());
     } catch (error) {
       held.delete(path);
       throw error;
     }
-    return new StagingLock(files, path);
   }
 
   /**
@@ -136,10 +138,13 @@ export class StagingLock {
   }
 
   /** May be called again. A lock file that cannot be removed is in nobody's way: see `isHeld`. */
-  async release(): Promise<void> {
-    if (this.#released) return;
-    this.#released = true;
-    await this.#files.unlink(this.#path).catch(() => undefined);
+  release(): Promise<void> {
+    this.#released ??= this.#release();
+    return this.#released;
+  }
+
+  async #release(): Promise<void> {
+    await Promise.all([this.#closed, this.#files.unlink(this.#path).catch(() => undefined)]);
     held.delete(this.#path);
   }
 }

@@ -29,6 +29,9 @@ async function interrupted(directory: string, more: Partial<StagedFileOptions> =
   await staged.release();
 }
 
+/** Hundreds of files of a few bytes, where flushes are not the question. */
+const unflushed = { durability: 'none' } as const;
+
 const sha256 = (content: string | Buffer) => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
 describe('a file that goes on', () => {
@@ -171,7 +174,7 @@ describe('every format, resumed at every point, gives the file of a transfer tha
       // What came behind the point when the connection was lost: nothing, a part of an article, a whole one.
       for (const tail of [[], [[], [articles[cut]?.slice(0, 1) ?? 'x']], [[[articles[cut] ?? 'x'.repeat(4)]], []]]) {
         const directory = sandbox();
-        const options = optionsIn(directory, { format });
+        const options = optionsIn(directory, { format, ...unflushed });
         const staged = await StagedFile.create(options);
         let dataBytes = 0;
         for (const [i, article] of articles.slice(0, cut).entries()) {
@@ -200,7 +203,7 @@ describe('a journal that is not as it should be', () => {
 
   test('cut at every byte: the newest point that is whole counts, and the file is cut back to it', async () => {
     const directory = sandbox();
-    await interrupted(directory);
+    await interrupted(directory, unflushed);
     const journal = readFileSync(journalIn(directory));
     const part = readFileSync(join(directory, '.pesit/k.part'));
     // A header of 48 bytes, padded to 64, and two records of 64.
@@ -210,7 +213,7 @@ describe('a journal that is not as it should be', () => {
       writeFileSync(join(directory, '.pesit/k.part'), part);
       const expected = length < 128 ? 0 : length < 192 ? 1 : 2;
       expect((await StagedFile.peek(directory, 'k'))?.point.number).toBe(expected);
-      const { file, point, reason } = await StagedFile.resume(optionsIn(directory));
+      const { file, point, reason } = await StagedFile.resume(optionsIn(directory, unflushed));
       expect(point.number).toBe(expected);
       expect(reason === undefined).toBe(expected > 0);
       await file.release();
@@ -220,7 +223,7 @@ describe('a journal that is not as it should be', () => {
 
   test('with any one byte changed: never a point that was not written, never a wrong byte before it', async () => {
     const directory = sandbox();
-    await interrupted(directory);
+    await interrupted(directory, unflushed);
     const journal = readFileSync(journalIn(directory));
     const part = readFileSync(join(directory, '.pesit/k.part'));
     const found = new Map<number, number>();
@@ -229,7 +232,7 @@ describe('a journal that is not as it should be', () => {
       changed.writeUInt8(changed.readUInt8(at) ^ 0x40, at);
       writeFileSync(journalIn(directory), changed);
       writeFileSync(join(directory, '.pesit/k.part'), part);
-      const { file, point } = await StagedFile.resume(optionsIn(directory));
+      const { file, point } = await StagedFile.resume(optionsIn(directory, unflushed));
       await file.release();
       expect([
         start,

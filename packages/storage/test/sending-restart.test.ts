@@ -165,6 +165,30 @@ describe('a point that was never placed', () => {
   });
 });
 
+test.each(['BU', 'TV'] as const)(
+  '%s: back to a point in the middle of an attempt, and from its very end (RESYN)',
+  async (name) => {
+    const content = Array.from({ length: 500 }, (_, i) => `line ${i}\n`).join('');
+    const path = fileWith(content);
+    const source = await FileSource.open(path, formatOf({ ...formats[name], recordLength: 20 }));
+    const first = await sent(source, start, 2000, 100, Infinity);
+    expect(first.more).toBe(false);
+    expect(source.checksum).toBe(sha256(content));
+    for (const number of [17, 3]) {
+      const point = await source.startAt(number, [first.pacing]);
+      expect(point).toEqual(first.points.get(number));
+      expect(source.checksum).toBeUndefined();
+      const again = await sent(source, point!, 2000, 100, Infinity);
+      expect(again.bytes).toBe(first.bytes.slice(point!.dataBytes));
+      expect(source.checksum).toBe(sha256(content));
+      expect(again.points.get(30)).toEqual(first.points.get(30));
+    }
+    expect(await source.startAt(0, [])).toEqual(start);
+    expect((await sent(source, start, 2000, 0, Infinity)).bytes).toBe(first.bytes);
+    await source.close();
+  },
+);
+
 describe('a source that is not the one of the first attempt: 2-215, and why', () => {
   test.each<[string, (path: string) => void, RegExp]>([
     ['longer', (path) => appendFileSync(path, 'x'), /9 bytes then, 10 now/],
