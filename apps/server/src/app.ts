@@ -1,3 +1,5 @@
+import { licenseGate, licenseRoutes } from '@pesit-node/license';
+import type { LicenseKeeper } from '@pesit-node/license';
 import { createHttpApp } from '@pesit-node/service';
 import type { Config, HealthRegistry, HttpAppOptions, Logger, ServiceInfo } from '@pesit-node/service';
 import type { Express } from 'express';
@@ -19,6 +21,7 @@ export interface AppDeps {
   readonly health: HealthRegistry;
   /** While not ready, the routes answer 503 with the reason. */
   readonly database: NonNullable<HttpAppOptions['database']>;
+  readonly license: LicenseKeeper;
   readonly partners: PartnerStore;
   readonly virtualFiles: VirtualFileStore;
   readonly listeners: ListenerService;
@@ -28,14 +31,16 @@ export interface AppDeps {
 
 /** The REST interface of the server app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
-  const { config, info, logger, health, database, directories } = deps;
+  const { config, info, logger, health, database, license, directories } = deps;
   return createHttpApp({
     config,
     info,
     logger,
     health,
     database,
+    gate: licenseGate(license),
     routes: (router) => {
+      licenseRoutes(router, license);
       listenerRoutes(router, deps.listeners, directories, config);
       partnerRoutes(router, deps.partners, logger);
       virtualFileRoutes(router, deps.virtualFiles, directories, logger);

@@ -1,6 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 
+import { LicenseKeyError, loadPublicKey } from '@pesit-node/license';
 import {
   ConfigError,
   configWarnings,
@@ -25,6 +26,7 @@ const run = async (config: Config<'server'>): Promise<void> => {
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string;
   };
+  const licenseKey = await loadPublicKey(config['license.public-key']);
   await mkdir(config['data.directory'], { recursive: true, mode: 0o750 });
   const database = await openDatabase({
     url: config['database.url'],
@@ -41,6 +43,7 @@ const run = async (config: Config<'server'>): Promise<void> => {
     health,
     info: { name: NAME, version },
     database,
+    licenseKey,
     node: process.env['POD_NAME'] ?? hostname(),
   });
   let http: HttpServer | undefined;
@@ -62,7 +65,10 @@ const run = async (config: Config<'server'>): Promise<void> => {
 
 /** What an operator can correct is said in a sentence; anything else keeps its stack. */
 const isExplained = (error: unknown): error is Error =>
-  error instanceof ConfigError || error instanceof DirectoryLockedError || error instanceof ListenError;
+  error instanceof ConfigError ||
+  error instanceof DirectoryLockedError ||
+  error instanceof LicenseKeyError ||
+  error instanceof ListenError;
 
 try {
   await run(loadConfig({ app: 'server', env: process.env, argv: process.argv.slice(2), cwd: process.cwd() }));

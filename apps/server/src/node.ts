@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
+import {
+  historyWitness,
+  KnexLicenseStore,
+  LICENSE_MIGRATIONS,
+  licenseHealth,
+  LicenseKeeper,
+} from '@pesit-node/license';
+import type { VendorKey } from '@pesit-node/license';
 import { DatabaseSupervisor, PasswordVerifier } from '@pesit-node/service';
 import type { Config, Database, HealthRegistry, LifecycleStep, Logger, ServiceInfo } from '@pesit-node/service';
 import type { Express } from 'express';
@@ -25,6 +33,8 @@ export interface NodeOptions {
   readonly health: HealthRegistry;
   readonly info: ServiceInfo;
   readonly database: Database;
+  /** What licenses are verified with. */
+  readonly licenseKey: VendorKey;
   /** Name of this machine or pod, for records. */
   readonly node: string;
   /** Address that listeners bind. Default: every IPv4 address. */
@@ -43,6 +53,7 @@ export interface NodeOptions {
 
 export interface ServerNode {
   readonly app: Express;
+  readonly license: LicenseKeeper;
   readonly listeners: ListenerService;
   readonly supervisor: DatabaseSupervisor;
   /** The watch over the database. To be started first. */
@@ -63,9 +74,19 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const { knex } = database;
   const supervisor = new DatabaseSupervisor({
     database,
-    migrations: [MIGRATIONS],
+    migrations: [LICENSE_MIGRATIONS, MIGRATIONS],
     logger,
     ...(options.checkEveryMs === undefined ? {} : { checkEveryMs: options.checkEveryMs }),
+  });
+  const license = new LicenseKeeper({
+    store: new KnexLicenseStore(knex),
+    key: options.licenseKey,
+    evaluationDays: config['license.evaluation-days'],
+    file: config['license.file'],
+    content: config['license.content'],
+    witnesses: [historyWitness(knex)],
+    logger,
+    node,
   });
   const journal = new TransferJournal({
     knex,
@@ -86,6 +107,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       journal,
       directories,
       verifier,
+      license,
       places: new PartnerPlaces(),
       progress: new ProgressReporter(journal, logger, options.progressMs),
       times: new ConnectionTimes(partners, logger),
@@ -102,6 +124,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     logger,
     health,
     database: supervisor,
+    license,
     partners,
     virtualFiles,
     listeners,
@@ -110,6 +133,10 @@ export const createNode = (options: NodeOptions): ServerNode => {
   });
   health.register('database', () => supervisor.health(), { readiness: true });
   health.register('listeners', () => listeners.health());
+  health.register('license', () => licenseHealth(license), { readiness: true });
+  supervisor.on('ready', () => {
+    license.start();
+  });
 
   const stop = new AbortController();
   const begin = async (): Promise<void> => {
@@ -119,6 +146,8 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await supervisor.whenReady(stop.signal);
         const left = await journal.recover();
         if (left > 0) logger.warn({ transfers: left }, 'transfers of a process that is gone are FAILED');
+        // Before the first partner: it must not be sent away only because the license was not read yet.
+        await license.refresh();
         await listeners.startAll();
         return;
       } catch (error) {
@@ -132,12 +161,16 @@ export const createNode = (options: NodeOptions): ServerNode => {
 
   return {
     app,
+    license,
     listeners,
     supervisor,
     databaseStep: {
       name: 'database',
       start: () => supervisor.start(),
-      stop: () => supervisor.stop(),
+      stop: async () => {
+        await license.stop();
+        await supervisor.stop();
+      },
     },
     exchangeStep: {
       name: 'listeners',

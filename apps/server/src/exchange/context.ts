@@ -1,3 +1,4 @@
+import type { LicenseKeeper } from '@pesit-node/license';
 import type { Config, Logger, PasswordVerifier } from '@pesit-node/service';
 import type { Parameters } from '@pesit-node/protocol';
 
@@ -28,6 +29,7 @@ export interface ExchangeContext {
   readonly journal: TransferJournal;
   readonly directories: Directories;
   readonly verifier: PasswordVerifier;
+  readonly license: Pick<LicenseKeeper, 'status'>;
   readonly places: PartnerPlaces;
   readonly progress: ProgressReporter;
   readonly times: ConnectionTimes;

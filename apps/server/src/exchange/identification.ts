@@ -1,3 +1,4 @@
+import { sessionRefusal } from '@pesit-node/license';
 import type { ConnectIndication } from '@pesit-node/net';
 
 import type { ListenerRow } from '../listeners/store.js';
@@ -15,13 +16,15 @@ const PASSWORD_LENGTH = 8;
 /**
  * Who connects: PI 3 names the partner, PI 5 proves it, PI 4 is compared on a strict listener. Takes a place among the
  * partner's sessions, to be given back when the session ends.
- * @throws PesitError 3-301, 3-304, 3-309, or 3-322 when the database is away
+ * @throws PesitError 3-301, 3-304, 3-309, or 3-322 when the database is away or the license allows no session
  */
 export const identify = async (
-  { partners, verifier, places }: Pick<ExchangeContext, 'partners' | 'verifier' | 'places'>,
+  { partners, verifier, license, places }: Pick<ExchangeContext, 'partners' | 'verifier' | 'license' | 'places'>,
   listener: ListenerRow,
   { parameters }: ConnectIndication,
 ): Promise<PartnerRow> => {
+  const unlicensed = sessionRefusal(license);
+  if (unlicensed !== undefined) throw refusal(unlicensed.diagnostic, unlicensed.text, unlicensed.peerText);
   const { requester = '', server = '', accessControl = '' } = parameters;
   if (listener.strict_server_id && server !== listener.server_id) {
     throw refusal(

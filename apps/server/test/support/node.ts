@@ -37,6 +37,8 @@ export interface TransferRecord {
 let hash: Promise<string> | undefined;
 const verifier = new PasswordVerifier();
 
+const licenseKey = await loadPublicKey('');
+
 export class TestNode {
   readonly database: TestDatabase;
   readonly data: string;
@@ -73,6 +75,7 @@ export class TestNode {
       health: new HealthRegistry(),
       info: { name: 'pesit-server', version: '0.0.0' },
       database: this.database,
+      licenseKey,
       node: 'node-a',
       pesitHost: '127.0.0.1',
       verifier,
@@ -85,6 +88,7 @@ export class TestNode {
     await this.node.databaseStep.start?.(new AbortController().signal);
     await this.node.exchangeStep.start?.(new AbortController().signal);
     await this.node.supervisor.whenReady();
+    await this.node.license.refresh();
   }
 
   async stop(): Promise<void> {

@@ -106,6 +106,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       logger: rest.log.logger,
       health: new HealthRegistry(),
       database: { ready: true, statusReason: undefined },
+      license: rest.license,
       partners: new PartnerStore(knex),
       virtualFiles: new VirtualFileStore(knex),
       listeners: rest.listeners,
