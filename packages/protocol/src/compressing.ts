@@ -55,6 +55,7 @@ export class CompressingBurst implements Burst {
   }
 
   reserve(length: number): boolean {
+    if (this.#sender.stale) return false;
     const bound = compressedBound(length);
     const room = this.#sender.roomFor(bound);
     if (this.#slots.length === 0) {
@@ -76,6 +77,7 @@ export class CompressingBurst implements Burst {
   }
 
   end(): Buffer {
+    if (this.#sender.stale) return this.#sender.end();
     let index = 0;
     for (const article of this.#slots) {
       const length = compressArticle(article, this.#previous, this.#mode, this.#compressed, 0);

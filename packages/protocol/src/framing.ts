@@ -46,6 +46,8 @@ export class FpduReader {
   #entityLeft = 0;
   /** Whether two CRC bytes follow each FPDU; `undefined` until the CONNECT has shown it. */
   #crc: boolean | undefined;
+  /** Whether an FPDU was read: the first shows how the peer understood PI 1. */
+  #established = false;
 
   /** @param crc whether CRC is in use, when it is known beforehand (a requester knows) */
   constructor(dialect: Dialect, crc?: boolean) {
@@ -87,7 +89,8 @@ export class FpduReader {
 
   /**
    * The next complete FPDU, or `undefined` when more bytes are needed.
-   * @throws PesitError fault `remote`: 3-311 unknown or impossible FPDU, 3-310 wrong CRC
+   * @throws PesitError fault `remote`: 3-311 unknown or impossible FPDU; 3-310 wrong CRC: that FPDU is passed over, and the
+   *   next call goes on behind it
    */
   next(): RawFpdu | undefined {
     if (this.#dialect === 'length-prefixed' && this.#entityLeft < FPDU_HEADER_LENGTH) {
@@ -108,6 +111,8 @@ export class FpduReader {
       this.#entityLeft = entity;
     }
     if (this.#available < 4) return undefined;
+    const damaged = this.#damagedHeader();
+    if (damaged !== 'no') return damaged;
     const length = this.#peek16(0);
     const name = fpduByCodes(this.#peek8(2), this.#peek8(3));
     if (name === undefined) {
@@ -120,18 +125,49 @@ export class FpduReader {
     if (this.#crc === undefined && this.#available >= length) this.#crc = this.#rawConnectAsksForCrc(length);
     const trailer = this.crc ? 2 : 0;
     if (this.#dialect === 'length-prefixed' && length + trailer > this.#entityLeft) {
+      if (trailer > 0 && !this.#established && length === this.#entityLeft) throw withoutCrc(name);
       throw impossible(name, `at most the ${this.#entityLeft} bytes left in its entity`, `${length + trailer} bytes`);
     }
     if (this.#crc === undefined || this.#available < length + trailer) return undefined;
 
     const destination = this.#peek8(4);
     const source = this.#peek8(5);
+    this.#established = true;
     if (trailer > 0) this.#checkCrc(name, length);
     this.#skip(FPDU_HEADER_LENGTH);
     const body = this.#take(length - FPDU_HEADER_LENGTH);
     this.#skip(trailer);
     if (this.#dialect === 'length-prefixed') this.#entityLeft -= length + trailer;
     return { name, destination, source, length, body };
+  }
+
+  /** True when all that came is one FPDU without the CRC that has to follow it. */
+  get lacksCrc(): boolean {
+    return this.crc && !this.#established && this.#available >= 2 && this.#available === this.#peek16(0);
+  }
+
+  /**
+   * With CRC a header that does not fit its entity is more likely damaged than meant: the entity is passed over as a whole,
+   * unless a CRC in it is right. In the raw dialect nothing tells where the next FPDU begins.
+   * @returns `undefined` when the entity has not come whole
+   */
+  #damagedHeader(): 'no' | undefined {
+    if (!this.crc || !this.#established || this.#dialect !== 'length-prefixed') return 'no';
+    const length = this.#peek16(0);
+    const entity = this.#entityLeft;
+    if (length + 2 === entity && fpduByCodes(this.#peek8(2), this.#peek8(3)) !== undefined) return 'no';
+    if (this.#available < entity) return undefined;
+    // Several FPDUs with a CRC each, or one whose mistake is the peer's own.
+    const right = (end: number): boolean => end <= entity - 2 && this.#crcAt(end) === checksum(this.#views(end));
+    if (length >= FPDU_HEADER_LENGTH && right(length)) return 'no';
+    if (entity > FPDU_HEADER_LENGTH + 2 && right(entity - 2)) return 'no';
+    this.#skip(entity);
+    this.#entityLeft = 0;
+    throw damage('an FPDU', 'a header that fits its entity', 'a damaged one');
+  }
+
+  #crcAt(offset: number): number {
+    return (this.#peek8(offset) << 8) | this.#peek8(offset + 1);
   }
 
   /** PI 1 is the first parameter of a CONNECT when it is there (`01 01 01`). */
@@ -144,15 +180,11 @@ export class FpduReader {
 
   #checkCrc(name: FpduName, length: number): void {
     const expected = checksum(this.#views(length));
-    const got = (this.#peek8(length) << 8) | this.#peek8(length + 1);
-    if (expected !== got) {
-      throw new PesitError(`${name}: expected CRC ${hex(expected, 4)}, got ${hex(got, 4)}`, {
-        fault: 'remote',
-        diagnostic: '3-310',
-        expected: hex(expected, 4),
-        got: hex(got, 4),
-      });
-    }
+    const got = this.#crcAt(length);
+    if (expected === got) return;
+    this.#skip(length + 2);
+    if (this.#dialect === 'length-prefixed') this.#entityLeft -= length + 2;
+    throw damage(name, `CRC ${hex(expected, 4)}`, hex(got, 4));
   }
 
   #peek16(index: number): number {
@@ -200,6 +232,21 @@ export class FpduReader {
     this.#skip(count);
     return views;
   }
+}
+
+function damage(what: string, expected: string, got: string): PesitError {
+  return new PesitError(`${what}: expected ${expected}, got ${got}`, {
+    fault: 'remote',
+    diagnostic: '3-310',
+    expected,
+    got,
+  });
+}
+
+function withoutCrc(name: FpduName): PesitError {
+  const text = `${name} came without a CRC although PI 1 asked for one: the partner does not support it, switch CRC off`;
+  const details = { fault: 'remote', diagnostic: '3-315', expected: 'two CRC bytes', got: 'none' } as const;
+  return new PesitError(text, details);
 }
 
 const hex = (value: number, width = 2): string => `0x${value.toString(16).padStart(width, '0')}`;

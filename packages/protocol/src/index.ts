@@ -46,7 +46,7 @@ export type { ConnectRequest, CreateRequest, FileIdentifier, FileRequest, Select
 export { MAX_SYNC_POINT, burstBufferSize } from './sending.js';
 export { ServerSession } from './server-session.js';
 export type { ConnectAnswer, CreateAnswer, SelectAnswer } from './server-session.js';
-export { END_CODES, Session, printable } from './session.js';
+export { END_CODES, MAX_RESYNCHRONISATIONS, Session, printable } from './session.js';
 export type { SessionEvent, SessionOptions } from './session.js';
 export { DEFAULT_TIMERS } from './timers.js';
 export type { Timers } from './timers.js';

@@ -50,6 +50,11 @@ export function negotiateVersion(asked: number | undefined): number | undefined 
   return version <= 2 ? version : undefined;
 }
 
+/** PI 23: both have to want it, and there have to be points to go back to (§3.6.3 p). */
+export function canResynchronise(asked: boolean, ours: boolean | undefined, sync: SyncPointOptions): boolean {
+  return asked && ours === true && sync.intervalKb > 0;
+}
+
 export const NO_COMPRESSION: CompressionOptions = { used: false, mode: 0 };
 
 /** Horizontal is 1, vertical 2, both 3: the two kinds as bits. */

@@ -51,6 +51,15 @@ export class ArticleReceiver {
     return this.#segmented >= 0;
   }
 
+  /** RESYN: what comes next follows a point with these totals. */
+  goBack(dataBytes: number, articles: number): void {
+    this.dataBytes = dataBytes;
+    this.articles = articles;
+    this.#segmented = -1;
+    this.#decompressor?.restart();
+    this.discard();
+  }
+
   /** SYN: the next article refers to none before it. */
   passPoint(): void {
     this.#decompressor?.restart();

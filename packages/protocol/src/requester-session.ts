@@ -8,6 +8,7 @@ import {
   MIN_ENTITY_SIZE,
   NO_SYNC,
   acceptedCompression,
+  canResynchronise,
   intervalBytes,
   negotiateSync,
   negotiateVersion,
@@ -28,6 +29,8 @@ export interface ConnectRequest {
   readonly syncPoints?: SyncPointOptions | undefined;
   /** PI 22: 0 write, 1 read, 2 both. */
   readonly accessType: 0 | 1 | 2;
+  /** PI 23: resynchronisation is wanted; it needs sync points. Default false. */
+  readonly resynchronisation?: boolean | undefined;
   /** PI 1. */
   readonly crc?: boolean | undefined;
   /** PI 99, opaque. */
@@ -82,6 +85,7 @@ export interface SelectRequest extends FileRequest {
 export class RequesterSession extends Session {
   #asked: SyncPointOptions = NO_SYNC;
   #askedCrc: boolean;
+  #askedResynchronisation = false;
   #accessType = 2;
   #defaultIntervalKb = 256;
   #askedCompression: CompressionOptions | undefined;
@@ -98,6 +102,7 @@ export class RequesterSession extends Session {
   /** CONNECT (§4.4.1). */
   connect(request: ConnectRequest): void {
     this.#asked = request.syncPoints ?? NO_SYNC;
+    this.#askedResynchronisation = request.resynchronisation === true && this.#asked.intervalKb > 0;
     this.#accessType = request.accessType;
     this.#defaultIntervalKb = request.defaultIntervalKb ?? 256;
     this.send('CONNECT', {
@@ -108,6 +113,7 @@ export class RequesterSession extends Session {
       version: 2,
       ...(this.#asked.intervalKb > 0 ? { syncPoints: this.#asked } : {}),
       accessType: request.accessType,
+      ...(this.#askedResynchronisation ? { resynchronisation: 1 } : {}),
       ...free(request.freeMessage),
     });
   }
@@ -253,7 +259,7 @@ export class RequesterSession extends Session {
       crc: this.#askedCrc,
       syncInterval: intervalBytes(sync, this.#defaultIntervalKb),
       syncWindow: sync.window,
-      resynchronisation: false,
+      resynchronisation: canResynchronise(this.#askedResynchronisation, fpdu.parameters.resynchronisation === 1, sync),
       accessType: this.#accessType,
     };
     // Some servers send by their own window, however small the one that was asked for.

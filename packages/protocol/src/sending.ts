@@ -31,6 +31,8 @@ export interface ArticleSenderOptions {
 const MAX_ARTICLES_PER_DTF = 255;
 /** §3.6.3: the last number of a sync point. From there on points are left out instead of failing. */
 export const MAX_SYNC_POINT = 999_999;
+/** Points to which a receiver that acknowledges none may go back without starting over. */
+const MAX_POINTS_KEPT = 1024;
 const CRC_LENGTH = 2;
 /** PI 32 has two bytes. */
 const MAX_ARTICLE = 65_535;
@@ -57,8 +59,9 @@ export class ArticleSender implements Burst {
   #sincePoint = 0;
   /** The last article was refused because its point must wait for the window. */
   #refused = false;
-  /** Points placed and not yet acknowledged, oldest first. */
-  #points: SyncPoint[] = [];
+  /** Points placed and not yet acknowledged, oldest first; before them the last that was. With window 0 the last ones placed. */
+  #points: SyncPoint[];
+  #stale = false;
 
   #buffer: Buffer = Buffer.alloc(0);
   #used = 0;
@@ -75,6 +78,7 @@ export class ArticleSender implements Burst {
     this.articles = options.from.articles;
     this.lastPoint = options.from.number;
     this.#acknowledged = options.from.number;
+    this.#points = [options.from];
   }
 
   get slots(): readonly Buffer[] {
@@ -98,10 +102,40 @@ export class ArticleSender implements Burst {
    */
   acknowledge(number: number): SyncPoint | 'known' | undefined {
     if (number > this.lastPoint || number <= 0) return undefined;
-    const at = this.#points.findIndex((point) => point.number === number);
-    if (at === -1) return 'known';
+    if (this.#options.window === 0 || number <= this.#acknowledged) return 'known';
     this.#acknowledged = number;
-    return this.#points.splice(0, at + 1)[at];
+    this.#points.splice(
+      0,
+      this.#points.findIndex((point) => point.number === number),
+    );
+    return this.#points[0];
+  }
+
+  /** The last point that the receiver has acknowledged; with window 0 the last one placed. */
+  get firmPoint(): SyncPoint {
+    return (this.#options.window === 0 ? this.#points.at(-1) : this.#points[0]) as SyncPoint;
+  }
+
+  /** A point to which both sides can go back (§3.6.3 p): the last acknowledged, or a later one. */
+  pointOf(number: number): SyncPoint | undefined {
+    return this.#points.find((point) => point.number === number);
+  }
+
+  /** True when the open burst was overtaken by `goBack`. */
+  get stale(): boolean {
+    return this.#stale;
+  }
+
+  /** RESYN: sends again from `point`, which counts as acknowledged. An open burst is void. */
+  goBack(point: SyncPoint): void {
+    this.dataBytes = point.dataBytes;
+    this.articles = point.articles;
+    this.lastPoint = point.number;
+    this.#acknowledged = point.number;
+    this.#points = [point];
+    this.#sincePoint = 0;
+    this.#refused = false;
+    this.#stale = true;
   }
 
   /** Starts a burst in `buffer`, of at least `burstBufferSize` bytes. */
@@ -110,10 +144,12 @@ export class ArticleSender implements Burst {
     this.#used = 0;
     this.#slots = [];
     this.#open = -1;
+    this.#stale = false;
   }
 
   reserve(length: number): boolean {
     checkLength(length);
+    if (this.#stale) return false;
     if (this.#pointDue(length) && !this.#pass(length)) return false;
     return this.place(length);
   }
@@ -155,6 +191,7 @@ export class ArticleSender implements Burst {
 
   /** Ends the burst. @returns the bytes to write, a view of the buffer given to `begin`; empty when nothing was reserved */
   end(): Buffer {
+    if (this.#stale) return Buffer.alloc(0);
     this.#close();
     if (this.#trailer > 0) this.#writeChecksums();
     return this.#buffer.subarray(0, this.#used);
@@ -286,9 +323,8 @@ export class ArticleSender implements Burst {
     this.#close();
     this.lastPoint += 1;
     this.#sincePoint = 0;
-    if (this.#options.window > 0) {
-      this.#points.push({ number: this.lastPoint, dataBytes: this.dataBytes, articles: this.articles });
-    }
+    this.#points.push({ number: this.lastPoint, dataBytes: this.dataBytes, articles: this.articles });
+    if (this.#options.window === 0 && this.#points.length > MAX_POINTS_KEPT) this.#points.shift();
     const header = this.#used + this.#options.prefix;
     const syn = encodeFpdu('SYN', this.#options.destination, 0, { syncPoint: this.lastPoint });
     this.#used = header + syn.copy(this.#buffer, header) + this.#trailer;

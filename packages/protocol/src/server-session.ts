@@ -10,6 +10,7 @@ import type { MessageAnswer } from './messages.js';
 import {
   MIN_ENTITY_SIZE,
   NO_COMPRESSION,
+  canResynchronise,
   intervalBytes,
   negotiateCompression,
   negotiateSync,
@@ -22,6 +23,8 @@ import type { SessionOptions } from './session.js';
 export interface ConnectAnswer {
   /** What this side wants for PI 7; undefined = no sync points. */
   readonly syncPoints?: SyncPointOptions | undefined;
+  /** PI 23: resynchronisation is allowed; it needs sync points. Default false. */
+  readonly resynchronisation?: boolean | undefined;
   /** Interval for our own points when PI 7 stays undefined on both sides, in KB. Default 256. */
   readonly defaultIntervalKb?: number;
   readonly freeMessage?: Buffer | undefined;
@@ -86,12 +89,13 @@ export class ServerSession extends Session {
     const { parameters } = this.#take('CONNECT');
     const version = negotiateVersion(parameters.version) ?? 2;
     const sync = negotiateSync(parameters.syncPoints, answer.syncPoints);
+    const resynchronisation = canResynchronise(parameters.resynchronisation === 1, answer.resynchronisation, sync);
     this.terms = {
       version,
       crc: this.reader.crc,
       syncInterval: intervalBytes(sync, answer.defaultIntervalKb ?? 256),
       syncWindow: sync.window,
-      resynchronisation: false,
+      resynchronisation,
       accessType: parameters.accessType as number,
     };
     this.receiveWindow = sync.window;
@@ -99,7 +103,7 @@ export class ServerSession extends Session {
       version,
       // Always there: partners of the field expect it even when it was not proposed.
       syncPoints: sync,
-      ...(parameters.resynchronisation === undefined ? {} : { resynchronisation: 0 }),
+      ...(parameters.resynchronisation === undefined ? {} : { resynchronisation: resynchronisation ? 1 : 0 }),
       ...free(answer.freeMessage),
     });
   }

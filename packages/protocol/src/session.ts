@@ -40,6 +40,10 @@ export type SessionEvent =
   | { readonly kind: 'SYN'; readonly point: SyncPoint }
   /** The peer has stored everything up to this point. */
   | { readonly kind: 'ACK(SYN)'; readonly point: SyncPoint }
+  /** The peer asks to go back to `point`: bring the file there, then `acceptResyn`. Data that were not stored are void. */
+  | { readonly kind: 'RESYN'; readonly point: SyncPoint; readonly error: PesitError }
+  /** The peer has answered our RESYN: bring the file to `point`, which may be the start; data follow from there. */
+  | { readonly kind: 'ACK(RESYN)'; readonly point: SyncPoint }
   /** The transfer was interrupted (IDT); the file has to be closed and deselected, the connection goes on. */
   | { readonly kind: 'INTERRUPTED'; readonly by: 'us' | 'peer'; readonly endCode: number; readonly error: PesitError }
   /** How the peer writes a single article; worth remembering for the partner. */
@@ -62,6 +66,14 @@ export interface SessionOptions {
 
 /** PI 19 (§3.7). */
 export const END_CODES = { error: 4, suspended: 8, cancelledByServer: 12, cancelledByRequester: 16 } as const;
+
+/** Resynchronisations of one transfer, by either side; one more is 3-320. */
+export const MAX_RESYNCHRONISATIONS = 16;
+/** States in which this side may ask for one; later, ACK(TRANS.END) may be on its way. */
+const RESYNCHRONISABLE: ReadonlySet<State> = new Set(['TDE02A', 'TDE02B', 'TDE07', 'TDL02A', 'TDL02B', 'TDL07']);
+/** Points received that are kept while none is acknowledged. */
+const MAX_POINTS_KEPT = 1024;
+const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
 const MAX_NOTICES_A_SESSION = 64;
 
@@ -98,6 +110,12 @@ export abstract class Session {
   #wrongDestinationNoted = false;
   #lastSyn = 0;
   #acknowledgedSyn = 0;
+  /** The last point that is stored here, and those received since. */
+  #receivedPoints: SyncPoint[] = [START];
+  /** Our RESYN, until it is answered or overtaken; the peer's, until we have answered. */
+  #askedPoint: SyncPoint | undefined;
+  #answerPoint: SyncPoint | undefined;
+  #resynchronisations = 0;
   /** Window that the peer may use towards us; a server may answer more than was asked and then use it. */
   protected receiveWindow = 0;
   #interruption: { endCode: number; error: PesitError } | undefined;
@@ -155,7 +173,7 @@ export abstract class Session {
     if (this.#receivesData()) this.#armedAt = now;
     try {
       for (;;) {
-        const raw = this.reader.next();
+        const raw = this.#next();
         if (raw === undefined) break;
         this.#armedAt = now;
         this.#admit(raw);
@@ -180,9 +198,11 @@ export abstract class Session {
     const wait = waitOf(this.role, this.#state);
     const idle = wait === 'idle';
     const seconds = Math.round((deadline - this.#armedAt) / 1000);
-    const text = idle
-      ? `no new file for ${seconds} s: the connection is closed`
-      : `the partner sent nothing for ${seconds} s while ${this.describeState()}: check it and the line`;
+    const text = this.reader.lacksCrc
+      ? 'the partner answers without the CRC that PI 1 asked for: it does not support it, switch CRC off'
+      : idle
+        ? `no new file for ${seconds} s: the connection is closed`
+        : `the partner sent nothing for ${seconds} s while ${this.describeState()}: check it and the line`;
     const error = new PesitError(text, { fault: 'timeout', diagnostic: idle ? '3-313' : '3-317' });
     // Nothing was ever received: there is no one to send an ABORT to.
     if (wait === 'connect') this.end(error, 'closed');
@@ -246,6 +266,45 @@ export abstract class Session {
     return true;
   }
 
+  /**
+   * Asks the peer to go back to a sync point and go on from there (RESYN, §4.4.24). Its answer is an ACK(RESYN) event.
+   * @param from number of the point, 0 the start; default: the last one that is stored here, or that the peer has acknowledged
+   * @returns false when it was not negotiated (PI 23) or no transfer is under way: interrupt instead. After
+   *   `MAX_RESYNCHRONISATIONS` of a transfer the session is aborted with 3-320.
+   */
+  resynchronise(reason: PesitError, from?: number): boolean {
+    if (this.#phase !== 'open' || this.terms?.resynchronisation !== true) return false;
+    if (!RESYNCHRONISABLE.has(this.#state) || (this.#sendsData() && this.sender === undefined)) return false;
+    const firm = this.sender?.firmPoint ?? this.#receivedPoints[0];
+    const point = from === undefined ? firm : this.#pointOf(from);
+    if (point === undefined) throw new Error(`sync point ${from} is not one to which both sides can go back`);
+    this.receiver.discard();
+    this.forgetRequest();
+    const excess = this.#countResynchronisation();
+    if (excess !== undefined) {
+      this.abort(excess);
+      return true;
+    }
+    this.#askedPoint = point;
+    this.send('RESYN', { diagnostic: reason.diagnostic, restartPoint: point.number, ...textForPeer(reason) });
+    return true;
+  }
+
+  /**
+   * ACK(RESYN) (§4.4.25): answers a RESYN event, once the file stands where it said.
+   * @param fromStart instead of there, go back to the start of the file
+   * @returns false when there is nothing to answer any more: the transfer was interrupted, or the connection is over
+   */
+  acceptResyn(fromStart = false): boolean {
+    const point = fromStart ? START : this.#answerPoint;
+    if (point === undefined || this.#phase !== 'open' || (this.#state !== 'TDE04' && this.#state !== 'TDL04'))
+      return false;
+    this.#answerPoint = undefined;
+    this.#goBack(point);
+    this.send('ACK(RESYN)', { restartPoint: point.number });
+    return true;
+  }
+
   /** The articles and bytes of the transfer so far, as PI 27 and PI 28 count them. */
   get totals(): { readonly dataBytes: number; readonly articles: number } {
     const { dataBytes, articles } = this.sender ?? this.receiver;
@@ -291,9 +350,12 @@ export abstract class Session {
    * meanwhile, do nothing: ACK(TRANS.END) says the same of the whole file.
    */
   acknowledgeSyn(number: number): void {
-    if (this.terms?.syncWindow === 0 || this.#phase !== 'open') return;
+    if (this.#phase !== 'open') return;
     // A point that was not received is one of an earlier transfer.
-    if (number <= this.#acknowledgedSyn || number > this.#lastSyn) return;
+    if (number > this.#lastSyn) return;
+    const stored = this.#receivedPoints.findIndex((point) => point.number === number);
+    if (stored > 0) this.#receivedPoints.splice(0, stored);
+    if (this.terms?.syncWindow === 0 || number <= this.#acknowledgedSyn) return;
     if (transitionOf(this.role, this.#state, '>ACK(SYN)') === undefined) return;
     this.#acknowledgedSyn = number;
     this.send('ACK(SYN)', { syncPoint: number });
@@ -319,6 +381,95 @@ export abstract class Session {
 
   #receivesData(): boolean {
     return this.#state === 'TDE02B' || this.#state === 'TDL02A';
+  }
+
+  /** The next FPDU; what is damaged and can be sent again is passed over. */
+  #next(): RawFpdu | undefined {
+    for (;;) {
+      try {
+        return this.reader.next();
+      } catch (error) {
+        if (!this.#survives(error)) throw error;
+        if (this.#phase !== 'open') return undefined;
+      }
+    }
+  }
+
+  /** A wrong CRC in the data is worth a RESYN (pesit-e.md §6); until it is answered all that comes is dropped anyway. */
+  #survives(error: unknown): boolean {
+    if (!(error instanceof PesitError) || error.diagnostic !== '3-310') return false;
+    if (this.#state === 'TDE03' || this.#state === 'TDL03') return true;
+    const damage = new PesitError(error.message, { fault: 'remote', diagnostic: '1-100', cause: error });
+    if (!this.resynchronise(damage)) return false;
+    this.notice(`${error.message}: asked to send again`);
+    return true;
+  }
+
+  #sendsData(): boolean {
+    return (this.direction === 'writing') === (this.role === 'requester');
+  }
+
+  /** A point to which both sides can go back. */
+  #pointOf(number: number): SyncPoint | undefined {
+    if (number === 0) return START;
+    if (this.#sendsData()) return this.sender?.pointOf(number);
+    return this.#receivedPoints.find((point) => point.number === number);
+  }
+
+  #countResynchronisation(): PesitError | undefined {
+    if (++this.#resynchronisations <= MAX_RESYNCHRONISATIONS) return undefined;
+    const text = `more than ${MAX_RESYNCHRONISATIONS} resynchronisations of one transfer: check the line`;
+    return new PesitError(text, { fault: 'remote', diagnostic: '3-320' });
+  }
+
+  #goBack(point: SyncPoint): void {
+    if (point.number < this.startPoint.number) this.startPoint = point;
+    if (this.sender === undefined) {
+      this.receiver.goBack(point.dataBytes, point.articles);
+      this.#lastSyn = point.number;
+      this.#acknowledgedSyn = point.number;
+      this.#receivedPoints = [point];
+    } else {
+      this.sender.goBack(point);
+      this.#compress(this.sender);
+    }
+  }
+
+  #receiveResyn({ parameters }: Fpdu): void {
+    const excess = this.#countResynchronisation();
+    if (excess !== undefined) throw excess;
+    this.receiver.discard();
+    this.forgetRequest();
+    // Ours has lost: the requester's goes first (§4.8.3).
+    this.#askedPoint = undefined;
+    const number = parameters.restartPoint as number;
+    let point = this.#pointOf(number) ?? START;
+    if (this.#sendsData()) {
+      if (number > (this.sender?.lastPoint ?? 0))
+        throw noPoint(`RESYN ${number}`, `at most ${this.sender?.lastPoint ?? 0}`);
+    } else if (number > 0 && number < (this.#receivedPoints[0] as SyncPoint).number) {
+      // An acknowledgement is on its way: the receiver may answer with a later point (§3.6.3 p).
+      point = this.#receivedPoints[0] as SyncPoint;
+    }
+    this.#answerPoint = point;
+    const error = this.refusal('asked to go back', parameters.diagnostic as DiagnosticCode, parameters);
+    this.emit({ kind: 'RESYN', point, error });
+  }
+
+  #receiveAckResyn(number: number): void {
+    const asked = this.#askedPoint?.number ?? 0;
+    // The sender of the data answers with what was asked, or the start; the receiver with a later point too.
+    const legal = number === 0 || number === asked || (this.#sendsData() && number > asked);
+    const point = legal ? this.#pointOf(number) : undefined;
+    if (point === undefined) throw noPoint(`ACK(RESYN) ${number}`, `${asked} or 0`);
+    this.#askedPoint = undefined;
+    this.#goBack(point);
+    this.emit({ kind: 'ACK(RESYN)', point });
+  }
+
+  #compress(sender: ArticleSender): void {
+    const mode = this.agreedCompression;
+    this.#compressing = mode === 0 ? undefined : new CompressingBurst(sender, mode);
   }
 
   #admit(raw: RawFpdu): void {
@@ -354,6 +505,12 @@ export abstract class Session {
         break;
       case 'ACK(IDT)':
         this.#interrupted('us');
+        break;
+      case 'RESYN':
+        this.#receiveResyn(fpdu);
+        break;
+      case 'ACK(RESYN)':
+        this.#receiveAckResyn(fpdu.parameters.restartPoint as number);
         break;
       default:
         if (fpdu.name === 'DTF.END' && this.receiver.insideArticle)
@@ -422,7 +579,10 @@ export abstract class Session {
     }
     this.#lastSyn = number;
     this.receiver.passPoint();
-    this.emit({ kind: 'SYN', point: { number, dataBytes: this.receiver.dataBytes, articles: this.receiver.articles } });
+    const point = { number, dataBytes: this.receiver.dataBytes, articles: this.receiver.articles };
+    this.#receivedPoints.push(point);
+    if (this.#receivedPoints.length > MAX_POINTS_KEPT) this.#receivedPoints.splice(1, 1);
+    this.emit({ kind: 'SYN', point });
   }
 
   #receiveAckSyn(number: number): void {
@@ -542,6 +702,8 @@ export abstract class Session {
     this.sender = undefined;
     this.#lastSyn = from.number;
     this.#acknowledgedSyn = from.number;
+    this.#receivedPoints = [from];
+    this.#resynchronisations = 0;
     this.receiver.start(recordLength, from.dataBytes, from.articles, this.agreedCompression);
   }
 
@@ -556,8 +718,8 @@ export abstract class Session {
       window: this.terms?.syncWindow ?? 0,
       from,
     });
-    this.#compressing =
-      this.agreedCompression === 0 ? undefined : new CompressingBurst(this.sender, this.agreedCompression);
+    this.#resynchronisations = 0;
+    this.#compress(this.sender);
   }
 
   /**
@@ -589,6 +751,11 @@ export abstract class Session {
       got,
     });
   }
+}
+
+function noPoint(got: string, expected: string): PesitError {
+  const [wanted, text] = [`sync point ${expected}`, `expected sync point ${expected}, got ${got}`];
+  return new PesitError(text, { fault: 'remote', diagnostic: '3-306', expected: wanted, got });
 }
 
 function unexpected(got: string, expected: string): PesitError {

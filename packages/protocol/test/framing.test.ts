@@ -271,7 +271,8 @@ describe('entities', () => {
 
   test('a CRC is missing: the entity is too short for it', () => {
     const wrong = failure(() => readAll(new FpduReader('length-prefixed', true), [entity(minimal('ACONNECT', 7, 9))]));
-    expect(wrong.diagnostic).toBe('3-311');
+    expect(wrong.diagnostic).toBe('3-315');
+    expect(wrong.message).toContain('without a CRC although PI 1 asked for one');
   });
 
   test('a CONNECT in a group of FPDUs with a CRC each', () => {

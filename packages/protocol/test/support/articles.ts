@@ -12,6 +12,13 @@ export class Collector {
     return this.#open.reduce((sum, part) => sum + part.length, 0);
   }
 
+  /** RESYN: what came after the first `articles` is void. */
+  goBack(articles: number): void {
+    if (this.articles.length < articles) throw new Error(`${this.articles.length} of ${articles} articles are here`);
+    this.articles.length = articles;
+    this.#open = [];
+  }
+
   add(batch: ArticleBatch): void {
     let start = 0;
     for (const end of batch.ends) {

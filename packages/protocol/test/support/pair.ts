@@ -50,6 +50,8 @@ export interface ServerBehaviour {
   ignore: readonly FpduName[];
   /** Whether points are acknowledged at once; the numbers of those that are not are in `unacknowledged`. */
   acknowledge: boolean;
+  /** Whether RESYN is answered at once, by both sides. */
+  resynchronise: boolean;
   /** Where WRITE starts. */
   from: SyncPoint;
   /** Records of points, for READ with PI 18. */
@@ -98,6 +100,7 @@ export class Pair {
     refuse: {},
     ignore: [],
     acknowledge: true,
+    resynchronise: true,
     from: START,
     points: new Map(),
   };
@@ -107,6 +110,10 @@ export class Pair {
   readonly unacknowledged: number[] = [];
   readonly #chance: Chance;
   readonly #longest: number;
+  /** Where a resynchronisation has put the requester's own articles. */
+  #sendFrom: number | undefined;
+  /** Changes what one side sends, on its way. */
+  damage: ((bytes: Buffer, from: 'requester' | 'server') => Buffer) | undefined;
   /** While the server is sending: the articles and the next of them. */
   #serving: { readonly articles: readonly Buffer[]; next: number } | undefined;
 
@@ -230,7 +237,15 @@ export class Pair {
     while (at < articles.length && this.requester.sending && !this.requester.windowFull) {
       at = this.#burst(this.requester, this.server, 'requester', articles, at, buffer);
       this.settle();
+      at = this.resumeAt() ?? at;
     }
+    return at;
+  }
+
+  /** The article with which the requester goes on after a resynchronisation, once. */
+  resumeAt(): number | undefined {
+    const at = this.#sendFrom;
+    this.#sendFrom = undefined;
     return at;
   }
 
@@ -285,7 +300,21 @@ export class Pair {
     if (output.length === 0) return;
     const bytes = Buffer.concat(output);
     this.sent.push({ from, bytes });
-    for (const piece of this.#chance.split(bytes, this.#longest)) to.receive(Buffer.from(piece), this.now);
+    const arriving = this.damage?.(Buffer.from(bytes), from) ?? bytes;
+    for (const piece of this.#chance.split(arriving, this.#longest)) to.receive(Buffer.from(piece), this.now);
+  }
+
+  /** Brings the articles of one side to a point. */
+  #goBack(side: 'requester' | 'server', point: SyncPoint): void {
+    const reading = this.requester.state.startsWith('TDL');
+    if (side === 'requester') {
+      if (reading) this.read.goBack(point.articles);
+      else this.#sendFrom = point.articles;
+    } else if (reading) {
+      this.#serving = { articles: this.behaviour.articles, next: point.articles };
+    } else {
+      this.received.at(-1)?.goBack(point.articles);
+    }
   }
 
   #events(session: Session): boolean {
@@ -298,6 +327,11 @@ export class Pair {
       } else {
         this.requesterEvents.push(event);
         if (event.kind === 'ARTICLES') this.read.add(event.batch);
+        if (event.kind === 'RESYN' && this.behaviour.resynchronise) {
+          this.#goBack('requester', event.point);
+          this.requester.acceptResyn();
+        }
+        if (event.kind === 'ACK(RESYN)') this.#goBack('requester', event.point);
         if (event.kind === 'SYN' && this.behaviour.acknowledge) this.requester.acknowledgeSyn(event.point.number);
       }
     }
@@ -349,6 +383,11 @@ export class Pair {
 
   #answer(event: SessionEvent): void {
     const { behaviour, server } = this;
+    if (event.kind === 'RESYN' && behaviour.resynchronise) {
+      this.#goBack('server', event.point);
+      server.acceptResyn();
+    }
+    if (event.kind === 'ACK(RESYN)') this.#goBack('server', event.point);
     if (event.kind === 'ARTICLES') this.received.at(-1)?.add(event.batch);
     if (event.kind === 'SYN') {
       if (behaviour.acknowledge) server.acknowledgeSyn(event.point.number);
