@@ -50,3 +50,4 @@ export { END_CODES, MAX_RESYNCHRONISATIONS, Session, printable } from './session
 export type { SessionEvent, SessionOptions } from './session.js';
 export { DEFAULT_TIMERS } from './timers.js';
 export type { Timers } from './timers.js';
+export { describeFpdu } from './trace.js';
