@@ -1,3 +1,5 @@
+import { licenseGate, licenseRoutes } from '@pesit-node/license';
+import type { LicenseKeeper } from '@pesit-node/license';
 import { createHttpApp } from '@pesit-node/service';
 import type { Config, DatabaseSupervisor, HealthRegistry, Logger, ServiceInfo } from '@pesit-node/service';
 import type { Express } from 'express';
@@ -20,6 +22,7 @@ export interface AppDeps {
   readonly logger: Logger;
   readonly health: HealthRegistry;
   readonly database: Pick<DatabaseSupervisor, 'ready' | 'statusReason'>;
+  readonly license: LicenseKeeper;
   readonly servers: RemoteServerStore;
   readonly transfers: TransferStore;
   readonly sendTree: SendTree;
@@ -29,7 +32,7 @@ export interface AppDeps {
 
 /** The REST interface of the client app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
-  const { config, settings, info, logger, health, database, exchange, servers } = deps;
+  const { config, settings, info, logger, health, database, license, exchange, servers } = deps;
   const { queue, test, serverChanged: changed } = exchange;
   const remoteServers = remoteServerService({ store: servers, settings, logger, test, changed });
   const { sendTree, receivedTree } = deps;
@@ -40,7 +43,9 @@ export const createApp = (deps: AppDeps): Express => {
     logger,
     health,
     database,
+    gate: licenseGate(license),
     routes: (router) => {
+      licenseRoutes(router, license);
       remoteServerRoutes(router, remoteServers);
       transferRoutes(router, transfers);
     },

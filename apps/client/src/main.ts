@@ -2,6 +2,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 
+import { LicenseKeyError, loadPublicKey } from '@pesit-node/license';
 import {
   ConfigError,
   configWarnings,
@@ -30,6 +31,7 @@ const run = async (config: Config<'client'>): Promise<void> => {
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
     readonly version: string;
   };
+  const licenseKey = await loadPublicKey(config['license.public-key']);
   const dataDirectory = config['data.directory'];
   await mkdir(dataDirectory, { recursive: true, mode: 0o750 });
   const secrets = await openSecretBox(config);
@@ -44,7 +46,7 @@ const run = async (config: Config<'client'>): Promise<void> => {
   const health = new HealthRegistry();
   const info = { name: NAME, version };
   const node = process.env['POD_NAME'] ?? hostname();
-  const { app, steps } = createNode({ config, logger, health, info, database, secrets, node });
+  const { app, steps } = createNode({ config, logger, health, info, database, secrets, licenseKey, node });
   let http: HttpServer | undefined;
   const lifecycle = new Lifecycle({ logger, health })
     .add({ name: 'database connections', stop: () => database.close() })
@@ -68,7 +70,10 @@ const run = async (config: Config<'client'>): Promise<void> => {
 
 /** What an operator can correct is said in a sentence; anything else keeps its stack. */
 const isExplained = (error: unknown): error is Error =>
-  error instanceof ConfigError || error instanceof DirectoryLockedError || error instanceof ListenError;
+  error instanceof ConfigError ||
+  error instanceof DirectoryLockedError ||
+  error instanceof LicenseKeyError ||
+  error instanceof ListenError;
 
 try {
   await run(loadConfig({ app: 'client', env: process.env, argv: process.argv.slice(2), cwd: process.cwd() }));

@@ -1,3 +1,12 @@
+import {
+  historyWitness,
+  KnexLicenseStore,
+  LICENSE_MIGRATIONS,
+  licenseHealth,
+  LicenseKeeper,
+  sessionRefusal,
+} from '@pesit-node/license';
+import type { VendorKey } from '@pesit-node/license';
 import { DatabaseSupervisor } from '@pesit-node/service';
 import type {
   Config,
@@ -32,32 +41,59 @@ export interface NodeOptions extends Pick<ExchangeOptions, 'node' | 'pollMs' | '
   readonly info: ServiceInfo;
   readonly database: Database;
   readonly secrets: SecretBox;
+  /** What licenses are verified with. */
+  readonly licenseKey: VendorKey;
 }
 
 /** The client app over an open database: its REST interface, and what starts and stops, in order: database, files, exchange. */
 export const createNode = (options: NodeOptions) => {
   const { config, logger, health, info, database, secrets } = options;
   const { settings = exchangeSettings(config) } = options;
-  const supervisor = new DatabaseSupervisor({ database, migrations: [CLIENT_MIGRATIONS], logger });
+  const supervisor = new DatabaseSupervisor({ database, migrations: [LICENSE_MIGRATIONS, CLIENT_MIGRATIONS], logger });
   health.register('database', () => supervisor.health(), { readiness: true });
+
+  const license = new LicenseKeeper({
+    store: new KnexLicenseStore(database.knex),
+    key: options.licenseKey,
+    evaluationDays: config['license.evaluation-days'],
+    file: config['license.file'],
+    content: config['license.content'],
+    witnesses: [historyWitness(database.knex)],
+    logger,
+    node: options.node,
+  });
+  health.register('license', () => licenseHealth(license), { readiness: true });
+  supervisor.on('ready', () => {
+    license.start();
+  });
 
   const servers = remoteServerStore(database.knex, secrets);
   const transfers = transferStore(database.knex);
   const sendTree = new SendTree(config['data.directory']);
   const receivedTree = new ReceivedTree(config['data.directory']);
-  const exchange = createExchange({ ...options, settings, transfers, servers, receivedTree });
+  const exchange = createExchange({
+    ...{ ...options, settings, transfers, servers, receivedTree },
+    mayRun: () => sessionRefusal(license) === undefined,
+  });
+  license.on('change', () => {
+    exchange.queue.wake();
+  });
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
   const app = createApp({
-    ...{ config, settings, info, logger, health, database: supervisor },
+    ...{ config, settings, info, logger, health, database: supervisor, license },
     ...{ servers, transfers, sendTree, receivedTree, exchange },
   });
 
   const begin = (): void => {
     exchange.queue.start().catch((error: unknown) => logger.error({ err: error }, 'the queue could not be started'));
   };
+  const stopDatabase = async (): Promise<void> => {
+    await license.stop();
+    await supervisor.stop();
+  };
   const drainMs = config['shutdown.drain-timeout'] * 1000;
   const steps = {
-    database: { name: 'database', start: () => supervisor.start(), stop: () => supervisor.stop() },
+    database: { name: 'database', start: () => supervisor.start(), stop: stopDatabase },
     files: {
       name: 'files',
       start: async () => {
@@ -76,5 +112,5 @@ export const createNode = (options: NodeOptions) => {
       stopTimeoutMs: drainMs + STOP_MARGIN_MS,
     },
   } satisfies Record<string, LifecycleStep>;
-  return { app, exchange, supervisor, servers, transfers, settings, steps };
+  return { app, license, exchange, supervisor, servers, transfers, settings, steps };
 };

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -253,6 +254,28 @@ eachDatabase((harness) => {
         'content-disposition': 'attachment; filename=data.bin',
       });
       expect((download.body as Buffer).equals(content)).toBe(true);
+      const part = await service.api
+        .raw('get', `/transfers/${body.id}/content`)
+        .set('Range', 'bytes=10-19')
+        .buffer(true);
+      expect([part.status, (part.body as Buffer).equals(content.subarray(10, 20))]).toEqual([206, true]);
+      const beyond = await service.api.raw('get', `/transfers/${body.id}/content`).set('Range', 'bytes=200000-');
+      expect([beyond.status, beyond.body.error]).toEqual([400, 'VALIDATION_ERROR']);
+      await rm(body.localPath as string);
+      const gone = await service.api.get(`/transfers/${body.id}/content`);
+      expect([gone.status, gone.body.error]).toEqual([404, 'FILE_NOT_FOUND']);
+    });
+
+    test('into a data directory behind a link, and out of it again', async () => {
+      const parent = await mkdtemp(join(tmpdir(), 'pesit-client-'));
+      closers.push(() => rm(parent, { recursive: true }));
+      await mkdir(join(parent, 'real'));
+      await symlink('real', join(parent, 'link'));
+      await start({ files: { OUT: Buffer.from('content') } }, { data: join(parent, 'link') });
+      const { body } = await service.api.post('/transfers/receive?wait=20', { server: 'bank', virtualFile: 'OUT' });
+      expect(body).toMatchObject({ status: 'COMPLETED', localPath: join(parent, 'real/received/OUT') });
+      const download = await service.api.raw('get', `/transfers/${body.id}/content`).buffer(true);
+      expect(String(download.body)).toBe('content');
     });
 
     test('a name that is taken is never overwritten, unless asked for', async () => {

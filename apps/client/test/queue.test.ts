@@ -172,13 +172,17 @@ eachDatabase((harness) => {
       expect(partner.ended).toEqual([undefined]);
     });
 
-    test('no more with a server than the pool allows: an idle one gives way', async () => {
-      const partner = await the.partner();
-      const service = await the.service({ settings: { maxConnectionsPerHost: 1 } });
-      await the.remote(service, partner.port);
+    test('no more with a server than it may have: an idle one gives way first', async () => {
+      const partner = await the.partner({ maxConnections: 1 });
+      const service = await the.service();
+      await the.remote(service, partner.port, { maxConnections: 1 });
       await the.send(service);
-      expect((await the.send(service, { partnerId: 'OTHER' })).status).toBe('COMPLETED');
-      expect(partner.ended).toEqual([undefined]);
+      expect(await the.send(service, { partnerId: 'OTHER' })).toMatchObject({
+        status: 'COMPLETED',
+        errorMessage: null,
+      });
+      expect((await service.api.post('/servers/1/test')).body).toMatchObject({ success: true });
+      expect(partner.ended).toEqual([undefined, undefined, undefined]);
     });
 
     test('that died while idle are replaced before anything is sent twice', async () => {

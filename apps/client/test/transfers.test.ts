@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -168,6 +168,20 @@ eachDatabase((harness) => {
         });
         expect((await service.transfers.find(body.id as string))?.source_path).toMatch(/send\/dir\/a$/);
       }
+    });
+
+    test('a data directory behind a link', async () => {
+      const data = `${service.data}-link`;
+      await symlink(service.data, data);
+      await the.remote(service, 3, { name: 'other' });
+      const linked = await the.service({ data, node: 'linked' });
+      await linked.exchange.queue.stop(0);
+      await writeFile(join(service.data, 'send/a'), 'abc');
+      for (const filename of ['a', join(data, 'send/a'), join(service.data, 'send/a')]) {
+        const { status } = await linked.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', filename });
+        expect([filename, status]).toEqual([filename, 202]);
+      }
+      await rm(data);
     });
 
     test('what is missing has its own code', async () => {

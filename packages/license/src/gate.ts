@@ -82,11 +82,11 @@ const modeOf = ({ blocked, evaluation }: LicenseStatus): string =>
   blocked ? 'BLOCKED' : evaluation ? 'EVALUATION' : 'VALID';
 
 /**
- * For `HealthRegistry`: component `license`, never DOWN. A blocked service stays ready, so that a license can be installed
- * through the Kubernetes service.
+ * For `HealthRegistry`: component `license`, DOWN only until it was read once. A blocked service stays ready, so that a
+ * license can be installed through the Kubernetes service.
  */
 export const licenseHealth = ({ status }: Known): HealthComponent => ({
-  status: status?.blocked === true ? 'BLOCKED' : 'UP',
+  status: status === undefined ? 'DOWN' : status.blocked ? 'BLOCKED' : 'UP',
   details:
     status === undefined
       ? { license: 'UNKNOWN', reason: 'not read yet' }

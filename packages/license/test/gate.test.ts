@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createHttpApp, HealthRegistry } from '@pesit-node/service';
 import { captureLog, eachDatabase, emptyTables, testConfig } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
-import type { Express, Request, RequestHandler, Response } from 'express';
+import type { Express, RequestHandler } from 'express';
 import request from 'supertest';
 
 import { licenseGate, licenseHealth, sessionRefusal } from '../src/gate.js';
@@ -186,11 +186,11 @@ test('listeners refuse sessions while blocked or not known', () => {
   ]);
 });
 
-test('health shows the mode, and is never down', () => {
+test('health shows the mode, and is down only until it is known', () => {
   expect([VALID, BLOCKED, known()].map(licenseHealth)).toEqual([
     { status: 'UP', details: { license: 'VALID', daysRemaining: 90, reason: 'Licensed' } },
     { status: 'BLOCKED', details: { license: 'BLOCKED', daysRemaining: 0, reason: 'over' } },
-    { status: 'UP', details: { license: 'UNKNOWN', reason: 'not read yet' } },
+    { status: 'DOWN', details: { license: 'UNKNOWN', reason: 'not read yet' } },
   ]);
 });
 

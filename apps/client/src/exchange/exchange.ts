@@ -11,7 +11,7 @@ import { testConnection } from './test-connection.js';
 import { TransferQueue } from './transfer-queue.js';
 import type { TransferQueueOptions } from './transfer-queue.js';
 
-export interface ExchangeOptions extends Pick<TransferQueueOptions, 'node' | 'pollMs' | 'progressMs'> {
+export interface ExchangeOptions extends Pick<TransferQueueOptions, 'node' | 'mayRun' | 'pollMs' | 'progressMs'> {
   readonly settings: ExchangeSettings;
   readonly secrets: SecretBox;
   readonly transfers: TransferStore;
@@ -24,13 +24,12 @@ export interface ExchangeOptions extends Pick<TransferQueueOptions, 'node' | 'po
 export const createExchange = (options: ExchangeOptions) => {
   const { settings, secrets, transfers: store, servers, receivedTree, logger } = options;
   const contacts = new Contacts(servers, logger);
-  const { maxConnectionsPerHost: maxPerServer, idleTimeout } = settings;
-  const pool = new SessionPool({ maxPerServer, idleTimeout, contacts, logger });
+  const pool = new SessionPool({ idleTimeout: settings.idleTimeout, contacts, logger });
   const deps = { settings, secrets, pool, receivedTree, logger };
   const queue = new TransferQueue({ ...options, store, run: (job, signal) => runTransfer(job, deps, signal) });
   return {
     queue,
-    test: testConnection({ settings, secrets, contacts, logger }),
+    test: testConnection({ settings, secrets, pool, contacts, logger }),
     /** A remote server was changed or removed. */
     serverChanged: (id: number): void => {
       pool.closeIdle(id);

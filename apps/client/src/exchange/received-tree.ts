@@ -1,8 +1,8 @@
-import { lstat, mkdir } from 'node:fs/promises';
+import { lstat, mkdir, realpath } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 
 import type { PesitError } from '@pesit-node/protocol';
-import { sanitiseValue } from '@pesit-node/storage';
+import { resolveInside, sanitiseValue } from '@pesit-node/storage';
 import type { Delivery, StagedFile } from '@pesit-node/storage';
 
 /** Where received files go: `<data.directory>/received`. */
@@ -15,6 +15,15 @@ export class ReceivedTree {
 
   async prepare(): Promise<void> {
     await mkdir(this.root, { recursive: true, mode: 0o700 });
+  }
+
+  /**
+   * The received file that a record names.
+   * @throws StorageError when it lies outside the tree, which may have moved since
+   */
+  async find(localPath: string): Promise<string> {
+    // Records hold paths with links resolved.
+    return resolveInside(await realpath(this.root), localPath);
   }
 
   async has(name: string): Promise<boolean> {

@@ -27,8 +27,6 @@ interface Idle {
 }
 
 export interface SessionPoolOptions {
-  /** Sessions with one remote server, idle ones included. */
-  readonly maxPerServer: number;
   /** Milliseconds that an idle session is kept; 0 = not at all. */
   readonly idleTimeout: number;
   readonly contacts: Contacts;
@@ -58,7 +56,7 @@ export class SessionPool {
   async acquire(target: SessionTarget, signal: AbortSignal, fresh: boolean): Promise<Lease> {
     const idle = fresh ? undefined : this.#takeIdle(target.key);
     if (idle !== undefined) return this.#lease(idle.session, idle.sessionId, target, true);
-    this.#makeRoom(target.serverId);
+    await this.makeRoom(target);
     this.#count(target.serverId, 1);
     try {
       const sessionId = randomUUID();
@@ -69,17 +67,24 @@ export class SessionPool {
     }
   }
 
+  /** When the server has as many sessions as it may: ends an idle one, and resolves when the partner knows. */
+  async makeRoom({ serverId, maxSessions }: SessionTarget): Promise<void> {
+    if ((this.#sessions.get(serverId) ?? 0) < maxSessions) return;
+    const oldest = [...this.#idle.values()].flat().find((idle) => idle.target.serverId === serverId);
+    if (oldest !== undefined) await this.#discard(oldest);
+  }
+
   /** Closes what is idle with one server: its terms have changed. */
   closeIdle(serverId: number): void {
     for (const idle of [...this.#idle.values()].flat()) {
-      if (idle.target.serverId === serverId) this.#discard(idle);
+      if (idle.target.serverId === serverId) void this.#discard(idle);
     }
   }
 
   /** Releases every idle session; those in use are closed when they are given back. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const idle of [...this.#idle.values()].flat()) this.#discard(idle);
+    for (const idle of [...this.#idle.values()].flat()) void this.#discard(idle);
     await Promise.all(this.#closing);
   }
 
@@ -116,13 +121,13 @@ export class SessionPool {
       if (given) return;
       given = true;
       if (session.usable && !this.#stopped && this.#options.idleTimeout > 0) this.#keep(session, sessionId, target);
-      else this.#close(session, sessionId, target);
+      else void this.#close(session, sessionId, target);
     };
     return { session, sessionId, reused, release };
   }
 
   #keep(session: PesitRequester, sessionId: string, target: SessionTarget): void {
-    const timer = setTimeout(() => this.#discard(idle), this.#options.idleTimeout).unref();
+    const timer = setTimeout(() => void this.#discard(idle), this.#options.idleTimeout).unref();
     const idle: Idle = { session, sessionId, target, timer };
     const list = this.#idle.get(target.key);
     if (list === undefined) this.#idle.set(target.key, [idle]);
@@ -138,14 +143,8 @@ export class SessionPool {
         this.#forget(idle);
         return idle;
       }
-      this.#discard(idle);
+      void this.#discard(idle);
     }
-  }
-
-  #makeRoom(serverId: number): void {
-    if ((this.#sessions.get(serverId) ?? 0) < this.#options.maxPerServer) return;
-    const oldest = [...this.#idle.values()].flat().find((idle) => idle.target.serverId === serverId);
-    if (oldest !== undefined) this.#discard(oldest);
   }
 
   #forget(idle: Idle): void {
@@ -156,18 +155,19 @@ export class SessionPool {
     else this.#idle.delete(key);
   }
 
-  #discard(idle: Idle): void {
+  #discard(idle: Idle): Promise<void> {
     this.#forget(idle);
-    this.#close(idle.session, idle.sessionId, idle.target);
+    return this.#close(idle.session, idle.sessionId, idle.target);
   }
 
-  #close(session: PesitRequester, sessionId: string, target: SessionTarget): void {
+  #close(session: PesitRequester, sessionId: string, target: SessionTarget): Promise<void> {
     this.#count(target.serverId, -1);
     const closing = session.release().then(() => {
       this.#closing.delete(closing);
       this.#options.logger.debug({ sessionId, server: target.serverName }, 'session closed');
     });
     this.#closing.add(closing);
+    return closing;
   }
 
   #count(serverId: number, change: number): void {

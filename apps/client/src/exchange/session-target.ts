@@ -12,6 +12,8 @@ import type { ExchangeSettings } from './settings.js';
 export interface SessionTarget {
   readonly serverId: number;
   readonly serverName: string;
+  /** Sessions that the server may have, idle ones included. */
+  readonly maxSessions: number;
   /** Sessions of the same key do for each other. Holds the sealed password, never the password. */
   readonly key: string;
   readonly options: () => RequesterOptions;
@@ -43,6 +45,7 @@ export const sessionTarget = (
   return {
     serverId: server.id,
     serverName: server.name,
+    maxSessions: Math.min(server.max_connections ?? settings.maxConnectionsPerHost, settings.maxConnectionsPerHost),
     key: JSON.stringify([server.id, host, port, dialect, requester, serverId, sealed, sync]),
     options: () => ({
       host,

@@ -5,6 +5,7 @@ import type { RemoteServerRow } from '../remote-servers/store.js';
 import type { Contacts } from './contacts.js';
 import { errorCodeOf, explain, toPesitError } from './outcome.js';
 import type { TransferErrorCode } from './outcome.js';
+import type { SessionPool } from './session-pool.js';
 import { sessionTarget } from './session-target.js';
 import type { ExchangeSettings } from './settings.js';
 
@@ -36,20 +37,23 @@ export type TestResult =
 export interface TestConnectionDeps {
   readonly settings: ExchangeSettings;
   readonly secrets: SecretBox;
+  readonly pool: Pick<SessionPool, 'makeRoom'>;
   readonly contacts: Contacts;
   readonly logger: Logger;
 }
 
 /** Opens a session of its own with a remote server, whether it is enabled or not, and releases it. */
 export const testConnection =
-  ({ settings, secrets, contacts, logger }: TestConnectionDeps) =>
+  ({ settings, secrets, pool, contacts, logger }: TestConnectionDeps) =>
   async (server: RemoteServerRow): Promise<TestResult> => {
     const log = logger.child({ server: server.name });
-    const began = performance.now();
+    let began = performance.now();
     const latency = (): number => Math.round((performance.now() - began) * 10) / 10;
     try {
-      const { options } = sessionTarget(server, server.client_id, {}, { settings, secrets });
-      const session = await PesitRequester.open(options());
+      const target = sessionTarget(server, server.client_id, {}, { settings, secrets });
+      await pool.makeRoom(target);
+      began = performance.now();
+      const session = await PesitRequester.open(target.options());
       const answered = latency();
       const { version, syncInterval, syncWindow, accessType, crc, resynchronisation: resync } = session.terms;
       await session.release();

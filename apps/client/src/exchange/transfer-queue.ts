@@ -12,6 +12,8 @@ export interface TransferQueueOptions {
   readonly store: TransferStore;
   readonly run: (job: Job, signal: AbortSignal) => RunningTransfer;
   readonly settings: Pick<ExchangeSettings, 'corePoolSize' | 'maxPoolSize' | 'queueCapacity' | 'maxConnectionsPerHost'>;
+  /** False while nothing may start: rows wait, and `wake` says that it has changed. */
+  readonly mayRun: () => boolean;
   /** Name of this process among those that share the database. */
   readonly node: string;
   readonly logger: Logger;
@@ -199,7 +201,7 @@ export class TransferQueue {
       await store.giveBackUnknown(node, [...this.#running.keys()]);
       this.#doubtful = false;
     }
-    while (this.#state === 'running' && this.#backlog > 0) {
+    while (this.#state === 'running' && this.#backlog > 0 && this.#options.mayRun()) {
       const active = this.#running.size;
       const minBacklog = active < corePoolSize ? 1 : queueCapacity + 1;
       if (active >= maxPoolSize || this.#backlog < minBacklog) return;

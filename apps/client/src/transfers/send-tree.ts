@@ -1,5 +1,5 @@
 import { lstat, mkdir, realpath } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join, relative, sep } from 'node:path';
 
 import { ApiError, unavailable, validation } from '@pesit-node/service';
 import {
@@ -27,16 +27,18 @@ const SPOOL = 'spool';
  * appears in it whole or not at all.
  */
 export class SendTree {
-  root: string;
+  readonly root: string;
+  /** The same with links resolved. */
+  #realRoot: string;
 
   constructor(dataDirectory: string) {
     this.root = join(dataDirectory, 'send');
+    this.#realRoot = this.root;
   }
 
-  /** Makes the directory, and resolves links on the way to it once for all. */
   async prepare(): Promise<void> {
     await mkdir(this.root, { recursive: true, mode: 0o700 });
-    this.root = await realpath(this.root);
+    this.#realRoot = await realpath(this.root);
   }
 
   /**
@@ -44,7 +46,9 @@ export class SendTree {
    * @throws {ApiError} 404 FILE_NOT_FOUND; 400 when it leads out of the tree or is no regular file
    */
   async find(filename: string): Promise<Sendable> {
-    const path = await resolveInside(this.root, filename).catch((error: unknown) => {
+    // Absolute names come as they are configured, or as a record shows them.
+    const root = isWithin(this.#realRoot, filename) ? this.#realRoot : this.root;
+    const path = await resolveInside(root, filename).catch((error: unknown) => {
       throw error instanceof StorageError ? badName(error.peerText ?? error.message) : error;
     });
     const facts = await lstat(path).catch((error: unknown) => {
@@ -58,7 +62,7 @@ export class SendTree {
         },
       );
     });
-    if (relative(this.root, path).split('/')[0] === STAGING_DIRECTORY) {
+    if (relative(this.#realRoot, path).split('/')[0] === STAGING_DIRECTORY) {
       throw badName(`${STAGING_DIRECTORY} holds files that are not complete`);
     }
     if (facts.isDirectory()) throw badName('it is a directory: only regular files can be sent');
@@ -96,6 +100,8 @@ export class SendTree {
     }
   }
 }
+
+const isWithin = (root: string, path: string): boolean => path.startsWith(`${root}${sep}`);
 
 const badName = (message: string): ApiError => validation([{ field: 'filename', message }]);
 

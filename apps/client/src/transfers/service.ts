@@ -4,7 +4,6 @@ import { basename } from 'node:path';
 
 import { ApiError, conflict, notFound, unavailable } from '@pesit-node/service';
 import type { Logger, Page } from '@pesit-node/service';
-import { resolveInside } from '@pesit-node/storage';
 import type { z } from 'zod';
 
 import type { TransferQueue } from '../exchange/transfer-queue.js';
@@ -173,7 +172,7 @@ export const transferService = (deps: TransferServiceDeps) => {
       const { direction, status, local_path: path } = await existing(id);
       if (direction !== 'RECEIVE') throw conflict('Only received files can be downloaded: this transfer is a SEND');
       if (status !== 'COMPLETED' || path === null) throw conflict(`The file is not there: the transfer is ${status}`);
-      const real = await resolveInside(receivedTree.root, path).catch((cause: unknown) => {
+      const real = await receivedTree.find(path).catch((cause: unknown) => {
         throw new ApiError('FILE_NOT_FOUND', 'The received file is not in the received tree any more', { cause });
       });
       return { path: real, name: basename(path) };

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { loadPublicKey } from '@pesit-node/license';
 import { HealthRegistry, Lifecycle, listen, SecretBox } from '@pesit-node/service';
 import type { Config, Database } from '@pesit-node/service';
 import { captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
@@ -31,6 +32,7 @@ export interface ServiceOptions {
 
 const CONFIG = { 'admin.password': 'rest-secret-1', 'shutdown.drain-timeout': 0 };
 const secrets = new SecretBox([Buffer.alloc(32, 7)]);
+const licenseKey = await loadPublicKey('');
 
 export type Service = Awaited<ReturnType<typeof startService>>;
 
@@ -57,7 +59,7 @@ export const startService = async (database: Database, options: ServiceOptions =
   logs.push(log);
   const health = new HealthRegistry();
   const { node = 'test-node', pollMs = 60_000, progressMs = 60_000 } = options;
-  const { app, exchange, supervisor, steps, servers, transfers } = createNode({
+  const { app, license, exchange, supervisor, steps, servers, transfers } = createNode({
     ...{
       config,
       settings,
@@ -66,6 +68,7 @@ export const startService = async (database: Database, options: ServiceOptions =
       info: { name: 'pesit-client', version: '0.0.0' },
       database,
       secrets,
+      licenseKey,
     },
     ...{ node, pollMs, progressMs },
   });
@@ -75,6 +78,7 @@ export const startService = async (database: Database, options: ServiceOptions =
   await lifecycle.start();
   if (options.waitForDatabase !== false) {
     await supervisor.whenReady();
+    await license.refresh();
     // Done already, or being done: either way the queue runs when this resolves.
     await exchange.queue.start();
   }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
+import { loadPublicKey } from '@pesit-node/license';
 import { PesitRequester } from '@pesit-node/net';
 import type { RequesterOptions } from '@pesit-node/net';
 import type { CreateRequest, SelectRequest } from '@pesit-node/protocol';

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
+import { KnexLicenseStore, LICENSE_MIGRATIONS, LicenseKeeper, loadPublicKey } from '@pesit-node/license';
 import { HealthRegistry } from '@pesit-node/service';
 import { captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
@@ -23,6 +24,8 @@ import { TransferStore } from '../../src/transfers/store.js';
 import { VirtualFileStore } from '../../src/virtual-files/store.js';
 
 type Body = Readonly<Record<string, unknown>>;
+
+const key = await loadPublicKey('');
 
 export const ADMIN = { username: 'operator', password: 'adm:in-Pa55' } as const;
 
@@ -81,7 +84,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
   const answers: string[] = [];
 
   beforeAll(async () => {
-    rest.database = await harness.open({ migrations: [MIGRATIONS] });
+    rest.database = await harness.open({ migrations: [LICENSE_MIGRATIONS, MIGRATIONS] });
   });
 
   beforeEach(async () => {
@@ -100,13 +103,16 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       logger: rest.log.logger,
       drainMs: 1000,
     });
+    const store = new KnexLicenseStore(knex);
+    const license = new LicenseKeeper({ store, key, evaluationDays: 30, logger: rest.log.logger, node: 'rest' });
+    await license.refresh();
     const app = createApp({
       config,
       info: { name: 'pesit-server', version: '0.0.0' },
       logger: rest.log.logger,
       health: new HealthRegistry(),
       database: { ready: true, statusReason: undefined },
-      license: rest.license,
+      license,
       partners: new PartnerStore(knex),
       virtualFiles: new VirtualFileStore(knex),
       listeners: rest.listeners,

@@ -55,7 +55,8 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   app.use(healthRoutes(health));
   if (config['metrics.public']) app.use(infoRoutes(info));
   app.use(login);
-  if (gate !== undefined) app.use(gate);
+  // Without the database nobody knows what the gate would say; the routes then answer 503 with the reason.
+  if (gate !== undefined) app.use((req, res, next) => (database?.ready === false ? next() : gate(req, res, next)));
   if (!config['metrics.public']) app.use(infoRoutes(info));
   app.use(express.json({ limit: config['http.max-body'] }));
   if (database !== undefined) app.use(databaseGate(database));
