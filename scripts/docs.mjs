@@ -1,6 +1,6 @@
 /** `npm run docs [-- --check]`: writes the pages that are generated from the code, or tells which of them are stale. */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Failure, main, requireNode, root } from './lib/process.mjs';
 import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
@@ -18,15 +18,23 @@ await main(async () => {
   requireNode();
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
   await ensureInstalled();
-  await ensureBuilt(['packages/service']);
+  await ensureBuilt(['packages/service', 'packages/protocol']);
   const { configurationMarkdown } = await import('../packages/service/dist/index.js');
-  const pages = { 'docs/configuration.md': CONFIGURATION_HEAD + configurationMarkdown() };
+  const protocol = await import('../packages/protocol/dist/index.js');
+  const pages = {
+    'docs/configuration.md': CONFIGURATION_HEAD + configurationMarkdown(),
+    'docs/diagnostics.md': protocol.diagnosticsMarkdown(),
+    'docs/protocol/parameters.md': protocol.parametersMarkdown(),
+    'docs/protocol/fpdus.md': protocol.fpdusMarkdown(),
+    'docs/protocol/states.md': protocol.statesMarkdown(),
+  };
   const stale = [];
   for (const [page, text] of Object.entries(pages)) {
     const path = join(root, page);
     if (values.check) {
-      if (readFileSync(path, 'utf8') !== text) stale.push(page);
+      if (!existsSync(path) || readFileSync(path, 'utf8') !== text) stale.push(page);
     } else {
+      mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, text);
       console.log(`wrote ${page}`);
     }

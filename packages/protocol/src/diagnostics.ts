@@ -4,93 +4,117 @@
  */
 import type { DiagnosticCode } from './errors.js';
 
+/**
+ * Who has to act: `answering` the side that sent the code, `asking` the side that it was sent to, `both` when their settings
+ * have to agree, `network` what lies between them.
+ */
+export type ActingParty = 'nobody' | 'asking' | 'answering' | 'both' | 'network';
+
 export interface DiagnosticRow {
   readonly text: string;
   /** What the operator of either side should look at or change. */
   readonly advice: string;
+  /** Where the fault is to be looked for. */
+  readonly fault: ActingParty;
   /** `later`: come again, without counting an attempt as failed. `yes`: worth a retry. `no`: refused for good. */
   readonly retry: 'no' | 'yes' | 'later';
 }
 
-const row = (text: string, advice: string, retry: DiagnosticRow['retry'] = 'no'): DiagnosticRow => ({
+const row = (
+  text: string,
+  advice: string,
+  fault: ActingParty,
+  retry: DiagnosticRow['retry'] = 'no',
+): DiagnosticRow => ({
   text,
   advice,
+  fault,
   retry,
 });
 
 export const DIAGNOSTICS: Readonly<Record<string, DiagnosticRow>> = {
-  '0-000': row('success', 'nothing to do'),
-  '1-100': row('transmission error', 'check the line; the transfer can be restarted', 'yes'),
-  '2-200': row('file attributes insufficient', 'compare record format and record length on both sides'),
-  '2-201': row('system resources insufficient for now', 'wait; reduce parallel transfers', 'later'),
-  '2-202': row('user resources insufficient for now', 'wait, or raise the quota of the partner', 'yes'),
-  '2-203': row('transfer has no priority', 'wait, or raise the priority', 'yes'),
-  '2-204': row('file exists already', 'remove the file, change its name, or allow overwriting'),
-  '2-205': row('file does not exist', 'check the virtual file and the name of the file to send'),
-  '2-206': row('reception would exceed the disk quota', 'free space or raise the quota', 'yes'),
-  '2-207': row('file busy', 'wait until the other transfer of this file has ended', 'later'),
-  '2-208': row('file not old', 'send an older file (SIT)'),
-  '2-209': row('message of this type not accepted', 'do not send this type of message to this partner'),
-  '2-210': row('presentation context could not be negotiated', 'switch compression off'),
-  '2-211': row('file cannot be opened', 'check that the directory exists and may be written', 'yes'),
-  '2-212': row('file cannot be closed normally', 'check the disk of the side that answered', 'yes'),
-  '2-213': row('blocking input/output error', 'check the disk of the side that answered', 'yes'),
-  '2-214': row('restart point could not be agreed', 'send the file again from the start', 'yes'),
-  '2-215': row('error of the local system', 'see the log of the side that answered', 'yes'),
-  '2-216': row('transfer stopped on purpose', 'ask the administrator who stopped it'),
+  '0-000': row('success', 'nothing to do', 'nobody'),
+  '1-100': row('transmission error', 'check the line; the transfer can be restarted', 'network', 'yes'),
+  '2-200': row('file attributes insufficient', 'compare record format and record length on both sides', 'both'),
+  '2-201': row('system resources insufficient for now', 'wait; reduce parallel transfers', 'answering', 'later'),
+  '2-202': row('user resources insufficient for now', 'wait, or raise the quota of the partner', 'answering', 'yes'),
+  '2-203': row('transfer has no priority', 'wait, or raise the priority', 'asking', 'yes'),
+  '2-204': row('file exists already', 'remove the file, change its name, or allow overwriting', 'both'),
+  '2-205': row('file does not exist', 'check the virtual file and the name of the file to send', 'asking'),
+  '2-206': row('reception would exceed the disk quota', 'free space or raise the quota', 'answering', 'yes'),
+  '2-207': row('file busy', 'wait until the other transfer of this file has ended', 'answering', 'later'),
+  '2-208': row('file not old', 'send an older file (SIT)', 'asking'),
+  '2-209': row('message of this type not accepted', 'do not send this type of message to this partner', 'asking'),
+  '2-210': row('presentation context could not be negotiated', 'switch compression off', 'both'),
+  '2-211': row('file cannot be opened', 'check that the directory exists and may be written', 'answering', 'yes'),
+  '2-212': row('file cannot be closed normally', 'check the disk of the side that answered', 'answering', 'yes'),
+  '2-213': row('blocking input/output error', 'check the disk of the side that answered', 'answering', 'yes'),
+  '2-214': row('restart point could not be agreed', 'send the file again from the start', 'asking', 'yes'),
+  '2-215': row('error of the local system', 'see the log of the side that answered', 'answering', 'yes'),
+  '2-216': row('transfer stopped on purpose', 'ask the administrator who stopped it', 'answering'),
   '2-217': row(
     'too many sync points without acknowledgement',
     'compare the acknowledgement window (PI 7) on both sides',
+    'both',
     'yes',
   ),
-  '2-218': row('resynchronisation impossible', 'restart the transfer', 'yes'),
-  '2-219': row('file space exhausted', 'free disk space, then restart the transfer', 'yes'),
-  '2-220': row('article longer than expected', 'raise the record length (PI 32) or change the record format'),
-  '2-221': row('transfer was not ended in time', 'check the load of the side that was late', 'yes'),
-  '2-222': row('too much data without a sync point', 'compare the sync interval (PI 7) on both sides'),
-  '2-223': row('abnormal end of transfer', 'see the log of the other side', 'yes'),
-  '2-224': row('file larger than announced', 'announce the real size (PI 42)'),
+  '2-218': row('resynchronisation impossible', 'restart the transfer', 'answering', 'yes'),
+  '2-219': row('file space exhausted', 'free disk space, then restart the transfer', 'answering', 'yes'),
+  '2-220': row('article longer than expected', 'raise the record length (PI 32) or change the record format', 'both'),
+  '2-221': row('transfer was not ended in time', 'check the load of the side that was late', 'both', 'yes'),
+  '2-222': row('too much data without a sync point', 'compare the sync interval (PI 7) on both sides', 'both'),
+  '2-223': row('abnormal end of transfer', 'see the log of the other side', 'answering', 'yes'),
+  '2-224': row('file larger than announced', 'announce the real size (PI 42)', 'asking'),
   '2-225': row(
     'congestion of the receiving application',
     'the file arrived; ask the partner to look at its application',
+    'answering',
   ),
   '2-226': row(
     'transfer refused',
     'check the rights of the partner and the direction and name rules of the virtual file',
+    'both',
   ),
-  '2-233': row('no restart context', 'send the file again from the start', 'yes'),
-  '2-250': row('file already transferred', 'nothing; the other side has the file'),
-  '2-299': row('other file error', 'see the log of the other side', 'yes'),
-  '3-300': row('congestion of the local communication system', 'wait', 'later'),
-  '3-301': row('called or calling identification unknown', 'check partner and server identifiers (PI 3, PI 4)'),
-  '3-302': row('called party not attached', 'ask the partner to start its service', 'yes'),
-  '3-303': row('congestion of the remote communication system', 'wait', 'later'),
-  '3-304': row('requester not authorised', 'check identifier, password and that the partner is enabled'),
+  '2-233': row('no restart context', 'send the file again from the start', 'asking', 'yes'),
+  '2-250': row('file already transferred', 'nothing; the other side has the file', 'nobody'),
+  '2-299': row('other file error', 'see the log of the other side', 'answering', 'yes'),
+  '3-300': row('congestion of the local communication system', 'wait', 'answering', 'later'),
+  '3-301': row('called or calling identification unknown', 'check partner and server identifiers (PI 3, PI 4)', 'both'),
+  '3-302': row('called party not attached', 'ask the partner to start its service', 'answering', 'yes'),
+  '3-303': row('congestion of the remote communication system', 'wait', 'answering', 'later'),
+  '3-304': row('requester not authorised', 'check identifier, password and that the partner is enabled', 'both'),
   '3-305': row(
     'negotiation failed: SELECT or CREATE outside the access type',
     'connect with the access type (PI 22) of the transfer',
+    'asking',
   ),
-  '3-306': row('negotiation of resynchronisation failed', 'switch resynchronisation off'),
-  '3-307': row('negotiation of sync points failed', 'compare PI 7 on both sides'),
-  '3-308': row('version not supported', 'use PeSIT E (version 2)'),
-  '3-309': row('too many connections', 'wait, or raise maxConnections', 'later'),
-  '3-310': row('network incident', 'check the line; the transfer can be restarted', 'yes'),
-  '3-311': row('protocol error of the other side', "take a trace and show it to both products' support", 'yes'),
-  '3-312': row('closed by the user', 'nothing', 'yes'),
-  '3-313': row('idle connection closed', 'nothing; open a new connection', 'yes'),
-  '3-314': row('unused connection closed for a new one', 'nothing; open a new connection', 'yes'),
-  '3-315': row('negotiation failed', 'compare the connection options on both sides'),
-  '3-316': row('closed by the administration', 'ask the administrator', 'yes'),
-  '3-317': row('timer expired', 'the other side was silent too long: check it and the line', 'yes'),
+  '3-306': row('negotiation of resynchronisation failed', 'switch resynchronisation off', 'both'),
+  '3-307': row('negotiation of sync points failed', 'compare PI 7 on both sides', 'both'),
+  '3-308': row('version not supported', 'use PeSIT E (version 2)', 'asking'),
+  '3-309': row('too many connections', 'wait, or raise maxConnections', 'answering', 'later'),
+  '3-310': row('network incident', 'check the line; the transfer can be restarted', 'network', 'yes'),
+  '3-311': row(
+    'protocol error of the other side',
+    "take a trace and show it to both products' support",
+    'asking',
+    'yes',
+  ),
+  '3-312': row('closed by the user', 'nothing', 'answering', 'yes'),
+  '3-313': row('idle connection closed', 'nothing; open a new connection', 'nobody', 'yes'),
+  '3-314': row('unused connection closed for a new one', 'nothing; open a new connection', 'nobody', 'yes'),
+  '3-315': row('negotiation failed', 'compare the connection options on both sides', 'both'),
+  '3-316': row('closed by the administration', 'ask the administrator', 'answering', 'yes'),
+  '3-317': row('timer expired', 'the other side was silent too long: check it and the line', 'asking', 'yes'),
   '3-318': row(
     'mandatory parameter missing, or illegal value',
     'compare the parameter named in the text on both sides',
+    'both',
   ),
-  '3-319': row('byte or article count wrong', 'send the file again; if it happens twice, take a trace', 'yes'),
-  '3-320': row('too many resynchronisations', 'check the line', 'yes'),
-  '3-321': row('call the backup number', 'use the backup address of the partner'),
-  '3-322': row('call later', 'wait', 'later'),
-  '3-399': row('other connection error', 'see the log of the other side', 'yes'),
+  '3-319': row('byte or article count wrong', 'send the file again; if it happens twice, take a trace', 'both', 'yes'),
+  '3-320': row('too many resynchronisations', 'check the line', 'network', 'yes'),
+  '3-321': row('call the backup number', 'use the backup address of the partner', 'asking'),
+  '3-322': row('call later', 'wait', 'answering', 'later'),
+  '3-399': row('other connection error', 'see the log of the other side', 'answering', 'yes'),
 };
 
 export const SUCCESS: DiagnosticCode = '0-000';

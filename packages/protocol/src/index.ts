@@ -18,7 +18,8 @@ export { COMPRESSION_MODES, compressArticle, compressedBound, decompressArticle 
 export type { CompressionMode } from './compression.js';
 export { checksum } from './crc.js';
 export { DIAGNOSTICS, SUCCESS, describeDiagnostic, retryOf } from './diagnostics.js';
-export type { DiagnosticRow } from './diagnostics.js';
+export type { ActingParty, DiagnosticRow } from './diagnostics.js';
+export { diagnosticsMarkdown, fpdusMarkdown, parametersMarkdown, statesMarkdown } from './documentation.js';
 export { fromEbcdic, toEbcdic } from './ebcdic.js';
 export { PesitError } from './errors.js';
 export type { DiagnosticCode, Fault, PesitErrorDetails } from './errors.js';

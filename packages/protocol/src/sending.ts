@@ -57,8 +57,8 @@ export class ArticleSender implements Burst {
   readonly #trailer: number;
   #acknowledged: number;
   #sincePoint = 0;
-  /** The last article was refused because its point must wait for the window. */
-  #refused = false;
+  /** The last point of a burst that was ended: what the receiver can know of. */
+  #sentPoint: number;
   /** Points placed and not yet acknowledged, oldest first; before them the last that was. With window 0 the last ones placed. */
   #points: SyncPoint[];
   #stale = false;
@@ -78,6 +78,7 @@ export class ArticleSender implements Burst {
     this.articles = options.from.articles;
     this.lastPoint = options.from.number;
     this.#acknowledged = options.from.number;
+    this.#sentPoint = options.from.number;
     this.#points = [options.from];
   }
 
@@ -90,9 +91,12 @@ export class ArticleSender implements Burst {
     return this.#options.window === 0 ? 0 : this.lastPoint - this.#acknowledged;
   }
 
-  /** True when the next article needs a point and the window is full: wait for ACK(SYN). */
+  /**
+   * True when the burst that was laid out begins with a point for which the window is not open yet: `end` and write it
+   * after the next ACK(SYN). So the file is read while the receiver flushes.
+   */
   get blocked(): boolean {
-    return this.#refused && this.#windowFull();
+    return this.unacknowledged > this.#options.window;
   }
 
   /**
@@ -101,7 +105,7 @@ export class ArticleSender implements Burst {
    *   the point was never sent
    */
   acknowledge(number: number): SyncPoint | 'known' | undefined {
-    if (number > this.lastPoint || number <= 0) return undefined;
+    if (number > this.#sentPoint || number <= 0) return undefined;
     if (this.#options.window === 0 || number <= this.#acknowledged) return 'known';
     this.#acknowledged = number;
     this.#points.splice(
@@ -134,7 +138,7 @@ export class ArticleSender implements Burst {
     this.#acknowledged = point.number;
     this.#points = [point];
     this.#sincePoint = 0;
-    this.#refused = false;
+    this.#sentPoint = point.number;
     this.#stale = true;
   }
 
@@ -192,6 +196,7 @@ export class ArticleSender implements Burst {
   /** Ends the burst. @returns the bytes to write, a view of the buffer given to `begin`; empty when nothing was reserved */
   end(): Buffer {
     if (this.#stale) return Buffer.alloc(0);
+    this.#sentPoint = this.lastPoint;
     this.#close();
     if (this.#trailer > 0) this.#writeChecksums();
     return this.#buffer.subarray(0, this.#used);

@@ -20,7 +20,7 @@ const CRC_LENGTH = 2;
 const MASK = '********';
 
 /** What the numbers of the symbolic parameters mean (pesit-e.md §2). */
-const MEANINGS: Partial<Record<ParameterKey, Readonly<Record<number, string>>>> = {
+export const MEANINGS: Partial<Record<ParameterKey, Readonly<Record<number, string>>>> = {
   crc: { 0: 'no', 1: 'yes' },
   version: { 1: 'D', 2: 'E' },
   fileType: { 0xffff: 'message', 0xfffe: 'reply' },
@@ -33,7 +33,7 @@ const MEANINGS: Partial<Record<ParameterKey, Readonly<Record<number, string>>>> 
   fileOrganisation: { 0: 'sequential', 1: 'relative', 2: 'indexed' },
   reservationUnit: { 0: 'KB', 1: 'records' },
 };
-const COMPRESSION_KINDS = ['none', 'horizontal', 'vertical', 'both'];
+export const COMPRESSION_KINDS = ['none', 'horizontal', 'vertical', 'both'];
 
 /**
  * One line for an FPDU.
