@@ -6,6 +6,7 @@ import { encodeFpdu } from './codec.js';
 import { PesitError } from './errors.js';
 import { FPDU_HEADER_LENGTH } from './fpdus.js';
 import type { FpduName } from './fpdus.js';
+import { MIN_ENTITY_SIZE } from './negotiation.js';
 import { PARAMETERS } from './parameters.js';
 import type { Parameters } from './parameters.js';
 import type { FileIdentifier } from './requester-session.js';
@@ -36,7 +37,7 @@ export interface MessageRequest {
   readonly finalReceiver?: string | undefined;
   /** PI 91: the text, opaque, at most `MAX_MESSAGE_LENGTH` bytes. */
   readonly message?: Buffer | undefined;
-  /** Longest entity to send, in bytes. Default 4,096. */
+  /** Longest entity to send, in bytes, at least 64. Default 4,096. */
   readonly maxEntitySize?: number;
 }
 
@@ -87,7 +88,7 @@ export function messageFpdus(request: MessageRequest, crc: boolean): MessageFpdu
     ...(request.originalSender ? { originalSender: request.originalSender } : {}),
     ...(request.finalReceiver ? { finalReceiver: request.finalReceiver } : {}),
   };
-  const entity = (request.maxEntitySize ?? DEFAULT_ENTITY_SIZE) - (crc ? CRC_LENGTH : 0);
+  const entity = Math.max(request.maxEntitySize ?? DEFAULT_ENTITY_SIZE, MIN_ENTITY_SIZE) - (crc ? CRC_LENGTH : 0);
   const first = textRoom(entity - encodeFpdu('MSG', 0, 0, head).length);
   if (text.length <= first) return [{ name: 'MSG', parameters: withText(head, text) }];
 

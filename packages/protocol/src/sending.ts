@@ -209,14 +209,15 @@ export class ArticleSender implements Burst {
     );
   }
 
+  /** A burst may begin with one point more than the window allows: it waits, laid out (`blocked`). */
   #windowFull(): boolean {
-    return this.#options.window > 0 && this.unacknowledged >= this.#options.window;
+    const { window } = this.#options;
+    return window > 0 && this.unacknowledged >= (this.#used === 0 ? window + 1 : window);
   }
 
   /** Places the point that is due before an article of `length` bytes. @returns false when it must wait */
   #pass(length: number): boolean {
-    this.#refused = this.#windowFull();
-    if (this.#refused) return false;
+    if (this.#windowFull()) return false;
     if (this.room < this.#entityLength(SYN_LENGTH) + this.roomFor(length)) return false;
     this.#placePoint();
     return true;

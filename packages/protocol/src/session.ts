@@ -321,7 +321,7 @@ export abstract class Session {
     return this.#phase === 'open' && (this.#state === 'TDE02A' || this.#state === 'TDL02B');
   }
 
-  /** True when the window is full: wait for an ACK(SYN) event before the next burst. */
+  /** True when the burst that is filled begins with a point beyond the window: `endBurst` after the next ACK(SYN) event. */
   get windowFull(): boolean {
     return this.sender?.blocked === true;
   }
@@ -332,6 +332,11 @@ export abstract class Session {
     const burst = this.#compressing ?? this.sender;
     burst.begin(buffer);
     return burst;
+  }
+
+  /** True when a resynchronisation has overtaken the burst that is filled: `endBurst` gives nothing, begin another. */
+  get burstIsVoid(): boolean {
+    return this.sender?.stale === true;
   }
 
   /** @returns the bytes of the burst to write; empty when the transfer was interrupted in between */

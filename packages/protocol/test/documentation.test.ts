@@ -79,7 +79,7 @@ describe('every row of the tables is there', () => {
 
   test('who has to act fits the advice', () => {
     for (const [code, { advice, fault }] of Object.entries(DIAGNOSTICS)) {
-      if (advice.startsWith("nothing") && code !== '3-312') expect([code, fault]).toEqual([code, 'nobody']);
+      if (advice.startsWith('nothing') && code !== '3-312') expect([code, fault]).toEqual([code, 'nobody']);
       if (advice.includes('both sides')) expect([code, fault]).toEqual([code, 'both']);
       if (advice.includes('side that answered')) expect([code, fault]).toEqual([code, 'answering']);
     }
