@@ -1,6 +1,7 @@
 /** Articles between a session and a file, both ways, with back-pressure (design §3). */
 import { burstBufferSize } from '@pesit-node/protocol';
 import type { ArticleBatch, ArticleSink, ArticleSource, SyncPoint } from '@pesit-node/protocol';
+import { now } from './connection.js';
 import type { Connection } from './connection.js';
 import { BulkBuffers } from './receive-buffers.js';
 
@@ -178,9 +179,11 @@ export class ArticleOutflow {
     const { session } = this.#connection;
     for (let turn = 0; ; turn = (turn + 1) % slots.length) {
       const slot = slots[turn] as BurstSlot;
-      while (!this.#over() && (slot.busy || session.windowFull)) await this.#woken();
+      while (!this.#over() && slot.busy) await this.#woken();
       if (this.#over()) return false;
       const more = await this.#source.fill(session.beginBurst(slot.buffer));
+      // The file was read while the partner's disk was busy: only the window holds the burst now.
+      while (!this.#over() && session.windowFull) await this.#woken();
       if (this.#over()) return false;
       const bytes = session.endBurst();
       if (bytes.length > 0) {
@@ -188,8 +191,8 @@ export class ArticleOutflow {
         void slot.written.then(() => {
           this.wake();
         });
-      } else if (more && !session.windowFull) {
-        throw new Error('a burst took no article although the window is open');
+      } else if (more && !session.burstIsVoid) {
+        throw new Error('a burst took no article');
       }
       if (more) continue;
       session.endData();
@@ -207,6 +210,7 @@ export class ArticleOutflow {
     const woken = new Promise<void>((resolve) => {
       this.#wake = resolve;
     });
+    this.#connection.session.touch(now());
     this.#connection.settle();
     return woken;
   }
