@@ -1,5 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -24,6 +27,22 @@ type Json = Readonly<Record<string, unknown>>;
 export const PASSWORD = 'qV8#kT2z';
 const ADMIN = { username: 'operator', password: 'adm:in-Pa55' };
 const LOGIN = `Basic ${Buffer.from(`${ADMIN.username}:${ADMIN.password}`).toString('base64')}`;
+
+/** A connection for each request: one that is kept may be closed by the server just when a slow test goes on. */
+const ask = async (
+  port: number,
+  method: string,
+  path: string,
+  body?: Json,
+): Promise<{ status: number; text: string }> => {
+  const headers = { authorization: LOGIN, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
+  const request = httpRequest({ port, host: '127.0.0.1', agent: false, method: method.toUpperCase(), path, headers });
+  request.end(body === undefined ? undefined : JSON.stringify(body));
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return { status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() };
+};
 
 /** A record of the history, as the interface answers it. */
 export interface TransferRecord {
@@ -107,14 +126,9 @@ export class TestNode {
   }
 
   async call(method: 'get' | 'post' | 'put' | 'delete', path: string, body?: Json): Promise<Json> {
-    const response = await fetch(`http://127.0.0.1:${this.#http?.port ?? 0}${path}`, {
-      method: method.toUpperCase(),
-      headers: { authorization: LOGIN, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
+    const { status, text } = await ask(this.#http?.port ?? 0, method, path, body);
     this.answers.push(text);
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    if (status >= 400) throw new Error(`${method} ${path}: ${status} ${text}`);
     return (text === '' ? {} : JSON.parse(text)) as Json;
   }
 
