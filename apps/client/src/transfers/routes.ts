@@ -76,6 +76,8 @@ const download = (res: Response, { path, name }: { readonly path: string; readon
         resolve();
         return;
       }
+      // What is answered instead is JSON, and no file.
+      for (const header of ['Content-Type', 'Content-Disposition', 'Content-Range']) res.removeHeader(header);
       const { code, status } = error as { readonly code?: string; readonly status?: number };
       if (code === 'ENOENT') reject(new ApiError('FILE_NOT_FOUND', 'The received file was removed', { cause: error }));
       else if (status === 416) reject(validation([{ field: 'Range', message: 'no such part of the file' }]));
