@@ -30,6 +30,7 @@ export const accessLog = (logger: Logger): RequestHandler =>
       return id;
     },
     quietReqLogger: true,
+    quietResLogger: true,
     customAttributeKeys: { reqId: 'requestId' },
     customLogLevel: (req, res, error) => {
       if (error !== undefined || res.statusCode >= 500) return 'warn';

@@ -98,6 +98,15 @@ describe('error bodies', () => {
     expect(entry).toMatchObject({ requestId: 'req-1', path: '/api/v1/things/bug', err: { message: 'secret inside' } });
     expect(JSON.stringify(entry)).toMatch(/app\.test\.ts/);
   });
+
+  test('the line of a request has no header, no query and no body', async () => {
+    await request(app).get('/api/v1/things/bug?token=in-query').set(auth).set('X-Other', 'in-header');
+    const lines = log.entries().filter(({ msg }) => msg === 'request');
+    expect(Object.keys(lines.at(-1) ?? {}).sort()).toEqual(
+      ['durationMs', 'hostname', 'level', 'method', 'msg', 'name', 'path', 'pid', 'requestId', 'status', 'time'].sort(),
+    );
+    expect(JSON.stringify(lines)).not.toMatch(/in-query|in-header|authorization/);
+  });
 });
 
 describe('bodies', () => {
