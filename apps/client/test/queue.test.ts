@@ -125,15 +125,24 @@ eachDatabase((harness) => {
   });
 
   describe('sessions', () => {
-    test('are reused for both directions, and released when idle', async () => {
+    test('are reused for both directions, and released at the end', async () => {
       const partner = await the.partner({ files: { X: Buffer.from('x') } });
-      const service = await the.service({ settings: { idleTimeout: 50 } });
+      const service = await the.service();
       await the.remote(service, partner.port);
       expect((await the.send(service)).status).toBe('COMPLETED');
       expect((await the.receive(service)).status).toBe('COMPLETED');
       expect((await the.send(service)).status).toBe('COMPLETED');
       expect(partner.connects).toHaveLength(1);
       await service.stop();
+      expect(partner.ended).toEqual([undefined]);
+    });
+
+    test('are released when they were idle for idleTimeout', async () => {
+      const partner = await the.partner();
+      const service = await the.service({ settings: { idleTimeout: 20 } });
+      await the.remote(service, partner.port);
+      await the.send(service);
+      await until(() => Promise.resolve(partner.ended.length === 1));
       expect(partner.ended).toEqual([undefined]);
     });
 
