@@ -58,7 +58,7 @@ export class ArticleSender implements Burst {
   #acknowledged: number;
   #sincePoint = 0;
   /** The last point of a burst that was ended: what the receiver can know of. */
-  #sentPoint: number;
+  sentPoint: number;
   /** Points placed and not yet acknowledged, oldest first; before them the last that was. With window 0 the last ones placed. */
   #points: SyncPoint[];
   #stale = false;
@@ -78,7 +78,7 @@ export class ArticleSender implements Burst {
     this.articles = options.from.articles;
     this.lastPoint = options.from.number;
     this.#acknowledged = options.from.number;
-    this.#sentPoint = options.from.number;
+    this.sentPoint = options.from.number;
     this.#points = [options.from];
   }
 
@@ -105,7 +105,7 @@ export class ArticleSender implements Burst {
    *   the point was never sent
    */
   acknowledge(number: number): SyncPoint | 'known' | undefined {
-    if (number > this.#sentPoint || number <= 0) return undefined;
+    if (number > this.sentPoint || number <= 0) return undefined;
     if (this.#options.window === 0 || number <= this.#acknowledged) return 'known';
     this.#acknowledged = number;
     this.#points.splice(
@@ -115,14 +115,14 @@ export class ArticleSender implements Burst {
     return this.#points[0];
   }
 
-  /** The last point that the receiver has acknowledged; with window 0 the last one placed. */
+  /** The last point that the receiver has acknowledged; with window 0 the last one sent. */
   get firmPoint(): SyncPoint {
-    return (this.#options.window === 0 ? this.#points.at(-1) : this.#points[0]) as SyncPoint;
+    return (this.#options.window === 0 ? this.pointOf(this.sentPoint) : this.#points[0]) as SyncPoint;
   }
 
   /** A point to which both sides can go back (§3.6.3 p): the last acknowledged, or a later one. */
   pointOf(number: number): SyncPoint | undefined {
-    return this.#points.find((point) => point.number === number);
+    return number > this.sentPoint ? undefined : this.#points.find((point) => point.number === number);
   }
 
   /** True when the open burst was overtaken by `goBack`. */
@@ -138,7 +138,7 @@ export class ArticleSender implements Burst {
     this.#acknowledged = point.number;
     this.#points = [point];
     this.#sincePoint = 0;
-    this.#sentPoint = point.number;
+    this.sentPoint = point.number;
     this.#stale = true;
   }
 
@@ -196,7 +196,7 @@ export class ArticleSender implements Burst {
   /** Ends the burst. @returns the bytes to write, a view of the buffer given to `begin`; empty when nothing was reserved */
   end(): Buffer {
     if (this.#stale) return Buffer.alloc(0);
-    this.#sentPoint = this.lastPoint;
+    this.sentPoint = this.lastPoint;
     this.#close();
     if (this.#trailer > 0) this.#writeChecksums();
     return this.#buffer.subarray(0, this.#used);

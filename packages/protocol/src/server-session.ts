@@ -275,6 +275,10 @@ export class ServerSession extends Session {
     switch (name) {
       case 'CONNECT':
         this.peerId = fpdu.source;
+        if ((parameters.crc === 1) !== this.reader.crc) {
+          const [asked, came] = this.reader.crc ? ['no CRC', 'with one'] : ['a CRC', 'without one'];
+          this.notice(`CONNECT asks for ${asked} (PI 1) and came ${came}: the connection goes on ${came}`);
+        }
         if (negotiateVersion(parameters.version) === undefined) {
           const text = `version ${parameters.version} (PI 6) is not supported: use 2`;
           this.refuseConnection(new PesitError(text, { fault: 'remote', diagnostic: '3-308' }));

@@ -450,8 +450,8 @@ export abstract class Session {
     const number = parameters.restartPoint as number;
     let point = this.#pointOf(number) ?? START;
     if (this.#sendsData()) {
-      if (number > (this.sender?.lastPoint ?? 0))
-        throw noPoint(`RESYN ${number}`, `at most ${this.sender?.lastPoint ?? 0}`);
+      if (number > (this.sender?.sentPoint ?? 0))
+        throw noPoint(`RESYN ${number}`, `at most ${this.sender?.sentPoint ?? 0}`);
     } else if (number > 0 && number < (this.#receivedPoints[0] as SyncPoint).number) {
       // An acknowledgement is on its way: the receiver may answer with a later point (§3.6.3 p).
       point = this.#receivedPoints[0] as SyncPoint;
@@ -592,7 +592,7 @@ export abstract class Session {
 
   #receiveAckSyn(number: number): void {
     const point = this.sender?.acknowledge(number);
-    if (point === undefined) throw unexpected(`ACK(SYN) ${number}`, `at most ACK(SYN) ${this.sender?.lastPoint ?? 0}`);
+    if (point === undefined) throw unexpected(`ACK(SYN) ${number}`, `at most ACK(SYN) ${this.sender?.sentPoint ?? 0}`);
     if (point === 'known') this.notice(`ACK(SYN) ${number}: nothing waits for it`);
     else this.emit({ kind: 'ACK(SYN)', point });
   }

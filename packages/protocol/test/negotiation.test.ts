@@ -1,7 +1,7 @@
 /** CONNECT and its answers: every negotiated parameter lower, higher, absent and undefined on each side (pesit-e.md §3). */
 import { describe, expect, test } from '@jest/globals';
 import type { SyncPointOptions } from '../src/index.js';
-import { entity, fpdu, valueOf } from './support/builder.js';
+import { entity, fpdu, valueOf, withCrc } from './support/builder.js';
 import { Pair, errorOf, notices, refusal } from './support/pair.js';
 
 const UNDEFINED = 0xffff;
@@ -305,4 +305,16 @@ describe('refusals of the connection', () => {
     expect(errorOf(pair.requesterEvents, 'ENDED')).toMatchObject({ fault: 'refused', diagnostic: '3-301' });
     expect(errorOf(pair.requesterEvents, 'ENDED')!.message).toContain('no!');
   });
+});
+
+test.each([
+  ['asks for a CRC (PI 1) and came without one', '010101', false],
+  ['asks for no CRC (PI 1) and came with one', '', true],
+])('a CONNECT that %s is noted', (words, crc, withOne) => {
+  const pair = new Pair();
+  const connect = fpdu('CONNECT', 0, 5, crc, '030141 040142 060102 160102');
+  pair.server.receive(entity(withOne ? withCrc(connect) : connect), pair.now);
+  pair.settle();
+  expect(notices(pair.serverEvents)).toEqual([expect.stringContaining(words)]);
+  expect(pair.server.terms!.crc).toBe(withOne);
 });

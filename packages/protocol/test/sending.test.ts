@@ -34,17 +34,18 @@ function send(articles: readonly Buffer[], options: Partial<ArticleSenderOptions
   let next = 0;
   let idle = 0;
   while (next < articles.length) {
+    const before = sender.lastPoint;
     sender.begin(buffer);
     const at = fill(sender, articles, next);
+    if (sender.blocked) {
+      const point = sender.acknowledge(before);
+      if (point !== undefined && point !== 'known') points.push(point);
+    }
     const bytes = Buffer.from(sender.end());
     idle = at === next ? idle + 1 : 0;
     if (idle > 1) throw new Error('the sender takes nothing and does not say why');
     next = at;
     fpdus.push(...dissect(bytes, all.prefix === 2 ? 'length-prefixed' : 'raw', all.crc));
-    if (next < articles.length && sender.blocked) {
-      const point = sender.acknowledge(sender.lastPoint);
-      if (point !== undefined && point !== 'known') points.push(point);
-    }
   }
   const last = sender.acknowledge(sender.lastPoint);
   if (last !== undefined && last !== 'known') points.push(last);
@@ -255,21 +256,28 @@ describe('window', () => {
     expect(sender.blocked).toBe(false);
     while (sender.reserve(length)) taken++;
     expect(taken).toBe((window + 1) * perPoint);
-    expect(sender).toMatchObject({ lastPoint: window, unacknowledged: window, blocked: true });
+    expect(sender).toMatchObject({ lastPoint: window, unacknowledged: window, blocked: false });
     sender.end();
 
-    expect(sender.acknowledge(1)).toEqual({ number: 1, dataBytes: perPoint * length, articles: perPoint });
-    expect(sender).toMatchObject({ unacknowledged: window - 1, blocked: false });
+    // The next burst is laid out behind its point, and waits for the window.
     sender.begin(buffer);
     taken = 0;
     while (sender.reserve(length)) taken++;
     expect(taken).toBe(perPoint);
-    expect(sender.blocked).toBe(true);
+    expect(sender).toMatchObject({ lastPoint: window + 1, unacknowledged: window + 1, blocked: true });
+    expect(sender.acknowledge(window + 1)).toBeUndefined();
+    expect(sender.acknowledge(1)).toEqual({ number: 1, dataBytes: perPoint * length, articles: perPoint });
+    expect(sender).toMatchObject({ unacknowledged: window, blocked: false });
+    sender.end();
+    sender.begin(buffer);
+    expect([sender.reserve(length), sender.blocked]).toEqual([true, true]);
   });
 
   test('one acknowledgement stands for all points before it', () => {
     const sender = begin(new ArticleSender({ ...OPTIONS, interval: 1024, window: 4 }));
     while (sender.reserve(1024));
+    expect(sender.acknowledge(3)).toBeUndefined();
+    sender.end();
     expect(sender.acknowledge(3)).toEqual({ number: 3, dataBytes: 3072, articles: 3 });
     expect(sender.unacknowledged).toBe(1);
   });
@@ -277,6 +285,7 @@ describe('window', () => {
   test('an acknowledgement that says nothing new is known, one of the future is not taken', () => {
     const sender = begin(new ArticleSender({ ...OPTIONS, interval: 1024, window: 4 }));
     while (sender.reserve(1024));
+    sender.end();
     sender.acknowledge(2);
     expect([sender.acknowledge(2), sender.acknowledge(1)]).toEqual(['known', 'known']);
     expect([sender.acknowledge(5), sender.acknowledge(0)]).toEqual([undefined, undefined]);
@@ -287,6 +296,7 @@ describe('window', () => {
     const sender = begin(new ArticleSender({ ...OPTIONS, interval: 1024, window: 0 }));
     for (let i = 0; i < 50; i++) expect(sender.reserve(1024)).toBe(true);
     expect(sender).toMatchObject({ lastPoint: 49, unacknowledged: 0, blocked: false });
+    sender.end();
     expect(sender.acknowledge(3)).toBe('known');
   });
 });

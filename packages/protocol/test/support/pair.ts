@@ -114,6 +114,8 @@ export class Pair {
   #sendFrom: number | undefined;
   /** Changes what one side sends, on its way. */
   damage: ((bytes: Buffer, from: 'requester' | 'server') => Buffer) | undefined;
+  /** A burst that is laid out and waits for the window. */
+  #laidOut: { readonly session: Session; readonly at: number } | undefined;
   /** While the server is sending: the articles and the next of them. */
   #serving: { readonly articles: readonly Buffer[]; next: number } | undefined;
 
@@ -175,11 +177,15 @@ export class Pair {
 
   /** Like `send`, but the server hears nothing of it. */
   sendAlone(articles: readonly Buffer[], next: number, sent: (fpdus: Dissected[]) => void): number {
-    const buffer = Buffer.alloc(burstBufferSize(this.requester.entitySize, 0));
     let at = next;
-    while (at < articles.length && !this.requester.windowFull) {
-      at = fill(this.requester.beginBurst(buffer), articles, at);
-      sent(dissect(Buffer.from(this.requester.endBurst()), this.dialect));
+    for (
+      let taken = this.#take(this.requester, articles, at);
+      taken;
+      taken = this.#take(this.requester, articles, at)
+    ) {
+      at = taken.at;
+      sent(dissect(taken.bytes, this.dialect));
+      if (at === articles.length) break;
     }
     return at;
   }
@@ -218,6 +224,7 @@ export class Pair {
   openForWriting(request: Partial<CreateRequest> = {}): Parameters {
     this.step('ACK(CREATE)', () => this.requester.create({ ...CREATE, ...request }));
     this.step('ACK(ORF)', () => this.requester.open(this.compression));
+    this.#laidOut = undefined;
     return this.step('ACK(WRITE)', () => this.requester.write());
   }
 
@@ -232,10 +239,9 @@ export class Pair {
 
   /** Sends articles from the requester; @returns the index of the first that is left when the window stays full. */
   send(articles: readonly Buffer[], next = 0): number {
-    const buffer = Buffer.alloc(burstBufferSize(this.requester.entitySize, 0));
     let at = next;
     while (at < articles.length && this.requester.sending && !this.requester.windowFull) {
-      at = this.#burst(this.requester, this.server, 'requester', articles, at, buffer);
+      at = this.#burst(this.requester, this.server, 'requester', articles, at);
       this.settle();
       at = this.resumeAt() ?? at;
     }
@@ -338,21 +344,31 @@ export class Pair {
     return any;
   }
 
-  #burst(
-    from: Session,
-    to: Session,
-    name: 'requester' | 'server',
-    articles: readonly Buffer[],
-    next: number,
-    buffer: Buffer,
-  ): number {
+  #burst(from: Session, to: Session, name: 'requester' | 'server', articles: readonly Buffer[], next: number): number {
     // What was put out before the burst leaves before it.
     this.#deliver(from.takeOutput(), to, name);
-    const at = fill(from.beginBurst(buffer), articles, next);
-    const bytes = Buffer.from(from.endBurst());
-    if (bytes.length > 0) this.#deliver([bytes], to, name);
-    else if (!from.windowFull) throw new Error('a burst took nothing although the window is open');
-    return at;
+    const taken = this.#take(from, articles, next);
+    if (taken === undefined) return next;
+    if (taken.bytes.length > 0) this.#deliver([taken.bytes], to, name);
+    else if (!from.burstIsVoid) throw new Error('a burst took nothing');
+    return taken.at;
+  }
+
+  /**
+   * Lays out a burst, unless one is; @returns it when the window lets it go, else `undefined`.
+   * A burst that a resynchronisation has overtaken is empty and takes no article.
+   */
+  #take(session: Session, articles: readonly Buffer[], next: number): { bytes: Buffer; at: number } | undefined {
+    if (this.#laidOut?.session !== session) {
+      const { entitySize } = session === this.server ? this.server : this.requester;
+      const buffer = Buffer.alloc(burstBufferSize(entitySize, 0));
+      this.#laidOut = { session, at: fill(session.beginBurst(buffer), articles, next) };
+    }
+    if (session.windowFull) return undefined;
+    const { at } = this.#laidOut;
+    this.#laidOut = undefined;
+    const bytes = Buffer.from(session.endBurst());
+    return { bytes, at: bytes.length === 0 ? next : at };
   }
 
   /** @param into where the data go when the requester shall not hear of them */
@@ -365,13 +381,15 @@ export class Pair {
     }
     if (this.server.windowFull) return false;
     if (serving.next < serving.articles.length) {
-      const buffer = Buffer.alloc(burstBufferSize(this.server.entitySize, 0));
       if (into === undefined) {
-        serving.next = this.#burst(this.server, this.requester, 'server', serving.articles, serving.next, buffer);
+        serving.next = this.#burst(this.server, this.requester, 'server', serving.articles, serving.next);
       } else {
         into.push(...this.server.takeOutput());
-        serving.next = fill(this.server.beginBurst(buffer), serving.articles, serving.next);
-        into.push(Buffer.from(this.server.endBurst()));
+        const taken = this.#take(this.server, serving.articles, serving.next);
+        if (taken !== undefined) {
+          serving.next = taken.at;
+          into.push(taken.bytes);
+        }
       }
     }
     if (serving.next === serving.articles.length) {
@@ -429,6 +447,7 @@ export class Pair {
       case 'READ': {
         const point = behaviour.points.get(event.parameters.restartPoint ?? 0) ?? { ...START, index: 0 };
         server.acceptRead(point);
+        this.#laidOut = undefined;
         this.#serving = { articles: behaviour.articles, next: point.index };
         break;
       }
