@@ -378,6 +378,9 @@ export class PesitRequester {
         this.#notice?.(event.text);
         break;
       case 'STYLE':
+      // Resynchronisation is not offered (PI 23): these do not come.
+      case 'RESYN':
+      case 'ACK(RESYN)':
         break;
       case 'ENDED':
         this.#totals = this.#session.totals;

@@ -121,6 +121,10 @@ export class PartnerConnection implements ServerConnection {
       case 'NOTICE':
         this.#handler.notice(event.text);
         break;
+      // Resynchronisation is not offered (PI 23): these do not come.
+      case 'RESYN':
+      case 'ACK(RESYN)':
+        break;
       case 'ENDED':
         this.#stopData();
         this.#enqueue(() => this.#end(event.error));
