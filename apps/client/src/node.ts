@@ -6,7 +6,7 @@ import {
   LicenseKeeper,
   sessionRefusal,
 } from '@pesit-node/license';
-import type { VendorKey } from '@pesit-node/license';
+import type { LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
 import { DatabaseSupervisor } from '@pesit-node/service';
 import type {
   Config,
@@ -43,6 +43,8 @@ export interface NodeOptions extends Pick<ExchangeOptions, 'node' | 'pollMs' | '
   readonly secrets: SecretBox;
   /** What licenses are verified with. */
   readonly licenseKey: VendorKey;
+  /** Default: the clock of the machine, and every 5 seconds. */
+  readonly licenseTimes?: Pick<LicenseKeeperOptions, 'clock' | 'refreshEveryMs'>;
 }
 
 /** The client app over an open database: its REST interface, and what starts and stops, in order: database, files, exchange. */
@@ -61,6 +63,7 @@ export const createNode = (options: NodeOptions) => {
     witnesses: [historyWitness(database.knex)],
     logger,
     node: options.node,
+    ...options.licenseTimes,
   });
   health.register('license', () => licenseHealth(license), { readiness: true });
   supervisor.on('ready', () => {

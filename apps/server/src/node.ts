@@ -8,7 +8,7 @@ import {
   licenseHealth,
   LicenseKeeper,
 } from '@pesit-node/license';
-import type { VendorKey } from '@pesit-node/license';
+import type { LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
 import { DatabaseSupervisor, PasswordVerifier } from '@pesit-node/service';
 import type { Config, Database, HealthRegistry, LifecycleStep, Logger, ServiceInfo } from '@pesit-node/service';
 import type { Express } from 'express';
@@ -35,6 +35,8 @@ export interface NodeOptions {
   readonly database: Database;
   /** What licenses are verified with. */
   readonly licenseKey: VendorKey;
+  /** Default: the clock of the machine, and every 5 seconds. */
+  readonly licenseTimes?: Pick<LicenseKeeperOptions, 'clock' | 'refreshEveryMs'>;
   /** Name of this machine or pod, for records. */
   readonly node: string;
   /** Address that listeners bind. Default: every IPv4 address. */
@@ -87,6 +89,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     witnesses: [historyWitness(knex)],
     logger,
     node,
+    ...options.licenseTimes,
   });
   const journal = new TransferJournal({
     knex,

@@ -15,10 +15,11 @@ import { exchangeSettings } from '../../src/exchange/settings.js';
 import type { ExchangeSettings } from '../../src/exchange/settings.js';
 import { CLIENT_MIGRATIONS } from '../../src/migrations/index.js';
 import { createNode } from '../../src/node.js';
+import type { NodeOptions } from '../../src/node.js';
 
 const AUTHORIZATION = `Basic ${Buffer.from('admin:rest-secret-1').toString('base64')}`;
 
-export interface ServiceOptions {
+export interface ServiceOptions extends Partial<Pick<NodeOptions, 'licenseKey' | 'licenseTimes'>> {
   readonly settings?: Partial<ExchangeSettings>;
   readonly config?: Partial<Config<'client'>>;
   readonly node?: string;
@@ -32,7 +33,7 @@ export interface ServiceOptions {
 
 const CONFIG = { 'admin.password': 'rest-secret-1', 'shutdown.drain-timeout': 0 };
 const secrets = new SecretBox([Buffer.alloc(32, 7)]);
-const licenseKey = await loadPublicKey('');
+const evaluationKey = await loadPublicKey('');
 
 export type Service = Awaited<ReturnType<typeof startService>>;
 
@@ -53,12 +54,18 @@ export const expectNoSecrets = (): void => {
 
 export const startService = async (database: Database, options: ServiceOptions = {}) => {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'pesit-client-')));
-  const config = testConfig('client', { 'data.directory': data, ...CONFIG, ...options.config });
+  const config = testConfig('client', { ...CONFIG, ...options.config, 'data.directory': data });
   const settings: ExchangeSettings = { ...exchangeSettings(config), readTimeout: 5000, ...options.settings };
   const log = captureLog();
   logs.push(log);
   const health = new HealthRegistry();
-  const { node = 'test-node', pollMs = 60_000, progressMs = 60_000 } = options;
+  const {
+    node = 'test-node',
+    pollMs = 60_000,
+    progressMs = 60_000,
+    licenseKey = evaluationKey,
+    licenseTimes = {},
+  } = options;
   const { app, license, exchange, supervisor, steps, servers, transfers } = createNode({
     ...{
       config,
@@ -69,6 +76,7 @@ export const startService = async (database: Database, options: ServiceOptions =
       database,
       secrets,
       licenseKey,
+      licenseTimes,
     },
     ...{ node, pollMs, progressMs },
   });
@@ -110,7 +118,7 @@ export const startService = async (database: Database, options: ServiceOptions =
     await http.close(0);
     if (options.data === undefined) await rm(data, { recursive: true, force: true });
   };
-  return { api, data, database, exchange, health, http, log, servers, settings, stop, transfers };
+  return { api, app, data, database, exchange, health, http, license, log, servers, settings, stop, transfers };
 };
 
 const remember = (body: object | undefined): void => {

@@ -1,0 +1,214 @@
+import { EventEmitter, once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { LICENSE_MIGRATIONS, loadPublicKey } from '@pesit-node/license';
+import { loadConfig } from '@pesit-node/service';
+import { captureLog, eachDatabase, emptyTables } from '@pesit-node/service/testing';
+import type { TestDatabase } from '@pesit-node/service/testing';
+import { FileSource, formatOf } from '@pesit-node/storage';
+import request from 'supertest';
+
+import { expectBlocked, expectMoves, expectReadyAndBlocked } from '../../../packages/license/test/support/gated-app.js';
+import { VirtualClock } from '../../../packages/license/test/support/pods.js';
+import { keyPair, license, VENDOR } from '../../../packages/license/test/support/vendor.js';
+import { MIGRATIONS } from '../src/migrations/index.js';
+import { bytes, refusedWith, TestNode, until } from './support/node.js';
+import { ADMIN } from './support/rest.js';
+
+type Env = Readonly<Record<string, string>>;
+
+eachDatabase((harness) => {
+  let database: TestDatabase;
+  let clock: VirtualClock;
+  let log = captureLog();
+  const nodes: TestNode[] = [];
+  const secrets: string[] = [];
+
+  beforeAll(async () => {
+    database = await harness.open({ migrations: [LICENSE_MIGRATIONS, MIGRATIONS], searchPath: [MIGRATIONS.schema] });
+  });
+  beforeEach(async () => {
+    await emptyTables(database, MIGRATIONS.schema, 'pesit_common');
+    clock = new VirtualClock('2027-03-01T08:00:00Z');
+    log = captureLog();
+  });
+  afterEach(async () => {
+    for (const node of nodes.splice(0)) {
+      await node.stop();
+      await rm(node.data, { recursive: true, force: true });
+    }
+    for (const text of secrets.splice(0)) expect(log.lines.join('\n')).not.toContain(text);
+  });
+
+  /** A node configured as in production, by its environment, with the key of the test vendor. */
+  const start = async (env: Env = {}, on = database, refreshEveryMs = 60_000): Promise<TestNode> => {
+    const data = await mkdtemp(join(tmpdir(), 'pesit-license-'));
+    const config = loadConfig({
+      app: 'server',
+      env: {
+        DATA_DIRECTORY: data,
+        STORAGE_ROOTS: data,
+        ADMIN_USERNAME: ADMIN.username,
+        ADMIN_PASSWORD: ADMIN.password,
+        LICENSE_PUBLIC_KEY: VENDOR.publicPem,
+        ...env,
+      },
+      argv: [],
+      cwd: data,
+    });
+    const node = new TestNode(on, data, log, {
+      config,
+      licenseKey: await loadPublicKey(config['license.public-key']),
+      licenseTimes: { clock, refreshEveryMs },
+    });
+    nodes.push(node);
+    await node.start();
+    return node;
+  };
+  const install = (node: TestNode, text = license()) => node.call('post', '/api/v1/license', { license: text });
+  const block = async (node: TestNode): Promise<void> => {
+    clock.days(31);
+    await node.node.license.refresh();
+  };
+  const ignored = (): readonly unknown[] =>
+    log
+      .entries()
+      .filter(({ msg }) => msg === 'a license of the configuration is not valid: ignored')
+      .map(({ source, fault }) => [source, fault]);
+
+  describe('blocked', () => {
+    test('every route of the app: 402 behind the login', async () => {
+      const { app } = (await start({ LICENSE_EVALUATION_DAYS: '0' })).node;
+      await expectBlocked(app, ADMIN);
+    });
+
+    test('with metrics.public the information stays open', async () => {
+      const { app } = (await start({ LICENSE_EVALUATION_DAYS: '0', METRICS_PUBLIC: 'true' })).node;
+      await expectBlocked(app, ADMIN, { 'GET /actuator/info': 200, 'PATCH /actuator/info': 405 });
+    });
+
+    test('health names it, and the pod stays ready', async () => {
+      await expectReadyAndBlocked((await start({ LICENSE_EVALUATION_DAYS: '0' })).node.app);
+    });
+
+    test('3-322 to new sessions; a running transfer goes on to its end', async () => {
+      const node = await start();
+      await node.configure();
+      const content = bytes(300_000);
+      const path = join(node.data, 'content');
+      await writeFile(path, content);
+      const file = await FileSource.open(path, formatOf({ recordLength: 4096 }));
+      const session = await node.connect();
+      const progress = new EventEmitter();
+      const goOn = once(progress, 'go on');
+      const asked = once(progress, 'asked');
+      const sending = session.sendFile({
+        request: node.createRequest('IN'),
+        source: {
+          fill: async (burst) => {
+            progress.emit('asked');
+            await goOn;
+            return file.fill(burst);
+          },
+        },
+      });
+      await asked;
+      await block(node);
+      await expect(node.connect()).rejects.toEqual(refusedWith('3-322'));
+      const refusals = log.entries().filter(({ msg }) => msg === 'connection refused');
+      expect(refusals).toMatchObject([{ reason: expect.stringMatching(/^a license is required: .* 2027-03-31/) }]);
+      progress.emit('go on');
+      await sending;
+      await file.close();
+      expect((await node.received('IN')).map((one) => one.equals(content))).toEqual([true]);
+      await install(node);
+      expect(await node.ended()).toMatchObject({ status: 'COMPLETED', bytesTransferred: 300_000 });
+      await node.send(await node.connect(), 'IN', bytes(10));
+    });
+
+    test('a listener that starts blocked takes sessions once licensed', async () => {
+      const node = await start();
+      await node.configure({ autoStart: true });
+      await block(node);
+      await node.restart();
+      await until(() => node.node.listeners.health().details?.['running'] === 1 || undefined);
+      await expect(node.connect()).rejects.toEqual(refusedWith('3-322'));
+      await install(node);
+      expect((await node.connect()).usable).toBe(true);
+    });
+  });
+
+  test('all moves of the license', async () => {
+    const { app, license: keeper } = (await start()).node;
+    await expectMoves(app, ADMIN, keeper, clock);
+  });
+
+  test('installed on one node, effective on the other at its next look', async () => {
+    const env = { LICENSE_EVALUATION_DAYS: '0' };
+    const one = await start(env);
+    const two = await start(env, await harness.another(database), 5);
+    const transfers = () => request(two.node.app).get('/api/v1/transfers').auth(ADMIN.username, ADMIN.password);
+    expect((await transfers()).status).toBe(402);
+    const change = once(two.node.license, 'change');
+    await install(one);
+    expect(await change).toMatchObject([{ valid: true, licenseId: 'L-0001' }]);
+    expect((await transfers()).status).toBe(200);
+    expect(await two.call('get', '/api/v1/license')).toEqual(await one.call('get', '/api/v1/license'));
+    const expired = once(two.node.license, 'change');
+    await one.call('post', '/api/v1/license?force=true', { license: license({ expiryDate: '2027-02-01' }) });
+    expect(await expired).toMatchObject([{ blocked: true }]);
+    expect((await transfers()).status).toBe(402);
+  });
+
+  describe('from the configuration', () => {
+    let directory: string;
+    beforeAll(async () => {
+      directory = await mkdtemp(join(tmpdir(), 'pesit-secret-'));
+    });
+    afterAll(() => rm(directory, { recursive: true }));
+
+    const broken = license({}, keyPair().privateKey);
+
+    test('license.file and license.content', async () => {
+      const path = join(directory, 'license.txt');
+      await writeFile(path, `${license({ licenseId: 'FILE' })}\n`);
+      const node = await start({ LICENSE_FILE: path, LICENSE_EVALUATION_DAYS: '0' });
+      expect(node.node.license.status).toMatchObject({ valid: true, licenseId: 'FILE' });
+      const content = license({ licenseId: 'CONTENT', expiryDate: '2028-12-31' });
+      secrets.push(content);
+      const other = await start({ LICENSE_CONTENT: content });
+      expect(other.node.license.status).toMatchObject({ valid: true, licenseId: 'CONTENT' });
+    });
+
+    test('a broken one is logged and ignored; a file that changes is loaded', async () => {
+      const path = join(directory, 'changing.txt');
+      await writeFile(path, broken);
+      secrets.push(broken);
+      const env = { LICENSE_FILE: path, LICENSE_CONTENT: 'nonsense', LICENSE_EVALUATION_DAYS: '0' };
+      const { license: keeper } = (await start(env, database, 5)).node;
+      expect(keeper.status).toMatchObject({ blocked: true });
+      expect(ignored()).toEqual([
+        ['CONTENT', 'not-a-jwt'],
+        ['FILE', 'wrong-signature'],
+      ]);
+      const change = once(keeper, 'change');
+      await writeFile(path, license({ licenseId: 'RENEWED' }));
+      expect(await change).toMatchObject([{ valid: true, licenseId: 'RENEWED' }]);
+    });
+
+    test('a file that is not there is named, and looked for again', async () => {
+      const path = join(directory, 'later.txt');
+      const { license: keeper } = (await start({ LICENSE_FILE: path, LICENSE_EVALUATION_DAYS: '0' }, database, 5)).node;
+      expect(keeper.status).toMatchObject({ blocked: true });
+      expect(log.entries()).toContainEqual(
+        expect.objectContaining({ path, msg: 'license.file cannot be read: ignored' }),
+      );
+      const change = once(keeper, 'change');
+      await writeFile(path, license());
+      expect(await change).toMatchObject([{ valid: true }]);
+    });
+  });
+});
