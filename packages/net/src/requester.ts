@@ -378,6 +378,7 @@ export class PesitRequester {
         this.#notice?.(event.text);
         break;
       case 'STYLE':
+        break;
       // Resynchronisation is not offered (PI 23): these do not come.
       case 'RESYN':
       case 'ACK(RESYN)':
