@@ -192,7 +192,7 @@ export class ArticleOutflow {
           this.wake();
         });
       } else if (more && !session.burstIsVoid) {
-        throw new Error('a burst took no article');
+        throw new Error('a burst took no article although the window is open');
       }
       if (more) continue;
       session.endData();
