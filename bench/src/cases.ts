@@ -1,4 +1,5 @@
 import type { Measurement } from './figures.js';
+import { licenseGateRun } from './gate.js';
 import type { Sessions } from './node-pair.js';
 import type { Stage } from './stage.js';
 
@@ -8,6 +9,7 @@ export const STAGES = {
   memory: { medium: 'memory', sessions: 'kept' },
   'small, one session': { medium: 'disk', sessions: 'kept' },
   'small, a session each': { medium: 'disk', sessions: 'each' },
+  'in process': { medium: 'disk', sessions: 'kept' },
 } as const satisfies Readonly<Record<string, { readonly medium: 'disk' | 'memory'; readonly sessions: Sessions }>>;
 
 export type StageName = keyof typeof STAGES;
@@ -36,6 +38,8 @@ export const CASES: readonly Case[] = [
   { name: 'small-1', stage: EACH, raw: 'alone', run: (stage) => stage.small(1) },
   { name: 'small-8', stage: EACH, raw: 'alone', run: (stage) => stage.small(8) },
   { name: 'small-32', stage: EACH, raw: 'alone', run: (stage) => stage.small(32) },
+  // Its transfers are requests that go through the gate.
+  { name: 'license-gate', stage: 'in process', raw: 'alone', run: () => Promise.resolve(licenseGateRun(2_000_000)) },
 ];
 
 /**

@@ -9,6 +9,8 @@
  * The node rows start the two built apps as processes on the embedded database, configure them through REST, and take the
  * time from the request for a transfer to its end as the client app reports it: with flushes, checks, hash and history.
  * CPU and peak memory of the apps come from /proc, so those rows need Linux.
+ *
+ * The row `license-gate` moves no file: its transfers are requests, and a second divided by them is what the gate costs each.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import { select, STAGES, type Case, type StageName } from './cases.js';
