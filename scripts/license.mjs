@@ -173,7 +173,7 @@ const COMMANDS = { keygen, issue, inspect, verify };
 await main(async () => {
   requireNode();
   const [command, ...args] = process.argv.slice(2);
-  if (command === undefined || command === '--help' || command === 'help') {
+  if (command === undefined || command === 'help' || process.argv.includes('--help')) {
     console.log(USAGE);
     return command === undefined ? 1 : 0;
   }
