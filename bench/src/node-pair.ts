@@ -51,10 +51,10 @@ export class NodePair {
   ): Promise<NodePair> {
     const server = await Service.start('server', directory, {});
     const client = await Service.start('client', directory, {
-      EXECUTOR_CORE_POOL_SIZE: '32',
-      EXECUTOR_MAX_POOL_SIZE: '32',
-      CONNECTION_POOL_MAX_CONNECTIONS_PER_HOST: '32',
-      ...(sessions === 'each' ? { CONNECTION_POOL_IDLE_TIMEOUT: '0' } : {}),
+      TRANSFER_EXECUTOR_CORE_POOL_SIZE: '32',
+      TRANSFER_EXECUTOR_MAX_POOL_SIZE: '32',
+      TRANSFER_CONNECTION_POOL_MAX_CONNECTIONS_PER_HOST: '32',
+      ...(sessions === 'each' ? { TRANSFER_CONNECTION_POOL_IDLE_TIMEOUT: '0' } : {}),
     });
     const pair = new NodePair(server, client);
     await pair.#configure(options);

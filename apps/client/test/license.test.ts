@@ -134,6 +134,20 @@ eachDatabase((harness) => {
     await expectMoves(service.app, ADMIN, service.license, clock);
   });
 
+  test('rows deleted and clock turned back: the history remembers', async () => {
+    const first = await start();
+    await the.remote(first, 3);
+    await the.send(first);
+    await first.stop();
+    await the
+      .database()
+      .knex('transfers')
+      .update({ created_time: new Date('2027-03-20T10:00:00Z') });
+    await emptyTables(the.database(), 'pesit_common');
+    const second = await start();
+    expect(second.license.status).toMatchObject({ evaluation: true, evaluationDaysRemaining: 30 });
+  });
+
   test('installed on one node, effective on the other at its next look', async () => {
     const one = await start(BLOCKED);
     const two = await startService(await harness.another(the.database()), {

@@ -18,9 +18,6 @@ export interface ExchangeSettings {
   readonly idleTimeout: number;
 }
 
-/** Defaults of the specification (Limits) for what the table of keys does not have. */
-const POOL_DEFAULTS = { maxConnectionsPerHost: 10, idleTimeout: 300_000 };
-
 export const exchangeSettings = (config: Config<'client'>): ExchangeSettings => ({
   maxEntitySize: config['transfer.max-entity-size'],
   syncPointsEnabled: config['transfer.sync-points-enabled'],
@@ -32,5 +29,6 @@ export const exchangeSettings = (config: Config<'client'>): ExchangeSettings => 
   corePoolSize: config['transfer.executor.core-pool-size'],
   maxPoolSize: config['transfer.executor.max-pool-size'],
   queueCapacity: config['transfer.executor.queue-capacity'],
-  ...POOL_DEFAULTS,
+  maxConnectionsPerHost: config['transfer.connection.pool.max-connections-per-host'],
+  idleTimeout: config['transfer.connection.pool.idle-timeout'],
 });

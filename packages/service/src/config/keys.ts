@@ -120,12 +120,6 @@ export const CONFIG_KEYS = {
     unit: 'bytes',
     description: 'Largest entity (FPDU) proposed or accepted in PI 25; a session uses the smaller of both sides.',
   }),
-  'transfer.chunk-size': key('both', {
-    type: integer(4096, 2 * MEBIBYTE),
-    default: 32_768,
-    unit: 'bytes',
-    description: 'How much of a file is read at a time.',
-  }),
   'transfer.sync-points-enabled': key('both', {
     type: flag(),
     default: true,
@@ -200,6 +194,17 @@ export const CONFIG_KEYS = {
     type: integer(0, 1_000_000),
     default: 100,
     description: 'Transfers that wait; one more is answered 503 with Retry-After.',
+  }),
+  'transfer.connection.pool.max-connections-per-host': key('client', {
+    type: integer(1, 1000),
+    default: 10,
+    description: 'Sessions with one remote server at a time; its own maxConnections may lower it.',
+  }),
+  'transfer.connection.pool.idle-timeout': key('client', {
+    type: integer(0, 86_400_000),
+    default: 300_000,
+    unit: 'milliseconds',
+    description: 'How long a session without a transfer is kept for the next one; 0 = not at all.',
   }),
 } as const satisfies Record<string, ConfigKey>;
 

@@ -49,7 +49,6 @@ describe('defaults', () => {
       'shutdown.drain-timeout': 60,
       'http.max-body': 1_048_576,
       'transfer.max-entity-size': 32_768,
-      'transfer.chunk-size': 32_768,
       'transfer.sync-points-enabled': true,
       'transfer.sync-point-interval': 256,
       'transfer.sync-window': 4,
