@@ -146,6 +146,23 @@ eachDatabase((harness) => {
     await expectMoves(app, ADMIN, keeper, clock);
   });
 
+  test('rows deleted and clock turned back: the history remembers', async () => {
+    const node = await start();
+    await node.stop();
+    const times = ['2027-03-01T10:00:00Z', '2027-03-20T10:00:00Z'];
+    await database.knex('transfers').insert(
+      times.map((time) => ({
+        ...{ partner_id: 'ACME', direction: 'RECEIVE', status: 'PENDING', listener: 'NODE1', node: 'node-b' },
+        ...{ instance: '00000000-0000-4000-8000-000000000001', session_id: 's', remote_address: '::1' },
+        start_time: new Date(time),
+      })),
+    );
+    await emptyTables(database, 'pesit_common');
+    clock.set('2027-03-01T09:00:00Z');
+    await node.restart();
+    expect(node.node.license.status).toMatchObject({ evaluation: true, evaluationDaysRemaining: 11 });
+  });
+
   test('installed on one node, effective on the other at its next look', async () => {
     const env = { LICENSE_EVALUATION_DAYS: '0' };
     const one = await start(env);
