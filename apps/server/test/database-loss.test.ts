@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { PesitRequester } from '@pesit-node/net';
+import type { Burst } from '@pesit-node/protocol';
 import { eachDatabase } from '@pesit-node/service/testing';
 import { FileSource, formatOf } from '@pesit-node/storage';
 
@@ -21,16 +22,15 @@ eachDatabase((harness) => {
     const path = join(node().data, 'source');
     await writeFile(path, 'the content');
     const source = await FileSource.open(path, formatOf({}));
-    await session.sendFile({
-      request: node().createRequest(fileName),
-      source: {
-        fill: async (burst) => {
-          during();
-          return source.fill(burst);
-        },
-      },
-    });
-    await source.close();
+    const fill = async (burst: Burst): Promise<boolean> => {
+      during();
+      return source.fill(burst);
+    };
+    try {
+      await session.sendFile({ request: node().createRequest(fileName), source: { fill } });
+    } finally {
+      await source.close();
+    }
   };
 
   const partner = () => node().call('get', '/api/v1/config/partners/ACME');
