@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { select } from '../src/cases.js';
 import { median, summarize, type Measurement } from '../src/figures.js';
-import { licenseGateRun } from '../src/gate.js';
 import { parseOptions, parseSize } from '../src/options.js';
 
 describe('options', () => {
@@ -69,9 +68,4 @@ describe('figures', () => {
     const result = summarize('small-8', [run(2, { bytes: 400 * 4096, transfers: 400 })], []);
     expect(result).toMatchObject({ transfersPerSecond: 200, cpuSecondsPerGb: null, ratioToRaw: null });
   });
-});
-
-test('the license gate adds less than 20 µs to a request', () => {
-  const { seconds, transfers } = licenseGateRun(100_000);
-  expect((seconds / transfers) * 1e6).toBeLessThan(20);
 });
