@@ -53,8 +53,11 @@ describe('one owner a key', () => {
     const directory = sandbox();
     const first = await StagedFile.create(optionsIn(directory));
     first.write(batchOf('one'));
-    for (const second of [StagedFile.create(optionsIn(directory)), StagedFile.resume(optionsIn(directory))]) {
-      const error = await rejection(second);
+    for (const again of [
+      () => StagedFile.create(optionsIn(directory)),
+      () => StagedFile.resume(optionsIn(directory)),
+    ]) {
+      const error = await rejection(again());
       expect(error).toMatchObject({ diagnostic: '2-207', peerText: 'this transfer is in progress already' });
       expect(error.message).toContain(`process ${process.pid}`);
     }
@@ -205,8 +208,8 @@ describe('leftovers', () => {
     expect(await StagedFile.peek(directory, 'k')).toBeUndefined();
     expect(await removeLeftover(directory, 'k')).toBe(true);
     const missing = join(directory, 'missing');
-    for (const asked of [listLeftovers(missing), StagedFile.peek(missing, 'k')]) {
-      const error = await rejection(asked);
+    for (const ask of [() => listLeftovers(missing), () => StagedFile.peek(missing, 'k')]) {
+      const error = await rejection(ask());
       expect(error).toMatchObject({ diagnostic: '2-213', fault: 'local' });
       expect(error.message).toContain(missing);
     }
