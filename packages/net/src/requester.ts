@@ -41,8 +41,11 @@ export interface RequesterOptions {
 export interface SendFile {
   readonly request: CreateRequest;
   readonly source: ArticleSource;
-  /** Our record of the point in ACK(WRITE); default: point 0 only. Undefined: the point is unknown, IDT 2-214. */
-  readonly pointOf?: (number: number) => SyncPoint | undefined;
+  /**
+   * Our record of the point in ACK(WRITE), with the source brought there; default: point 0 only. Undefined: the point is
+   * unknown, IDT 2-214.
+   */
+  readonly pointOf?: (number: number) => Promise<SyncPoint | undefined>;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -160,7 +163,8 @@ export class PesitRequester {
       await this.#answerTo('ACK(ORF)');
       this.#session.write();
       const { restartPoint = 0 } = await this.#answerTo('ACK(WRITE)');
-      const from = restartPoint === 0 ? START : file.pointOf?.(restartPoint);
+      const from = restartPoint === 0 ? START : await file.pointOf?.(restartPoint);
+      await this.#goOn();
       if (from === undefined) throw unknownPoint(restartPoint);
       this.#session.startSending(from);
       this.#outflow = new ArticleOutflow(this.#connection, file.source);

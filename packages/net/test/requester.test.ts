@@ -494,7 +494,7 @@ describe('negotiation and counts', () => {
     const totals = await requester.sendFile({
       request: { ...create, restarted: true },
       source: new MemorySource([Buffer.from('rest')]),
-      pointOf: (number) => ({ number, dataBytes: 2000, articles: 20 }),
+      pointOf: (number) => Promise.resolve({ number, dataBytes: 2000, articles: 20 }),
     });
     expect(totals).toEqual({ dataBytes: 2004, articles: 21 });
     expect(heard.find(({ name }) => name === 'TRANS.END')!.body.toString('hex')).toBe('1b0207d41c0115');
