@@ -38,6 +38,7 @@ export class ArticleIntake {
   #bytes = 0;
   /** The buffers of a large file. */
   #bulk: BulkBuffers | undefined;
+  #settling = false;
   /** Points that the sink has not stored yet. */
   #checkpoints = 0;
   /** Ends what we owe the partner for them. */
@@ -74,7 +75,7 @@ export class ArticleIntake {
         () => {
           if (this.#stopped) return;
           this.#connection.session.acknowledgeSyn(point.number);
-          this.#connection.settle();
+          this.#settleSoon();
           this.#checkpointDone();
         },
         (error: unknown) => {
@@ -91,6 +92,16 @@ export class ArticleIntake {
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  /** One flush answers several points, one after another: their acknowledgements leave together. */
+  #settleSoon(): void {
+    if (this.#settling) return;
+    this.#settling = true;
+    queueMicrotask(() => {
+      this.#settling = false;
+      this.#connection.settle();
+    });
   }
 
   #checkpointDone(): void {

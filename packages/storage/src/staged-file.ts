@@ -207,17 +207,26 @@ export class StagedFile implements ArticleSink {
     return this.#ended;
   }
 
-  /** The one place where a point becomes stable: data first, then the journal, then what leads to both. */
+  /**
+   * The one place where a point becomes stable: data and journal, then what leads to both. With a digest in the record the
+   * two are flushed at the same time, for a record that is there before its bytes is found out by `resume`; without one
+   * the data go first.
+   */
   async #commit(points: readonly MarkedPoint[]): Promise<void> {
-    const flushed = this.#durability === 'checkpoint';
-    if (flushed) await this.#file.datasync();
+    const flushes = this.#durability === 'checkpoint';
     const newest = points.at(-1);
+    const isChecked = points.every(({ mark }) => mark?.digest !== undefined);
+    const flushed = flushes && !isChecked;
+    if (flushes && (flushed || newest === undefined)) await this.#file.datasync();
     if (newest === undefined) return;
-    if (flushed || this.#hash) {
+    if (flushes || this.#hash) {
       const records = points.map((point) => ({ ...pointOf(point), flushed, digest: point.mark?.digest }));
-      await this.#journal.append(records, flushed);
+      await allDone([
+        this.#journal.append(records, flushes),
+        flushes && !flushed ? this.#file.datasync() : Promise.resolve(),
+      ]);
     }
-    if (flushed && !this.#entryIsStable) {
+    if (flushes && !this.#entryIsStable) {
       // A point in a file that no directory names after a power cut would be a promise broken.
       await flushDirectories(this.#place.files, [this.#place.staging, this.#place.root]);
       this.#entryIsStable = true;
@@ -357,6 +366,11 @@ export class StagedFile implements ArticleSink {
     queueMicrotask(() => this.onFailure?.(failure));
     return failure;
   }
+}
+
+/** Waits for all, also when one fails: a file is closed afterwards, and nothing must be under way on it then. */
+async function allDone(works: readonly Promise<void>[]): Promise<void> {
+  for (const result of await Promise.allSettled(works)) if (result.status === 'rejected') throw result.reason;
 }
 
 const givenUp = () =>

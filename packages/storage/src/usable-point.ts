@@ -1,4 +1,5 @@
 import type { OpenFile } from './files.js';
+import type { JournalPoint } from './journal-format.js';
 import { intactPoints, newestPoint } from './point-journal.js';
 import type { FoundJournal, FoundPoint } from './point-journal.js';
 import { PrefixHash } from './prefix-hash.js';
@@ -22,7 +23,8 @@ const nothing = (reason: string): UsablePoint => ({ found: undefined, hash: unde
  *
  * With a hash the part that is there is read anyway, as Node cannot keep the state of one, and every point that carries a
  * digest is checked against it on the way: bytes that came back wrong after a power cut are never built upon, flushed or
- * not. Without a hash only a point counts whose data were flushed before it was written.
+ * not. Without a hash a point counts whose data were flushed before it was written, and points that need their digest are
+ * checked all the same: what was acknowledged with one setting is not lost with the other.
  */
 export async function findUsablePoint(
   journal: FoundJournal,
@@ -36,7 +38,12 @@ export async function findUsablePoint(
     return nothing(`it was received as ${before}, and would go on as ${now}`);
   }
   if (hashed) return verifiedPoint(journal, file, size);
-  const found = await newestPoint(journal, ({ flushed, fileOffset }) => flushed && fileOffset <= size);
+  const isWithin = ({ fileOffset }: JournalPoint) => fileOffset <= size;
+  const found = await newestPoint(journal, (point) => isWithin(point) && point.flushed);
+  const newer = await newestPoint(journal, (point) => isWithin(point) && point.digest !== undefined);
+  if (newer !== undefined && newer.index > (found?.index ?? -1)) {
+    return { ...(await verifiedPoint(journal, file, size)), hash: undefined };
+  }
   if (found === undefined) return nothing(noPointWithin(size));
   return { found, hash: undefined, reason: undefined };
 }

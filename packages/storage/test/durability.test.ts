@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, rmSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { StagedFile, formatOf, nodeFiles } from '../src/index.js';
@@ -81,16 +81,24 @@ describe('what each durability flushes', () => {
     expect(filesIn(directory)).toEqual(['.pesit/k.part']);
   });
 
-  test('points that were never flushed do not count without a hash that proves them', async () => {
-    const directory = sandbox();
-    const staged = await StagedFile.create(optionsIn(directory, { durability: 'none' }));
-    staged.write(batchOf('one'));
-    await staged.checkpoint({ number: 1, dataBytes: 3, articles: 1 });
-    await staged.release();
-    const { file, point } = await StagedFile.resume(optionsIn(directory, { checksum: 'none' }));
-    expect(point.number).toBe(0);
-    await file.discard();
-  });
+  test.each([
+    ['as they were', 'one\n', 1],
+    ['not those that came', 'onf\n', 0],
+  ])(
+    'points that were never flushed are proven by their digest, with checksum none too: bytes %s',
+    async (_, bytes, number) => {
+      const directory = sandbox();
+      const staged = await StagedFile.create(optionsIn(directory, { durability: 'none' }));
+      staged.write(batchOf('one'));
+      await staged.checkpoint({ number: 1, dataBytes: 3, articles: 1 });
+      await staged.release();
+      writeFileSync(staged.stagedPath, bytes);
+      const { file, point } = await StagedFile.resume(optionsIn(directory, { checksum: 'none' }));
+      expect(point.number).toBe(number);
+      expect(await file.prepareDelivery()).toEqual({ size: number * 4, checksum: undefined });
+      await file.discard();
+    },
+  );
 
   test('resuming flushes what leads to the point before it is told', async () => {
     const directory = sandbox();
