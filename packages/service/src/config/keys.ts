@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-import { flag, integer, list, oneOf, requiredText, text } from './kinds.js';
+import { decimal, flag, integer, list, oneOf, requiredText, text } from './kinds.js';
 
 /** Which service a row concerns. */
 export type AppName = 'server' | 'client';
@@ -151,12 +151,49 @@ export const CONFIG_KEYS = {
   'transfer.checksum': key('both', {
     type: oneOf(['sha256', 'none']),
     default: 'sha256',
-    description: 'Hash computed on the way and kept in the record.',
+    description:
+      'Hash computed on the way and kept in the record. `none` saves processor time; a file that was damaged on the disk is then not noticed, and a received file that is restarted goes on from flushed points alone.',
   }),
   'transfer.durability': key('both', {
-    type: oneOf(['checkpoint'], '`checkpoint` (`end` and `none` are not built yet)'),
+    type: oneOf(['checkpoint', 'end', 'none']),
     default: 'checkpoint',
-    description: 'When received data is flushed: `checkpoint` = before each sync point is acknowledged.',
+    description:
+      'When received data reach stable storage; a process that is killed loses nothing with any of them, only a power cut tells them apart. `checkpoint` = before each sync point is acknowledged, and at the end: loses nothing. `end` = at the end alone: a power cut may take back points that the partner counts as stored, so the file goes on from an older one or from the start. `none` = never: a power cut soon after the end may lose a file that was acknowledged and recorded; only for files that can be had again.',
+  }),
+  'transfer.staging-retention': key('both', {
+    type: integer(1, 3650),
+    default: 7,
+    unit: 'days',
+    description:
+      'How long what an interrupted transfer has received is kept for its restart, and how long the restart of a completed transfer is recognised.',
+  }),
+  'transfer.retry.attempts': key('client', {
+    type: integer(1, 1000),
+    default: 5,
+    description:
+      'Attempts of a transfer before it is FAILED; those that a partner answers with *come again later* (2-201, 2-207, 3-300, 3-303, 3-309, 3-322) do not count. 1 = no attempt but the first.',
+  }),
+  'transfer.retry.initial-delay': key('client', {
+    type: integer(0, 86_400_000),
+    default: 5000,
+    unit: 'milliseconds',
+    description: 'Before the second attempt of a transfer.',
+  }),
+  'transfer.retry.max-delay': key('client', {
+    type: integer(0, 86_400_000),
+    default: 300_000,
+    unit: 'milliseconds',
+    description: 'Longest delay before an attempt, jitter aside.',
+  }),
+  'transfer.retry.multiplier': key('client', {
+    type: decimal(1, 100),
+    default: 3,
+    description: 'By what each delay is longer than the one before.',
+  }),
+  'transfer.retry.jitter': key('client', {
+    type: decimal(0, 1),
+    default: 0.2,
+    description: 'Share of each delay that chance adds or takes away, so that transfers do not come back all at once.',
   }),
   'license.evaluation-days': key('both', {
     type: integer(0, 365),

@@ -17,6 +17,18 @@ export const integer = (min: number, max: number) =>
     .pipe(z.int().min(min).max(max))
     .describe(`an integer from ${min} to ${max}`);
 
+export const decimal = (min: number, max: number) =>
+  z
+    .union([
+      z.number(),
+      z
+        .string()
+        .regex(/^\d{1,9}(?:\.\d{1,6})?$/)
+        .transform(Number),
+    ])
+    .pipe(z.number().min(min).max(max))
+    .describe(`a number from ${min} to ${max}`);
+
 export const flag = () =>
   z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')]).describe('true or false');
 

@@ -55,6 +55,7 @@ describe('defaults', () => {
       'transfer.read-timeout': 120_000,
       'transfer.checksum': 'sha256',
       'transfer.durability': 'checkpoint',
+      'transfer.staging-retention': 7,
     });
     expect(Object.isFrozen(config)).toBe(true);
     expect(Object.isFrozen(config['storage.roots'])).toBe(true);
@@ -101,6 +102,14 @@ describe('sources', () => {
     expect(load({ TRANSFER_SYNC_POINT_INTERVAL: '512' })['transfer.sync-point-interval']).toBe(512);
   });
 
+  test('decimals come as text or typed', () => {
+    const client = (env: Readonly<Record<string, string>>) => loadConfig({ app: 'client', env, argv: [], cwd: '/' });
+    expect(client({ TRANSFER_RETRY_MULTIPLIER: '1.5' })['transfer.retry.multiplier']).toBe(1.5);
+    expect(client({ PESIT_CONFIG: yaml('transfer.retry.jitter: 0.5\n') })['transfer.retry.jitter']).toBe(0.5);
+    expect(() => client({ TRANSFER_RETRY_JITTER: '1.1' })).toThrow('expected a number from 0 to 1, got "1.1"');
+    expect(() => client({ TRANSFER_RETRY_JITTER: '-1' })).toThrow('expected a number from 0 to 1, got "-1"');
+  });
+
   test('lists are comma-separated outside YAML', () => {
     expect(load({ STORAGE_ROOTS: '/a, /b,' })['storage.roots']).toEqual(['/a', '/b']);
   });
@@ -129,14 +138,14 @@ describe('problems', () => {
 
   test('a value that does not fit: the key, where it came from, what was expected, what came', () => {
     expect(
-      problems({ SERVER_PORT: '80a', LOG_LEVEL: 'verbose', METRICS_PUBLIC: 'yes', TRANSFER_DURABILITY: 'end' }, [
+      problems({ SERVER_PORT: '80a', LOG_LEVEL: 'verbose', METRICS_PUBLIC: 'yes', TRANSFER_DURABILITY: 'eventually' }, [
         '--transfer.max-entity-size=70000',
       ]),
     ).toEqual([
       'server.port (environment SERVER_PORT): expected an integer from 0 to 65535, got "80a"',
       'log.level (environment LOG_LEVEL): expected one of trace, debug, info, warn, error, fatal, silent, got "verbose"',
       'metrics.public (environment METRICS_PUBLIC): expected true or false, got "yes"',
-      'transfer.durability (environment TRANSFER_DURABILITY): expected `checkpoint` (`end` and `none` are not built yet), got "end"',
+      'transfer.durability (environment TRANSFER_DURABILITY): expected one of checkpoint, end, none, got "eventually"',
       'transfer.max-entity-size (flag --transfer.max-entity-size): expected an integer from 256 to 65535, got "70000"',
     ]);
   });
