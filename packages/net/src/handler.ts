@@ -10,6 +10,8 @@ import type {
   ConnectionTerms,
   CreateAnswer,
   Dialect,
+  FileTerms,
+  MessageAnswer,
   Parameters,
   PesitError,
   SelectAnswer,
@@ -38,6 +40,8 @@ export interface ServerConnection {
   readonly remoteAddress: string;
   /** After `connect` was accepted. */
   readonly terms: ConnectionTerms | undefined;
+  /** Of the current or last file; after `create` or `select` was accepted, its compression after ORF. */
+  readonly fileTerms: FileTerms | undefined;
   /** Data bytes and articles of the current transfer. */
   readonly totals: { readonly dataBytes: number; readonly articles: number };
   /** Interrupts the running transfer (IDT 12 with the reason), or aborts when none runs. */
@@ -68,6 +72,12 @@ export interface ServerHandler {
    * and awaited before DESELECT or the end is handled.
    */
   transferFailed(error: PesitError, endCode: number | undefined): Promise<void>;
+  /**
+   * A message of up to 65,536 bytes, whole however many FPDUs it came in (MSG, or MSGDM, MSGMM…, MSGFM). Resolve when it is
+   * on stable storage, with the reply when there is one; a reply to a message that asks for none (PI 14) is not sent.
+   * Rejection: a negative ACK(MSG). Without this method every message is refused with 2-209.
+   */
+  message?(parameters: Parameters): Promise<MessageAnswer | undefined>;
   /** DESELECT was answered: the next file may come. */
   deselected(): Promise<void>;
   /** How the partner writes single articles; worth remembering. */

@@ -1,6 +1,7 @@
 /** From a new socket to a known dialect: reads the first bytes, answers pre-connections, and says why when it is nothing. */
 import type { Socket } from 'node:net';
 import type { Dialect } from '@pesit-node/protocol';
+import { PesitError, describeDiagnostic } from '@pesit-node/protocol';
 import { detect } from './detection.js';
 import { asPesitError } from './errors.js';
 import type { Preconnection } from './handler.js';
@@ -9,8 +10,8 @@ export interface IdentificationOptions {
   readonly tcpipHeader: 'auto' | Dialect;
   /** Tc: milliseconds for everything up to the first bytes of CONNECT. */
   readonly timeout: number;
-  /** ACK0 or NAK0. */
-  readonly preconnect: (preconnection: Preconnection) => Promise<boolean>;
+  /** Resolves: ACK0. Rejects with a `PesitError`: NAK0; with anything else: the connection is closed without a word. */
+  readonly preconnect: (preconnection: Preconnection) => Promise<void>;
 }
 
 export interface Identified {
@@ -94,19 +95,19 @@ export function identify(socket: Socket, options: IdentificationOptions, result:
     // What the partner sends meanwhile stays in the kernel: it is bounded there.
     socket.pause();
     try {
-      const accepted = await options.preconnect(who);
-      if (over || socket.destroyed) return;
-      if (accepted) {
-        asking = false;
-        socket.write(ack);
-        socket.resume();
-        advance();
-      } else {
-        reject(`pre-connection of ${JSON.stringify(who.identifier)} refused (NAK0)`, nak);
-      }
+      await options.preconnect(who);
     } catch (error) {
-      reject(asPesitError(error, '3-399').message);
+      const { diagnostic, message } = asPesitError(error, '3-399');
+      const refused = `pre-connection of ${JSON.stringify(who.identifier)} refused (NAK0)`;
+      if (error instanceof PesitError) reject(`${refused}, ${describeDiagnostic(diagnostic)}: ${message}`, nak);
+      else reject(message);
+      return;
     }
+    if (over || socket.destroyed) return;
+    asking = false;
+    socket.write(ack);
+    socket.resume();
+    advance();
   };
 
   const take = (bytes: Buffer): void => {

@@ -14,4 +14,11 @@ export type { ConnectIndication, Preconnection, ServerConnection, ServerHandler 
 export { PesitListener } from './listener.js';
 export type { ListenerOptions } from './listener.js';
 export { PesitRequester } from './requester.js';
-export type { ReceiveFile, RequesterOptions, SendFile, TransferTotals } from './requester.js';
+export type {
+  MessageReply,
+  ReceiveFile,
+  RequesterOptions,
+  SendFile,
+  SendMessage,
+  TransferTotals,
+} from './requester.js';

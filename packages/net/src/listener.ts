@@ -23,8 +23,12 @@ export interface ListenerOptions {
   readonly timers?: Partial<Timers>;
   /** A partner has connected: who answers it. */
   readonly accept: (connection: ServerConnection) => ServerHandler;
-  /** ACK0 or NAK0; default: every pre-connection is acknowledged. */
-  readonly preconnect?: (preconnection: Preconnection, remoteAddress: string) => Promise<boolean>;
+  /**
+   * Checks identifier and password of a pre-connection; `accept` is asked only after it. Resolves: ACK0, and `connect` finds
+   * it in its indication. Rejection with a `PesitError`: NAK0, which has no room for a diagnostic; its message goes to
+   * `rejected`. Default: every pre-connection is acknowledged.
+   */
+  readonly preconnect?: (preconnection: Preconnection, remoteAddress: string) => Promise<void>;
   /** Connections that never became sessions: not PeSIT, TLS on a plain port, silence, too many. For log and counters. */
   readonly rejected: (remoteAddress: string, reason: string) => void;
 }
@@ -130,7 +134,7 @@ export class PesitListener {
       {
         tcpipHeader,
         timeout: this.#timers.connect,
-        preconnect: (preconnection) => preconnect?.(preconnection, address) ?? Promise.resolve(true),
+        preconnect: (preconnection) => preconnect?.(preconnection, address) ?? Promise.resolve(),
       },
       {
         identified: (identified) => {

@@ -10,10 +10,13 @@ import type {
   CreateRequest,
   DiagnosticCode,
   Dialect,
+  FileTerms,
   FpduName,
+  MessageRequest,
   Parameters,
   SelectRequest,
   SessionEvent,
+  SingleArticleStyle,
   SyncPoint,
   Timers,
 } from '@pesit-node/protocol';
@@ -34,6 +37,10 @@ export interface RequesterOptions {
   /** Sent before CONNECT. */
   readonly preconnection?: { readonly identifier: string; readonly password: string } | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** What earlier connections have learned of this partner's single articles. */
+  readonly singleArticle?: SingleArticleStyle | undefined;
+  /** How the partner writes single articles; worth remembering. */
+  readonly learned?: (style: SingleArticleStyle) => void;
   /** What was tolerated of the partner: for the log. */
   readonly notice?: (text: string) => void;
 }
@@ -58,6 +65,20 @@ export interface ReceiveFile {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface SendMessage {
+  readonly request: MessageRequest;
+  /** Aborted before the answer came, it ends the session: nobody can tell whether the partner has the message. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A positive ACK(MSG). */
+export interface MessageReply {
+  /** PI 91; undefined when the partner gave none, or none was asked for. */
+  readonly reply: Buffer | undefined;
+  /** PI 16 of the reply. */
+  readonly dataCode: number | undefined;
+}
+
 export interface TransferTotals {
   readonly dataBytes: number;
   readonly articles: number;
@@ -80,6 +101,7 @@ export class PesitRequester {
   readonly #session: RequesterSession;
   readonly #connection: Connection;
   readonly #notice: ((text: string) => void) | undefined;
+  readonly #learned: ((style: SingleArticleStyle) => void) | undefined;
   #waiting: Waiting | undefined;
   /** A DTF.END that came with the ACK(READ) before it, while nobody waited yet. */
   #early: Parameters | undefined;
@@ -106,8 +128,15 @@ export class PesitRequester {
 
   private constructor(socket: Socket, options: RequesterOptions) {
     this.#notice = options.notice;
+    this.#learned = options.learned;
     this.#session = new RequesterSession(
-      { dialect: options.dialect, now: now(), connectionId: randomInt(1, 256), timers: options.timers ?? {} },
+      {
+        dialect: options.dialect,
+        now: now(),
+        connectionId: randomInt(1, 256),
+        timers: options.timers ?? {},
+        ...(options.singleArticle === undefined ? {} : { singleArticle: options.singleArticle }),
+      },
       options.connect.crc === true,
     );
     this.#connection = new Connection(socket, this.#session, {
@@ -142,6 +171,11 @@ export class PesitRequester {
   get terms(): ConnectionTerms {
     if (this.#session.terms === undefined) throw new Error('the connection is not established');
     return this.#session.terms;
+  }
+
+  /** Of the running or last file: PI 25, and PI 21 once the file is open. */
+  get fileTerms(): FileTerms | undefined {
+    return this.#session.fileTerms;
   }
 
   /** True while no file is selected and the connection is up. */
@@ -197,6 +231,28 @@ export class PesitRequester {
       await file.stored();
       await this.#goOn();
       return this.#endTransfer();
+    });
+  }
+
+  /**
+   * MSG, or MSGDM, MSGMM…, MSGFM when the text is longer than one entity, and ACK(MSG). A message that the partner refuses
+   * (`refused`) leaves the session usable.
+   */
+  async sendMessage({ request, signal }: SendMessage): Promise<MessageReply> {
+    if (this.#ended !== undefined) throw this.#ended;
+    if (!this.usable)
+      throw new Error(`no message can be sent ${this.#session.describeState()}: one operation at a time`);
+    this.#interruption = undefined;
+    return this.#guarded(signal, async () => {
+      this.#session.sendMessage(request);
+      try {
+        const { message, dataCode } = await this.#answerTo('ACK(MSG)');
+        return { reply: message, dataCode };
+      } catch (error) {
+        const reason = asPesitError(error, '3-399');
+        if (!this.usable) this.abort(reason);
+        throw reason;
+      }
     });
   }
 
@@ -382,6 +438,7 @@ export class PesitRequester {
         this.#notice?.(event.text);
         break;
       case 'STYLE':
+        this.#learned?.(event.style);
         break;
       // Resynchronisation is not offered (PI 23): these do not come.
       case 'RESYN':

@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { END_CODES, PesitError, SUCCESS } from '@pesit-node/protocol';
-import type { ConnectionTerms, FpduName, Parameters, ServerSession, SessionEvent } from '@pesit-node/protocol';
+import { END_CODES, PesitError, REPLY_EXPECTED, SUCCESS } from '@pesit-node/protocol';
+import type {
+  ConnectionTerms,
+  FileTerms,
+  FpduName,
+  Parameters,
+  ServerSession,
+  SessionEvent,
+} from '@pesit-node/protocol';
 import { Connection } from './connection.js';
 import { ArticleIntake, ArticleOutflow } from './data-pump.js';
 import { asPesitError } from './errors.js';
@@ -60,6 +67,10 @@ export class PartnerConnection implements ServerConnection {
 
   get terms(): ConnectionTerms | undefined {
     return this.#session.terms;
+  }
+
+  get fileTerms(): FileTerms | undefined {
+    return this.#session.fileTerms;
   }
 
   get totals(): { readonly dataBytes: number; readonly articles: number } {
@@ -191,10 +202,7 @@ export class PartnerConnection implements ServerConnection {
         this.#session.acceptRelease();
         break;
       case 'MSG':
-      case 'MSGFM':
-        this.#session.refuseMessage(
-          new PesitError('messages are not taken by this server', { fault: 'local', diagnostic: '2-209' }),
-        );
+        await this.#message(parameters);
         break;
       default:
         break;
@@ -216,6 +224,23 @@ export class PartnerConnection implements ServerConnection {
       const reason = this.#reason(error, '3-399');
       this.#reply('CONNECT', () => {
         this.#session.refuseConnection(reason);
+      });
+    }
+  }
+
+  async #message(parameters: Parameters): Promise<void> {
+    try {
+      this.#refuseWhileDraining();
+      if (this.#handler.message === undefined) throw messagesRefused();
+      const { reply, dataCode } = (await this.#handler.message(parameters)) ?? {};
+      const wanted = parameters.attributesWanted === REPLY_EXPECTED;
+      this.#reply('MSG', () => {
+        this.#session.acceptMessage(wanted ? { reply, dataCode } : {});
+      });
+    } catch (error) {
+      const reason = this.#reason(error, '2-215');
+      this.#reply('MSG', () => {
+        this.#session.refuseMessage(reason);
       });
     }
   }
@@ -371,3 +396,10 @@ export class PartnerConnection implements ServerConnection {
     }
   }
 }
+
+const messagesRefused = (): PesitError =>
+  new PesitError('messages are not taken by this server', {
+    fault: 'local',
+    diagnostic: '2-209',
+    peerText: 'messages are not taken by this server',
+  });

@@ -40,7 +40,7 @@ test('idle sessions are aborted at once with the diagnostic and its words', asyn
 
 test('connections without CONNECT are closed, whatever they have sent', async () => {
   const asked = gate();
-  const judged = gate<boolean>();
+  const judged = gate();
   const it = await listen({
     preconnect: () => {
       asked.open();
@@ -54,7 +54,7 @@ test('connections without CONNECT are closed, whatever they have sent', async ()
   await asked.passed;
   await it.handler();
   await it.listener.close(draining, HOUR);
-  judged.open(true);
+  judged.open();
   await Promise.all(peers.map((peer) => peer.closed));
   expect(it.handlers).toHaveLength(1);
   expect(it.handlers[0]!.calls).toHaveLength(1);

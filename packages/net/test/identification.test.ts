@@ -1,5 +1,6 @@
 /** What a listener makes of the first bytes of real connections (pesit-e.md §1). */
 import { describe, expect, test } from '@jest/globals';
+import { PesitError } from '@pesit-node/protocol';
 import type { Dialect } from '@pesit-node/protocol';
 import type { Preconnection } from '../src/index.js';
 import { closing, gate, listen, rawPeer } from './support/harness.js';
@@ -47,7 +48,7 @@ describe.each(DIALECTS)('%s', (dialect) => {
     const it = await listen({
       preconnect: (preconnection, address) => {
         asked.push([preconnection, address]);
-        return Promise.resolve(true);
+        return Promise.resolve();
       },
     });
     const peer = await rawPeer(it.port, dialect);
@@ -82,18 +83,21 @@ describe.each(DIALECTS)('%s', (dialect) => {
 });
 
 describe('a refused pre-connection', () => {
+  const unknown = new PesitError('its password is wrong', { fault: 'local', diagnostic: '3-304' });
+  const reason = 'pre-connection of "PARTNER" refused (NAK0), 3-304 requester not authorised: its password is wrong';
+
   test.each(PRECONNECTIONS)('%s gets NAK0, then the end of the connection', async (_, sent, __, nak) => {
-    const it = await listen({ preconnect: () => Promise.resolve(false) });
+    const it = await listen({ preconnect: () => Promise.reject(unknown) });
     const peer = await rawPeer(it.port);
     peer.write(Buffer.concat([hex(sent), connectEntity('raw')]));
     await peer.closed;
     expect(peer.received.toString('hex')).toBe(nak);
-    expect(it.rejected).toEqual([{ address: '127.0.0.1', reason: 'pre-connection of "PARTNER" refused (NAK0)' }]);
+    expect(it.rejected).toEqual([{ address: '127.0.0.1', reason }]);
     expect(it.handlers).toEqual([]);
   });
 
   test('a partner that is reset after NAK0, or never closes, costs nothing that stays', async () => {
-    const it = await listen({ preconnect: () => Promise.resolve(false), timers: { close: 20 } });
+    const it = await listen({ preconnect: () => Promise.reject(unknown), timers: { close: 20 } });
     const resetting = await rawPeer(it.port);
     resetting.write(BARE);
     await resetting.bytes(4);
@@ -118,7 +122,7 @@ describe('a refused pre-connection', () => {
 
 test('what a partner sends while its pre-connection is judged reaches the session whole', async () => {
   const asked = gate();
-  const answer = gate<boolean>();
+  const answer = gate();
   const it = await listen({
     preconnect: () => {
       asked.open();
@@ -129,7 +133,7 @@ test('what a partner sends while its pre-connection is judged reaches the sessio
   peer.write(BARE);
   await asked.passed;
   await new Promise((resolve) => peer.socket.write(connectEntity('length-prefixed'), resolve));
-  answer.open(true);
+  answer.open();
   expect((await peer.bytes(4)).toString('hex')).toBe('c1c3d2f0');
   await peer.expect('ACONNECT');
 });

@@ -104,7 +104,12 @@ describe.each(DIALECTS)('pre-connection, %s', (dialect) => {
   });
 
   test('against our own listener', async () => {
-    const it = await listen({ preconnect: ({ password }) => Promise.resolve(password === 'SECRET') });
+    const it = await listen({
+      preconnect: ({ password }) =>
+        password === 'SECRET'
+          ? Promise.resolve()
+          : Promise.reject(new PesitError('no', { fault: 'local', diagnostic: '3-304' })),
+    });
     const requester = await connect(it.port, { dialect, preconnection });
     expect(it.handlers[0]!.indication?.preconnection).toEqual({ marker: 'PESIT', ...preconnection });
     await requester.release();

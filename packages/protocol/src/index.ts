@@ -38,7 +38,7 @@ export {
   negotiateSync,
   negotiateVersion,
 } from './negotiation.js';
-export type { ConnectionTerms } from './negotiation.js';
+export type { ConnectionTerms, FileTerms } from './negotiation.js';
 export { PARAMETER_KEYS, PARAMETERS, describeParameter, parameterByCode } from './parameters.js';
 export type { CompressionOptions, ParameterKey, Parameters, ParameterType, SyncPointOptions } from './parameters.js';
 export type { SingleArticleStyle } from './receiving.js';

@@ -1,6 +1,7 @@
 /** The rules of negotiation (§3.6.3 a, pesit-e.md §3). Later computations use the terms that come out of here, never the configuration. */
 import type { CompressionMode } from './compression.js';
 import { PesitError } from './errors.js';
+import type { Dialect } from './framing.js';
 import type { CompressionOptions, SyncPointOptions } from './parameters.js';
 
 /** PI 7: no fixed interval; loses against any number. */
@@ -8,6 +9,7 @@ export const UNDEFINED_INTERVAL = 0xffff;
 
 /** What both sides agreed on for a connection. */
 export interface ConnectionTerms {
+  readonly dialect: Dialect;
   /** 1 = D, 2 = E. */
   readonly version: number;
   readonly crc: boolean;
@@ -19,6 +21,14 @@ export interface ConnectionTerms {
   readonly resynchronisation: boolean;
   /** PI 22: 0 write, 1 read, 2 both. */
   readonly accessType: number;
+}
+
+/** What both sides agreed on for a file. */
+export interface FileTerms {
+  /** PI 25. */
+  readonly maxEntitySize: number;
+  /** PI 21: 1 horizontal, 2 vertical, 3 both, 0 none. */
+  readonly compression: CompressionMode | 0;
 }
 
 export const NO_SYNC: SyncPointOptions = { intervalKb: 0, window: 0 };
@@ -56,6 +66,9 @@ export function canResynchronise(asked: boolean, ours: boolean | undefined, sync
 }
 
 export const NO_COMPRESSION: CompressionOptions = { used: false, mode: 0 };
+
+/** PI 21 of a mode; 0 is no compression. */
+export const compressionOptions = (mode: CompressionMode | 0): CompressionOptions => ({ used: mode !== 0, mode });
 
 /** Horizontal is 1, vertical 2, both 3: the two kinds as bits. */
 function kindsOf(compression: CompressionOptions | undefined): CompressionMode | 0 {

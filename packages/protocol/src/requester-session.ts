@@ -4,11 +4,13 @@ import type { Fpdu } from './codec.js';
 import { SUCCESS } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
+import type { CompressionMode } from './compression.js';
 import {
   MIN_ENTITY_SIZE,
   NO_SYNC,
   acceptedCompression,
   canResynchronise,
+  compressionOptions,
   intervalBytes,
   negotiateSync,
   negotiateVersion,
@@ -59,6 +61,8 @@ export interface FileRequest {
   readonly priority?: number;
   /** PI 25: the largest entity that we propose. */
   readonly maxEntitySize: number;
+  /** PI 21 of ORF: the compression that is wanted. Default 0, none. */
+  readonly compression?: CompressionMode | 0 | undefined;
   readonly originalSender?: string | undefined;
   readonly finalReceiver?: string | undefined;
   readonly freeMessage?: Buffer | undefined;
@@ -88,6 +92,8 @@ export class RequesterSession extends Session {
   #askedResynchronisation = false;
   #accessType = 2;
   #defaultIntervalKb = 256;
+  /** Of the request, and of the last ORF. */
+  #wantedCompression: CompressionOptions | undefined;
   #askedCompression: CompressionOptions | undefined;
   #entitySize = 0;
   #recordLength = 0xffff;
@@ -120,7 +126,7 @@ export class RequesterSession extends Session {
 
   /** CREATE (§4.4.4): a file to write. */
   create(request: CreateRequest): void {
-    this.#entitySize = request.maxEntitySize;
+    this.#propose(request);
     this.#recordLength = request.recordLength;
     this.send('CREATE', {
       ...fileParameters(request),
@@ -139,14 +145,17 @@ export class RequesterSession extends Session {
 
   /** SELECT (§4.4.6): a file to read. */
   select(request: SelectRequest): void {
-    this.#entitySize = request.maxEntitySize;
+    this.#propose(request);
     this.send('SELECT', { ...fileParameters(request), attributesWanted: request.attributesWanted ?? 0xe0 });
     this.direction = 'reading';
     this.forgetTotals();
   }
 
-  /** ORF (§4.4.10). `compression` is asked for as PI 21; what the server agreed on is `compression` of the session. */
-  open(compression?: CompressionOptions): void {
+  /**
+   * ORF (§4.4.10). What the server agreed on is in `fileTerms`.
+   * @param compression asked for as PI 21; default that of the request
+   */
+  open(compression = this.#wantedCompression): void {
     this.#askedCompression = compression;
     this.send('ORF', compression === undefined ? {} : { compression });
   }
@@ -235,6 +244,11 @@ export class RequesterSession extends Session {
     this.emit({ kind: 'FPDU', name: fpdu.name, parameters });
   }
 
+  #propose({ maxEntitySize, compression = 0 }: FileRequest): void {
+    this.#entitySize = maxEntitySize;
+    this.#wantedCompression = compression === 0 ? undefined : compressionOptions(compression);
+  }
+
   #establish(fpdu: Fpdu): void {
     const version = negotiateVersion(fpdu.parameters.version);
     if (version === undefined) {
@@ -255,6 +269,7 @@ export class RequesterSession extends Session {
       this.notice(`ACONNECT: PI 7 is larger than what was asked: ${sync.intervalKb} KB, window ${sync.window} stay`);
     }
     this.terms = {
+      dialect: this.options.dialect,
       version,
       crc: this.#askedCrc,
       syncInterval: intervalBytes(sync, this.#defaultIntervalKb),
@@ -281,8 +296,7 @@ export class RequesterSession extends Session {
     if (this.direction === 'reading') this.#recordLength = parameters.logicalAttributes?.recordLength ?? 0xffff;
   }
 
-  /** PI 25 as negotiated for the selected file. */
-  get entitySize(): number {
+  override get entitySize(): number {
     return this.#entitySize;
   }
 }

@@ -1,6 +1,7 @@
 /** The server's end (serveur): every FPDU of the requester becomes an event, and each is answered by `accept…` or `refuse…`. */
 import type { SyncPoint } from './articles.js';
 import type { Fpdu } from './codec.js';
+import type { CompressionMode } from './compression.js';
 import { SUCCESS } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
@@ -9,14 +10,15 @@ import { MAX_MESSAGE_LENGTH, MessageAssembly, REPLY_EXPECTED } from './messages.
 import type { MessageAnswer } from './messages.js';
 import {
   MIN_ENTITY_SIZE,
-  NO_COMPRESSION,
   canResynchronise,
+  compressionOptions,
   intervalBytes,
   negotiateCompression,
   negotiateSync,
   negotiateVersion,
 } from './negotiation.js';
-import type { CompressionOptions, Parameters, SyncPointOptions } from './parameters.js';
+import type { Parameters, SyncPointOptions } from './parameters.js';
+import type { SingleArticleStyle } from './receiving.js';
 import { Session, textForPeer } from './session.js';
 import type { SessionOptions } from './session.js';
 
@@ -27,12 +29,16 @@ export interface ConnectAnswer {
   readonly resynchronisation?: boolean | undefined;
   /** Interval for our own points when PI 7 stays undefined on both sides, in KB. Default 256. */
   readonly defaultIntervalKb?: number;
+  /** What earlier connections have learned of this partner's single articles. */
+  readonly singleArticle?: SingleArticleStyle | undefined;
   readonly freeMessage?: Buffer | undefined;
 }
 
 export interface CreateAnswer {
   /** PI 25: the largest entity of this side; the smaller of both is answered. */
   readonly maxEntitySize: number;
+  /** PI 21: the compression that is allowed when the requester asks for one. Default 0, none. */
+  readonly compression?: CompressionMode | 0 | undefined;
   readonly freeMessage?: Buffer | undefined;
 }
 
@@ -68,14 +74,14 @@ export class ServerSession extends Session {
   /** A segmented message that is coming in. */
   #message: MessageAssembly | undefined;
   #entitySize = 0;
+  #allowedCompression: CompressionMode | 0 = 0;
   #recordLength = 0xffff;
 
   constructor(options: SessionOptions) {
     super('server', options, undefined);
   }
 
-  /** PI 25 as negotiated for the selected file. */
-  get entitySize(): number {
+  override get entitySize(): number {
     return this.#entitySize;
   }
 
@@ -91,6 +97,7 @@ export class ServerSession extends Session {
     const sync = negotiateSync(parameters.syncPoints, answer.syncPoints);
     const resynchronisation = canResynchronise(parameters.resynchronisation === 1, answer.resynchronisation, sync);
     this.terms = {
+      dialect: this.options.dialect,
       version,
       crc: this.reader.crc,
       syncInterval: intervalBytes(sync, answer.defaultIntervalKb ?? 256),
@@ -99,6 +106,7 @@ export class ServerSession extends Session {
       accessType: parameters.accessType as number,
     };
     this.receiveWindow = sync.window;
+    if (answer.singleArticle !== undefined) this.receiver.style = answer.singleArticle;
     this.send('ACONNECT', {
       version,
       // Always there: partners of the field expect it even when it was not proposed.
@@ -118,8 +126,7 @@ export class ServerSession extends Session {
   /** ACK(CREATE) (§4.4.5). */
   acceptCreate(answer: CreateAnswer): void {
     const { parameters } = this.#take('CREATE');
-    this.forgetTotals();
-    this.#entitySize = Math.min(parameters.maxEntitySize as number, answer.maxEntitySize);
+    this.#agree(parameters, answer);
     this.#recordLength = parameters.logicalAttributes?.recordLength ?? 0xffff;
     this.direction = 'writing';
     this.send(
@@ -132,8 +139,7 @@ export class ServerSession extends Session {
   /** ACK(SELECT) (§4.4.7). */
   acceptSelect(answer: SelectAnswer): void {
     const { parameters } = this.#take('SELECT');
-    this.forgetTotals();
-    this.#entitySize = Math.min(parameters.maxEntitySize as number, answer.maxEntitySize);
+    this.#agree(parameters, answer);
     this.direction = 'reading';
     const asked = parameters.fileIdentifier ?? {};
     this.send(
@@ -164,9 +170,9 @@ export class ServerSession extends Session {
 
   /**
    * ACK(ORF) (§4.4.11). PI 21 is answered when it was asked: with what both sides want of it.
-   * @param allowed what the application allows; default nothing
+   * @param allowed what is allowed of it; default what the answer to CREATE or SELECT said
    */
-  acceptOpen(allowed: CompressionOptions = NO_COMPRESSION): void {
+  acceptOpen(allowed = compressionOptions(this.#allowedCompression)): void {
     const { parameters } = this.#take('ORF');
     const compression = negotiateCompression(parameters.compression, allowed);
     this.agreedCompression = compression.mode;
@@ -342,6 +348,12 @@ export class ServerSession extends Session {
       return refuse('2-200', 'the record length (PI 32) must not be 0');
     }
     return false;
+  }
+
+  #agree(parameters: Parameters, answer: CreateAnswer): void {
+    this.forgetTotals();
+    this.#entitySize = Math.min(parameters.maxEntitySize as number, answer.maxEntitySize);
+    this.#allowedCompression = answer.compression ?? 0;
   }
 
   #take(name: FpduName): Pending {

@@ -24,7 +24,7 @@ import { isDataFpdu } from './fpdus.js';
 import type { FpduName } from './fpdus.js';
 import { ENTITY_PREFIX_LENGTH, FpduReader } from './framing.js';
 import type { Dialect, RawFpdu } from './framing.js';
-import type { ConnectionTerms } from './negotiation.js';
+import type { ConnectionTerms, FileTerms } from './negotiation.js';
 import type { Parameters } from './parameters.js';
 import { ArticleReceiver } from './receiving.js';
 import type { SingleArticleStyle } from './receiving.js';
@@ -314,6 +314,15 @@ export abstract class Session {
   /** Compression of the open file: 1 horizontal, 2 vertical, 3 both, 0 none. `totals` count compressed bytes. */
   get compression(): CompressionMode | 0 {
     return this.agreedCompression;
+  }
+
+  /** PI 25 as negotiated for the selected file; 0 before the first. */
+  abstract get entitySize(): number;
+
+  /** What was agreed for the file that is selected, or was last; undefined before the first. */
+  get fileTerms(): FileTerms | undefined {
+    if (this.entitySize === 0) return undefined;
+    return { maxEntitySize: this.entitySize, compression: this.agreedCompression };
   }
 
   /** True while article data may be sent: not ended, not interrupted. */

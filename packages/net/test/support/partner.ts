@@ -3,6 +3,7 @@ import type {
   ArticleSource,
   ConnectAnswer,
   CreateAnswer,
+  MessageAnswer,
   Parameters,
   PesitError,
   SelectAnswer,
@@ -22,6 +23,7 @@ export interface Hooks {
   read?: () => void | Promise<void>;
   endTransfer?: () => void | Promise<void>;
   transferFailed?: () => void | Promise<void>;
+  message?: () => void | Promise<void>;
   deselected?: () => void | Promise<void>;
   learned?: () => void;
   notice?: () => void;
@@ -39,6 +41,11 @@ export class TestHandler implements ServerHandler {
   readonly hooks: Hooks = {};
   connectAnswer: ConnectAnswer = { syncPoints: { intervalKb: 64, window: 4 } };
   indication: ConnectIndication | undefined;
+  /** PI 21 that is allowed. */
+  compression: CreateAnswer['compression'];
+  /** Present when the test takes messages. */
+  message?: NonNullable<ServerHandler['message']>;
+  readonly messages: Parameters[] = [];
   source: ((parameters: Parameters) => ArticleSource) | undefined;
   newSink = (): MemorySink => new MemorySink();
   /** Resolves with the reason when `ended` was called. */
@@ -63,7 +70,7 @@ export class TestHandler implements ServerHandler {
     this.log.push(`CREATE ${parameters.fileIdentifier?.fileName ?? ''}`);
     await this.hooks.create?.();
     this.#accepted += 1;
-    return { maxEntitySize: 32_768 };
+    return { maxEntitySize: 32_768, compression: this.compression };
   }
   async select(parameters: Parameters): Promise<SelectAnswer> {
     this.log.push(`SELECT ${parameters.fileIdentifier?.fileName ?? ''}`);
@@ -72,6 +79,7 @@ export class TestHandler implements ServerHandler {
     this.#accepted += 1;
     return {
       maxEntitySize: 32_768,
+      compression: this.compression,
       fileName: parameters.fileIdentifier?.fileName ?? '',
       transferId: 77,
       recordFormat: 128,
@@ -121,6 +129,16 @@ export class TestHandler implements ServerHandler {
     this.log.push(`ENDED ${error?.diagnostic ?? 'released'}`);
     this.#resolveOver(error);
     this.hooks.ended?.();
+  }
+
+  /** Takes messages from now on, and answers them with `reply`. */
+  takeMessages(reply: (parameters: Parameters) => MessageAnswer | undefined = () => undefined): void {
+    this.message = async (parameters) => {
+      this.log.push('MESSAGE');
+      this.messages.push(parameters);
+      await this.hooks.message?.();
+      return reply(parameters);
+    };
   }
 
   /** What was called, notices left out. */
