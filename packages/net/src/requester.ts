@@ -241,7 +241,7 @@ export class PesitRequester {
   async sendMessage({ request, signal }: SendMessage): Promise<MessageReply> {
     if (this.#ended !== undefined) throw this.#ended;
     if (!this.usable)
-      throw new Error(`no message can be sent ${this.#session.describeState()}: one operation at a time`);
+      throw new Error(`no message can be sent (${this.#session.describeState()}): one operation at a time`);
     this.#interruption = undefined;
     return this.#guarded(signal, async () => {
       this.#session.sendMessage(request);
@@ -303,7 +303,7 @@ export class PesitRequester {
   /** Runs one file and brings the session back to where the next can begin, however it ended. */
   async #transfer(signal: AbortSignal | undefined, run: () => Promise<TransferTotals>): Promise<TransferTotals> {
     if (this.#ended !== undefined) throw this.#ended;
-    if (!this.usable) throw new Error(`no file can begin ${this.#session.describeState()}: one operation at a time`);
+    if (!this.usable) throw new Error(`no file can begin (${this.#session.describeState()}): one operation at a time`);
     this.#interruption = undefined;
     this.#early = undefined;
     try {
@@ -346,7 +346,7 @@ export class PesitRequester {
     }
     if (session.phase === 'open' && session.state !== 'CN03') {
       // A request was given up while its answer was on the way: nothing else brings both sides together again.
-      this.abort(new PesitError(`given up ${session.describeState()}`, { fault: 'local', diagnostic: '3-312' }));
+      this.abort(new PesitError(`given up (${session.describeState()})`, { fault: 'local', diagnostic: '3-312' }));
     }
   }
 

@@ -167,7 +167,7 @@ export class RequesterSession extends Session {
 
   /** Starts the data after a positive ACK(WRITE): `from` is our record of the point that PI 18 named. */
   startSending(from: SyncPoint): void {
-    if (!this.sending) throw new Error(`no data may be sent ${this.describeState()}`);
+    if (!this.sending) throw new Error(`no data may be sent (${this.describeState()})`);
     this.startSender(from, this.#entitySize);
   }
 

@@ -201,7 +201,7 @@ export class ServerSession extends Session {
   refuse(reason: PesitError): void {
     const request = this.#pending;
     const answer = request === undefined ? undefined : NEGATIVE[request.name];
-    if (request === undefined || answer === undefined) throw new Error(`nothing to refuse ${this.describeState()}`);
+    if (request === undefined || answer === undefined) throw new Error(`nothing to refuse (${this.describeState()})`);
     this.#take(request.name);
     const attributes =
       answer === 'ACK(CREATE)'
@@ -364,7 +364,7 @@ export class ServerSession extends Session {
 
   #request(name: FpduName): Pending {
     const pending = this.#pending;
-    if (pending?.name !== name) throw new Error(`there is no ${name} to answer ${this.describeState()}`);
+    if (pending?.name !== name) throw new Error(`there is no ${name} to answer (${this.describeState()})`);
     return pending;
   }
 }

@@ -10,7 +10,7 @@
  * the state does not allow throws: that is a mistake of the calling program.
  */
 import type { ArticleBatch, Burst, SyncPoint } from './articles.js';
-import { transitionOf } from './automaton.js';
+import { STATES, transitionOf } from './automaton.js';
 import type { AutomatonEvent, Role, State } from './automaton.js';
 import { decodeBody, encodeFpdu } from './codec.js';
 import type { Fpdu } from './codec.js';
@@ -202,7 +202,7 @@ export abstract class Session {
       ? 'the partner answers without the CRC that PI 1 asked for: it does not support it, switch CRC off'
       : idle
         ? `no new file for ${seconds} s: the connection is closed`
-        : `the partner sent nothing for ${seconds} s while ${this.describeState()}: check it and the line`;
+        : `the partner sent nothing for ${seconds} s (${this.describeState()}): check it and the line`;
     const error = new PesitError(text, { fault: 'timeout', diagnostic: idle ? '3-313' : '3-317' });
     // Nothing was ever received: there is no one to send an ABORT to.
     if (wait === 'connect') this.end(error, 'closed');
@@ -213,7 +213,11 @@ export abstract class Session {
   connectionLost(now: number, cause?: unknown): void {
     this.now = now;
     if (this.#phase === 'open') {
-      const text = `the connection was closed by the partner or the network while ${this.describeState()}`;
+      const [what, advice] =
+        cause instanceof Error
+          ? [`was lost, ${cause.message}`, 'check the line, and firewalls on the way']
+          : ['was closed by the partner', 'see its log, and check firewalls on the way'];
+      const text = `the connection ${what} (${this.describeState()}): ${advice}`;
       const error = new PesitError(text, { fault: 'transport', diagnostic: '3-310', cause });
       // A requester that has sent RELEASE may not wait for our RELCONF: it is done all the same.
       this.end(this.#state === 'CN04B' ? undefined : error, 'closed');
@@ -337,7 +341,7 @@ export abstract class Session {
 
   /** Starts a burst in `buffer` (at least `burstBufferSize` bytes). Only while `sending`. */
   beginBurst(buffer: Buffer): Burst {
-    if (this.sender === undefined || !this.sending) throw new Error(`no data may be sent in ${this.#state}`);
+    if (this.sender === undefined || !this.sending) throw new Error(`no data may be sent (${this.describeState()})`);
     const burst = this.#compressing ?? this.sender;
     burst.begin(buffer);
     return burst;
@@ -375,8 +379,9 @@ export abstract class Session {
     this.send('ACK(SYN)', { syncPoint: number });
   }
 
+  /** In words, e.g. `writing, sending data; state TDE02A`. */
   describeState(): string {
-    return `in state ${this.#state}`;
+    return `${STATES[this.#state]}; state ${this.#state}`;
   }
 
   /** Applies a received control FPDU that the automaton has admitted; emits what the application must know. */
@@ -542,10 +547,10 @@ export abstract class Session {
   #step(event: AutomatonEvent, name: FpduName): boolean {
     const transition = transitionOf(this.role, this.#state, event);
     if (transition === undefined || !this.#holds(transition.when)) {
-      throw new PesitError(`${name} was not expected: this side is ${this.describeState()}`, {
+      throw new PesitError(`${name} was not expected here (${this.describeState()})`, {
         fault: 'remote',
         diagnostic: '3-311',
-        expected: `an FPDU that fits ${this.#state}`,
+        expected: `an FPDU that fits ${this.describeState()}`,
         got: name,
       });
     }
@@ -672,7 +677,7 @@ export abstract class Session {
       transition.to === 'DROP' ||
       !this.#holds(transition.when)
     ) {
-      throw new Error(`${name} cannot be sent ${this.describeState()} (${this.#phase})`);
+      throw new Error(`${name} cannot be sent (${this.describeState()}, ${this.#phase})`);
     }
     const source =
       name === 'CONNECT' || name === 'ACONNECT' || name === 'RELEASE' || name === 'RELCONF'

@@ -29,6 +29,56 @@ function expectLast(fpdus: readonly Dissected[], name: 'ABORT' | 'IDT', diagnost
   return last;
 }
 
+describe('what an operator reads names the state in words', () => {
+  const cases: readonly (readonly [string, (pair: Pair) => void, string])[] = [
+    [
+      'the partner closes',
+      (pair) => {
+        pair.requester.connectionLost(pair.now);
+      },
+      'the connection was closed by the partner (writing, sending data; state TDE02A): see its log, and check firewalls on the way',
+    ],
+    [
+      'the line breaks',
+      (pair) => {
+        pair.requester.connectionLost(pair.now, new Error('read ECONNRESET'));
+      },
+      'the connection was lost, read ECONNRESET (writing, sending data; state TDE02A): check the line, and firewalls on the way',
+    ],
+    [
+      'the partner is not where we are',
+      (pair) => {
+        pair.requester.receive(entity(fpdu('ACK(CRF)', 5, 0, '0203000000')), pair.now);
+      },
+      'ACK(CRF) was not expected here (writing, sending data; state TDE02A)',
+    ],
+  ];
+  test.each(cases)('%s', (_, act, words) => {
+    const pair = inStates('TDE02A TDE02B');
+    act(pair);
+    const ended: SessionEvent[] = [];
+    for (let event = pair.requester.nextEvent(); event !== undefined; event = pair.requester.nextEvent())
+      ended.push(event);
+    expect(errorOf(ended, 'ENDED')?.message).toBe(words);
+  });
+
+  test('the partner is silent', () => {
+    const pair = inStates('TDE02A TDE02B');
+    pair.server.handleTimeout(pair.now + 30_000);
+    const event = pair.server.nextEvent();
+    expect(event?.kind === 'ENDED' ? event.error?.message : event).toBe(
+      'the partner sent nothing for 30 s (writing, receiving data; state TDE02B): check it and the line',
+    );
+  });
+
+  test('and the program that calls at the wrong time', () => {
+    const pair = inStates('TDE02A TDE02B');
+    expect(() => pair.requester.release()).toThrow(
+      'RELEASE cannot be sent (writing, sending data; state TDE02A, open)',
+    );
+  });
+});
+
 describe.each(Object.keys(WAYS))('in %s', (states) => {
   test.each(ROLES)('ABORT by the %s ends both sides', (role) => {
     const pair = inStates(states);
