@@ -96,7 +96,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['**/test/**/*.ts', 'bench/src/**'],
+    files: ['**/test/**/*.ts', 'bench/src/**', 'torture/src/**'],
     rules: {
       '@typescript-eslint/no-non-null-assertion': 'off',
       '@typescript-eslint/no-unsafe-assignment': 'off',

@@ -25,6 +25,7 @@ export default {
     project('server', 'apps/server'),
     project('client', 'apps/client'),
     project('bench', 'bench'),
+    project('torture', 'torture'),
     project('repository', 'scripts'),
   ],
   workerIdleMemoryLimit: '768MB',

@@ -28,7 +28,7 @@ async function databaseUrl() {
 await main(async () => {
   requireNode();
   await ensureInstalled();
-  await ensureBuilt(['apps/server', 'apps/client', 'bench']);
+  await ensureBuilt(['apps/server', 'apps/client', 'bench', 'torture']);
 
   const url = await databaseUrl();
   const directory = mkdtempSync(join(tmpdir(), 'pesit-test-'));

@@ -32,8 +32,12 @@ export function findPostgres() {
   return undefined;
 }
 
-/** Starts a private instance and returns its URL. Nothing in it outlives the tests, so it never waits for the disk. */
-export async function startPostgres({ initdb, postgres }) {
+/**
+ * Makes a private instance, removed at the end: how to start it, and the URL that it has then. Nothing in it outlives the
+ * command, so it never waits for the disk.
+ * @param more settings, for example those that make a commit survive the death of the process
+ */
+export async function createCluster({ initdb, postgres }, more = {}) {
   const { directory, as } = serviceDirectory('postgres');
   const data = join(directory, 'data');
   const passwordFile = join(directory, 'password');
@@ -58,11 +62,15 @@ export async function startPostgres({ initdb, postgres }) {
     fsync: 'off',
     full_page_writes: 'off',
     synchronous_commit: 'off',
+    ...more,
   };
-  await startService(
-    postgres,
-    ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
-    { as, ready: /ready to accept connections/, stopSignal: 'SIGINT' },
-  );
-  return `postgres://pesit:${password}@127.0.0.1:${port}/postgres`;
+  const args = ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+  return { command: postgres, args, as, url: `postgres://pesit:${password}@127.0.0.1:${port}/postgres` };
+}
+
+/** Starts a private instance, stopped at the end, and returns its URL. */
+export async function startPostgres(programs) {
+  const { command, args, as, url } = await createCluster(programs);
+  await startService(command, args, { as, ready: /ready to accept connections/, stopSignal: 'SIGINT' });
+  return url;
 }

@@ -1,0 +1,56 @@
+import { tmpdir } from 'node:os';
+import { parseArgs } from 'node:util';
+
+export interface Options {
+  readonly rounds: number;
+  /** Round k has the seed `seed` + k. */
+  readonly seed: number;
+  /** Where the JSON report goes; undefined: nowhere. */
+  readonly json: string | undefined;
+  /** Where the apps live, and the evidence of failed rounds stays. */
+  readonly directory: string;
+  /** Each app on its embedded database, although there is a PostgreSQL. */
+  readonly embedded: boolean;
+  /** No faults: what fails then is not for the network to blame. */
+  readonly calm: boolean;
+}
+
+export const USAGE = `npm run torture -- [flags]
+  --rounds N           transfers, each with its own faults (default 40)
+  --seed S             of the first round; the next one has S + 1 (default: the time)
+  --json FILE          write the counts as JSON too
+  --directory PATH     where the apps live, and where the evidence of a failed round is left (default: the temporary folder)
+  --embedded           use the embedded databases, although there is a PostgreSQL
+  --calm               the same transfers without any fault`;
+
+function count(name: string, text: string, low: number): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < low)
+    throw new Error(`--${name}: expected a whole number from ${low}, got "${text}"`);
+  return value;
+}
+
+/** Reads the command line; undefined when only the usage is asked for. */
+export function parseOptions(args: readonly string[]): Options | undefined {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      help: { type: 'boolean', short: 'h' },
+      rounds: { type: 'string', default: '40' },
+      seed: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
+      json: { type: 'string' },
+      directory: { type: 'string', default: tmpdir() },
+      embedded: { type: 'boolean', default: false },
+      calm: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help === true) return undefined;
+  return {
+    rounds: count('rounds', values.rounds, 1),
+    seed: count('seed', values.seed, 0),
+    json: values.json,
+    directory: values.directory,
+    embedded: values.embedded,
+    calm: values.calm,
+  };
+}

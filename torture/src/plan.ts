@@ -1,0 +1,225 @@
+/** What happens in a round: a walk of the generator from the round's seed, so that the seed alone tells it again. */
+import type { Dialect } from '@pesit-node/protocol';
+import { Chance } from './chance.js';
+import type { Action, Direction, Fault, Moment, Victim } from './faults.js';
+
+export const KB = 1024;
+export const MB = 1024 * KB;
+
+/** Binary of any length, binary of fixed length, text of variable and of fixed length. */
+export type Format = 'BV' | 'BF' | 'TV' | 'TF';
+
+export interface FilePlan {
+  /** Bytes. */
+  readonly size: number;
+  readonly format: Format;
+  /** PI 32; of BF and TF every record has it. */
+  readonly recordLength: number;
+}
+
+export interface SessionPlan {
+  readonly dialect: Dialect;
+  /** PI 25, bytes. */
+  readonly entity: number;
+  /** PI 7, KB; 0 = no sync points. */
+  readonly interval: number;
+  /** PI 7, points. */
+  readonly window: number;
+}
+
+export interface RoundPlan {
+  readonly seed: number;
+  /** `push`: our client sends and our server receives; `pull`: the other way. */
+  readonly direction: 'push' | 'pull';
+  readonly file: FilePlan;
+  readonly session: SessionPlan;
+  /** Added to each direction of the network, milliseconds. */
+  readonly latencyMs: number;
+  readonly faults: readonly Fault[];
+  /** How long what was killed stays away, milliseconds. */
+  readonly absenceMs: number;
+}
+
+/** The timers of both apps: what is silent longer is given up. */
+export const SILENCE_MS = 3000;
+
+const SIZES: readonly (readonly [weight: number, size: readonly [low: number, high: number]])[] = [
+  [4, [0, 0]],
+  [8, [1, 100]],
+  [24, [101, 16 * KB]],
+  [32, [16 * KB, 512 * KB]],
+  [24, [512 * KB, 4 * MB]],
+  [6, [4 * MB, 16 * MB]],
+  [2, [16 * MB, 64 * MB]],
+];
+
+function planFile(chance: Chance): FilePlan {
+  const [low, high] = chance.weighted(SIZES);
+  const wanted = chance.between(low, high);
+  const format = chance.weighted<Format>([
+    [5, 'BV'],
+    [2, 'BF'],
+    [2, 'TV'],
+    [2, 'TF'],
+  ]);
+  // Short records make many articles: enough of them in a small file, too slow in a large one.
+  const recordLength = wanted > MB ? chance.pick([1000, 4096, 30_000]) : chance.pick([80, 250, 4096, 8000]);
+  // A file of fixed records ends with a whole one (pesit-e.md §6).
+  if (format === 'BF') return { size: Math.ceil(wanted / recordLength) * recordLength, format, recordLength };
+  // A line is one byte and its end at least, also where the source begins a new megabyte.
+  const size = format !== 'BV' && wanted % MB === 1 ? wanted + 1 : wanted;
+  return { size, format, recordLength };
+}
+
+function planSession(chance: Chance, { size }: FilePlan): SessionPlan {
+  const dialect = chance.pick<Dialect>(['length-prefixed', 'raw']);
+  const entity = chance.pick([1024, 4096, 32_768, 65_535]);
+  // Small intervals for small files, so that most transfers have points; a few transfers have none.
+  const intervals = size > 4 * MB ? [256, 1024] : size > 256 * KB ? [16, 64, 256] : [1, 4, 16];
+  const interval = chance.weighted<readonly number[]>([
+    [12, intervals],
+    [1, [0]],
+  ]);
+  const window = chance.weighted<readonly number[]>([
+    [16, [1, 2, 4, 16]],
+    [1, [0]],
+  ]);
+  return { dialect, entity, interval: chance.pick(interval), window: chance.pick(window) };
+}
+
+/** The FPDUs at which a fault is most telling, and which way they go; DATA: the way of the file. */
+const STEPS: readonly (readonly [weight: number, name: string, way: 'request' | 'answer' | 'data' | 'back'])[] = [
+  [1, 'CONNECT', 'request'],
+  [1, 'ACONNECT', 'answer'],
+  [1, 'ORF', 'request'],
+  [1, 'ACK(ORF)', 'answer'],
+  [6, 'SYN', 'data'],
+  [8, 'ACK(SYN)', 'back'],
+  [5, 'DTF.END', 'data'],
+  [8, 'TRANS.END', 'request'],
+  [10, 'ACK(TRANS.END)', 'answer'],
+  [2, 'CRF', 'request'],
+  [2, 'ACK(CRF)', 'answer'],
+  [1, 'DESELECT', 'request'],
+  [1, 'ACK(DESELECT)', 'answer'],
+];
+const PUSH_STEPS: typeof STEPS = [
+  [2, 'CREATE', 'request'],
+  [3, 'ACK(CREATE)', 'answer'],
+  [2, 'WRITE', 'request'],
+  [4, 'ACK(WRITE)', 'answer'],
+];
+const PULL_STEPS: typeof STEPS = [
+  [2, 'SELECT', 'request'],
+  [3, 'ACK(SELECT)', 'answer'],
+  [2, 'READ', 'request'],
+  [4, 'ACK(READ)', 'answer'],
+];
+
+class FaultPlanner {
+  readonly #chance: Chance;
+  readonly #push: boolean;
+  readonly #size: number;
+  readonly #points: number;
+  readonly #victims: readonly Victim[];
+
+  constructor(chance: Chance, push: boolean, size: number, points: number, victims: readonly Victim[]) {
+    this.#chance = chance;
+    this.#push = push;
+    this.#size = size;
+    this.#points = points;
+    this.#victims = victims;
+  }
+
+  plan(): Fault {
+    const chance = this.#chance;
+    const kind = chance.weighted<Action['do']>([
+      [46, 'kill'],
+      [15, 'cut'],
+      [9, 'reset'],
+      [7, 'half-close'],
+      [7, 'stall'],
+      [16, 'drop'],
+    ]);
+    const moment = kind === 'drop' ? this.#acknowledgement() : this.#moment(kind);
+    return { moment, action: this.#action(kind) };
+  }
+
+  #action(kind: Action['do']): Action {
+    const chance = this.#chance;
+    switch (kind) {
+      case 'kill':
+        return { do: kind, victim: chance.pick(this.#victims) };
+      case 'stall':
+        // Mostly a hiccup; now and then longer than the timers wait.
+        return { do: kind, ms: chance.below(6) === 0 ? SILENCE_MS + 500 : chance.between(20, 400) };
+      case 'drop':
+        return { do: kind, cut: chance.below(4) > 0 };
+      default:
+        return { do: kind };
+    }
+  }
+
+  #way(way: (typeof STEPS)[number][2]): Direction {
+    if (way === 'data') return this.#push ? 'request' : 'answer';
+    if (way === 'back') return this.#push ? 'answer' : 'request';
+    return way;
+  }
+
+  #step(steps: typeof STEPS): Omit<Moment & { at: 'fpdu' }, 'side'> {
+    const chance = this.#chance;
+    const [name, way] = chance.weighted(steps.map(([weight, ...step]) => [weight, step] as const));
+    const isPoint = name === 'SYN' || name === 'ACK(SYN)';
+    const occurrence = isPoint && this.#points > 1 ? chance.between(1, this.#points) : 1;
+    return { at: 'fpdu', direction: this.#way(way), name, occurrence };
+  }
+
+  #moment(kind: Action['do']): Moment {
+    const chance = this.#chance;
+    const at = chance.weighted<Moment['at']>([
+      [5, 'bytes'],
+      [5, 'fpdu'],
+      // Only what concerns the whole connection can strike while nothing passes.
+      [kind === 'kill' || kind === 'cut' || kind === 'reset' ? 1 : 0, 'time'],
+    ]);
+    if (at === 'time') return { at, ms: chance.between(0, 250) };
+    if (at === 'fpdu') {
+      const steps = [...STEPS, ...(this.#push ? PUSH_STEPS : PULL_STEPS)];
+      return { ...this.#step(steps), side: chance.pick(['before', 'after']) };
+    }
+    // What is not file data is about 500 bytes; the way back has little else.
+    const back = chance.below(5) === 0;
+    const direction = this.#way(back ? 'back' : 'data');
+    return { at, direction, count: chance.between(1, back ? 500 : this.#size + 500) };
+  }
+
+  /** An acknowledgement, which has its entity for itself (§4.5). */
+  #acknowledgement(): Moment {
+    const steps = [...STEPS, ...(this.#push ? PUSH_STEPS : PULL_STEPS)].filter(([, name]) => name.startsWith('ACK('));
+    return { ...this.#step(steps), side: 'before' };
+  }
+}
+
+/** @param victims who can be killed on this machine */
+export function planRound(seed: number, victims: readonly Victim[]): RoundPlan {
+  const chance = new Chance(seed);
+  const direction = chance.pick(['push', 'pull'] as const);
+  const file = planFile(chance);
+  const session = planSession(chance, file);
+  const points = session.interval === 0 ? 0 : Math.floor(file.size / (session.interval * KB));
+  const planner = new FaultPlanner(chance, direction === 'push', file.size, points, victims);
+  const count = chance.weighted([
+    [1, 0],
+    [12, 1],
+    [5, 2],
+    [2, 3],
+  ]);
+  const faults = Array.from({ length: count }, () => planner.plan());
+  const latencyMs = chance.weighted([
+    [8, 0],
+    [1, 1],
+    // Slow enough to matter, and only for files that are through in a second all the same.
+    [file.size < MB ? 1 : 0, 8],
+  ]);
+  return { seed, direction, file, session, latencyMs, faults, absenceMs: chance.between(0, 400) };
+}

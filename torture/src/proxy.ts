@@ -1,0 +1,292 @@
+/**
+ * The network between the two apps: a TCP proxy that passes entities on unchanged and in order until a fault strikes.
+ * Faults are armed in a list and strike one after the other; each begins to count when the one before has struck.
+ */
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Dialect } from '@pesit-node/protocol';
+import { EntityReader, lineOf, type SeenEntity } from './entities.js';
+import { Trigger, type Action, type Direction, type Fault, type Victim } from './faults.js';
+
+/** Lines of the wire that are kept: the last ones tell what happened. */
+const LINES = 2000;
+
+export interface Arming {
+  readonly faults: readonly Fault[];
+  /** Added to each direction, milliseconds. */
+  readonly latencyMs: number;
+  /** Ends a process at once. */
+  readonly kill: (victim: Victim) => void;
+}
+
+/** What passed since the proxy was armed. */
+export interface Traffic {
+  /** Faults that have struck. */
+  readonly struck: number;
+  readonly connections: number;
+  /** Article bytes that arrived here, by direction, over all attempts. */
+  readonly dataBytes: Readonly<Record<Direction, number>>;
+  /** Attempts that came as far as WRITE or READ. */
+  readonly attempts: number;
+  /** One line an FPDU, consecutive data FPDUs in one. */
+  readonly wire: readonly string[];
+}
+
+/** One connection of the requester, and the one to the server that belongs to it. */
+class Link {
+  readonly #proxy: FaultProxy;
+  readonly #sockets: Readonly<Record<Direction, Socket>>;
+  readonly #dialect: Dialect;
+
+  constructor(proxy: FaultProxy, fromRequester: Socket, fromServer: Socket, dialect: Dialect) {
+    this.#proxy = proxy;
+    this.#sockets = { request: fromRequester, answer: fromServer };
+    this.#dialect = dialect;
+    for (const socket of [fromRequester, fromServer]) {
+      socket.setNoDelay(true);
+      // Whatever ends a connection ends the pipe that reads or writes it.
+      socket.on('error', () => undefined);
+    }
+  }
+
+  /** Passes bytes on in both directions until both are over. */
+  async run(): Promise<void> {
+    await Promise.all([this.#pipe('request'), this.#pipe('answer')]);
+    this.destroy();
+  }
+
+  destroy(): void {
+    for (const socket of Object.values(this.#sockets)) socket.destroy();
+  }
+
+  reset(): void {
+    for (const socket of Object.values(this.#sockets)) socket.resetAndDestroy();
+  }
+
+  async #pipe(direction: Direction): Promise<void> {
+    const from = this.#sockets[direction];
+    const to = this.#sockets[direction === 'request' ? 'answer' : 'request'];
+    const reader = new EntityReader(this.#dialect);
+    try {
+      for await (const chunk of from.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+        if (this.#proxy.latencyMs > 0) await delay(this.#proxy.latencyMs);
+        if (!(await this.#passAll(direction, to, reader.push(chunk)))) {
+          // What comes after a half-close is lost, but the end of the connection must be seen.
+          from.resume();
+          return;
+        }
+      }
+      await write(to, reader.rest);
+      to.end();
+    } catch {
+      // One side was reset, or is gone: so is the other.
+      this.destroy();
+    }
+  }
+
+  /** @returns false when this direction is over */
+  async #passAll(direction: Direction, to: Socket, entities: readonly SeenEntity[]): Promise<boolean> {
+    let run: Buffer[] = [];
+    for (const entity of entities) {
+      const strike = this.#proxy.pass(direction, entity);
+      if (strike === undefined) {
+        run.push(entity.bytes);
+        continue;
+      }
+      await write(to, Buffer.concat([...run, entity.bytes.subarray(0, strike.at)]));
+      run = [];
+      const goesOn = await this.#act(strike.action, to);
+      if (!goesOn) return false;
+      if (strike.action.do !== 'drop') run.push(entity.bytes.subarray(strike.at));
+    }
+    await write(to, Buffer.concat(run));
+    return true;
+  }
+
+  /** @returns false when this direction is over */
+  async #act(action: Action, to: Socket): Promise<boolean> {
+    switch (action.do) {
+      case 'stall':
+        await delay(action.ms);
+        return true;
+      case 'half-close':
+        to.end();
+        return false;
+      case 'drop':
+        if (action.cut) this.destroy();
+        return !action.cut;
+      default:
+        this.#proxy.act(action, this);
+        return action.do === 'kill';
+    }
+  }
+}
+
+/** Resolves when the kernel has the bytes. */
+async function write(socket: Socket, bytes: Buffer): Promise<void> {
+  if (bytes.length === 0) return;
+  await new Promise<void>((resolve, reject) => {
+    socket.write(bytes, (error) => {
+      if (error) reject(error);
+      else resolve();
+    });
+  });
+}
+
+export class FaultProxy {
+  readonly #server: Server;
+  readonly #dialect: Dialect;
+  readonly #links = new Set<Link>();
+  #arming: Arming = { faults: [], latencyMs: 0, kill: () => undefined };
+  #trigger: Trigger | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #struck = 0;
+  #connections = 0;
+  #attempts = 0;
+  #dataBytes: Record<Direction, number> = { request: 0, answer: 0 };
+  #lines: string[] = [];
+  #began = performance.now();
+  #run: { direction: Direction; fpdus: number; bytes: number } | undefined;
+
+  private constructor(targetPort: number, dialect: Dialect) {
+    this.#dialect = dialect;
+    // Half-open: the end of one direction is not yet the end of the other.
+    this.#server = createServer({ allowHalfOpen: true }, (fromRequester) => {
+      void this.#accept(fromRequester, targetPort);
+    });
+  }
+
+  /** Listens on a free port of the loopback address, for connections to `targetPort` there. */
+  static async listen(targetPort: number, dialect: Dialect): Promise<FaultProxy> {
+    const proxy = new FaultProxy(targetPort, dialect);
+    proxy.#server.listen(0, '127.0.0.1');
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get latencyMs(): number {
+    return this.#arming.latencyMs;
+  }
+
+  /** Begins to count and to watch for the first fault. */
+  arm(arming: Arming): void {
+    this.#arming = arming;
+    this.#struck = 0;
+    this.#connections = 0;
+    this.#attempts = 0;
+    this.#dataBytes = { request: 0, answer: 0 };
+    this.#lines = [];
+    this.#began = performance.now();
+    this.#armNext();
+  }
+
+  /** No fault strikes any more. */
+  disarm(): Traffic {
+    clearTimeout(this.#timer);
+    this.#trigger = undefined;
+    this.#arming = { faults: [], latencyMs: 0, kill: () => undefined };
+    this.#endRun();
+    return {
+      struck: this.#struck,
+      connections: this.#connections,
+      dataBytes: this.#dataBytes,
+      attempts: this.#attempts,
+      wire: this.#lines,
+    };
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    for (const link of this.#links) link.destroy();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  /** Counts an entity that is about to pass. @returns what happens to it, and after how many of its bytes */
+  pass(direction: Direction, entity: SeenEntity): { readonly at: number; readonly action: Action } | undefined {
+    this.#count(direction, entity);
+    const trigger = this.#trigger;
+    const names = entity.fpdus.map(({ name }) => name);
+    const at = trigger?.strikesAt(direction, entity.bytes.length, names);
+    if (trigger === undefined || at === undefined) return undefined;
+    this.#strike(trigger, `${direction}, after ${at} of ${entity.bytes.length} bytes of ${names.join(' ')}`);
+    return { at, action: trigger.fault.action };
+  }
+
+  /** What concerns more than one direction of one link. @param link undefined: all there are */
+  act(action: Action, link?: Link): void {
+    const links = link === undefined ? [...this.#links] : [link];
+    if (action.do === 'cut') for (const one of links) one.destroy();
+    if (action.do === 'reset') for (const one of links) one.reset();
+    if (action.do === 'kill') this.#arming.kill(action.victim);
+  }
+
+  #armNext(): void {
+    clearTimeout(this.#timer);
+    const fault = this.#arming.faults[this.#struck];
+    this.#trigger = fault && new Trigger(fault);
+    if (fault?.moment.at !== 'time') return;
+    this.#timer = setTimeout(() => {
+      this.#strike(this.#trigger as Trigger, 'its time');
+      this.act(fault.action);
+    }, fault.moment.ms);
+  }
+
+  #strike({ fault }: Trigger, where: string): void {
+    this.#struck++;
+    this.#line(`*** ${JSON.stringify(fault.action)} at ${where}`);
+    this.#armNext();
+  }
+
+  #count(direction: Direction, entity: SeenEntity): void {
+    for (const fpdu of entity.fpdus) {
+      this.#dataBytes[direction] += fpdu.dataBytes;
+      if (fpdu.name === 'WRITE' || fpdu.name === 'READ') this.#attempts++;
+      if (fpdu.dataBytes === 0) {
+        this.#line(`${direction === 'request' ? '-->' : '<--'} ${lineOf(fpdu)}`);
+        continue;
+      }
+      if (this.#run?.direction !== direction) this.#endRun();
+      this.#run ??= { direction, fpdus: 0, bytes: 0 };
+      this.#run.fpdus++;
+      this.#run.bytes += fpdu.dataBytes;
+    }
+  }
+
+  #endRun(): void {
+    const run = this.#run;
+    this.#run = undefined;
+    if (run === undefined) return;
+    this.#line(`${run.direction === 'request' ? '-->' : '<--'} data: ${run.fpdus} FPDUs, ${run.bytes} bytes`);
+  }
+
+  #line(text: string): void {
+    this.#endRun();
+    if (this.#lines.length >= LINES) this.#lines.shift();
+    this.#lines.push(`${String(Math.round(performance.now() - this.#began)).padStart(7)} ms ${text}`);
+  }
+
+  async #accept(fromRequester: Socket, targetPort: number): Promise<void> {
+    const fromServer = connect({ host: '127.0.0.1', port: targetPort, allowHalfOpen: true });
+    try {
+      await once(fromServer, 'connect');
+    } catch {
+      // Nobody listens: the requester meets the same.
+      this.#line('*** the server cannot be reached');
+      fromRequester.on('error', () => undefined).resetAndDestroy();
+      return;
+    }
+    this.#connections++;
+    this.#line('*** connected');
+    const link = new Link(this, fromRequester, fromServer, this.#dialect);
+    this.#links.add(link);
+    await link.run();
+    this.#links.delete(link);
+    this.#line('*** connection over');
+  }
+}

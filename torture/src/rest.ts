@@ -1,0 +1,44 @@
+/** As much of a REST client as the harness needs, of services that may be gone at any moment. */
+
+export const ADMIN = { username: 'torture', password: 'torture-admin-password' } as const;
+
+/** Longer than any answer takes, shorter than a round may last. */
+const LIMIT_MS = 15_000;
+const AUTHORIZATION = `Basic ${Buffer.from(`${ADMIN.username}:${ADMIN.password}`).toString('base64')}`;
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** The service answered, and not what was hoped for. */
+export class RestError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * Calls a service.
+ * @throws RestError with the answer's own words when its status is not 2xx; another Error when there was no answer
+ */
+export async function call(method: 'GET' | 'POST' | 'PUT', url: string, body?: unknown): Promise<Json> {
+  const response = await fetch(url, {
+    method,
+    headers: { authorization: AUTHORIZATION, 'content-type': 'application/json' },
+    signal: AbortSignal.timeout(LIMIT_MS),
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new RestError(response.status, `${method} ${url}: ${response.status} ${text}`);
+  return JSON.parse(text) as Json;
+}
+
+/** True when the service says that it can work. */
+export async function isReady(base: string): Promise<boolean> {
+  try {
+    return (await fetch(`${base}/actuator/health/readiness`, { signal: AbortSignal.timeout(LIMIT_MS) })).ok;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,83 @@
+/** A program that is killed and started again: an app, or the database. */
+import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
+import { once } from 'node:events';
+import { openSync, closeSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const START_LIMIT_MS = 90_000;
+const STOP_LIMIT_MS = 30_000;
+
+export interface Program {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly options: Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid'>;
+  /** What it writes, over all its lives. */
+  readonly log: string;
+  /** Whether it can work now. */
+  readonly ready: () => Promise<boolean>;
+  /** Whether it may end while starting, and is to be started again (a database whose last life is not over yet). */
+  readonly stubborn?: boolean;
+}
+
+export class VictimProcess {
+  readonly #program: Program;
+  #child: ChildProcess | undefined;
+
+  constructor(program: Program) {
+    this.#program = program;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  get #gone(): boolean {
+    return this.#child === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  /** Starts it, and waits until it can work. */
+  async start(): Promise<void> {
+    const limit = performance.now() + START_LIMIT_MS;
+    this.#spawn();
+    while (!(await this.#program.ready())) {
+      if (this.#gone) {
+        if (this.#program.stubborn !== true) throw this.#failure('ended while starting');
+        this.#spawn();
+      }
+      if (performance.now() > limit) throw this.#failure(`was not ready after ${START_LIMIT_MS / 1000} s`);
+      await delay(25);
+    }
+  }
+
+  /** SIGKILL. */
+  kill(): void {
+    this.#child?.kill('SIGKILL');
+  }
+
+  /** What was killed is gone. */
+  async ended(): Promise<void> {
+    if (!this.#gone) await once(this.#child as ChildProcess, 'exit');
+  }
+
+  /** Ends it in peace, or by force when that takes too long. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    if (this.#gone) return;
+    this.#child?.kill(signal);
+    const timer = setTimeout(() => this.kill(), STOP_LIMIT_MS);
+    await this.ended();
+    clearTimeout(timer);
+  }
+
+  #spawn(): void {
+    const { command, args, options, log } = this.#program;
+    const output = openSync(log, 'a');
+    this.#child = spawn(command, args, { ...options, stdio: ['ignore', output, output] });
+    closeSync(output);
+  }
+
+  #failure(what: string): Error {
+    const lines = readFileSync(this.#program.log, 'utf8').trimEnd().split('\n').slice(-15);
+    return new Error(`${this.#program.name} ${what}; the end of its log:\n${lines.join('\n')}`);
+  }
+}
