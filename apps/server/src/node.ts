@@ -17,12 +17,17 @@ import { createApp } from './app.js';
 import { Directories } from './directories.js';
 import { ConnectionTimes } from './exchange/connection-times.js';
 import { Exchange } from './exchange/exchange.js';
+import { Housekeeping } from './exchange/housekeeping.js';
 import { PartnerPlaces } from './exchange/partner-places.js';
 import { ProgressReporter } from './exchange/progress-reporter.js';
+import { Recovery } from './exchange/recovery.js';
+import { Restarts } from './exchange/restarts.js';
 import { ListenerService } from './listeners/service.js';
 import { ListenerStore } from './listeners/store.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { PartnerStore } from './partners/store.js';
+import { TransferContexts } from './transfers/contexts.js';
+import { Instances } from './transfers/instances.js';
 import { TransferJournal } from './transfers/journal.js';
 import { TransferStore } from './transfers/store.js';
 import { VirtualFileStore } from './virtual-files/store.js';
@@ -51,6 +56,10 @@ export interface NodeOptions {
   readonly drainMs?: number;
   /** See `SupervisorOptions`. */
   readonly checkEveryMs?: number;
+  /** See `InstancesOptions`. */
+  readonly leaseMs?: number;
+  /** See `RestartsOptions`. Default: a fifth longer than a lease. */
+  readonly restartWaitMs?: number;
 }
 
 export interface ServerNode {
@@ -58,6 +67,7 @@ export interface ServerNode {
   readonly license: LicenseKeeper;
   readonly listeners: ListenerService;
   readonly supervisor: DatabaseSupervisor;
+  readonly housekeeping: Housekeeping;
   /** The watch over the database. To be started first. */
   readonly databaseStep: LifecycleStep;
   /** Recovery, and the listeners with `autoStart`, as soon as the database is there. To be stopped first. */
@@ -91,23 +101,56 @@ export const createNode = (options: NodeOptions): ServerNode => {
     node,
     ...options.licenseTimes,
   });
+  const instance = randomUUID();
   const journal = new TransferJournal({
     knex,
     database: supervisor,
     logger,
     node,
-    instance: randomUUID(),
+    instance,
     ...(options.patienceMs === undefined ? {} : { patienceMs: options.patienceMs }),
   });
   const directories = new Directories(config);
   const partners = new PartnerStore(knex);
   const virtualFiles = new VirtualFileStore(knex);
+  const listenerStore = new ListenerStore(knex);
+  const retentionDays = config['transfer.staging-retention'];
+  const contexts = new TransferContexts({ knex, node, instance, retentionDays });
+  const instances = new Instances({
+    knex,
+    logger,
+    instance,
+    node,
+    exclusive: database.mode === 'embedded',
+    ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
+  });
+  const recovery = new Recovery({ config, contexts, journal, instances, logger });
+  const restarts = new Restarts({
+    contexts,
+    recovery,
+    logger,
+    waitMs: options.restartWaitMs ?? instances.leaseMs * 1.2,
+  });
+  const housekeeping = new Housekeeping({
+    contexts,
+    instances,
+    recovery,
+    receiveDirectories: async () => {
+      const rows = [...(await virtualFiles.list()), ...(await listenerStore.list())];
+      const configured = rows.map(({ receive_directory: path }) => path).filter((path) => path !== null);
+      return [...new Set([directories.received, ...configured.map((path) => directories.resolve(path))])];
+    },
+    retentionDays,
+    logger,
+  });
   const exchange = new Exchange(
     {
       config,
       partners,
       virtualFiles,
       journal,
+      contexts,
+      restarts,
       directories,
       verifier,
       license,
@@ -120,7 +163,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     pesitHost,
   );
   const drainMs = options.drainMs ?? config['shutdown.drain-timeout'] * 1000;
-  const listeners = new ListenerService({ store: new ListenerStore(knex), bind: exchange.bind, logger, drainMs });
+  const listeners = new ListenerService({ store: listenerStore, bind: exchange.bind, logger, drainMs });
   const app = createApp({
     config,
     info,
@@ -147,11 +190,12 @@ export const createNode = (options: NodeOptions): ServerNode => {
     while (!isOver()) {
       try {
         await supervisor.whenReady(stop.signal);
-        const left = await journal.recover();
-        if (left > 0) logger.warn({ transfers: left }, 'transfers of a process that is gone are FAILED');
+        await instances.start();
+        await recovery.run();
         // Before the first partner: it must not be sent away only because the license was not read yet.
         await license.refresh();
         await listeners.startAll();
+        housekeeping.start();
         return;
       } catch (error) {
         if (isOver()) return;
@@ -167,6 +211,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     license,
     listeners,
     supervisor,
+    housekeeping,
     databaseStep: {
       name: 'database',
       start: () => supervisor.start(),
@@ -187,7 +232,10 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await beginning;
         await listeners.close();
         await exchange.settled();
+        await housekeeping.stop();
+        await restarts.settled();
         await journal.settled(LAST_RECORDS_MS);
+        await instances.stop();
       },
       stopTimeoutMs: drainMs + 2 * LAST_RECORDS_MS,
     },

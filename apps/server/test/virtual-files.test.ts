@@ -18,6 +18,7 @@ eachDatabase((harness) => {
       expect(created.body).toEqual({
         fileId: 'INBOX',
         id: 'INBOX',
+        durability: null,
         name: null,
         description: null,
         direction: 'RECEIVE',

@@ -1,18 +1,29 @@
 import type { LicenseKeeper } from '@pesit-node/license';
+import type { ServerConnection } from '@pesit-node/net';
 import type { Config, Logger, PasswordVerifier } from '@pesit-node/service';
-import type { Parameters } from '@pesit-node/protocol';
+import type {
+  ArticleSink,
+  ArticleSource,
+  CreateAnswer,
+  Parameters,
+  PesitError,
+  SelectAnswer,
+  SyncPoint,
+} from '@pesit-node/protocol';
 
 import type { Directories } from '../directories.js';
 import type { ListenerRow } from '../listeners/store.js';
 import type { PartnerRow, PartnerStore } from '../partners/store.js';
+import type { TransferContexts } from '../transfers/contexts.js';
 import type { TransferJournal } from '../transfers/journal.js';
-import type { TransferProgress, TransferStart } from '../transfers/record.js';
+import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import type { VirtualFileStore } from '../virtual-files/store.js';
 import type { ConnectionTimes } from './connection-times.js';
 import { readable } from './names.js';
 import type { PartnerPlaces } from './partner-places.js';
 import type { ProgressReporter } from './progress-reporter.js';
+import type { Restarts } from './restarts.js';
 
 /** What every session works with. */
 export interface ExchangeContext {
@@ -23,10 +34,13 @@ export interface ExchangeContext {
     | 'transfer.sync-point-interval'
     | 'transfer.sync-window'
     | 'transfer.checksum'
+    | 'transfer.durability'
   >;
   readonly partners: PartnerStore;
   readonly virtualFiles: VirtualFileStore;
   readonly journal: TransferJournal;
+  readonly contexts: TransferContexts;
+  readonly restarts: Restarts;
   readonly directories: Directories;
   readonly verifier: PasswordVerifier;
   readonly license: Pick<LicenseKeeper, 'status'>;
@@ -43,22 +57,35 @@ export interface PartnerContext extends ExchangeContext {
   /** As it was when the session began. */
   readonly listener: ListenerRow;
   readonly partner: PartnerRow;
-  readonly session: { readonly id: string; readonly remoteAddress: string };
+  readonly session: Pick<ServerConnection, 'id' | 'remoteAddress' | 'terms' | 'totals'>;
   /** With session, listener and partner on every line. */
   readonly logger: Logger;
 }
 
 /** A file from CREATE or SELECT on. */
 export interface FileTransfer {
-  /** Of its record. */
-  readonly id: number;
+  readonly record: RecordHandle;
   /** For the log. */
   readonly name: string;
   readonly progress: () => TransferProgress;
   /** All went well: make it last. Only when this resolves is the partner told. */
   end(): Promise<void>;
-  /** Gives up; nothing is left behind. Never rejects. */
-  giveUp(): Promise<void>;
+  /** Gives up, and records why; what a restart can use is kept. Never rejects. */
+  fail(error: PesitError, endCode: number | undefined): Promise<TransferFailure>;
+}
+
+/** A file that a partner writes. */
+export interface IncomingTransfer extends FileTransfer {
+  readonly direction: 'RECEIVE';
+  readonly answer: CreateAnswer;
+  write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }>;
+}
+
+/** A file that a partner reads. */
+export interface OutgoingTransfer extends FileTransfer {
+  readonly direction: 'SEND';
+  readonly answer: SelectAnswer;
+  read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }>;
 }
 
 /** The record of a request, from its parameters; what a peer put there is made readable. */
@@ -68,6 +95,7 @@ export const startOf = (
   parameters: Parameters,
 ): TransferStart => {
   const label = parameters.logicalAttributes?.fileLabel;
+  const creationDate = parameters.historicalAttributes?.creationDate;
   const { originalSender, finalReceiver } = parameters;
   return {
     partnerId: partner.partner_id,
@@ -78,9 +106,13 @@ export const startOf = (
     sessionId: session.id,
     remoteAddress: session.remoteAddress,
     ...(label === undefined ? {} : { label: readable(label, 512) }),
+    ...(creationDate === undefined ? {} : { creationDate: readable(creationDate, 12) }),
     // A view of the received buffer: copied, for the record outlives it.
     ...(parameters.freeMessage === undefined ? {} : { freeMessage: Buffer.from(parameters.freeMessage) }),
     ...(originalSender === undefined ? {} : { originalSender: readable(originalSender, 24) }),
     ...(finalReceiver === undefined ? {} : { finalReceiver: readable(finalReceiver, 24) }),
   };
 };
+
+/** PI 15. */
+export const isRestart = ({ restarted, transferId = 0 }: Parameters): boolean => restarted === 1 && transferId > 0;

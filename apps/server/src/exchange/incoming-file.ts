@@ -1,213 +1,202 @@
 import { randomUUID } from 'node:crypto';
-import { lstat, open, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { open, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
-import type { ArticleSink, CreateAnswer, Parameters, SyncPoint } from '@pesit-node/protocol';
-import {
-  DEFAULT_RECEIVE_PATTERN,
-  ensureReceiveDirectory,
-  expandPattern,
-  freeSpace,
-  receivedFormat,
-  resolveInside,
-  StagedFile,
-} from '@pesit-node/storage';
-import type { Delivery, RecordFormat } from '@pesit-node/storage';
+import type { ArticleSink, CreateAnswer, Parameters, PesitError, SyncPoint } from '@pesit-node/protocol';
+import { removeLeftover, StagedFile } from '@pesit-node/storage';
+import type { Delivery } from '@pesit-node/storage';
 
-import type { TransferProgress } from '../transfers/record.js';
-import type { VirtualFileRow } from '../virtual-files/store.js';
+import type { ContextRow } from '../transfers/contexts.js';
+import type { RecordHandle, TransferCompletion, TransferFailure, TransferProgress } from '../transfers/record.js';
 import { virtualFileFor } from './access.js';
-import { startOf } from './context.js';
-import type { FileTransfer, PartnerContext } from './context.js';
-import { matchesName, readable } from './names.js';
-import { refusal } from './refusal.js';
+import { isRestart, startOf } from './context.js';
+import type { IncomingTransfer, PartnerContext } from './context.js';
+import { checkPlace, newPlace, samePlace } from './receive-place.js';
+import type { ReceivePlace } from './receive-place.js';
+import { asking, failureOf, refusal } from './refusal.js';
+import { ReplayedFile } from './replayed-file.js';
 
 const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
-/** PI 16. */
-const EBCDIC = 1;
+/** From this size on a file that was delivered by a process that died is found by what was recorded of it, not by reading it. */
+export const INTENT_FROM = 1_048_576;
 
-interface Place {
-  readonly directory: string;
-  /** Relative to the directory. */
-  readonly path: string;
-  readonly overwrite: boolean;
-  readonly format: RecordFormat;
-}
+/** Errors after which nothing that was received can be trusted: the next attempt begins at the start. */
+const UNTRUSTED: ReadonlySet<string> = new Set(['1-100', '3-319']);
+
+/** Answers a CREATE. @throws PesitError with the diagnostic of the refusal; nothing is left then. */
+export const acceptIncoming = async (context: PartnerContext, parameters: Parameters): Promise<IncomingTransfer> => {
+  const { fileName = '', fileType = 0 } = parameters.fileIdentifier ?? {};
+  const file = await virtualFileFor(context, 'WRITE', fileName, fileType);
+  const start = startOf(context, 'RECEIVE', parameters);
+  const answer = { maxEntitySize: context.listener.max_entity_size ?? context.config['transfer.max-entity-size'] };
+  const before = isRestart(parameters) ? await asking('2-201', () => context.restarts.find(start)) : undefined;
+  if (before?.status === 'COMPLETED') return new ReplayedFile(context, before, answer, file.text);
+  if (before !== undefined) {
+    const began = { directory: before.directory ?? '', path: before.filename, context: before.context ?? '' };
+    const place = samePlace(context, file, parameters, began);
+    const staged = (await StagedFile.peek(place.directory, place.context))?.size ?? 0;
+    await checkPlace(place, parameters, staged);
+    const taken = await asking('2-201', () => context.restarts.take(before, start));
+    return new IncomingFile(context, taken, place, answer, taken);
+  }
+  const place = newPlace(context, file, parameters, randomUUID());
+  await checkPlace(place, parameters, 0);
+  const record = await context.journal.begin({ ...start, filename: place.path, staging: place });
+  for (const { directory, context: key } of record.superseded) {
+    if (directory !== null) context.restarts.remove(directory, key);
+  }
+  return new IncomingFile(context, record, place, answer, undefined);
+};
 
 /**
  * A file that a partner writes.
  *
- * The order at its end, whatever is lost and whenever: data on stable storage → final name on stable storage → record
- * COMPLETED committed → ACK(TRANS.END). If this process dies before the commit, the partner has no acknowledgement and
- * sends again; if the database is away, the commit is tried again while the partner waits, and when it finally fails the
- * delivered file is taken back before the partner is told no: what it then sends again is not there twice.
+ * The order at its end, whatever is lost and whenever: data on stable storage → what will be delivered recorded (large files,
+ * and those with sync points) → final name on stable storage → record COMPLETED committed → ACK(TRANS.END). If this process
+ * dies in between, `Recovery` finishes it or leaves it to the partner to go on; if the database is away, the commit is tried
+ * again while the partner waits, and when it finally fails the delivered file is taken back before the partner is told no:
+ * what it then sends again is not there twice.
  */
-export class IncomingFile implements FileTransfer {
-  readonly id: number;
+export class IncomingFile implements IncomingTransfer {
+  readonly direction = 'RECEIVE';
+  readonly record: RecordHandle;
   readonly name: string;
+  readonly answer: CreateAnswer;
   readonly #context: PartnerContext;
-  readonly #place: Place;
+  readonly #place: ReceivePlace;
+  /** The record when an attempt went before this one. */
+  readonly #before: ContextRow | undefined;
   #staged: StagedFile | undefined;
 
-  /** Answers a CREATE. @throws PesitError with the diagnostic of the refusal; nothing is left then. */
-  static async accept(context: PartnerContext, parameters: Parameters): Promise<IncomingFile> {
-    const { fileName = '', fileType = 0 } = parameters.fileIdentifier ?? {};
-    const file = await virtualFileFor(context, 'WRITE', fileName, fileType);
-    if (file.text && parameters.dataCode === EBCDIC) {
-      throw refusal(
-        '2-226',
-        `the partner sends EBCDIC (PI 16), and the virtual file ${file.file_id} is text: EBCDIC is not translated in this version; let the partner send ASCII, or set text to false`,
-        'EBCDIC text is not accepted for this virtual file',
-      );
-    }
-    const { recordFormat, recordLength = 0 } = parameters.logicalAttributes ?? {};
-    const format = receivedFormat(
-      { recordFormat, recordLength },
-      { recordFormat: file.record_format ?? undefined, recordLength: file.record_length ?? undefined, text: file.text },
-    );
-    const place: Place = {
-      directory: directoryOf(context, file),
-      path: expandPattern(
-        file.receive_filename_pattern ?? DEFAULT_RECEIVE_PATTERN,
-        {
-          partner: context.partner.partner_id,
-          virtualFile: fileName,
-          transferId: parameters.transferId ?? 0,
-          uuid: randomUUID(),
-        },
-        new Date(),
-      ),
-      overwrite: file.overwrite,
-      format,
-    };
-    checkName(file, parameters, place);
-    await checkPlace(place, announcedBytes(parameters));
-    const record = await context.journal.begin({ ...startOf(context, 'RECEIVE', parameters), filename: place.path });
-    return new IncomingFile(context, record.id, place);
-  }
-
-  private constructor(context: PartnerContext, id: number, place: Place) {
-    this.#context = context;
-    this.id = id;
+  constructor(
+    context: PartnerContext,
+    record: RecordHandle,
+    place: ReceivePlace,
+    answer: CreateAnswer,
+    before: ContextRow | undefined,
+  ) {
+    this.record = { id: record.id, fence: record.fence };
     this.name = place.path;
+    this.answer = answer;
+    this.#context = context;
     this.#place = place;
-  }
-
-  get answer(): CreateAnswer {
-    const { listener, config } = this.#context;
-    return { maxEntitySize: listener.max_entity_size ?? config['transfer.max-entity-size'] };
+    this.#before = before;
   }
 
   readonly progress = (): TransferProgress => ({
-    dataBytes: this.#staged?.dataBytes ?? 0,
-    articles: this.#staged?.articles ?? 0,
+    dataBytes: this.#staged?.dataBytes ?? this.#before?.bytes_transferred ?? 0,
+    articles: this.#staged?.articles ?? this.#before?.articles ?? 0,
     syncPoint: this.#staged?.stablePoint?.number ?? 0,
   });
 
-  /** WRITE: always from the start; a staged file of before is of no use. */
+  /** WRITE: from the newest point of earlier attempts whose bytes are proved to be there. */
   async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
-    await this.#staged?.discard();
-    this.#staged = await StagedFile.create({
-      receiveDirectory: this.#place.directory,
-      key: `${this.id}-${randomUUID()}`,
-      format: this.#place.format,
-      checksum: this.#context.config['transfer.checksum'],
-    });
-    return { from: START, sink: this.#staged };
+    const { config, logger, partner, session } = this.#context;
+    const { directory, context: key, format, durability } = this.#place;
+    const options = {
+      receiveDirectory: directory,
+      key,
+      format,
+      checksum: config['transfer.checksum'],
+      durability,
+      context: `transfer ${this.record.id} of ${partner.partner_id}`,
+    };
+    if (this.#before === undefined) {
+      this.#staged = await StagedFile.create(options);
+      return { from: START, sink: this.#staged };
+    }
+    // Without points in this session the partner could not be told where to go on.
+    if ((session.terms?.syncInterval ?? 0) === 0 && !(await removeLeftover(directory, key))) throw inUse();
+    const { file, point, reason } = await StagedFile.resume(options);
+    this.#staged = file;
+    const { number, dataBytes, articles } = point;
+    logger.info(
+      { transfer: this.record.id, attempt: this.#before.attempts, point: number, dataBytes, reason },
+      'transfer goes on from a sync point',
+    );
+    return { from: { number, dataBytes, articles }, sink: file };
   }
 
   async end(): Promise<void> {
-    if (this.#staged === undefined) throw refusal('3-311', 'TRANS.END without WRITE');
+    const staged = this.#staged;
+    if (staged === undefined) throw refusal('3-311', 'TRANS.END without WRITE');
+    const { completions } = this.#context.journal;
     const { overwrite, path } = this.#place;
-    const delivery = await this.#staged.deliver({ path, overwrite });
+    const content = await staged.prepareDelivery();
+    const deadline = completions.deadline();
+    const completionOf = (where: string): TransferCompletion => ({
+      ...this.progress(),
+      size: content.size,
+      checksum: content.checksum,
+      path: where,
+      filename: path,
+      lastPoint: staged.stablePoint,
+    });
+    if (staged.stablePoint !== undefined || content.size >= INTENT_FROM) {
+      await completions.intend(this.record, completionOf(path), deadline);
+    }
+    const delivery = await staged.deliver({ path, overwrite });
     try {
-      await this.#context.journal.complete(this.id, {
-        ...this.progress(),
-        size: delivery.size,
-        checksum: delivery.checksum,
-        path: delivery.path,
-        filename: path,
-      });
+      await completions.complete(this.record, completionOf(delivery.path), deadline);
     } catch (error) {
       await this.#takeBack(delivery);
       throw error;
     }
   }
 
-  async giveUp(): Promise<void> {
+  async fail(error: PesitError, endCode: number | undefined): Promise<TransferFailure> {
+    const failure = failureOf(error, endCode);
+    const progress = this.progress();
+    await this.#quietly(() => this.#letGo(failure));
+    const { restartable } = await this.#context.journal.failed(this.record, failure, progress);
+    if (failure.restartable && !restartable) {
+      const { directory, context } = this.#place;
+      await this.#quietly(() => removeLeftover(directory, context));
+    }
+    return { ...failure, restartable };
+  }
+
+  async #quietly(work: () => Promise<unknown>): Promise<void> {
     try {
-      await this.#staged?.discard();
-    } catch (error) {
-      this.#context.logger.error({ transfer: this.id, err: error }, 'staged file cannot be removed');
+      await work();
+    } catch (problem) {
+      this.#context.logger.error({ transfer: this.record.id, err: problem }, 'staged file cannot be let go');
+    }
+  }
+
+  async #letGo({ restartable, diagnostic }: TransferFailure): Promise<void> {
+    const { directory, context: key } = this.#place;
+    // Somebody else may be at work with it.
+    const mayRemove = diagnostic !== '2-207';
+    const useful = restartable && !UNTRUSTED.has(diagnostic);
+    if (this.#staged === undefined) {
+      if (!useful && mayRemove && this.#before !== undefined) await removeLeftover(directory, key);
+    } else if (mayRemove && !(useful && this.#staged.stablePoint !== undefined)) {
+      await this.#staged.discard();
+    } else {
+      await this.#staged.release();
     }
   }
 
   /** A file that overwrites stays: the next attempt overwrites it again, and what it replaced is gone anyway. */
   async #takeBack({ path }: Delivery): Promise<void> {
     const { logger } = this.#context;
+    const transfer = this.record.id;
     if (this.#place.overwrite) {
-      logger.error({ transfer: this.id, path }, 'delivered file is not recorded; the next attempt will overwrite it');
+      logger.error({ transfer, path }, 'delivered file is not recorded; the next attempt will overwrite it');
       return;
     }
     try {
       await unlink(path);
       const directory = await open(dirname(path));
       await directory.sync().finally(() => directory.close());
-      logger.error({ transfer: this.id, path }, 'delivered file taken back: its transfer could not be recorded');
+      logger.error({ transfer, path }, 'delivered file taken back: its transfer could not be recorded');
     } catch (error) {
-      logger.error({ transfer: this.id, path, err: error }, 'delivered file cannot be taken back: it may come twice');
+      logger.error({ transfer, path, err: error }, 'delivered file cannot be taken back: it may come twice');
     }
   }
 }
 
-const directoryOf = ({ directories, listener }: PartnerContext, file: VirtualFileRow): string => {
-  const configured = file.receive_directory ?? listener.receive_directory;
-  return configured === null ? directories.received : directories.resolve(configured);
-};
-
-/** The label (PI 37) is the name that the sender knows; without one the rule is about the name that the file will have. */
-const checkName = (file: VirtualFileRow, { logicalAttributes }: Parameters, place: Place): void => {
-  const pattern = file.filename_pattern;
-  if (pattern === null) return;
-  const name = logicalAttributes?.fileLabel ?? place.path;
-  if (matchesName(pattern, name)) return;
-  const shown = JSON.stringify(readable(name, 255));
-  throw refusal(
-    '2-226',
-    `${shown} does not match the filenamePattern ${JSON.stringify(pattern)} of the virtual file ${file.file_id}`,
-    `the name ${shown} is not accepted for this virtual file`,
-  );
-};
-
-/** PI 42 in the unit of PI 41: 0 kilobytes, 1 records. */
-const announcedBytes = ({ physicalAttributes, logicalAttributes }: Parameters): number => {
-  const { reservationUnit = 0, maxReservation = 0 } = physicalAttributes ?? {};
-  return maxReservation * (reservationUnit === 1 ? (logicalAttributes?.recordLength ?? 1) : 1024);
-};
-
-const checkPlace = async ({ directory, path, overwrite }: Place, announced: number): Promise<void> => {
-  await ensureReceiveDirectory(directory);
-  const final = join(await resolveInside(directory, dirname(path)), path.slice(path.lastIndexOf('/') + 1));
-  if (!overwrite && (await exists(final))) {
-    throw refusal(
-      '2-204',
-      `${final} exists already: remove it, let the receiveFilenamePattern give other names, or set overwrite`,
-      'a file of this name exists already',
-    );
-  }
-  const free = await freeSpace(directory);
-  if (announced > free) {
-    throw refusal(
-      '2-206',
-      `the partner announces ${announced} bytes (PI 42), ${free} are free in ${directory}: free space, or enlarge the volume`,
-      'the announced size is beyond the free space',
-    );
-  }
-};
-
-const exists = (path: string): Promise<boolean> =>
-  lstat(path).then(
-    () => true,
-    () => false,
-  );
+const inUse = (): PesitError =>
+  refusal('2-207', 'another attempt of this transfer is still at work with its staged file: let it end');

@@ -1,146 +1,218 @@
 import { readdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
+import { FPDU_HEADER_LENGTH, PesitError } from '@pesit-node/protocol';
 import type { ArticleSource, Parameters, SelectAnswer, SyncPoint } from '@pesit-node/protocol';
 import { FileSource, findFileToSend, formatOf, matchesGlob } from '@pesit-node/storage';
-import type { RecordFormat, SendableFile } from '@pesit-node/storage';
+import type { Pacing, RecordFormat, SendableFile } from '@pesit-node/storage';
 
-import type { TransferProgress } from '../transfers/record.js';
+import type { ContextRow } from '../transfers/contexts.js';
+import type { RecordHandle, TransferFailure, TransferProgress } from '../transfers/record.js';
 import type { VirtualFileRow } from '../virtual-files/store.js';
 import { virtualFileFor } from './access.js';
-import { startOf } from './context.js';
-import type { FileTransfer, PartnerContext } from './context.js';
+import { isRestart, startOf } from './context.js';
+import type { OutgoingTransfer, PartnerContext } from './context.js';
 import { asCreationDate, asLabel, readable } from './names.js';
-import { asking, refusal } from './refusal.js';
+import { asking, failureOf, refusal } from './refusal.js';
+
+/** PI 1: two bytes after each FPDU. */
+const CRC_LENGTH = 2;
 
 const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
-/** Data bytes and articles sent so far: the session counts them. */
-export type SentTotals = () => { readonly dataBytes: number; readonly articles: number };
-
-interface Selected extends Found {
-  readonly format: RecordFormat;
-  /** PI 12. */
-  readonly fileName: string;
-  readonly totals: SentTotals;
+interface Offer {
+  readonly source: FileSource;
+  readonly name: string;
+  /** Its place among the files that are being read, when it has one. */
+  readonly reserved: string | undefined;
+  /** How earlier attempts have placed their points, and how this one does. */
+  readonly earlier: readonly Pacing[];
+  readonly pacing: Omit<Pacing, 'from'>;
+  readonly answer: Omit<SelectAnswer, 'transferId'>;
 }
+
+/** Answers a SELECT. @throws PesitError with the diagnostic of the refusal; nothing is left then. */
+export const acceptOutgoing = async (context: PartnerContext, parameters: Parameters): Promise<OutgoingTransfer> => {
+  const { fileName = '', fileType = 0 } = parameters.fileIdentifier ?? {};
+  const virtualFile = await virtualFileFor(context, 'READ', fileName, fileType);
+  const start = startOf(context, 'SEND', parameters);
+  const before = isRestart(parameters) ? await asking('2-201', () => context.restarts.find(start)) : undefined;
+  const { file, reserved } =
+    before === undefined ? await find(context, virtualFile, fileName) : findAgain(context, before);
+  try {
+    const format = formatOf({
+      recordFormat: virtualFile.record_format ?? undefined,
+      recordLength: virtualFile.record_length ?? undefined,
+      text: virtualFile.text,
+    });
+    const source = await openSource(context, file.path, format, before);
+    try {
+      const pacing = pacingOf(context, parameters);
+      const name = basename(file.path);
+      const answer = answerOf(context, fileName, source, format);
+      const offer = { source, name, reserved, earlier: before?.pacings ?? [], pacing, answer };
+      if (before !== undefined) {
+        const record =
+          before.status === 'COMPLETED' ? before : await asking('2-201', () => context.restarts.take(before, start));
+        return new OutgoingFile(context, record, before.transfer_id, offer, before);
+      }
+      const record = await context.journal.begin({
+        ...start,
+        filename: name,
+        source: { path: file.path, version: source.version, pacings: [{ from: 0, ...pacing }] },
+      });
+      return new OutgoingFile(context, record, record.transferId, offer, undefined);
+    } catch (error) {
+      await source.close();
+      throw error;
+    }
+  } catch (error) {
+    if (reserved !== undefined) context.outgoing.delete(reserved);
+    throw error;
+  }
+};
 
 /**
  * A file that a partner reads. At its end: record COMPLETED and "this partner has this file" committed in one, and only then
- * ACK(TRANS.END). A file that is being read is not offered to the same partner again meanwhile.
+ * ACK(TRANS.END). A file that is being read is not offered to the same partner again meanwhile. A restart sends the same
+ * version of the same file or nothing, and one of a completed transfer changes no record.
  */
-export class OutgoingFile implements FileTransfer {
-  readonly id: number;
+export class OutgoingFile implements OutgoingTransfer {
+  readonly direction = 'SEND';
+  readonly record: RecordHandle;
   readonly name: string;
+  readonly answer: SelectAnswer;
   readonly #context: PartnerContext;
-  readonly #selected: Selected;
-  readonly #transferId: number;
-  /** Opened at SELECT, so that what cannot be read is refused there. */
-  #source: FileSource;
-  #isFresh = true;
+  readonly #offer: Offer;
+  /** The record when an attempt went before this one. */
+  readonly #before: ContextRow | undefined;
+  #began = false;
 
-  /** Answers a SELECT. @throws PesitError with the diagnostic of the refusal; nothing is left then. */
-  static async accept(context: PartnerContext, parameters: Parameters, totals: SentTotals): Promise<OutgoingFile> {
-    const { fileName = '', fileType = 0 } = parameters.fileIdentifier ?? {};
-    const virtualFile = await virtualFileFor(context, 'READ', fileName, fileType);
-    const { file, reserved } = await find(context, virtualFile, fileName);
-    try {
-      const format = formatOf({
-        recordFormat: virtualFile.record_format ?? undefined,
-        recordLength: virtualFile.record_length ?? undefined,
-        text: virtualFile.text,
-      });
-      const source = await openSource(context, file, format);
-      try {
-        const record = await context.journal.begin({ ...startOf(context, 'SEND', parameters), filename: file.name });
-        return new OutgoingFile(context, record, { file, reserved, format, fileName, totals }, source);
-      } catch (error) {
-        await source.close();
-        throw error;
-      }
-    } catch (error) {
-      if (reserved !== undefined) context.outgoing.delete(reserved);
-      throw error;
-    }
-  }
-
-  private constructor(
+  constructor(
     context: PartnerContext,
-    record: { readonly id: number; readonly transferId: number },
-    selected: Selected,
-    source: FileSource,
+    record: RecordHandle,
+    transferId: number,
+    offer: Offer,
+    before: ContextRow | undefined,
   ) {
+    this.record = { id: record.id, fence: record.fence };
+    this.name = offer.name;
+    this.answer = { ...offer.answer, transferId };
     this.#context = context;
-    this.#selected = selected;
-    this.#source = source;
-    this.id = record.id;
-    this.#transferId = record.transferId;
-    this.name = selected.file.name;
+    this.#offer = offer;
+    this.#before = before;
   }
 
-  get answer(): SelectAnswer {
-    const { listener, config } = this.#context;
-    const { file, format, fileName } = this.#selected;
-    return {
-      fileName,
-      transferId: this.#transferId,
-      maxEntitySize: listener.max_entity_size ?? config['transfer.max-entity-size'],
-      recordFormat: format.recordFormat,
-      recordLength: format.recordLength,
-      fileLabel: asLabel(file.name),
-      maxReservationKb: Math.ceil(this.#source.size / 1024),
-      creationDate: asCreationDate(file.modified),
-    };
-  }
+  readonly progress = (): TransferProgress => {
+    if (this.#began) return { ...this.#context.session.totals, syncPoint: this.#offer.source.points.last };
+    const { bytes_transferred: dataBytes = 0, articles = 0, sync_point: syncPoint = 0 } = this.#before ?? {};
+    return { dataBytes, articles, syncPoint };
+  };
 
-  readonly progress = (): TransferProgress => ({
-    ...this.#selected.totals(),
-    syncPoint: this.#source.points.last,
-  });
-
-  /** READ. @throws PesitError 2-214 for any point but the start */
+  /** READ. @throws PesitError 2-214 for a point that no attempt has placed */
   async read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }> {
-    if (point !== 0) throw refusal('2-214', `the point ${point} (PI 18) is not known here: read from the start (0)`);
-    if (!this.#isFresh) {
-      await this.#source.close();
-      this.#source = await openSource(this.#context, this.#selected.file, this.#selected.format);
+    const { source, earlier, pacing } = this.#offer;
+    const found = point === 0 ? START : await source.startAt(point, earlier);
+    if (found === undefined) {
+      throw refusal('2-214', `the point ${point} (PI 18) is not known here: read from the start (0)`);
     }
-    this.#isFresh = false;
-    return { from: START, source: this.#source };
+    const { number, dataBytes, articles } = found;
+    if (this.#before !== undefined) {
+      const standing = earlier.filter(({ from }) => from < number);
+      const pacings = [...standing, { from: number, ...pacing }];
+      await asking('2-201', () => this.#context.contexts.paced(this.record, pacings));
+      const { attempts } = this.#before;
+      this.#context.logger.info(
+        { transfer: this.record.id, attempt: attempts + 1, point: number, dataBytes },
+        'transfer goes on from a sync point',
+      );
+    }
+    this.#began = true;
+    return { from: { number, dataBytes, articles }, source };
   }
 
   async end(): Promise<void> {
-    const { file } = this.#selected;
-    await this.#source.close();
-    await this.#context.journal.complete(this.id, {
-      ...this.progress(),
-      size: this.#source.size,
-      checksum: this.#source.checksum,
-      path: file.path,
-      filename: file.name,
-      sentMtimeNs: file.mtimeNs,
-    });
+    const { source } = this.#offer;
+    await source.close();
+    if (this.#before?.status !== 'COMPLETED') {
+      const { completions } = this.#context.journal;
+      const completion = {
+        ...this.progress(),
+        size: source.size,
+        checksum: source.checksum,
+        path: source.path,
+        filename: this.name,
+        sentMtimeNs: source.version.mtimeNs,
+      };
+      await completions.complete(this.record, completion, completions.deadline());
+    }
     this.#giveBack();
   }
 
-  async giveUp(): Promise<void> {
+  async fail(error: PesitError, endCode: number | undefined): Promise<TransferFailure> {
+    const failure = failureOf(error, endCode);
+    const progress = this.progress();
     this.#giveBack();
-    await this.#source.close().catch((error: unknown) => {
-      this.#context.logger.warn({ transfer: this.id, err: error }, 'file to send cannot be closed');
+    await this.#offer.source.close().catch((problem: unknown) => {
+      this.#context.logger.warn({ transfer: this.record.id, err: problem }, 'file to send cannot be closed');
     });
+    if (this.#before?.status !== 'COMPLETED') await this.#context.journal.failed(this.record, failure, progress);
+    return failure;
   }
 
   #giveBack(): void {
-    const { reserved } = this.#selected;
+    const { reserved } = this.#offer;
     if (reserved !== undefined) this.#context.outgoing.delete(reserved);
   }
 }
 
-const openSource = ({ config }: PartnerContext, file: SendableFile, format: RecordFormat): Promise<FileSource> =>
-  FileSource.open(file.path, format, { checksum: config['transfer.checksum'] });
+/** @throws StorageError 2-215 when it is not the version of the first attempt: the transfer is not restartable any more */
+const openSource = async (
+  { config, contexts }: PartnerContext,
+  path: string,
+  format: RecordFormat,
+  before: ContextRow | undefined,
+): Promise<FileSource> => {
+  const checksum = config['transfer.checksum'];
+  if (before === undefined) return FileSource.open(path, format, { checksum });
+  const expected = { size: before.source_size ?? 0, mtimeNs: BigInt(before.source_mtime_ns ?? 0) };
+  try {
+    return await FileSource.open(path, format, { checksum, expected });
+  } catch (error) {
+    if (error instanceof PesitError && error.diagnostic === '2-215') {
+      await asking('2-201', () => contexts.giveUp(before, error.message));
+    }
+    throw error;
+  }
+};
+
+/** Points are placed by what was negotiated: that alone finds them again. */
+const pacingOf = ({ session, listener, config }: PartnerContext, { maxEntitySize = 0 }: Parameters) => {
+  const ours = listener.max_entity_size ?? config['transfer.max-entity-size'];
+  const trailer = session.terms?.crc === true ? CRC_LENGTH : 0;
+  return {
+    interval: session.terms?.syncInterval ?? 0,
+    maxUnsegmentedArticle: Math.min(maxEntitySize, ours) - FPDU_HEADER_LENGTH - trailer,
+  };
+};
+
+const answerOf = (
+  { listener, config }: PartnerContext,
+  fileName: string,
+  source: FileSource,
+  format: RecordFormat,
+): Omit<SelectAnswer, 'transferId'> => ({
+  fileName,
+  maxEntitySize: listener.max_entity_size ?? config['transfer.max-entity-size'],
+  recordFormat: format.recordFormat,
+  recordLength: format.recordLength,
+  fileLabel: asLabel(basename(source.path)),
+  maxReservationKb: Math.ceil(source.size / 1024),
+  creationDate: asCreationDate(source.modified),
+});
 
 interface Found {
-  readonly file: SendableFile;
+  readonly file: Pick<SendableFile, 'path'>;
   /** Its place among the files that are being read, when it was chosen for being new. */
   readonly reserved: string | undefined;
 }
@@ -173,6 +245,21 @@ const find = async (context: PartnerContext, virtualFile: VirtualFileRow, fileNa
     );
   }
   return { file, reserved };
+};
+
+/** The file of the first attempt. @throws PesitError 2-207 while another session of the partner reads it */
+const findAgain = ({ outgoing, partner }: PartnerContext, before: ContextRow): Found => {
+  const path = before.path ?? '';
+  const reserved = `${partner.partner_id}\0${path}`;
+  if (outgoing.has(reserved)) {
+    throw refusal(
+      '2-207',
+      `${partner.partner_id} reads ${path} in another session: let that one end`,
+      'this file is being read in another session',
+    );
+  }
+  outgoing.add(reserved);
+  return { file: { path }, reserved };
 };
 
 /** Asked for the files that are there: those that are gone, however many, do not matter. */

@@ -15,11 +15,11 @@ import type { Logger } from '@pesit-node/service';
 import type { ListenerRow } from '../listeners/store.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import { startOf } from './context.js';
-import type { ExchangeContext, PartnerContext } from './context.js';
+import type { ExchangeContext, IncomingTransfer, OutgoingTransfer, PartnerContext } from './context.js';
 import { identify } from './identification.js';
-import { IncomingFile } from './incoming-file.js';
+import { acceptIncoming } from './incoming-file.js';
 import { readable } from './names.js';
-import { OutgoingFile } from './outgoing-file.js';
+import { acceptOutgoing } from './outgoing-file.js';
 import { failureOf } from './refusal.js';
 
 export interface PartnerSessionOptions {
@@ -38,7 +38,7 @@ export class PartnerSession implements ServerHandler {
   readonly #options: PartnerSessionOptions;
   #logger: Logger;
   #partner: PartnerContext | undefined;
-  #file: IncomingFile | OutgoingFile | undefined;
+  #file: IncomingTransfer | OutgoingTransfer | undefined;
   #startedAt = 0;
 
   constructor(options: PartnerSessionOptions) {
@@ -69,25 +69,22 @@ export class PartnerSession implements ServerHandler {
   }
 
   async create(parameters: Parameters): Promise<CreateAnswer> {
-    const file = await this.#accept('RECEIVE', parameters, (partner) => IncomingFile.accept(partner, parameters));
+    const file = await this.#accept('RECEIVE', parameters, (partner) => acceptIncoming(partner, parameters));
     return file.answer;
   }
 
   async select(parameters: Parameters): Promise<SelectAnswer> {
-    const { connection } = this.#options;
-    const file = await this.#accept('SEND', parameters, (partner) =>
-      OutgoingFile.accept(partner, parameters, () => connection.totals),
-    );
+    const file = await this.#accept('SEND', parameters, (partner) => acceptOutgoing(partner, parameters));
     return file.answer;
   }
 
   async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
-    if (!(this.#file instanceof IncomingFile)) throw new Error('WRITE without CREATE');
+    if (this.#file?.direction !== 'RECEIVE') throw new Error('WRITE without CREATE');
     return this.#file.write();
   }
 
   async read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }> {
-    if (!(this.#file instanceof OutgoingFile)) throw new Error('READ without SELECT');
+    if (this.#file?.direction !== 'SEND') throw new Error('READ without SELECT');
     return this.#file.read(point);
   }
 
@@ -100,7 +97,7 @@ export class PartnerSession implements ServerHandler {
     const { dataBytes, articles } = file.progress();
     const durationMs = Date.now() - this.#startedAt;
     this.#logger.info(
-      { transfer: file.id, filename: file.name, dataBytes, articles, durationMs },
+      { transfer: file.record.id, filename: file.name, dataBytes, articles, durationMs },
       'transfer completed',
     );
   }
@@ -109,16 +106,13 @@ export class PartnerSession implements ServerHandler {
     const file = this.#file;
     if (file === undefined) return;
     this.#file = undefined;
-    const { context } = this.#options;
-    context.progress.remove(file);
+    this.#options.context.progress.remove(file);
     const progress = file.progress();
-    const failure = failureOf(error, endCode);
+    const { status, restartable } = await file.fail(error, endCode);
     this.#logger.warn(
-      { transfer: file.id, filename: file.name, ...progress, ...wordsOf(error) },
-      failure.status === 'CANCELLED' ? 'transfer cancelled' : 'transfer failed',
+      { transfer: file.record.id, filename: file.name, ...progress, restartable, ...wordsOf(error) },
+      status === 'CANCELLED' ? 'transfer cancelled' : 'transfer failed',
     );
-    await file.giveUp();
-    await context.journal.failed(file.id, failure, progress);
   }
 
   deselected(): Promise<void> {
@@ -151,7 +145,7 @@ export class PartnerSession implements ServerHandler {
     else this.#logger.warn(wordsOf(error), 'connection ended');
   }
 
-  async #accept<F extends IncomingFile | OutgoingFile>(
+  async #accept<F extends IncomingTransfer | OutgoingTransfer>(
     direction: TransferDirection,
     parameters: Parameters,
     accept: (partner: PartnerContext) => Promise<F>,
@@ -163,7 +157,7 @@ export class PartnerSession implements ServerHandler {
       this.#file = file;
       this.#startedAt = Date.now();
       partner.progress.add(file);
-      this.#logger.info({ transfer: file.id, direction, filename: file.name }, 'transfer begins');
+      this.#logger.info({ transfer: file.record.id, direction, filename: file.name }, 'transfer begins');
       return file;
     } catch (error) {
       const start = startOf(partner, direction, parameters);

@@ -1,11 +1,11 @@
 import type { Logger } from '@pesit-node/service';
 
 import type { TransferJournal } from '../transfers/journal.js';
-import type { TransferProgress } from '../transfers/record.js';
+import type { RecordHandle, TransferProgress } from '../transfers/record.js';
 
 /** A running transfer. */
 export interface Reported {
-  readonly id: number;
+  readonly record: RecordHandle;
   readonly progress: () => TransferProgress;
 }
 
@@ -45,12 +45,12 @@ export class ProgressReporter {
     if (this.#writing) return;
     this.#writing = true;
     try {
-      const changed = new Map<number, TransferProgress>();
+      const changed = new Map<RecordHandle, TransferProgress>();
       for (const [transfer, reported] of this.#running) {
         const progress = transfer.progress();
         if (progress.dataBytes === reported.dataBytes && progress.syncPoint === reported.syncPoint) continue;
         this.#running.set(transfer, progress);
-        changed.set(transfer.id, progress);
+        changed.set(transfer.record, progress);
       }
       await this.#journal.progress(changed);
     } catch (error) {

@@ -27,8 +27,12 @@ export const asking = async <T>(diagnostic: '2-201' | '3-322', work: () => Promi
   }
 };
 
-/** PI 19 of a requester that cancels (§3.7). */
+/** PI 19: cancelled by the server, by the requester (§3.7). */
+const CANCELLED_BY_SERVER = 12;
 const CANCELLED_BY_REQUESTER = 16;
+
+/** The same file would fail in the same way again. */
+const FINAL: ReadonlySet<DiagnosticCode> = new Set(['2-200', '2-220', '2-224', '2-226']);
 
 /** How a transfer that did not complete is recorded. */
 export const failureOf = (error: unknown, endCode?: number): TransferFailure => {
@@ -39,5 +43,6 @@ export const failureOf = (error: unknown, endCode?: number): TransferFailure => 
     status: cancelled ? 'CANCELLED' : 'FAILED',
     diagnostic,
     message: known?.message ?? 'internal error: the log of the service has the reason',
+    restartable: !cancelled && endCode !== CANCELLED_BY_SERVER && !FINAL.has(diagnostic),
   };
 };

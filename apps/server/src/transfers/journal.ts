@@ -1,14 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { randomUUID } from 'node:crypto';
 
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
-import { PesitError, SUCCESS } from '@pesit-node/protocol';
 import type { Knex } from 'knex';
 
 import { settledWithin } from '../settled-within.js';
+import { Completions, noDatabase, NOT_SUPERSEDED, progressColumns } from './completions.js';
+import { identityBindings, SUPERSEDE } from './contexts.js';
 import { Outbox } from './outbox.js';
 import type { Availability } from './outbox.js';
-import type { TransferCompletion, TransferFailure, TransferProgress, TransferStart } from './record.js';
+import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } from './record.js';
 
 export interface JournalOptions {
   readonly knex: Knex;
@@ -26,17 +27,17 @@ export interface JournalOptions {
 }
 
 const MAX_MESSAGE = 2000;
-const RETRY_MS = 250;
 /** How long a record of a failure may keep the session waiting; it is written later then. */
 const RECORD_MS = 500;
 
-const noDatabase = (cause: unknown): PesitError =>
-  new PesitError('the database is not available: the transfer cannot be recorded', {
-    fault: 'local',
-    diagnostic: '2-201',
-    peerText: 'the node cannot record the transfer for now: try again',
-    cause,
-  });
+type Superseded = BegunTransfer['superseded'] | null;
+
+/** A record that has begun. */
+export interface BegunTransfer extends RecordHandle {
+  readonly transferId: number;
+  /** What earlier attempts of the same identity have staged; null directory: nothing. */
+  readonly superseded: readonly { readonly context: string; readonly directory: string | null }[];
+}
 
 /**
  * Writes the history. Nothing here is on the data path: a transfer is written when it begins, when it ends, and every
@@ -46,24 +47,48 @@ export class TransferJournal {
   readonly #options: JournalOptions;
   readonly #outbox: Outbox;
 
+  readonly #completions: Completions;
+
   constructor(options: JournalOptions) {
     this.#options = options;
     this.#outbox = new Outbox(options);
+    this.#completions = new Completions({ ...options, outbox: this.#outbox });
   }
 
-  /** @throws PesitError 2-201 when the database is not available: the partner comes again. */
-  async begin(start: TransferStart): Promise<{ readonly id: number; readonly transferId: number }> {
+  /** How received files and files that were read become COMPLETED. */
+  get completions(): Completions {
+    return this.#completions;
+  }
+
+  /**
+   * A new transfer. Interrupted ones of the same identity are given up by it.
+   * @throws PesitError 2-201 when the database is not available: the partner comes again.
+   */
+  async begin(start: TransferStart): Promise<BegunTransfer> {
     try {
       const { knex } = this.#options;
-      const [row] = await knex('transfers')
-        .insert({
-          ...this.#columnsOf(start),
-          status: 'IN_PROGRESS',
-          transfer_id: start.transferId === 0 ? knex.raw("nextval('transfer_ids')") : start.transferId,
-        })
-        .returning<{ id: number; transfer_id: number }[]>(['id', 'transfer_id']);
+      const { source, staging } = start;
+      const columns = {
+        ...this.#columnsOf(start),
+        status: 'IN_PROGRESS',
+        context: staging?.context ?? randomUUID(),
+        directory: staging?.directory ?? null,
+        path: source?.path ?? null,
+        source_size: source?.version.size ?? null,
+        source_mtime_ns: source?.version.mtimeNs.toString() ?? null,
+        pacings: source === undefined ? null : JSON.stringify(source.pacings),
+        transfer_id: start.transferId === 0 ? knex.raw("nextval('transfer_ids')") : start.transferId,
+      };
+      const begun = knex('transfers').insert(columns).returning(['id', 'fence', 'transfer_id']);
+      // One statement, for it is made for every file: a common table expression runs once, whoever reads it.
+      const { rows } = await knex.raw<{ rows: (RecordHandle & { transfer_id: number; superseded: Superseded })[] }>(
+        `with superseded as (${SUPERSEDE}), begun as (:begun)
+         select begun.*, (select json_agg(superseded) from superseded) as superseded from begun`,
+        { ...identityBindings(start), begun: begun as unknown as Knex.Value },
+      );
+      const [row] = rows;
       if (row === undefined) throw new Error('the record of the transfer was not written');
-      return { id: row.id, transferId: row.transfer_id };
+      return { id: row.id, fence: row.fence, transferId: row.transfer_id, superseded: row.superseded ?? [] };
     } catch (error) {
       throw isDatabaseUnavailable(error) ? noDatabase(error) : error;
     }
@@ -82,76 +107,52 @@ export class TransferJournal {
   }
 
   /**
-   * Records COMPLETED; the file is on stable storage under its final name already. Resolves when that is committed, and
-   * only then may the partner be told. While the database is away it is tried again, as long as the partner can be
-   * expected to wait.
-   * @throws PesitError 2-201 when it could not be committed in time. Whether the last attempt took effect is not known
-   *   then: the record is withdrawn as soon as the database answers, since the partner will hear that the transfer failed.
+   * Records why a transfer ended otherwise. Written later when the database is away.
+   * @returns whether the partner may go on with it: not when it has begun it anew meanwhile; as asked for while it waits
    */
-  async complete(id: number, completion: TransferCompletion): Promise<void> {
-    const { patienceMs = 20_000, logger } = this.#options;
-    const deadline = performance.now() + patienceMs;
-    for (;;) {
-      const attempt = this.#commit(id, completion);
-      const outcome = await settledWithin(attempt, deadline - performance.now());
-      if (outcome.kind === 'done') return;
-      if (outcome.kind === 'failed' && !isDatabaseUnavailable(outcome.error)) throw outcome.error;
-      const cause = outcome.kind === 'failed' ? outcome.error : new Error(`no answer within ${patienceMs} ms`);
-      if (outcome.kind === 'late' || performance.now() + RETRY_MS >= deadline) {
-        this.#withdrawAfter(id, attempt);
-        throw noDatabase(cause);
-      }
-      logger.warn(
-        { transfer: id, reason: (cause as Error).message },
-        'end of the transfer not recorded yet, trying again',
-      );
-      await delay(RETRY_MS);
-    }
-  }
-
-  /** Records why a transfer ended otherwise. Written later when the database is away. */
-  async failed(id: number, failure: TransferFailure, progress: TransferProgress): Promise<void> {
+  async failed(
+    { id, fence }: RecordHandle,
+    failure: TransferFailure,
+    progress?: TransferProgress,
+  ): Promise<{ readonly restartable: boolean }> {
+    const { knex } = this.#options;
+    let { restartable } = failure;
     await this.#soon('failed transfer', async () => {
-      await this.#options
-        .knex('transfers')
-        .where({ id })
+      const rows = await knex('transfers')
+        .where({ id, fence })
         .whereIn('status', ['PENDING', 'IN_PROGRESS'])
-        .update({ ...failureColumns(failure), ...progressColumns(progress), end_time: this.#options.knex.fn.now() });
+        .update({
+          ...failureColumns(failure),
+          ...(progress === undefined ? {} : progressColumns(progress)),
+          restartable: failure.restartable && knex.raw(NOT_SUPERSEDED),
+          delivering: false,
+          size: null,
+          checksum: null,
+          path: knex.raw("case when direction = 'SEND' then path end"),
+          end_time: knex.fn.now(),
+        })
+        .returning<{ restartable: boolean }[]>('restartable');
+      restartable = rows[0]?.restartable ?? restartable;
     });
+    return { restartable };
   }
 
-  /** Figures of running transfers, by record. */
-  async progress(running: ReadonlyMap<number, TransferProgress>): Promise<void> {
+  /** Figures of running transfers. */
+  async progress(running: ReadonlyMap<RecordHandle, TransferProgress>): Promise<void> {
     const all = [...running];
     if (all.length === 0) return;
     await this.#options.knex.raw(
       `update transfers t set bytes_transferred = v.bytes, articles = v.articles, sync_point = v.point
-       from unnest(?::int[], ?::bigint[], ?::bigint[], ?::int[]) as v (id, bytes, articles, point)
-       where t.id = v.id and t.status = 'IN_PROGRESS'`,
+       from unnest(?::int[], ?::int[], ?::bigint[], ?::bigint[], ?::int[]) as v (id, fence, bytes, articles, point)
+       where t.id = v.id and t.fence = v.fence and t.status = 'IN_PROGRESS' and not t.delivering`,
       [
-        all.map(([id]) => id),
+        all.map(([{ id }]) => id),
+        all.map(([{ fence }]) => fence),
         all.map(([, { dataBytes }]) => dataBytes),
         all.map(([, { articles }]) => articles),
         all.map(([, { syncPoint }]) => syncPoint),
       ],
     );
-  }
-
-  /**
-   * Ends what a process that is gone has left behind. To be called before the first session of this one.
-   * @returns how many records there were
-   */
-  async recover(): Promise<number> {
-    const { knex, instance } = this.#options;
-    const failure: TransferFailure = {
-      status: 'FAILED',
-      diagnostic: '2-223',
-      message: 'the service stopped during the transfer',
-    };
-    return knex('transfers')
-      .whereIn('status', ['PENDING', 'IN_PROGRESS'])
-      .whereNot('instance', instance)
-      .update({ ...failureColumns(failure), end_time: knex.fn.now() });
   }
 
   /** Of these files, those that the partner has read: path → `size/mtime in nanoseconds` as they were then. */
@@ -181,89 +182,11 @@ export class TransferJournal {
       session_id: start.sessionId,
       remote_address: start.remoteAddress,
       label: start.label ?? null,
+      creation_date: start.creationDate ?? null,
       free_message: start.freeMessage ?? null,
       original_sender: start.originalSender ?? null,
       final_receiver: start.finalReceiver ?? null,
     };
-  }
-
-  /** One statement, hence one transaction and one round trip. */
-  async #commit(id: number, completion: TransferCompletion): Promise<void> {
-    const { knex } = this.#options;
-    const { size, checksum = null, path, filename, sentMtimeNs } = completion;
-    const { rows } = await knex.raw<{ rows: unknown[] }>(
-      `with done as (
-         update transfers set status = 'COMPLETED', end_time = now(), diagnostic = :success, size = :size,
-           checksum = :checksum, path = :path, filename = :filename,
-           bytes_transferred = :bytes, articles = :articles, sync_point = :point
-         where id = :id and status = 'IN_PROGRESS' returning id, partner_id, listener
-       ), partner as (
-         update partners p set transfer_count = transfer_count + 1 from done where p.partner_id = done.partner_id
-       ), server as (
-         update listeners l set total_transfers = total_transfers + 1 from done where l.server_id = done.listener
-       ), sent as (
-         insert into sent_files (partner_id, path, size, mtime_ns, transfer)
-         select partner_id, :path, :size, :mtime::numeric, id from done where :mtime::numeric is not null
-         on conflict (partner_id, path) do update
-           set size = excluded.size, mtime_ns = excluded.mtime_ns, transfer = excluded.transfer, sent_at = now()
-       )
-       select id from done`,
-      {
-        id,
-        success: SUCCESS,
-        size,
-        checksum,
-        path,
-        filename,
-        bytes: completion.dataBytes,
-        articles: completion.articles,
-        point: completion.syncPoint,
-        mtime: sentMtimeNs?.toString() ?? null,
-      } as Record<string, Knex.Value>,
-    );
-    if (rows.length > 0) return;
-    const [row] = await knex('transfers').where({ id }).select<{ status: string }[]>('status');
-    // An earlier attempt took effect although its answer was lost.
-    if (row?.status === 'COMPLETED') return;
-    if (row?.status !== 'FAILED')
-      throw new Error(`the record of transfer ${id} is ${row?.status ?? 'gone'}, not IN_PROGRESS`);
-    // Another process took this one for dead. It is not.
-    await knex('transfers').where({ id, status: 'FAILED' }).update({
-      status: 'IN_PROGRESS',
-      end_time: null,
-      diagnostic: null,
-      error_message: null,
-    });
-    await this.#commit(id, completion);
-  }
-
-  #withdrawAfter(id: number, attempt: Promise<void>): void {
-    void this.#outbox.add('withdrawn transfer', async () => {
-      // Until the attempt has failed for good it may still take effect, after us.
-      await attempt.catch(() => undefined);
-      await this.#options.knex.raw(
-        `with old as (
-           select id, status, partner_id, listener from transfers
-           where id = :id and status in ('IN_PROGRESS', 'COMPLETED') for update
-         ), gone as (
-           update transfers t set status = 'FAILED', withdrawn = true, end_time = now(), diagnostic = :diagnostic,
-             error_message = :message, path = null, checksum = null
-           from old where t.id = old.id returning old.*
-         ), partner as (
-           update partners p set transfer_count = transfer_count - 1
-           from gone where p.partner_id = gone.partner_id and gone.status = 'COMPLETED'
-         ), server as (
-           update listeners l set total_transfers = total_transfers - 1
-           from gone where l.server_id = gone.listener and gone.status = 'COMPLETED'
-         )
-         delete from sent_files where transfer = :id`,
-        {
-          id,
-          diagnostic: '2-201',
-          message: 'the database was not available at the end of the transfer: the partner was told to come again',
-        },
-      );
-    });
   }
 
   /** Writes now, or when the database is back; the caller is not kept waiting for that. */
@@ -276,10 +199,4 @@ const failureColumns = ({ status, diagnostic, message }: TransferFailure) => ({
   status,
   diagnostic,
   error_message: message.replace(/\0/g, '').slice(0, MAX_MESSAGE),
-});
-
-const progressColumns = ({ dataBytes, articles, syncPoint }: TransferProgress) => ({
-  bytes_transferred: dataBytes,
-  articles,
-  sync_point: syncPoint,
 });

@@ -1,26 +1,60 @@
-import type { DiagnosticCode } from '@pesit-node/protocol';
+import type { DiagnosticCode, SyncPoint } from '@pesit-node/protocol';
+import type { Pacing, SourceVersion } from '@pesit-node/storage';
 
 import type { TransferDirection } from './schema.js';
 
-/** What is known of a transfer when it begins. */
-export interface TransferStart {
+/** What names a transfer over all its attempts (pesit-e.md §5); PI 11 is 0 for every file. */
+export interface TransferIdentity {
   readonly partnerId: string;
   readonly direction: TransferDirection;
   /** PI 12, as far as it can be shown. */
   readonly virtualFileId: string;
-  readonly filename?: string | undefined;
   /** PI 13; 0: to be given by this node. */
   readonly transferId: number;
-  readonly listener: string;
-  readonly sessionId: string;
-  readonly remoteAddress: string;
-  /** PI 37. */
-  readonly label?: string | undefined;
-  /** PI 99. */
-  readonly freeMessage?: Buffer | undefined;
   /** PI 61 and PI 62. */
   readonly originalSender?: string | undefined;
   readonly finalReceiver?: string | undefined;
+}
+
+/** Who works on a transfer, and through what. */
+export interface AttemptOrigin {
+  readonly listener: string;
+  readonly sessionId: string;
+  readonly remoteAddress: string;
+}
+
+/** What is known of a transfer when it begins. */
+export interface TransferStart extends TransferIdentity, AttemptOrigin {
+  readonly filename?: string | undefined;
+  /** PI 37. */
+  readonly label?: string | undefined;
+  /** PI 51. */
+  readonly creationDate?: string | undefined;
+  /** PI 99. */
+  readonly freeMessage?: Buffer | undefined;
+  /** Of a file that is received. */
+  readonly staging?: Staging | undefined;
+  /** Of a file that is read. */
+  readonly source?: Source | undefined;
+}
+
+/** Where a received file is staged, and under which key. */
+export interface Staging {
+  readonly context: string;
+  readonly directory: string;
+}
+
+/** A file that is read: which one, in which version, and how its points are placed. */
+export interface Source {
+  readonly path: string;
+  readonly version: SourceVersion;
+  readonly pacings: readonly Pacing[];
+}
+
+/** A record as its present owner holds it; `fence` tells its writes from those of a former one. */
+export interface RecordHandle {
+  readonly id: number;
+  readonly fence: number;
 }
 
 /** How far a transfer is, or was when it ended. */
@@ -37,6 +71,8 @@ export interface TransferCompletion extends TransferProgress {
   /** Absolute path of the file on this side. */
   readonly path: string;
   readonly filename: string;
+  /** The last sync point with its totals; undefined when there was none. */
+  readonly lastPoint?: SyncPoint | undefined;
   /** Of a file that was read: with path and size it says which one the partner has. */
   readonly sentMtimeNs?: bigint | undefined;
 }
@@ -47,4 +83,6 @@ export interface TransferFailure {
   readonly diagnostic: DiagnosticCode;
   /** For the operator. */
   readonly message: string;
+  /** The partner may go on with it. */
+  readonly restartable: boolean;
 }

@@ -33,7 +33,7 @@ const toTransfer = (row: TransferRow) => ({
   articles: row.articles,
   syncPoint: row.sync_point,
   attempts: row.attempts,
-  restartable: false,
+  restartable: row.restartable,
   checksum: row.checksum,
   diagnostic: row.diagnostic,
   errorMessage: row.error_message,

@@ -34,6 +34,10 @@ export const historyQuery = z.strictObject({
   listener: filter(24),
   direction: z.enum(TRANSFER_DIRECTIONS).optional(),
   status: z.enum(TRANSFER_STATUSES).optional(),
+  restartable: z
+    .enum(['true', 'false'], 'expected true or false')
+    .transform((text) => text === 'true')
+    .optional(),
 });
 
 export type HistoryQuery = z.output<typeof historyQuery>;

@@ -24,6 +24,7 @@ export interface TransferRow {
   readonly articles: number;
   readonly sync_point: number;
   readonly attempts: number;
+  readonly restartable: boolean;
   readonly checksum: string | null;
   readonly diagnostic: string | null;
   readonly error_message: string | null;
@@ -53,6 +54,7 @@ export class TransferStore {
       listener: query.listener,
       direction: query.direction,
       status: query.status,
+      restartable: query.restartable,
     };
     const rows = this.#knex('transfers');
     for (const [column, value] of Object.entries(filters)) if (value !== undefined) void rows.where(column, value);

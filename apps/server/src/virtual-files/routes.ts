@@ -30,6 +30,7 @@ const toVirtualFile = (row: VirtualFileRow) => ({
   recordLength: row.record_length ?? DEFAULT_RECORD_LENGTH,
   recordFormat: row.record_format,
   text: row.text,
+  durability: row.durability,
   ebcdic: false,
   maxRetries: 0,
   compression: 'none',
@@ -49,6 +50,7 @@ const COLUMNS = {
   recordLength: 'record_length',
   recordFormat: 'record_format',
   text: 'text',
+  durability: 'durability',
 } as const satisfies Partial<Record<keyof UpdateVirtualFile, keyof VirtualFileValues>>;
 
 /** Columns of the fields that are there. */
@@ -71,6 +73,7 @@ const DEFAULTS: Omit<VirtualFileValues, 'direction'> = {
   record_length: null,
   record_format: null,
   text: false,
+  durability: null,
 };
 
 export const virtualFileRoutes = (

@@ -33,6 +33,7 @@ const fields = {
   recordLength: z.int().min(1).max(65_535).nullish(),
   recordFormat: z.union([z.literal(0), z.literal(128)], 'expected 0 (fixed) or 128 (variable)').nullish(),
   text: z.boolean().optional(),
+  durability: z.enum(['checkpoint', 'end', 'none']).nullish(),
   ebcdic: z.boolean().nullish(),
   maxRetries: z.int().min(0).nullish(),
   compression: z.enum(['none', 'horizontal', 'vertical', 'both']).nullish(),

@@ -1,3 +1,4 @@
+import type { Durability } from '@pesit-node/storage';
 import type { Knex } from 'knex';
 
 import type { AccessType } from '../partners/schema.js';
@@ -25,6 +26,7 @@ export interface VirtualFileRow {
   readonly record_length: number | null;
   readonly record_format: 0 | 128 | null;
   readonly text: boolean;
+  readonly durability: Durability | null;
 }
 
 export type VirtualFileValues = Omit<VirtualFileRow, 'file_id'>;

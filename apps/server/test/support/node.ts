@@ -15,7 +15,7 @@ import { hashPassword, HealthRegistry, listen, PasswordVerifier } from '@pesit-n
 import type { Config, HttpServer } from '@pesit-node/service';
 import { captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
-import { FileSource, formatOf, StagedFile } from '@pesit-node/storage';
+import { FileSource, formatOf, StagedFile, STAGING_DIRECTORY } from '@pesit-node/storage';
 import type { RecordSettings } from '@pesit-node/storage';
 import { createNode } from '../../src/node.js';
 import type { NodeOptions, ServerNode } from '../../src/node.js';
@@ -244,9 +244,17 @@ export class TestNode {
     return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
   }
 
+  /** What is staged in the directory of a virtual file, journals and locks included. */
+  staged(fileId: string): Promise<readonly string[]> {
+    return this.files(`${fileId}/in/.pesit`).catch(() => []);
+  }
+
+  /** The files that a virtual file has received. */
   async received(fileId: string): Promise<readonly Buffer[]> {
     const directory = join(this.data, fileId, 'in');
-    return Promise.all((await this.files(`${fileId}/in`)).map((name) => readFile(join(directory, name))));
+    const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+    const delivered = entries.filter((entry) => entry.isFile() && !entry.parentPath.endsWith(STAGING_DIRECTORY));
+    return Promise.all(delivered.map((entry) => readFile(join(entry.parentPath, entry.name))));
   }
 
   /** The history, newest first. */

@@ -41,6 +41,12 @@ const step = (name: string, bytes: (y: number) => Buffer, answered = true): Step
 export interface CreateOptions {
   readonly fileName?: string;
   readonly label?: string;
+  /** PI 13; default 9. */
+  readonly transferId?: number;
+  /** PI 15 = 1. */
+  readonly restarted?: boolean;
+  /** PI 51. */
+  readonly creationDate?: string;
 }
 
 export const CONNECT = step('CONNECT', () =>
@@ -51,31 +57,42 @@ export const CONNECT = step('CONNECT', () =>
   ),
 );
 
-export const create = ({ fileName = 'IN', label }: CreateOptions = {}): Step =>
+const three = (value: number): Buffer => Buffer.from([value >> 16, (value >> 8) & 255, value & 255]);
+
+export const create = ({
+  fileName = 'IN',
+  label,
+  transferId = 9,
+  restarted = false,
+  creationDate,
+}: CreateOptions = {}): Step =>
   step('CREATE', (y) =>
     fpdu(
       [0xc0, 0x11],
       [y, 0],
       Buffer.concat([
         pi(9, Buffer.concat([pi(11, [0]), pi(12, fileName)])),
-        pi(13, [0, 0, 9]),
+        pi(13, three(transferId)),
+        ...(restarted ? [pi(15, [1])] : []),
         pi(17, [0]),
         pi(25, [0x10, 0]),
         pi(30, Buffer.concat([pi(31, [0x80]), pi(32, [4, 0]), ...(label === undefined ? [] : [pi(37, label)])])),
         pi(40, Buffer.concat([pi(41, [0]), pi(42, [1])])),
+        ...(creationDate === undefined ? [] : [pi(50, pi(51, creationDate))]),
       ]),
     ),
   );
 
-export const select = (fileName: string): Step =>
+export const select = (fileName: string, transferId = 0, restarted = false): Step =>
   step('SELECT', (y) =>
     fpdu(
       [0xc0, 0x12],
       [y, 0],
       Buffer.concat([
         pi(9, Buffer.concat([pi(11, [0]), pi(12, fileName)])),
-        pi(13, [0]),
+        pi(13, three(transferId)),
         pi(14, [0xe0]),
+        ...(restarted ? [pi(15, [1])] : []),
         pi(17, [0]),
         pi(25, [0x10, 0]),
       ]),
@@ -84,6 +101,7 @@ export const select = (fileName: string): Step =>
 
 export const ORF = step('ORF', (y) => fpdu([0xc0, 0x14], [y, 0], Buffer.alloc(0)));
 export const WRITE = step('WRITE', (y) => fpdu([0xc0, 0x02], [y, 0], Buffer.alloc(0)));
+export const read = (point: number): Step => step('READ', (y) => fpdu([0xc0, 0x01], [y, 0], pi(18, three(point))));
 export const READ = step('READ', (y) => fpdu([0xc0, 0x01], [y, 0], pi(18, [0])));
 export const DATA = 'a thousand bytes or fewer';
 export const DTF = step('DTF', (y) => fpdu([0, 0], [y, 0], Buffer.from(DATA)), false);
@@ -182,6 +200,15 @@ export const diagnosticOf = (answer: Buffer | undefined): string | undefined => 
   const at = answer?.indexOf(Buffer.from([2, 3]), 6) ?? -1;
   if (answer === undefined || at < 0) return undefined;
   return `${answer.readUInt8(at + 2)}-${String(answer.readUInt16BE(at + 3)).padStart(3, '0')}`;
+};
+
+/** PI 18 of an ACK(WRITE), or PI 20 of an ACK(SYN). */
+export const pointOf = (answer: Buffer | undefined): number | undefined => {
+  for (let at = 6; answer !== undefined && at + 1 < answer.length; at += 2 + answer.readUInt8(at + 1)) {
+    const length = answer.readUInt8(at + 1);
+    if ([18, 20].includes(answer.readUInt8(at))) return answer.readUIntBE(at + 2, length);
+  }
+  return undefined;
 };
 
 /** Phase and type of an answer, `4025` for ABORT. */

@@ -1,0 +1,97 @@
+import { listLeftovers, removeLeftover } from '@pesit-node/storage';
+import type { Leftover } from '@pesit-node/storage';
+import type { Logger } from '@pesit-node/service';
+
+import type { TransferContexts } from '../transfers/contexts.js';
+import type { Instances } from '../transfers/instances.js';
+import type { Recovery } from './recovery.js';
+
+export interface HousekeepingOptions {
+  readonly contexts: TransferContexts;
+  readonly instances: Instances;
+  readonly recovery: Recovery;
+  /** Every directory into which files are received now. */
+  readonly receiveDirectories: () => Promise<readonly string[]>;
+  /** `transfer.staging-retention`. */
+  readonly retentionDays: number;
+  readonly logger: Logger;
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** What has to be done from time to time: transfers of processes that died, and what nobody restarted in time. */
+export class Housekeeping {
+  readonly #options: HousekeepingOptions;
+  readonly #timers: NodeJS.Timeout[] = [];
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: HousekeepingOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    if (this.#timers.length > 0) return;
+    const { recovery, instances } = this.#options;
+    const every = (ms: number, what: string, work: () => Promise<void>): void => {
+      this.#timers.push(
+        setInterval(() => {
+          this.#running = this.#quietly(what, work);
+        }, ms).unref(),
+      );
+    };
+    every(instances.leaseMs, 'recovery', () => recovery.run());
+    every(HOUR_MS, 'removal of leftovers', () => this.sweep());
+    this.#running = this.#quietly('removal of leftovers', () => this.sweep());
+  }
+
+  async stop(): Promise<void> {
+    for (const timer of this.#timers.splice(0)) clearInterval(timer);
+    await this.#running;
+  }
+
+  /** Ends the time of interrupted transfers, and removes what is left of them and of others that nobody knows. */
+  async sweep(): Promise<void> {
+    const { contexts, instances, logger, receiveDirectories } = this.#options;
+    for (const { id: transfer, filename, directory, context } of await contexts.expire()) {
+      logger.info({ transfer, filename }, 'interrupted transfer was not restarted in time: it cannot be any more');
+      if (directory !== null) await this.#remove(directory, context);
+    }
+    for (const directory of await receiveDirectories()) await this.#sweepDirectory(directory);
+    await instances.forgetOld();
+  }
+
+  async #sweepDirectory(directory: string): Promise<void> {
+    const { contexts, retentionDays, logger } = this.#options;
+    const limit = Date.now() - retentionDays * DAY_MS;
+    let old: readonly Leftover[];
+    try {
+      const leftovers = await listLeftovers(directory);
+      old = leftovers.filter(({ key, modified }) => UUID.test(key) && modified.getTime() < limit);
+    } catch (error) {
+      logger.warn({ directory, err: error }, 'staged files cannot be looked at');
+      return;
+    }
+    if (old.length === 0) return;
+    const wanted = await contexts.wantedAmong(old.map(({ key }) => key));
+    for (const { key } of old) if (!wanted.has(key)) await this.#remove(directory, key);
+  }
+
+  async #remove(directory: string, key: string): Promise<void> {
+    const { logger } = this.#options;
+    try {
+      if (await removeLeftover(directory, key)) logger.info({ directory, key }, 'leftover of an old transfer removed');
+    } catch (error) {
+      logger.warn({ directory, key, err: error }, 'leftover of an old transfer cannot be removed');
+    }
+  }
+
+  async #quietly(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#options.logger.warn({ what, reason: (error as Error).message }, 'housekeeping failed: it is tried again');
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import { lstat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+import type { Parameters } from '@pesit-node/protocol';
+import {
+  DEFAULT_RECEIVE_PATTERN,
+  ensureReceiveDirectory,
+  expandPattern,
+  freeSpace,
+  receivedFormat,
+  resolveInside,
+} from '@pesit-node/storage';
+import type { Durability, RecordFormat } from '@pesit-node/storage';
+
+import type { VirtualFileRow } from '../virtual-files/store.js';
+import type { PartnerContext } from './context.js';
+import { matchesName, readable } from './names.js';
+import { refusal } from './refusal.js';
+
+/** Where a received file goes, and how. */
+export interface ReceivePlace {
+  /** Absolute. */
+  readonly directory: string;
+  /** Relative to the directory. */
+  readonly path: string;
+  /** Names the staged file. */
+  readonly context: string;
+  readonly overwrite: boolean;
+  readonly format: RecordFormat;
+  readonly durability: Durability;
+}
+
+/** PI 16. */
+const EBCDIC = 1;
+
+/** The place of a new file. @throws PesitError when the virtual file does not take what CREATE announces */
+export const newPlace = (
+  context: PartnerContext,
+  file: VirtualFileRow,
+  parameters: Parameters,
+  uuid: string,
+): ReceivePlace => {
+  const path = expandPattern(
+    file.receive_filename_pattern ?? DEFAULT_RECEIVE_PATTERN,
+    {
+      partner: context.partner.partner_id,
+      virtualFile: file.file_id,
+      transferId: parameters.transferId ?? 0,
+      uuid,
+    },
+    new Date(),
+  );
+  const configured = file.receive_directory ?? context.listener.receive_directory;
+  const { directories } = context;
+  const directory = configured === null ? directories.received : directories.resolve(configured);
+  const place = { ...howToReceive(context, file, parameters), directory, path, context: uuid };
+  checkName(file, parameters, path);
+  return place;
+};
+
+/** The place of a file that goes on: where its first attempt has begun. */
+export const samePlace = (
+  context: PartnerContext,
+  file: VirtualFileRow,
+  parameters: Parameters,
+  began: Pick<ReceivePlace, 'directory' | 'path' | 'context'>,
+): ReceivePlace => ({ ...howToReceive(context, file, parameters), ...began });
+
+const howToReceive = ({ config }: PartnerContext, file: VirtualFileRow, parameters: Parameters) => {
+  if (file.text && parameters.dataCode === EBCDIC) {
+    throw refusal(
+      '2-226',
+      `the partner sends EBCDIC (PI 16), and the virtual file ${file.file_id} is text: EBCDIC is not translated in this version; let the partner send ASCII, or set text to false`,
+      'EBCDIC text is not accepted for this virtual file',
+    );
+  }
+  const { recordFormat, recordLength = 0 } = parameters.logicalAttributes ?? {};
+  const format = receivedFormat(
+    { recordFormat, recordLength },
+    { recordFormat: file.record_format ?? undefined, recordLength: file.record_length ?? undefined, text: file.text },
+  );
+  return { overwrite: file.overwrite, format, durability: file.durability ?? config['transfer.durability'] };
+};
+
+/** The label (PI 37) is the name that the sender knows; without one the rule is about the name that the file will have. */
+const checkName = (file: VirtualFileRow, { logicalAttributes }: Parameters, path: string): void => {
+  const pattern = file.filename_pattern;
+  if (pattern === null) return;
+  const name = logicalAttributes?.fileLabel ?? path;
+  if (matchesName(pattern, name)) return;
+  const shown = JSON.stringify(readable(name, 255));
+  throw refusal(
+    '2-226',
+    `${shown} does not match the filenamePattern ${JSON.stringify(pattern)} of the virtual file ${file.file_id}`,
+    `the name ${shown} is not accepted for this virtual file`,
+  );
+};
+
+/** PI 42 in the unit of PI 41: 0 kilobytes, 1 records. */
+const announcedBytes = ({ physicalAttributes, logicalAttributes }: Parameters): number => {
+  const { reservationUnit = 0, maxReservation = 0 } = physicalAttributes ?? {};
+  return maxReservation * (reservationUnit === 1 ? (logicalAttributes?.recordLength ?? 1) : 1024);
+};
+
+/** Absolute path of the name that the file will have. @throws StorageError 2-226 when it leads out of the directory */
+export const finalPath = async ({ directory, path }: Pick<ReceivePlace, 'directory' | 'path'>): Promise<string> =>
+  join(await resolveInside(directory, dirname(path)), path.slice(path.lastIndexOf('/') + 1));
+
+/**
+ * Whether the file can be received there now.
+ * @param staged bytes of it that are there already
+ * @throws PesitError 2-211, 2-204, 2-206
+ */
+export const checkPlace = async (place: ReceivePlace, parameters: Parameters, staged: number): Promise<void> => {
+  const { directory, overwrite } = place;
+  await ensureReceiveDirectory(directory);
+  const final = await finalPath(place);
+  if (!overwrite && (await exists(final))) {
+    throw refusal(
+      '2-204',
+      `${final} exists already: remove it, let the receiveFilenamePattern give other names, or set overwrite`,
+      'a file of this name exists already',
+    );
+  }
+  const announced = announcedBytes(parameters) - staged;
+  const free = await freeSpace(directory);
+  if (announced > free) {
+    throw refusal(
+      '2-206',
+      `the partner announces ${announced} bytes (PI 42), ${free} are free in ${directory}: free space, or enlarge the volume`,
+      'the announced size is beyond the free space',
+    );
+  }
+};
+
+const exists = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  );

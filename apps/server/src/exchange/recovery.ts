@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { lstat } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+
+import type { Config, Logger } from '@pesit-node/service';
+import { ensureReceiveDirectory, removeLeftover, StagedFile } from '@pesit-node/storage';
+
+import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
+import type { Instances } from '../transfers/instances.js';
+import type { TransferJournal } from '../transfers/journal.js';
+import type { TransferCompletion } from '../transfers/record.js';
+import { INTENT_FROM } from './incoming-file.js';
+import { finalPath } from './receive-place.js';
+
+export interface RecoveryOptions {
+  readonly config: Pick<Config<'server'>, 'transfer.checksum'>;
+  readonly contexts: TransferContexts;
+  readonly journal: TransferJournal;
+  readonly instances: Instances;
+  readonly logger: Logger;
+}
+
+/** What the file system says of a transfer without its process. */
+type Finding =
+  { readonly kind: 'delivered'; readonly completion: TransferCompletion } | { readonly kind: 'interrupted' };
+
+/** A clock of a file server may be behind ours. */
+const CLOCK_SLACK_MS = 2000;
+
+const STOPPED = { status: 'FAILED', diagnostic: '2-223', message: 'the service stopped during the transfer' } as const;
+
+/**
+ * Brings transfers to their end whose process has died: what it had delivered is COMPLETED, anything else is left to the
+ * partner to go on with. At start, every few seconds for processes of other machines, and when a partner asks.
+ */
+export class Recovery {
+  readonly #options: RecoveryOptions;
+  /** Records that could not be looked at, so that the log says it once. */
+  readonly #stuck = new Set<number>();
+  #running: Promise<void> | undefined;
+
+  constructor(options: RecoveryOptions) {
+    this.#options = options;
+  }
+
+  /** All transfers that were left behind. @throws when the database cannot be asked */
+  run(): Promise<void> {
+    this.#running ??= this.#run().finally(() => (this.#running = undefined));
+    return this.#running;
+  }
+
+  /** @returns whether the transfer was left behind; its record says now how it ended */
+  async settle(row: ContextRow): Promise<boolean> {
+    const gone = await this.#options.instances.goneAmong([row.instance]);
+    if (!gone.has(row.instance)) return false;
+    await this.#bringToEnd(row);
+    return true;
+  }
+
+  async #run(): Promise<void> {
+    const { contexts, instances, logger } = this.#options;
+    const rows = await contexts.elsewhere();
+    const gone = await instances.goneAmong([...new Set(rows.map(({ instance }) => instance))]);
+    for (const row of rows) {
+      if (!gone.has(row.instance)) continue;
+      try {
+        await this.#bringToEnd(row);
+        this.#stuck.delete(row.id);
+      } catch (error) {
+        if (!this.#stuck.has(row.id)) {
+          logger.error(
+            { transfer: row.id, err: error },
+            'interrupted transfer cannot be looked at yet: it stays as it is',
+          );
+        }
+        this.#stuck.add(row.id);
+      }
+    }
+  }
+
+  /** Looks first, and takes the record then: of two that look at once one decides. */
+  async #bringToEnd(row: ContextRow): Promise<void> {
+    const { contexts, journal, logger } = this.#options;
+    const finding = await this.#look(row);
+    const record = await contexts.claim(row);
+    if (record === undefined) return;
+    const { id: transfer, filename, directory, context } = row;
+    if (finding.kind === 'interrupted') {
+      await journal.failed(record, { ...STOPPED, restartable: context !== null });
+      logger.warn({ transfer, filename }, 'transfer of a process that is gone: FAILED, the partner may restart it');
+      return;
+    }
+    await journal.completions.complete(record, finding.completion, journal.completions.deadline());
+    logger.warn(
+      { transfer, filename, path: finding.completion.path },
+      'transfer of a process that is gone had delivered its file: COMPLETED',
+    );
+    if (directory !== null && context !== null) await removeLeftover(directory, context);
+  }
+
+  async #look(row: ContextRow): Promise<Finding> {
+    const { directory, context, filename } = row;
+    if (row.direction === 'SEND' || directory === null || context === null) return { kind: 'interrupted' };
+    // A volume that is not mounted says nothing.
+    await ensureReceiveDirectory(directory);
+    const staged = await StagedFile.peek(directory, context);
+    if (staged !== undefined && !staged.delivered && staged.size > 0) return { kind: 'interrupted' };
+    const path = await finalPath({ directory, path: filename });
+    const final = await lstat(path).catch(() => undefined);
+    if (final?.isFile() !== true) return { kind: 'interrupted' };
+    const isOurs = row.delivering
+      ? await this.#isIntended(row, path, final.size)
+      : staged?.delivered === true || (await this.#isFresh(row, path, final));
+    return isOurs
+      ? { kind: 'delivered', completion: await this.#completionOf(row, path, final.size) }
+      : { kind: 'interrupted' };
+  }
+
+  async #isIntended({ size, checksum }: ContextRow, path: string, found: number): Promise<boolean> {
+    return size === found && (checksum === null || checksum === (await sha256(path)));
+  }
+
+  /**
+   * Small files have no intent. Their staged file is gone only when it was delivered, or never written; the name was free when
+   * the transfer began; so a file of that name that came since, and that no other record speaks of, is this one.
+   */
+  async #isFresh(
+    row: ContextRow,
+    path: string,
+    { size, mtimeMs }: { size: number; mtimeMs: number },
+  ): Promise<boolean> {
+    if (size >= INTENT_FROM || mtimeMs < row.start_time.getTime() - CLOCK_SLACK_MS) return false;
+    return !(await this.#options.contexts.isDelivered(path, row));
+  }
+
+  async #completionOf(row: ContextRow, path: string, size: number): Promise<TransferCompletion> {
+    const { filename } = row;
+    if (row.delivering) {
+      const { checksum, sync_point: syncPoint, point_bytes: dataBytes, point_articles: articles } = row;
+      return {
+        dataBytes: row.bytes_transferred,
+        articles: row.articles,
+        syncPoint,
+        size,
+        checksum: checksum ?? undefined,
+        path,
+        filename,
+        lastPoint: { number: syncPoint, dataBytes, articles },
+      };
+    }
+    const checksum = this.#options.config['transfer.checksum'] === 'sha256' ? await sha256(path) : undefined;
+    return { dataBytes: size, articles: 0, syncPoint: 0, size, checksum, path, filename };
+  }
+}
+
+const sha256 = async (path: string): Promise<string> => {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return `sha256:${hash.digest('hex')}`;
+};

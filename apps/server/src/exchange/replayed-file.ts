@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import type { Hash } from 'node:crypto';
+
+import type { ArticleBatch, ArticleSink, CreateAnswer, PesitError, SyncPoint } from '@pesit-node/protocol';
+
+import type { ContextRow } from '../transfers/contexts.js';
+import type { RecordHandle, TransferFailure, TransferProgress } from '../transfers/record.js';
+import type { IncomingTransfer, PartnerContext } from './context.js';
+import { failureOf, refusal } from './refusal.js';
+
+/**
+ * A file that is complete here, and whose last acknowledgement the partner has lost (pesit-e.md §5): it is sent to the last
+ * point, what it sends from there is counted and dropped, and the end is acknowledged. Neither file nor record change.
+ *
+ * A partner that gives an old identity to another file would lose that one. So the counts must agree and, where the whole
+ * binary file comes once more, its hash; otherwise the end is refused, and the identity is free for the next attempt.
+ */
+export class ReplayedFile implements IncomingTransfer {
+  readonly direction = 'RECEIVE';
+  readonly record: RecordHandle;
+  readonly name: string;
+  readonly answer: CreateAnswer;
+  readonly #context: PartnerContext;
+  readonly #done: ContextRow;
+  readonly #isText: boolean;
+  #hash: Hash | undefined;
+
+  /** @param isText of a text the file's bytes are not those of its articles */
+  constructor(context: PartnerContext, done: ContextRow, answer: CreateAnswer, isText: boolean) {
+    this.record = { id: done.id, fence: done.fence };
+    this.name = done.filename;
+    this.answer = answer;
+    this.#context = context;
+    this.#done = done;
+    this.#isText = isText;
+  }
+
+  readonly progress = (): TransferProgress => ({
+    dataBytes: this.#done.bytes_transferred,
+    articles: this.#done.articles,
+    syncPoint: this.#done.sync_point,
+  });
+
+  write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
+    const { sync_point: number, point_bytes: dataBytes, point_articles: articles, checksum, size } = this.#done;
+    const usesPoints = number > 0 && (this.#context.session.terms?.syncInterval ?? 0) > 0;
+    const from = usesPoints ? { number, dataBytes, articles } : { number: 0, dataBytes: 0, articles: 0 };
+    const isPlain = !this.#isText && size === this.#done.bytes_transferred;
+    this.#hash = !usesPoints && isPlain && checksum !== null ? createHash('sha256') : undefined;
+    this.#context.logger.info(
+      { transfer: this.record.id, point: from.number },
+      'the partner restarts a transfer that is complete here: what it sends again is dropped',
+    );
+    return Promise.resolve({ from, sink: new Drain(this.#hash) });
+  }
+
+  async end(): Promise<void> {
+    const { dataBytes, articles } = this.#context.session.totals;
+    const expected = this.progress();
+    // `Recovery` completes small files that nobody had counted; their size is known, and of binary ones their hash.
+    const isCounted = expected.articles > 0 || this.#done.size === 0;
+    const agrees = !isCounted || (dataBytes === expected.dataBytes && articles === expected.articles);
+    const digest = this.#hash === undefined ? undefined : `sha256:${this.#hash.digest('hex')}`;
+    if (agrees && (digest === undefined || digest === this.#done.checksum)) return;
+    await this.#context.contexts.forget(this.record);
+    throw refusal(
+      '3-319',
+      `the partner restarts transfer ${this.record.id}, which is complete here with ${expected.dataBytes} bytes in ${expected.articles} articles, and sends another file (${dataBytes} bytes in ${articles} articles): nothing of it is kept; its next attempt is taken as a new transfer`,
+      'this transfer is complete here with another content: send the file as a new transfer',
+    );
+  }
+
+  fail(error: PesitError, endCode: number | undefined): Promise<TransferFailure> {
+    return Promise.resolve(failureOf(error, endCode));
+  }
+}
+
+/** Takes articles and keeps nothing of them. */
+class Drain implements ArticleSink {
+  readonly #hash: Hash | undefined;
+
+  constructor(hash: Hash | undefined) {
+    this.#hash = hash;
+  }
+
+  write({ parts }: ArticleBatch, release?: () => void): boolean {
+    if (this.#hash !== undefined) for (const part of parts) this.#hash.update(part);
+    release?.();
+    return true;
+  }
+
+  drained(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  checkpoint(): Promise<void> {
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,99 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { removeLeftover } from '@pesit-node/storage';
+import type { Logger } from '@pesit-node/service';
+
+import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
+import type { AttemptOrigin, TransferStart } from '../transfers/record.js';
+import type { Recovery } from './recovery.js';
+import { refusal } from './refusal.js';
+
+export interface RestartsOptions {
+  readonly contexts: TransferContexts;
+  readonly recovery: Recovery;
+  readonly logger: Logger;
+  /**
+   * How long a restart waits for the attempt before it to end, milliseconds: longer than the lease of a process that died,
+   * shorter than the patience of partners (Tp, 30 s or more).
+   */
+  readonly waitMs: number;
+}
+
+const ASK_AGAIN_MS = 100;
+
+/** What a partner means that restarts a transfer (PI 15 = 1). */
+export class Restarts {
+  readonly #options: RestartsOptions;
+  readonly #removals = new Set<Promise<void>>();
+
+  constructor(options: RestartsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The transfer that the partner goes on with: interrupted, or COMPLETED. Nobody works on it any more; of one that another
+   * session still has, the end is waited for, and one whose process has died is brought to its end here.
+   * @returns undefined when it is not known here: it begins anew (pesit-e.md §5)
+   * @throws PesitError 2-207 while another session has it
+   */
+  async find(start: TransferStart): Promise<ContextRow | undefined> {
+    const { contexts, recovery, waitMs } = this.#options;
+    const deadline = performance.now() + waitMs;
+    for (;;) {
+      const row = await contexts.find(start);
+      if (row === undefined) return undefined;
+      if (row.status === 'COMPLETED') return this.#isSame(row, start) ? row : undefined;
+      if (row.status === 'FAILED') return row;
+      if (await recovery.settle(row)) continue;
+      if (performance.now() >= deadline) throw busy(row.id);
+      await delay(ASK_AGAIN_MS);
+    }
+  }
+
+  /** Begins the next attempt. @throws PesitError 2-207 when another session was faster */
+  async take(row: ContextRow, origin: AttemptOrigin): Promise<ContextRow> {
+    const { listener, sessionId, remoteAddress } = origin;
+    const taken = await this.#options.contexts.take(row, { listener, sessionId, remoteAddress });
+    if (taken === undefined) throw busy(row.id);
+    return taken;
+  }
+
+  /** Removes what was staged for a transfer that will not go on; nobody waits for it. */
+  remove(directory: string, key: string): void {
+    const { logger } = this.#options;
+    const removal = removeLeftover(directory, key)
+      .then((removed) => {
+        if (removed) logger.info({ directory, key }, 'staged file removed: its transfer was begun anew');
+        else logger.warn({ directory, key }, 'staged file is in use: it is removed when its time is over');
+      })
+      .catch((error: unknown) => {
+        logger.warn({ directory, key, err: error }, 'staged file cannot be removed');
+      })
+      .finally(() => this.#removals.delete(removal));
+    this.#removals.add(removal);
+  }
+
+  async settled(): Promise<void> {
+    while (this.#removals.size > 0) await Promise.all(this.#removals);
+  }
+
+  /**
+   * A completed transfer hides a new one that bears its identity by mistake, and that one would be lost: what the partner says
+   * of the file must agree too (PI 37, PI 51).
+   */
+  #isSame(row: ContextRow, { label, creationDate }: TransferStart): boolean {
+    if (row.label === (label ?? null) && row.creation_date === (creationDate ?? null)) return true;
+    this.#options.logger.warn(
+      { transfer: row.id, label, creationDate },
+      'the partner restarts with the identity of a transfer that is complete here, and means another file: taken as a new transfer',
+    );
+    return false;
+  }
+}
+
+const busy = (id: number) =>
+  refusal(
+    '2-207',
+    `transfer ${id} goes on in another session: let that one end, or wait until its connection is given up`,
+    'this transfer is in progress already',
+  );

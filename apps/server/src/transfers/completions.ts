@@ -1,0 +1,233 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { PesitError, SUCCESS } from '@pesit-node/protocol';
+import { isDatabaseUnavailable } from '@pesit-node/service';
+import type { Logger } from '@pesit-node/service';
+import type { Knex } from 'knex';
+
+import { settledWithin } from '../settled-within.js';
+import type { Outbox } from './outbox.js';
+import type { RecordHandle, TransferCompletion, TransferProgress } from './record.js';
+
+export interface CompletionsOptions {
+  readonly knex: Knex;
+  readonly logger: Logger;
+  readonly outbox: Outbox;
+  /** See `JournalOptions`. */
+  readonly patienceMs?: number;
+}
+
+/** `again`: the record was put right, the statement can be made once more. */
+type Written = 'written' | 'again';
+
+const PATIENCE_MS = 20_000;
+const RETRY_MS = 250;
+
+export const noDatabase = (cause: unknown): PesitError =>
+  new PesitError('the database is not available: the transfer cannot be recorded', {
+    fault: 'local',
+    diagnostic: '2-201',
+    peerText: 'the node cannot record the transfer for now: try again',
+    cause,
+  });
+
+const taken = (id: number): PesitError =>
+  new PesitError(`transfer ${id} goes on in another session: this one has lost it`, {
+    fault: 'local',
+    diagnostic: '2-207',
+    peerText: 'this transfer goes on in another session',
+  });
+
+/** In a statement whose only columns of these names are those of the record. */
+export const NOT_SUPERSEDED = `not exists (
+  select from transfers newer where newer.id > transfers.id and newer.transfer_id = transfers.transfer_id
+    and newer.partner_id = transfers.partner_id and newer.direction = transfers.direction
+    and newer.virtual_file_id = transfers.virtual_file_id
+    and newer.original_sender is not distinct from transfers.original_sender
+    and newer.final_receiver is not distinct from transfers.final_receiver
+    and (newer.restartable or newer.status in ('IN_PROGRESS', 'COMPLETED')))`;
+
+/**
+ * The end of transfers that went well, in the order of design §3: the intent, for a file whose delivery would be costly to
+ * prove afterwards; then, when the file has its name, COMPLETED. Both are for the owner of the record alone (`fence`).
+ */
+export class Completions {
+  readonly #options: CompletionsOptions;
+
+  constructor(options: CompletionsOptions) {
+    this.#options = options;
+  }
+
+  /** Until when the end of a transfer that ends now may wait for the database, in the clock of `performance`. */
+  deadline(): number {
+    return performance.now() + (this.#options.patienceMs ?? PATIENCE_MS);
+  }
+
+  /**
+   * Records what is about to be delivered: whoever finds this record without its owner knows what to look for.
+   * @throws PesitError 2-201 when it could not be recorded by `deadline`, 2-207 when another has taken the transfer;
+   *   nothing may be delivered then
+   */
+  async intend(record: RecordHandle, completion: TransferCompletion, deadline: number): Promise<void> {
+    await this.#patiently(
+      record,
+      deadline,
+      async () => {
+        const { id, fence } = record;
+        const kept = this.#options.knex('transfers').where({ id, fence, status: 'IN_PROGRESS' });
+        if ((await kept.update({ ...completionColumns(completion), delivering: true })) > 0) return 'written';
+        return (await this.#reopen(record)) ? 'again' : 'written';
+      },
+      () => undefined,
+    );
+  }
+
+  /**
+   * Records COMPLETED; the file is on stable storage under its final name already. Resolves when that is committed, and
+   * only then may the partner be told. While the database is away it is tried again, until `deadline`.
+   * @throws PesitError 2-201 when it could not be committed in time. Whether the last attempt took effect is not known
+   *   then: the record is withdrawn as soon as the database answers, since the partner will hear that the transfer failed.
+   *   2-207 when another has taken the transfer
+   */
+  async complete(record: RecordHandle, completion: TransferCompletion, deadline: number): Promise<void> {
+    await this.#patiently(
+      record,
+      deadline,
+      () => this.#commit(record, completion),
+      (attempt) => {
+        this.#withdrawAfter(record, attempt);
+      },
+    );
+  }
+
+  /** Tries again while the database is away; `late` is called when the last attempt may still take effect. */
+  async #patiently(
+    { id }: RecordHandle,
+    deadline: number,
+    write: () => Promise<Written>,
+    late: (attempt: Promise<unknown>) => void,
+  ): Promise<void> {
+    const { logger } = this.#options;
+    for (;;) {
+      const attempt = write();
+      const outcome = await settledWithin(attempt, deadline - performance.now());
+      if (outcome.kind === 'done' && outcome.value === 'written') return;
+      if (outcome.kind === 'done') continue;
+      if (outcome.kind === 'failed' && !isDatabaseUnavailable(outcome.error)) throw outcome.error;
+      const cause = outcome.kind === 'failed' ? outcome.error : new Error('no answer in time');
+      if (outcome.kind === 'late' || performance.now() + RETRY_MS >= deadline) {
+        late(attempt);
+        throw noDatabase(cause);
+      }
+      logger.warn(
+        { transfer: id, reason: (cause as Error).message },
+        'end of the transfer not recorded yet, trying again',
+      );
+      await delay(RETRY_MS);
+    }
+  }
+
+  /** One statement, hence one transaction and one round trip. */
+  async #commit(record: RecordHandle, completion: TransferCompletion): Promise<Written> {
+    const { knex } = this.#options;
+    const { rows } = await knex.raw<{ rows: unknown[] }>(
+      `with done as (
+         update transfers set status = 'COMPLETED', end_time = now(), diagnostic = :success, delivering = false,
+           size = :size, checksum = :checksum, path = :path, filename = :filename, bytes_transferred = :bytes_transferred,
+           articles = :articles, sync_point = :sync_point, point_bytes = :point_bytes, point_articles = :point_articles
+         where id = :id and fence = :fence and status = 'IN_PROGRESS' returning id, partner_id, listener
+       ), partner as (
+         update partners p set transfer_count = transfer_count + 1 from done where p.partner_id = done.partner_id
+       ), server as (
+         update listeners l set total_transfers = total_transfers + 1 from done where l.server_id = done.listener
+       ), sent as (
+         insert into sent_files (partner_id, path, size, mtime_ns, transfer)
+         select partner_id, :path, :size, :mtime::numeric, id from done where :mtime::numeric is not null
+         on conflict (partner_id, path) do update
+           set size = excluded.size, mtime_ns = excluded.mtime_ns, transfer = excluded.transfer, sent_at = now()
+       )
+       select id from done`,
+      {
+        ...record,
+        ...completionColumns(completion),
+        success: SUCCESS,
+        mtime: completion.sentMtimeNs?.toString() ?? null,
+      } as Record<string, Knex.Value>,
+    );
+    if (rows.length > 0) return 'written';
+    return (await this.#reopen(record)) ? 'again' : 'written';
+  }
+
+  /**
+   * A record that is not IN_PROGRESS although its owner still works on it.
+   * @returns true when it is open again; false when it is completed: an earlier attempt took effect although its answer was
+   *   lost, or another process has found the delivered file
+   * @throws PesitError 2-207 when another has taken the transfer
+   */
+  async #reopen({ id, fence }: RecordHandle): Promise<boolean> {
+    const { knex } = this.#options;
+    const row = await knex('transfers').where({ id }).first<{ status: string; fence: number } | undefined>();
+    if (row?.status === 'COMPLETED') return false;
+    if (row !== undefined && row.fence !== fence) throw taken(id);
+    if (row?.status !== 'FAILED') {
+      throw new Error(`the record of transfer ${id} is ${row?.status ?? 'gone'}, not IN_PROGRESS`);
+    }
+    // Another process took this one for dead. It is not.
+    const reopened = await knex('transfers').where({ id, fence, status: 'FAILED' }).update({
+      status: 'IN_PROGRESS',
+      restartable: false,
+      end_time: null,
+      diagnostic: null,
+      error_message: null,
+    });
+    if (reopened === 0) throw taken(id);
+    return true;
+  }
+
+  #withdrawAfter({ id, fence }: RecordHandle, attempt: Promise<unknown>): void {
+    void this.#options.outbox.add('withdrawn transfer', async () => {
+      // Until the attempt has failed for good it may still take effect, after us.
+      await attempt.catch(() => undefined);
+      await this.#options.knex.raw(
+        `with old as (
+           select id, status, partner_id, listener from transfers
+           where id = :id and fence = :fence and status in ('IN_PROGRESS', 'COMPLETED') for update
+         ), gone as (
+           update transfers set status = 'FAILED', withdrawn = true, end_time = now(), diagnostic = :diagnostic,
+             error_message = :message, path = case when direction = 'SEND' then path end, size = null, checksum = null,
+             delivering = false, restartable = ${NOT_SUPERSEDED}
+           from old where transfers.id = old.id returning old.*
+         ), partner as (
+           update partners p set transfer_count = transfer_count - 1
+           from gone where p.partner_id = gone.partner_id and gone.status = 'COMPLETED'
+         ), server as (
+           update listeners l set total_transfers = total_transfers - 1
+           from gone where l.server_id = gone.listener and gone.status = 'COMPLETED'
+         )
+         delete from sent_files where transfer in (select id from gone)`,
+        {
+          id,
+          fence,
+          diagnostic: '2-201',
+          message: 'the database was not available at the end of the transfer: the partner was told to come again',
+        },
+      );
+    });
+  }
+}
+
+const completionColumns = ({ size, checksum, path, filename, lastPoint, ...progress }: TransferCompletion) => ({
+  size,
+  checksum: checksum ?? null,
+  path,
+  filename,
+  ...progressColumns(progress),
+  point_bytes: lastPoint?.dataBytes ?? 0,
+  point_articles: lastPoint?.articles ?? 0,
+});
+
+export const progressColumns = ({ dataBytes, articles, syncPoint }: TransferProgress) => ({
+  bytes_transferred: dataBytes,
+  articles,
+  sync_point: syncPoint,
+});

@@ -1,0 +1,200 @@
+import type { Pacing } from '@pesit-node/storage';
+import type { Knex } from 'knex';
+
+import type { AttemptOrigin, RecordHandle, TransferIdentity } from './record.js';
+import type { TransferDirection, TransferStatus } from './schema.js';
+
+export interface ContextsOptions {
+  readonly knex: Knex;
+  /** Name of this machine or pod. */
+  readonly node: string;
+  /** UUID of this process. */
+  readonly instance: string;
+  /** How long a completed or interrupted transfer is known, days. */
+  readonly retentionDays: number;
+}
+
+/** A transfer that a partner may come back to. Pairs of null: not of its direction. */
+export interface ContextRow {
+  readonly id: number;
+  readonly fence: number;
+  readonly status: TransferStatus;
+  readonly direction: TransferDirection;
+  readonly partner_id: string;
+  readonly transfer_id: number;
+  readonly virtual_file_id: string;
+  readonly instance: string;
+  readonly attempts: number;
+  readonly start_time: Date;
+  readonly filename: string;
+  readonly path: string | null;
+  readonly label: string | null;
+  readonly creation_date: string | null;
+  readonly context: string | null;
+  readonly directory: string | null;
+  readonly delivering: boolean;
+  readonly size: number | null;
+  readonly checksum: string | null;
+  readonly bytes_transferred: number;
+  readonly articles: number;
+  readonly sync_point: number;
+  readonly point_bytes: number;
+  readonly point_articles: number;
+  readonly source_size: number | null;
+  /** Text, for it does not fit a number. */
+  readonly source_mtime_ns: string | null;
+  readonly pacings: readonly Pacing[] | null;
+}
+
+export interface ExpiredContext {
+  readonly id: number;
+  readonly filename: string | null;
+  readonly context: string;
+  /** Null for a file that was read. */
+  readonly directory: string | null;
+}
+
+const COLUMNS = `id, fence, status, direction, partner_id, transfer_id, virtual_file_id, instance, attempts, start_time,
+  filename, path, label, creation_date, context, directory, delivering, size, checksum, bytes_transferred, articles,
+  sync_point, point_bytes, point_articles, source_size, source_mtime_ns::text as source_mtime_ns, pacings`;
+
+/** The index `transfers_context_idx` serves this. */
+const SAME_TRANSFER = `transfer_id = :transferId and partner_id = :partnerId and direction = :direction
+  and virtual_file_id = :virtualFileId and original_sender is not distinct from :originalSender
+  and final_receiver is not distinct from :finalReceiver`;
+
+const bindingsOf = (identity: TransferIdentity): Record<string, Knex.Value> => ({
+  transferId: identity.transferId,
+  partnerId: identity.partnerId,
+  direction: identity.direction,
+  virtualFileId: identity.virtualFileId,
+  originalSender: identity.originalSender ?? null,
+  finalReceiver: identity.finalReceiver ?? null,
+});
+
+/**
+ * Transfer contexts (pesit-e.md §5): the records of transfers that are under way, may go on, or are complete and may be asked
+ * for once more. Whoever takes one raises its fence; the writes of a former owner miss from then on.
+ */
+export class TransferContexts {
+  readonly #options: ContextsOptions;
+
+  constructor(options: ContextsOptions) {
+    this.#options = options;
+  }
+
+  /** The newest transfer of this identity that a restart can mean. */
+  async find(identity: TransferIdentity): Promise<ContextRow | undefined> {
+    const { knex, retentionDays } = this.#options;
+    const { rows } = await knex.raw<{ rows: ContextRow[] }>(
+      `select ${COLUMNS} from transfers where ${SAME_TRANSFER} and context is not null
+         and (restartable or status in ('IN_PROGRESS', 'COMPLETED'))
+         and (status = 'IN_PROGRESS' or end_time > now() - make_interval(days => :retentionDays))
+       order by id desc limit 1`,
+      { ...bindingsOf(identity), retentionDays },
+    );
+    return rows[0];
+  }
+
+  /**
+   * A new attempt of an interrupted transfer begins here.
+   * @returns undefined when somebody else was faster
+   */
+  async take({ id, fence }: RecordHandle, origin: AttemptOrigin): Promise<ContextRow | undefined> {
+    const { knex, node, instance } = this.#options;
+    const { rows } = await knex.raw<{ rows: ContextRow[] }>(
+      `update transfers set status = 'IN_PROGRESS', end_time = null, diagnostic = null, error_message = null,
+         restartable = false, fence = fence + 1, attempts = attempts + 1, node = :node, instance = :instance,
+         listener = :listener, session_id = :sessionId, remote_address = :remoteAddress
+       where id = :id and fence = :fence and restartable returning ${COLUMNS}`,
+      { id, fence, node, instance, ...origin },
+    );
+    return rows[0];
+  }
+
+  /** Transfers under way in other processes, living or not. */
+  async elsewhere(): Promise<readonly ContextRow[]> {
+    const { knex, instance } = this.#options;
+    const { rows } = await knex.raw<{ rows: ContextRow[] }>(
+      `select ${COLUMNS} from transfers where status in ('PENDING', 'IN_PROGRESS') and instance <> ? order by id`,
+      [instance],
+    );
+    return rows;
+  }
+
+  /**
+   * Takes a transfer of a process that is gone, to bring it to its end; no attempt of the partner.
+   * @returns undefined when somebody else was faster
+   */
+  async claim({ id, fence }: RecordHandle): Promise<RecordHandle | undefined> {
+    const { knex, instance } = this.#options;
+    const rows = await knex('transfers')
+      .where({ id, fence })
+      .whereIn('status', ['PENDING', 'IN_PROGRESS'])
+      .update({ fence: fence + 1, instance })
+      .returning<RecordHandle[]>(['id', 'fence']);
+    return rows[0];
+  }
+
+  /** How the points of the attempt that begins are placed. To be kept before its first burst leaves. */
+  async paced({ id, fence }: RecordHandle, pacings: readonly Pacing[]): Promise<void> {
+    await this.#options
+      .knex('transfers')
+      .where({ id, fence })
+      .update({ pacings: JSON.stringify(pacings) });
+  }
+
+  /** A completed transfer that turned out to be another one than a partner means: not recognised any more. */
+  async forget({ id }: Pick<RecordHandle, 'id'>): Promise<void> {
+    await this.#options.knex('transfers').where({ id }).update({ context: null });
+  }
+
+  /** An interrupted transfer that cannot go on: what the partner is told is added to its reason. */
+  async giveUp({ id, fence }: RecordHandle, reason: string): Promise<void> {
+    await this.#options.knex.raw(
+      `update transfers set restartable = false, error_message = left(error_message || '; ' || ?, 2000)
+       where id = ? and fence = ? and restartable`,
+      [reason, id, fence],
+    );
+  }
+
+  /** Whether a transfer that ended after this one began says that a file of this path is its own. */
+  async isDelivered(path: string, since: ContextRow): Promise<boolean> {
+    const other = await this.#options
+      .knex('transfers')
+      .where({ status: 'COMPLETED', path })
+      .andWhere('end_time', '>=', since.start_time)
+      .whereNot('id', since.id)
+      .first<object | undefined>('id');
+    return other !== undefined;
+  }
+
+  /** Interrupted transfers whose time is over: not restartable from now on. @returns where each was staged */
+  async expire(): Promise<readonly ExpiredContext[]> {
+    const { knex, retentionDays } = this.#options;
+    const { rows } = await knex.raw<{ rows: ExpiredContext[] }>(
+      `update transfers set restartable = false, error_message = error_message || '; not restarted in time'
+       where restartable and end_time < now() - make_interval(days => ?)
+       returning id, filename, context, directory`,
+      [retentionDays],
+    );
+    return rows;
+  }
+
+  /** Of these keys of staged files, those that belong to a transfer which is under way or may go on. */
+  async wantedAmong(keys: readonly string[]): Promise<ReadonlySet<string>> {
+    const rows = await this.#options
+      .knex('transfers')
+      .whereIn('context', keys as string[])
+      .andWhereRaw("(restartable or status in ('PENDING', 'IN_PROGRESS'))")
+      .select<{ context: string }[]>('context');
+    return new Set(rows.map(({ context }) => context));
+  }
+}
+
+/** Restartable transfers of the same identity as one that begins anew: they are given up (pesit-e.md §5). */
+export const SUPERSEDE = `update transfers set restartable = false,
+    error_message = error_message || '; the partner began it anew'
+  where ${SAME_TRANSFER} and restartable returning context, directory`;
+
+export const identityBindings = bindingsOf;

@@ -1,0 +1,547 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { describe, expect, test } from '@jest/globals';
+import { PesitError } from '@pesit-node/protocol';
+import type { SelectRequest } from '@pesit-node/protocol';
+import { eachDatabase } from '@pesit-node/service/testing';
+import { formatOf, StagedFile } from '@pesit-node/storage';
+
+import { bytes, refusedWith, until, useNode } from './support/node.js';
+import {
+  codesOf,
+  CONNECT,
+  create,
+  CRF,
+  DATA,
+  DESELECT,
+  diagnosticOf,
+  DTF,
+  DTF_END,
+  ORF,
+  pointOf,
+  RawPeer,
+  syn,
+  transEnd,
+  WRITE,
+} from './support/raw-peer.js';
+
+const sha256 = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
+const RESTART = create({ restarted: true });
+
+eachDatabase((harness) => {
+  const node = useNode(harness, { restartWaitMs: 200 });
+
+  /** A partner writes up to point 2, is told so, and is gone with one article more under way. */
+  const interrupted = async (): Promise<void> => {
+    const peer = await RawPeer.open(node().port);
+    for (const step of [CONNECT, create(), ORF, WRITE, DTF, syn(1), DTF, DTF, syn(2), DTF]) await peer.send(step);
+    peer.socket.resetAndDestroy();
+    await node().ended();
+  };
+
+  const open = async (...steps: readonly Parameters<RawPeer['send']>[0][]): Promise<RawPeer> => {
+    const peer = await RawPeer.open(node().port);
+    for (const step of [CONNECT, ...steps]) await peer.send(step);
+    return peer;
+  };
+
+  const restartService = async (): Promise<void> => {
+    await node().restart();
+    await node().call('post', '/api/v1/servers/NODE1/start');
+  };
+
+  describe('a partner that writes and is cut off', () => {
+    test('leaves a record that says so, and what it sent', async () => {
+      await interrupted();
+      expect(await node().history()).toEqual([
+        expect.objectContaining({
+          status: 'FAILED',
+          diagnostic: '3-310',
+          restartable: true,
+          attempts: 1,
+          syncPoint: 2,
+          size: null,
+          checksum: null,
+        }),
+      ]);
+      expect(await node().history('&restartable=true')).toHaveLength(1);
+      expect(await node().history('&restartable=false')).toHaveLength(0);
+      expect((await node().staged('IN')).map((name) => name.replace(/^.*\./, '')).sort()).toEqual(['part', 'points']);
+      expect(await node().received('IN')).toEqual([]);
+    });
+
+    test('goes on from the last point: one file, one record, totals over both attempts', async () => {
+      await interrupted();
+      const peer = await open();
+      expect(diagnosticOf(await peer.send(RESTART))).toBe('0-000');
+      await peer.send(ORF);
+      expect(pointOf(await peer.send(WRITE))).toBe(2);
+      expect(await node().history()).toEqual([
+        expect.objectContaining({ status: 'IN_PROGRESS', restartable: false, attempts: 2 }),
+      ]);
+      await peer.send(DTF);
+      expect(pointOf(await peer.send(syn(3)))).toBe(3);
+      await peer.send(DTF_END);
+      const end = await peer.send(transEnd(4 * DATA.length, 4));
+      expect([codesOf(end), diagnosticOf(end)]).toEqual(['c037', '0-000']);
+      peer.socket.destroy();
+      const content = Buffer.from(DATA.repeat(4));
+      expect(await node().received('IN')).toEqual([content]);
+      expect(await node().history()).toEqual([
+        expect.objectContaining({
+          status: 'COMPLETED',
+          attempts: 2,
+          restartable: false,
+          size: content.length,
+          bytesTransferred: content.length,
+          articles: 4,
+          syncPoint: 3,
+          checksum: sha256(content),
+        }),
+      ]);
+      expect(await node().staged('IN')).toEqual([]);
+    });
+
+    test('may count the last attempt alone (§3.7 u, v)', async () => {
+      await interrupted();
+      const peer = await open(RESTART, ORF, WRITE, DTF, DTF_END);
+      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
+      peer.socket.destroy();
+      expect((await node().history())[0]).toMatchObject({ bytesTransferred: 4 * DATA.length, articles: 4 });
+    });
+
+    test('goes on after a restart of the service', async () => {
+      await interrupted();
+      await restartService();
+      const peer = await open(RESTART, ORF);
+      expect(pointOf(await peer.send(WRITE))).toBe(2);
+      peer.socket.destroy();
+    });
+
+    test('is interrupted again and again, and the record counts', async () => {
+      await interrupted();
+      for (let attempt = 2; attempt <= 4; attempt += 1) {
+        const peer = await open(RESTART, ORF);
+        expect(pointOf(await peer.send(WRITE))).toBe(attempt);
+        await peer.send(DTF);
+        await peer.send(syn(attempt + 1));
+        peer.socket.resetAndDestroy();
+        await node().record(({ status, attempts }) => status === 'FAILED' && attempts === attempt);
+      }
+      const peer = await open(RESTART, ORF, WRITE, DTF_END);
+      expect(diagnosticOf(await peer.send(transEnd(6 * DATA.length, 6)))).toBe('0-000');
+      peer.socket.destroy();
+      expect((await node().received('IN')).map(String)).toEqual([DATA.repeat(6)]);
+      expect(await node().history()).toEqual([expect.objectContaining({ attempts: 5, status: 'COMPLETED' })]);
+    });
+
+    test('begins anew (PI 15 = 0): from the first byte, in a record of its own; the old one is not restartable', async () => {
+      await interrupted();
+      const peer = await open(create(), ORF);
+      expect(pointOf(await peer.send(WRITE))).toBe(0);
+      await peer.send(DTF);
+      await peer.send(DTF_END);
+      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
+      peer.socket.destroy();
+      expect((await node().received('IN')).map(String)).toEqual([DATA]);
+      expect(await node().history()).toEqual([
+        expect.objectContaining({ status: 'COMPLETED', attempts: 1 }),
+        expect.objectContaining({
+          status: 'FAILED',
+          restartable: false,
+          errorMessage: expect.stringMatching(/; the partner began it anew$/),
+        }),
+      ]);
+      await until(async () => (await node().staged('IN')).length === 0 || undefined);
+    });
+
+    test('restarts what is not known here: from the first byte', async () => {
+      const peer = await open(RESTART, ORF);
+      expect(pointOf(await peer.send(WRITE))).toBe(0);
+      await peer.send(DTF);
+      await peer.send(DTF_END);
+      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
+      peer.socket.destroy();
+      expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 1 })]);
+    });
+
+    test.each([
+      ['another transfer identifier', create({ restarted: true, transferId: 10 })],
+      ['another virtual file', create({ restarted: true, fileName: 'BOTH' })],
+    ])('with %s it is another transfer', async (_, step) => {
+      await interrupted();
+      const peer = await open(step, ORF);
+      expect(pointOf(await peer.send(WRITE))).toBe(0);
+      peer.socket.destroy();
+    });
+
+    test('without sync points in the new session: from the first byte, in the same record', async () => {
+      await interrupted();
+      const session = await node().connect({ syncPoints: undefined });
+      await node().send(session, 'IN', Buffer.from('whole'), { transferId: 9, restarted: true });
+      expect((await node().received('IN')).map(String)).toEqual(['whole']);
+      expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 2 })]);
+    });
+
+    test('without a point nothing is kept, and the restart is the same record from the first byte', async () => {
+      const cut = await open(create(), ORF, WRITE, DTF);
+      cut.socket.resetAndDestroy();
+      await node().ended();
+      expect(await node().staged('IN')).toEqual([]);
+      const peer = await open(RESTART, ORF);
+      expect(pointOf(await peer.send(WRITE))).toBe(0);
+      await peer.send(DTF_END);
+      expect(diagnosticOf(await peer.send(transEnd(0, 0)))).toBe('0-000');
+      peer.socket.destroy();
+      expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 2, size: 0 })]);
+    });
+
+    test('counts that do not agree: nothing of it is trusted, the next attempt begins at the start', async () => {
+      const wrong = await open(create(), ORF, WRITE, DTF, syn(1), DTF_END);
+      expect(diagnosticOf(await wrong.send(transEnd(1, 1)))).toBe('3-319');
+      wrong.socket.destroy();
+      expect(await node().ended()).toMatchObject({ diagnostic: '3-319', restartable: true });
+      const peer = await open(RESTART, ORF);
+      expect(pointOf(await peer.send(WRITE))).toBe(0);
+      peer.socket.destroy();
+    });
+  });
+
+  describe('while an attempt still runs', () => {
+    test('a second one is told to come again: 2-207, and the first one ends well', async () => {
+      const first = await open(create(), ORF, WRITE, DTF, syn(1));
+      const second = await open();
+      const answer = await second.send(RESTART);
+      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['c030', '2-207']);
+      second.socket.destroy();
+      await first.send(DTF_END);
+      expect(diagnosticOf(await first.send(transEnd(DATA.length, 1)))).toBe('0-000');
+      first.socket.destroy();
+      expect((await node().received('IN')).map(String)).toEqual([DATA]);
+    });
+
+    test('a restart waits for one that is just ending', async () => {
+      const first = await open(create(), ORF, WRITE, DTF, syn(1));
+      const second = await open();
+      const answer = second.send(RESTART);
+      first.socket.resetAndDestroy();
+      expect(diagnosticOf(await answer)).toBe('0-000');
+      await second.send(ORF);
+      expect(pointOf(await second.send(WRITE))).toBe(1);
+      second.socket.destroy();
+    });
+
+    test('two partners that send anew with one identifier do not disturb each other', async () => {
+      const first = await open(create(), ORF, WRITE, DTF);
+      const second = await open(create(), ORF, WRITE, DTF);
+      for (const peer of [second, first]) {
+        await peer.send(DTF_END);
+        expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
+        peer.socket.destroy();
+      }
+      expect(await node().received('IN')).toHaveLength(2);
+    });
+
+    test('one that another has taken meanwhile delivers nothing', async () => {
+      const first = await open(create(), ORF, WRITE, DTF, syn(1), DTF_END);
+      await node().database.knex('transfers').update({ fence: 7 });
+      expect(diagnosticOf(await first.send(transEnd(DATA.length, 1)))).toBe('2-207');
+      first.socket.destroy();
+      expect(await node().received('IN')).toEqual([]);
+      expect((await node().history())[0]).toMatchObject({ status: 'IN_PROGRESS' });
+      expect(await node().staged('IN')).toHaveLength(2);
+    });
+
+    test('a small one that another has taken meanwhile takes back what it delivered', async () => {
+      const first = await open(create(), ORF, WRITE, DTF, DTF_END);
+      await node().database.knex('transfers').update({ fence: 7 });
+      expect(diagnosticOf(await first.send(transEnd(DATA.length, 1)))).toBe('2-207');
+      first.socket.destroy();
+      expect(await node().received('IN')).toEqual([]);
+      expect((await node().history())[0]).toMatchObject({ status: 'IN_PROGRESS' });
+    });
+  });
+
+  describe('a partner that lost the last acknowledgement', () => {
+    test('is sent to the last point; what it sends again is dropped and the end acknowledged', async () => {
+      const first = await open(create(), ORF, WRITE, DTF, syn(1), DTF, DTF_END);
+      await first.send(transEnd(2 * DATA.length, 2));
+      first.socket.destroy();
+      const before = await node().history();
+      const peer = await open(RESTART, ORF);
+      expect(pointOf(await peer.send(WRITE))).toBe(1);
+      await peer.send(DTF);
+      await peer.send(DTF_END);
+      const end = await peer.send(transEnd(2 * DATA.length, 2));
+      expect([codesOf(end), diagnosticOf(end)]).toEqual(['c037', '0-000']);
+      for (const step of [CRF, DESELECT]) await peer.send(step);
+      peer.socket.destroy();
+      expect(await node().history()).toEqual(before);
+      expect((await node().received('IN')).map(String)).toEqual([DATA + DATA]);
+      expect(await node().call('get', '/api/v1/config/partners/ACME')).toMatchObject({ transferCount: 1 });
+    });
+
+    test('without points the whole file is taken and dropped', async () => {
+      const first = await open(create(), ORF, WRITE, DTF, DTF_END);
+      await first.send(transEnd(DATA.length, 1));
+      first.socket.destroy();
+      const peer = await open(RESTART, ORF);
+      expect(pointOf(await peer.send(WRITE))).toBe(0);
+      await peer.send(DTF);
+      await peer.send(DTF_END);
+      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
+      peer.socket.destroy();
+      expect(await node().history()).toHaveLength(1);
+      expect(await node().received('IN')).toHaveLength(1);
+    });
+
+    test('and is interrupted while it sends it again: nothing changes', async () => {
+      const first = await open(create(), ORF, WRITE, DTF, syn(1), DTF_END);
+      await first.send(transEnd(DATA.length, 1));
+      first.socket.destroy();
+      const before = await node().history();
+      const peer = await open(RESTART, ORF, WRITE);
+      peer.socket.resetAndDestroy();
+      await until(async () => {
+        const { activeConnections } = await node().call('get', '/api/v1/servers/NODE1/status');
+        return activeConnections === 0 || undefined;
+      });
+      expect(await node().history()).toEqual(before);
+    });
+
+    test('one that gives an old identity to another file is refused once, and taken then', async () => {
+      const first = await open(create(), ORF, WRITE, DTF, DTF_END);
+      await first.send(transEnd(DATA.length, 1));
+      first.socket.destroy();
+      const other = await open(RESTART, ORF, WRITE, DTF, DTF, DTF_END);
+      expect(diagnosticOf(await other.send(transEnd(2 * DATA.length, 2)))).toBe('3-319');
+      for (const step of [CRF, DESELECT, RESTART, ORF, WRITE, DTF, DTF, DTF_END]) await other.send(step);
+      expect(diagnosticOf(await other.send(transEnd(2 * DATA.length, 2)))).toBe('0-000');
+      other.socket.destroy();
+      expect((await node().received('IN')).map(String).sort()).toEqual([DATA, DATA + DATA]);
+    });
+
+    test('another file of the same length is told by its hash', async () => {
+      const session = await node().connect({ syncPoints: undefined });
+      await node().send(session, 'IN', Buffer.from('one'), { transferId: 5 });
+      const again = node().send(session, 'IN', Buffer.from('two'), { transferId: 5, restarted: true });
+      await expect(again).rejects.toEqual(refusedWith('3-319'));
+      await node().send(session, 'IN', Buffer.from('two'), { transferId: 5, restarted: true });
+      expect((await node().received('IN')).map(String).sort()).toEqual(['one', 'two']);
+    });
+
+    test.each([
+      ['label', { label: 'other' }],
+      ['creation date', { creationDate: '261121120000' }],
+    ])('another %s says that it is another file', async (_, what) => {
+      const first = await open(create(), ORF, WRITE, DTF, DTF_END);
+      await first.send(transEnd(DATA.length, 1));
+      first.socket.destroy();
+      const peer = await open(create({ restarted: true, ...what }), ORF, WRITE, DTF, DTF_END);
+      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
+      peer.socket.destroy();
+      expect(await node().received('IN')).toHaveLength(2);
+      expect(await node().history()).toHaveLength(2);
+    });
+  });
+
+  describe('a partner that reads', () => {
+    const SIZE = 1_000_000;
+
+    const offer = async (content = bytes(SIZE)): Promise<{ readonly path: string; readonly content: Buffer }> => {
+      const path = join(node().data, 'OUT/out/data.bin');
+      await writeFile(path, content);
+      return { path, content };
+    };
+
+    interface Reading {
+      readonly staged: StagedFile;
+      readonly point: number;
+    }
+
+    /** Reads into a staged file that is kept; `stopAfter` bytes the connection is gone. */
+    const read = async (more: Partial<SelectRequest>, stopAfter = Infinity): Promise<Reading> => {
+      const session = await node().connect();
+      const options = { receiveDirectory: node().data, key: 'reading', format: formatOf({}) };
+      const { file: staged, point } = await StagedFile.resume(options);
+      let received = 0;
+      const write = staged.write.bind(staged);
+      staged.write = (batch, release) => {
+        received += batch.bytes;
+        if (received > stopAfter) session.abort(new PesitError('cut', { fault: 'local', diagnostic: '3-399' }));
+        return write(batch, release);
+      };
+      const request = {
+        fileIdentifier: { fileType: 0, fileName: 'OUT' },
+        transferId: 0,
+        maxEntitySize: 32_768,
+        ...more,
+      };
+      const { number, dataBytes, articles } = point;
+      try {
+        await session.receiveFile({
+          request,
+          open: () => Promise.resolve({ from: { number, dataBytes, articles }, sink: staged }),
+          stored: async () => {
+            await staged.prepareDelivery();
+          },
+        });
+      } finally {
+        await staged.release();
+      }
+      return { staged, point: number };
+    };
+
+    const content = async (): Promise<Buffer> => readFile(join(node().data, '.pesit/reading.part'));
+
+    const cutOff = async (): Promise<number> => {
+      await expect(read({}, 600_000)).rejects.toMatchObject({ diagnostic: '3-399' });
+      const { transferId } = await node().ended();
+      return transferId as number;
+    };
+
+    test('and is cut off goes on where it says: one record, totals over both attempts', async () => {
+      const file = await offer();
+      const transferId = await cutOff();
+      expect(await node().history()).toEqual([
+        expect.objectContaining({ status: 'FAILED', restartable: true, attempts: 1, direction: 'SEND' }),
+      ]);
+      const { point } = await read({ transferId, restarted: true });
+      expect(point).toBeGreaterThan(0);
+      expect((await content()).equals(file.content)).toBe(true);
+      expect(await node().history()).toEqual([
+        expect.objectContaining({
+          status: 'COMPLETED',
+          attempts: 2,
+          size: SIZE,
+          bytesTransferred: SIZE,
+          articles: Math.ceil(SIZE / 4096),
+          checksum: sha256(file.content),
+          transferId,
+        }),
+      ]);
+    });
+
+    test('goes on with another entity size, and on again: every attempt places its own points', async () => {
+      const file = await offer(bytes(2_000_000));
+      const transferId = await cutOff();
+      const again = read({ transferId, restarted: true, maxEntitySize: 2048 }, 400_000);
+      await expect(again).rejects.toMatchObject({ diagnostic: '3-399' });
+      await node().record(({ status, attempts }) => status === 'FAILED' && attempts === 2);
+      await read({ transferId, restarted: true });
+      expect((await content()).equals(file.content)).toBe(true);
+      expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 3 })]);
+    });
+
+    test('reads on after a restart of the service', async () => {
+      const file = await offer();
+      const transferId = await cutOff();
+      await restartService();
+      await read({ transferId, restarted: true });
+      expect((await content()).equals(file.content)).toBe(true);
+    });
+
+    test('is not given another version of the file: 2-215 with the reason, and the transfer is over', async () => {
+      const { path } = await offer();
+      const transferId = await cutOff();
+      await writeFile(path, bytes(SIZE));
+      await utimes(path, 1_000_000_000, 1_000_000_000);
+      const again = read({ transferId, restarted: true });
+      await expect(again).rejects.toMatchObject({
+        diagnostic: '2-215',
+        message: expect.stringContaining('the source changed since the first attempt'),
+      });
+      const [refused, record] = await node().history();
+      expect(refused).toMatchObject({ status: 'FAILED', diagnostic: '2-215', restartable: false });
+      expect(record).toMatchObject({
+        status: 'FAILED',
+        restartable: false,
+        errorMessage: expect.stringContaining('is not the file of the first attempt any more'),
+      });
+    });
+
+    test('of a file that is gone is told so: 2-205', async () => {
+      const { path } = await offer();
+      const transferId = await cutOff();
+      await rm(path);
+      await expect(read({ transferId, restarted: true })).rejects.toEqual(refusedWith('2-205'));
+    });
+
+    test('names a point that was never placed: 2-214', async () => {
+      await offer();
+      const transferId = await cutOff();
+      const session = await node().connect();
+      const asked = session.receiveFile({
+        request: {
+          fileIdentifier: { fileType: 0, fileName: 'OUT' },
+          transferId,
+          restarted: true,
+          maxEntitySize: 32_768,
+        },
+        open: async () => ({
+          from: { number: 99, dataBytes: 99, articles: 99 },
+          sink: await StagedFile.create({ receiveDirectory: node().data, key: 'x', format: formatOf({}) }),
+        }),
+        stored: () => Promise.resolve(),
+      });
+      await expect(asked).rejects.toEqual(refusedWith('2-214'));
+    });
+
+    test('has lost the last acknowledgement: sent the tail again, and no record changes', async () => {
+      const file = await offer();
+      await read({});
+      const before = await node().history();
+      const { transferId } = before[0]! as unknown as { transferId: number };
+      const { point } = await read({ transferId, restarted: true });
+      expect(point).toBeGreaterThan(0);
+      expect((await content()).equals(file.content)).toBe(true);
+      expect(await node().history()).toEqual(before);
+    });
+  });
+
+  describe('what nobody restarts', () => {
+    test('is removed after transfer.staging-retention, a log line each', async () => {
+      await interrupted();
+      const { knex } = node().database;
+      await knex.raw(
+        "update transfers set end_time = now() - interval '8 days', start_time = now() - interval '9 days'",
+      );
+      await node().node.housekeeping.sweep();
+      expect(await node().staged('IN')).toEqual([]);
+      expect(await node().history('&restartable=true')).toEqual([]);
+      expect((await node().history())[0]).toMatchObject({
+        status: 'FAILED',
+        errorMessage: expect.stringMatching(/; not restarted in time$/),
+      });
+      const said = node()
+        .log.entries()
+        .map(({ msg }) => msg);
+      expect(said).toContain('interrupted transfer was not restarted in time: it cannot be any more');
+      expect(said).toContain('leftover of an old transfer removed');
+      const peer = await open(RESTART, ORF);
+      expect(pointOf(await peer.send(WRITE))).toBe(0);
+      peer.socket.destroy();
+    });
+
+    test('a leftover that no record knows is removed when it is old, and kept while it is young', async () => {
+      await interrupted();
+      await node().database.knex('transfers').delete();
+      await node().node.housekeeping.sweep();
+      expect(await node().staged('IN')).toHaveLength(2);
+      const directory = join(node().data, 'IN/in/.pesit');
+      for (const name of await readdir(directory)) await utimes(join(directory, name), 1_000_000_000, 1_000_000_000);
+      await node().node.housekeeping.sweep();
+      expect(await node().staged('IN')).toEqual([]);
+    });
+
+    test('an old one that a record still wants stays', async () => {
+      await interrupted();
+      const directory = join(node().data, 'IN/in/.pesit');
+      for (const name of await readdir(directory)) await utimes(join(directory, name), 1_000_000_000, 1_000_000_000);
+      await node().node.housekeeping.sweep();
+      expect(await node().staged('IN')).toHaveLength(2);
+    });
+  });
+});
