@@ -3,6 +3,7 @@ import { burstBufferSize } from '@pesit-node/protocol';
 import type { ArticleBatch, ArticleSink, ArticleSource, SyncPoint } from '@pesit-node/protocol';
 import { now } from './connection.js';
 import type { Connection } from './connection.js';
+import { cannotGoBack } from './errors.js';
 import { BulkBuffers } from './receive-buffers.js';
 
 /** Bytes of one burst: large enough that system calls cost little, small enough that a transfer stays within 2 MB. */
@@ -151,6 +152,8 @@ export class ArticleOutflow {
   readonly #source: ArticleSource;
   #stopped = false;
   #wake: (() => void) | undefined;
+  /** A resynchronisation: where the source has to go, and what to do then. */
+  #back: { readonly point: SyncPoint; readonly arrived: () => void } | undefined;
 
   constructor(connection: Connection, source: ArticleSource) {
     this.#connection = connection;
@@ -167,6 +170,18 @@ export class ArticleOutflow {
   stop(): void {
     this.#stopped = true;
     this.wake();
+  }
+
+  /** Goes back to `point` and on from there; `arrived` is called when the source stands there. */
+  goBack(point: SyncPoint, arrived: () => void): void {
+    this.#back = { point, arrived };
+    this.wake();
+  }
+
+  /** Resolves true when, after the end of the data, the transfer goes back and has to be `run` again; false when it is over. */
+  async overtaken(): Promise<boolean> {
+    while (!this.#stopped && this.#back === undefined) await new Promise<void>((resolve) => (this.#wake = resolve));
+    return !this.#stopped;
   }
 
   /**
@@ -190,19 +205,25 @@ export class ArticleOutflow {
     const { session } = this.#connection;
     for (let turn = 0; ; turn = (turn + 1) % slots.length) {
       const slot = slots[turn] as BurstSlot;
-      while (!this.#over() && slot.busy) await this.#woken();
+      while (!this.#over() && (slot.busy || this.#held())) await this.#woken();
       if (this.#over()) return false;
+      if (this.#back !== undefined) {
+        await this.#bringBack(this.#back);
+        continue;
+      }
       const more = await this.#source.fill(session.beginBurst(slot.buffer));
       // The file was read while the partner's disk was busy: only the window holds the burst now.
-      while (!this.#over() && session.windowFull) await this.#woken();
+      while (!this.#over() && !this.#goesBack() && (this.#held() || session.windowFull)) await this.#woken();
       if (this.#over()) return false;
+      // A resynchronisation has overtaken the burst: its articles are void, and the end of the file is none.
+      if (this.#goesBack()) continue;
       const bytes = session.endBurst();
       if (bytes.length > 0) {
         slot.written = this.#connection.writeBurst(bytes);
         void slot.written.then(() => {
           this.wake();
         });
-      } else if (more && !session.burstIsVoid) {
+      } else if (more) {
         throw new Error('a burst took no article although the window is open');
       }
       if (more) continue;
@@ -212,8 +233,25 @@ export class ArticleOutflow {
     }
   }
 
+  async #bringBack({ point, arrived }: { readonly point: SyncPoint; readonly arrived: () => void }): Promise<void> {
+    if (this.#source.goBack === undefined) throw cannotGoBack(point);
+    this.#back = undefined;
+    await this.#source.goBack(point);
+    if (!this.#over() && !this.#goesBack()) arrived();
+  }
+
+  #goesBack(): boolean {
+    return this.#back !== undefined;
+  }
+
+  /** Our RESYN has no answer yet: where to go on from is not known. */
+  #held(): boolean {
+    return !this.#goesBack() && !this.#connection.session.sending;
+  }
+
   #over(): boolean {
-    return this.#stopped || !this.#connection.session.sending;
+    const { session } = this.#connection;
+    return this.#stopped || !(session.sending || session.resynchronising);
   }
 
   /** Waits for the partner, to read or to acknowledge; its time runs. */

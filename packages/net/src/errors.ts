@@ -1,5 +1,5 @@
 import { PesitError } from '@pesit-node/protocol';
-import type { DiagnosticCode } from '@pesit-node/protocol';
+import type { DiagnosticCode, SyncPoint } from '@pesit-node/protocol';
 
 /** Whatever an application's method rejected with, as what to tell the partner. */
 export function asPesitError(error: unknown, diagnostic: DiagnosticCode): PesitError {
@@ -17,3 +17,10 @@ export function cancellation(signal: AbortSignal): PesitError {
   if (reason instanceof PesitError) return reason;
   return new PesitError('cancelled by the program', { fault: 'local', diagnostic: '2-216', cause: reason });
 }
+
+/** A resynchronisation that the file cannot follow. */
+export const cannotGoBack = ({ number }: SyncPoint): PesitError =>
+  new PesitError(`this transfer cannot go back to sync point ${number} within its session: it has to be restarted`, {
+    fault: 'local',
+    diagnostic: '2-218',
+  });

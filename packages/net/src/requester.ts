@@ -15,14 +15,14 @@ import type {
   MessageRequest,
   Parameters,
   SelectRequest,
-  SessionEvent,
   SingleArticleStyle,
   SyncPoint,
   Timers,
 } from '@pesit-node/protocol';
 import { Connection, now } from './connection.js';
-import { ArticleIntake, ArticleOutflow } from './data-pump.js';
 import { asPesitError, cancellation } from './errors.js';
+import { FileData } from './file-data.js';
+import type { SessionListener } from './file-data.js';
 import { openSocket, preconnect } from './opening.js';
 import { ownBuffers } from './receive-buffers.js';
 
@@ -60,7 +60,7 @@ export interface ReceiveFile {
   readonly request: SelectRequest;
   /** ACK(SELECT) came: prepare the place. Rejection: the file is deselected and the rejection passed on. */
   readonly open: (attributes: Parameters) => Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }>;
-  /** All data came: resolve when they are on stable storage; then TRANS.END leaves. */
+  /** All data came: resolve when they are on stable storage; then TRANS.END leaves. Called again when a RESYN brings more. */
   readonly stored: () => Promise<void>;
   readonly signal?: AbortSignal | undefined;
 }
@@ -105,8 +105,9 @@ export class PesitRequester {
   #waiting: Waiting | undefined;
   /** A DTF.END that came with the ACK(READ) before it, while nobody waited yet. */
   #early: Parameters | undefined;
-  #intake: ArticleIntake | undefined;
-  #outflow: ArticleOutflow | undefined;
+  readonly #data: FileData;
+  /** Resynchronisations so far: what was waited for before one is void. */
+  #wentBack = 0;
   /** Why the running transfer, or the session, is over: `#cancelled` by us where no IDT can say so. */
   #interruption: PesitError | undefined;
   #cancelled: PesitError | undefined;
@@ -141,11 +142,12 @@ export class PesitRequester {
     );
     this.#connection = new Connection(socket, this.#session, {
       onEvent: (event) => {
-        this.#handle(event);
+        this.#data.handle(event);
       },
       // The session is aborted with it, and that is what the running operation rejects with.
       onBug: () => undefined,
     });
+    this.#data = new FileData(this.#connection, this.#listener());
   }
 
   async #connect({ connect, connectTimeout, signal }: RequesterOptions): Promise<void> {
@@ -201,10 +203,13 @@ export class PesitRequester {
       await this.#goOn();
       if (from === undefined) throw unknownPoint(restartPoint);
       this.#session.startSending(from);
-      this.#outflow = new ArticleOutflow(this.#connection, file.source);
-      const sent = await this.#outflow.run(this.#session.entitySize);
-      if (!sent) await this.#interrupted();
-      return this.#endTransfer();
+      const outflow = this.#data.send(file.source, from);
+      for (;;) {
+        const sent = await outflow.run(this.#session.entitySize);
+        if (!sent) await this.#interrupted();
+        const totals = await this.#endTransfer();
+        if (totals !== undefined) return totals;
+      }
     });
   }
 
@@ -217,20 +222,22 @@ export class PesitRequester {
       await this.#goOn();
       this.#session.open();
       await this.#answerTo('ACK(ORF)');
-      const intake = new ArticleIntake(this.#connection, sink, (error) => {
-        this.#interrupt(asPesitError(error, '2-213'));
-      });
-      this.#intake = intake;
+      this.#data.receive(sink);
       this.#session.read(from);
       await this.#answerTo('ACK(READ)');
-      const end = await this.#answerTo('DTF.END');
-      intake.stop();
-      if ((end.diagnostic ?? SUCCESS) !== SUCCESS) {
-        throw this.#session.refusal('ended the data with an error', end.diagnostic ?? '2-299', end);
+      for (;;) {
+        const end = await this.#answerTo('DTF.END');
+        const wentBack = this.#wentBack;
+        this.#data.received();
+        if ((end.diagnostic ?? SUCCESS) !== SUCCESS) {
+          throw this.#session.refusal('ended the data with an error', end.diagnostic ?? '2-299', end);
+        }
+        await file.stored();
+        await this.#goOn();
+        if (this.#session.resynchronising || this.#wentBack !== wentBack) continue;
+        const totals = await this.#endTransfer();
+        if (totals !== undefined) return totals;
       }
-      await file.stored();
-      await this.#goOn();
-      return this.#endTransfer();
     });
   }
 
@@ -292,12 +299,13 @@ export class PesitRequester {
     return this.#session.state === 'TDE05' || this.#session.state === 'TDL05';
   }
 
-  /** TRANS.END and its answer, with the totals of both sides compared. */
-  async #endTransfer(): Promise<TransferTotals> {
-    const totals = this.#session.totals;
+  /** TRANS.END and its answer, with the totals of both sides compared. @returns undefined when a RESYN has overtaken it */
+  async #endTransfer(): Promise<TransferTotals | undefined> {
+    const { totals } = this.#session;
+    const wentBack = this.#wentBack;
     this.#session.endTransfer();
     await this.#answerTo('ACK(TRANS.END)');
-    return totals;
+    return this.#wentBack === wentBack ? totals : undefined;
   }
 
   /** Runs one file and brings the session back to where the next can begin, however it ended. */
@@ -319,7 +327,7 @@ export class PesitRequester {
       throw reason;
     } finally {
       this.#totals = this.#session.totals;
-      this.#stopData();
+      this.#data.stop();
     }
   }
 
@@ -375,7 +383,7 @@ export class PesitRequester {
     const endCode =
       reason.fault === 'local' && reason.diagnostic !== '2-216' ? END_CODES.error : END_CODES.cancelledByRequester;
     const sent = this.#session.interrupt(endCode, reason);
-    if (sent) this.#stopData();
+    if (sent) this.#data.stop();
     this.#connection.settle();
     return sent;
   }
@@ -410,61 +418,46 @@ export class PesitRequester {
     return parameters;
   }
 
-  #handle(event: SessionEvent): void {
-    switch (event.kind) {
-      case 'ARTICLES':
-        this.#intake?.take(event.batch);
-        break;
-      case 'SYN':
-        this.#intake?.checkpoint(event.point);
-        break;
-      case 'ACK(SYN)':
-        this.#outflow?.wake();
-        break;
-      case 'FPDU':
-        if (this.#waiting?.name === event.name) {
-          const { resolve } = this.#waiting;
-          this.#waiting = undefined;
-          resolve(event.parameters);
-        } else if (event.name === 'DTF.END') {
-          this.#early = event.parameters;
-        }
-        break;
-      case 'INTERRUPTED':
-        this.#interruption = event.error;
-        this.#fail(event.error);
-        break;
-      case 'NOTICE':
-        this.#notice?.(event.text);
-        break;
-      case 'STYLE':
-        this.#learned?.(event.style);
-        break;
-      // Resynchronisation is not offered (PI 23): these do not come.
-      case 'RESYN':
-      case 'ACK(RESYN)':
-        break;
-      case 'ENDED':
+  #listener(): SessionListener {
+    return {
+      fpdu: (name, parameters) => {
+        if (this.#waiting?.name === name) this.#resolve(parameters);
+        else if (name === 'DTF.END') this.#early = parameters;
+      },
+      goesBack: () => {
+        this.#wentBack += 1;
+        this.#early = undefined;
+        // The answer is void; whoever waits for it sees that the transfer went back.
+        if (this.#waiting?.name === 'ACK(TRANS.END)') this.#resolve({});
+      },
+      interrupted: (error) => {
+        this.#interruption = error;
+        this.#fail(error);
+      },
+      learned: (style) => this.#learned?.(style),
+      notice: (text) => this.#notice?.(text),
+      ended: (error) => {
         this.#totals = this.#session.totals;
-        this.#ended =
-          event.error ?? new PesitError('the session was released', { fault: 'local', diagnostic: '3-312' });
+        this.#ended = error ?? new PesitError('the session was released', { fault: 'local', diagnostic: '3-312' });
         this.#fail(this.#ended);
-        break;
-    }
+      },
+      failed: (error) => {
+        this.#interrupt(asPesitError(error, '2-213'));
+      },
+    };
+  }
+
+  #resolve(parameters: Parameters): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.resolve(parameters);
   }
 
   #fail(error: PesitError): void {
-    this.#stopData();
+    this.#data.stop();
     const waiting = this.#waiting;
     this.#waiting = undefined;
     waiting?.reject(error);
-  }
-
-  #stopData(): void {
-    this.#intake?.stop();
-    this.#intake = undefined;
-    this.#outflow?.stop();
-    this.#outflow = undefined;
   }
 }
 

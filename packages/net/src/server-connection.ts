@@ -1,17 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { END_CODES, PesitError, REPLY_EXPECTED, SUCCESS } from '@pesit-node/protocol';
-import type {
-  ConnectionTerms,
-  FileTerms,
-  FpduName,
-  Parameters,
-  ServerSession,
-  SessionEvent,
-} from '@pesit-node/protocol';
+import type { ConnectionTerms, FileTerms, FpduName, Parameters, ServerSession } from '@pesit-node/protocol';
 import { Connection } from './connection.js';
-import { ArticleIntake, ArticleOutflow } from './data-pump.js';
+import type { ArticleOutflow } from './data-pump.js';
 import { asPesitError } from './errors.js';
+import { FileData } from './file-data.js';
+import type { SessionListener } from './file-data.js';
 import type { ConnectIndication, ServerConnection, ServerHandler } from './handler.js';
 
 export interface ServerConnectionOptions {
@@ -35,12 +30,13 @@ export class PartnerConnection implements ServerConnection {
   readonly #session: ServerSession;
   readonly #connection: Connection;
   readonly #handler: ServerHandler;
-  #intake: ArticleIntake | undefined;
-  #outflow: ArticleOutflow | undefined;
+  readonly #data: FileData;
   /** Resolves when the last source is no longer asked for articles. */
   #sent: Promise<void> = Promise.resolve();
   /** A file is accepted and neither ended nor reported as failed. */
   #fileOpen = false;
+  /** The application was asked to deliver the file: too late to go back. */
+  #ending = false;
   /** What the partner said of its own data in DTF.END. */
   #dataError: PesitError | undefined;
   /** The requests of one connection are handled one after the other, also when the application is slow. */
@@ -57,12 +53,13 @@ export class PartnerConnection implements ServerConnection {
     });
     this.#connection = new Connection(options.socket, options.session, {
       onEvent: (event) => {
-        this.#handle(event);
+        this.#data.handle(event);
       },
       onBug: (error) => {
         this.#report(error);
       },
     });
+    this.#data = new FileData(this.#connection, this.#listener());
   }
 
   get terms(): ConnectionTerms | undefined {
@@ -82,7 +79,7 @@ export class PartnerConnection implements ServerConnection {
   }
 
   cancel(reason: PesitError): void {
-    this.#stopData();
+    this.#data.stop();
     if (!this.#session.interrupt(END_CODES.cancelledByServer, reason)) this.#session.abort(reason);
     this.#connection.settle();
   }
@@ -108,39 +105,31 @@ export class PartnerConnection implements ServerConnection {
     this.#connection.socket.destroy();
   }
 
-  #handle(event: SessionEvent): void {
-    switch (event.kind) {
-      case 'ARTICLES':
-        this.#intake?.take(event.batch);
-        break;
-      case 'SYN':
-        this.#intake?.checkpoint(event.point);
-        break;
-      case 'ACK(SYN)':
-        this.#outflow?.wake();
-        break;
-      case 'FPDU':
-        this.#enqueue(() => this.#answer(event.name, event.parameters));
-        break;
-      case 'INTERRUPTED':
-        this.#stopData();
-        this.#enqueue(() => this.#failFile(event.error, event.endCode));
-        break;
-      case 'STYLE':
-        this.#handler.learned(event.style);
-        break;
-      case 'NOTICE':
-        this.#handler.notice(event.text);
-        break;
-      // Resynchronisation is not offered (PI 23): these do not come.
-      case 'RESYN':
-      case 'ACK(RESYN)':
-        break;
-      case 'ENDED':
-        this.#stopData();
-        this.#enqueue(() => this.#end(event.error));
-        break;
-    }
+  #listener(): SessionListener {
+    return {
+      fpdu: (name, parameters) => {
+        this.#enqueue(() => this.#answer(name, parameters));
+      },
+      goesBack: () => {
+        if (this.#ending) throw tooLateToGoBack();
+        this.#dataError = undefined;
+      },
+      interrupted: (error, endCode) => {
+        this.#enqueue(() => this.#failFile(error, endCode));
+      },
+      learned: (style) => {
+        this.#handler.learned(style);
+      },
+      notice: (text) => {
+        this.#handler.notice(text);
+      },
+      ended: (error) => {
+        this.#enqueue(() => this.#end(error));
+      },
+      failed: (error) => {
+        this.#interrupt(this.#reason(error, '2-213'));
+      },
+    };
   }
 
   #enqueue(work: () => Promise<void>): void {
@@ -269,22 +258,21 @@ export class PartnerConnection implements ServerConnection {
   async #write(): Promise<() => void> {
     this.#refuseSecondTransfer();
     this.#dataError = undefined;
+    this.#ending = false;
     const { from, sink } = await this.#handler.write();
     return () => {
-      this.#intake = new ArticleIntake(this.#connection, sink, (error) => {
-        this.#interrupt(this.#reason(error, '2-213'));
-      });
+      this.#data.receive(sink);
       this.#session.acceptWrite(from);
     };
   }
 
   async #read(point: number): Promise<() => void> {
     this.#refuseSecondTransfer();
+    this.#ending = false;
     const { from, source } = await this.#handler.read(point);
     return () => {
       this.#session.acceptRead(from);
-      this.#outflow = new ArticleOutflow(this.#connection, source);
-      this.#sent = this.#send(this.#outflow);
+      this.#sent = this.#send(this.#data.send(source, from));
     };
   }
 
@@ -302,11 +290,13 @@ export class PartnerConnection implements ServerConnection {
   }
 
   async #endTransfer(): Promise<void> {
-    this.#intake?.stop();
+    this.#ending = true;
+    this.#data.received();
     try {
       if (this.#dataError !== undefined) throw this.#dataError;
       await this.#handler.endTransfer();
       this.#fileOpen = false;
+      this.#data.stop();
       this.#reply('TRANS.END', () => {
         this.#session.acceptEnd();
       });
@@ -332,31 +322,25 @@ export class PartnerConnection implements ServerConnection {
 
   async #send(outflow: ArticleOutflow): Promise<void> {
     try {
-      await outflow.run(this.#session.entitySize);
+      do await outflow.run(this.#session.entitySize);
+      while (await outflow.overtaken());
     } catch (error) {
       this.#interrupt(this.#reason(error, '2-213'));
     }
   }
 
   #interrupt(reason: PesitError): void {
-    this.#stopData();
+    this.#data.stop();
     const final = reason.diagnostic === '2-220' || reason.diagnostic === '2-226' || reason.diagnostic === '2-200';
     const endCode = final ? END_CODES.cancelledByServer : END_CODES.error;
     if (!this.#session.interrupt(endCode, reason)) this.#session.abort(reason);
     this.#connection.settle();
   }
 
-  #stopData(): void {
-    this.#intake?.stop();
-    this.#intake = undefined;
-    this.#outflow?.stop();
-    this.#outflow = undefined;
-  }
-
   async #failFile(error: PesitError, endCode: number | undefined): Promise<void> {
     if (!this.#fileOpen) return;
     this.#fileOpen = false;
-    this.#stopData();
+    this.#data.stop();
     // The application may close its file now: nothing reads it any more.
     await this.#sent;
     await this.#handler.transferFailed(error, endCode);
@@ -402,4 +386,10 @@ const messagesRefused = (): PesitError =>
     fault: 'local',
     diagnostic: '2-209',
     peerText: 'messages are not taken by this server',
+  });
+
+const tooLateToGoBack = (): PesitError =>
+  new PesitError('the partner went back to a sync point when the file was being delivered: it has to be restarted', {
+    fault: 'remote',
+    diagnostic: '2-218',
   });

@@ -43,6 +43,12 @@ export interface ArticleSink {
    * Calls may overlap; one flush may resolve several (group commit), always in order.
    */
   checkpoint(point: SyncPoint): Promise<void>;
+  /**
+   * RESYN (§3.6.3 p): forgets what came after `point`, which is the start or one that this attempt was given by
+   * `checkpoint`; what is written next follows it. Nothing is written until it resolves; rejects when it cannot go there.
+   * Absent: a RESYN interrupts the transfer.
+   */
+  goBack?(point: SyncPoint): Promise<void>;
   /** Called once, as soon as a write or a flush has failed, whoever is waiting. */
   onFailure?: ((error: Error) => void) | undefined;
 }
@@ -73,4 +79,9 @@ export interface ArticleSource {
    * @returns true when data remain, false when the last article was reserved in this burst.
    */
   fill(burst: Burst): Promise<boolean>;
+  /**
+   * RESYN (§3.6.3 p): `fill` goes on behind `point`, which is the start or one that it saw placed (`Burst.lastPoint`). Not
+   * called while `fill` runs; rejects when it cannot go there. Absent: a RESYN interrupts the transfer.
+   */
+  goBack?(point: SyncPoint): Promise<void>;
 }

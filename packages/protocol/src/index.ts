@@ -20,6 +20,8 @@ export { checksum } from './crc.js';
 export { DIAGNOSTICS, SUCCESS, describeDiagnostic, retryOf } from './diagnostics.js';
 export type { ActingParty, DiagnosticRow } from './diagnostics.js';
 export { diagnosticsMarkdown, fpdusMarkdown, parametersMarkdown, statesMarkdown } from './documentation.js';
+export { CODE_PAGES, DEFAULT_CODE_PAGE, codePageTables, translate } from './code-pages.js';
+export type { CodePage, CodePageTables } from './code-pages.js';
 export { fromEbcdic, toEbcdic } from './ebcdic.js';
 export { PesitError } from './errors.js';
 export type { DiagnosticCode, Fault, PesitErrorDetails } from './errors.js';

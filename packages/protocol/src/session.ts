@@ -334,6 +334,11 @@ export abstract class Session {
     return this.#phase === 'open' && (this.#state === 'TDE02A' || this.#state === 'TDL02B');
   }
 
+  /** True between a RESYN, by either side, and its ACK(RESYN): data will flow again. */
+  get resynchronising(): boolean {
+    return this.#phase === 'open' && /^TD[EL]0[34]$/.test(this.#state);
+  }
+
   /** True when the burst that is filled begins with a point beyond the window: `endBurst` after the next ACK(SYN) event. */
   get windowFull(): boolean {
     return this.sender?.blocked === true;
@@ -479,7 +484,8 @@ export abstract class Session {
     const asked = this.#askedPoint?.number ?? 0;
     // The sender of the data answers with what was asked, or the start; the receiver with a later point too.
     const legal = number === 0 || number === asked || (this.#sendsData() && number > asked);
-    const point = legal ? this.#pointOf(number) : undefined;
+    // What we asked for may be stored away meanwhile, when a later point is.
+    const point = number === asked ? (this.#askedPoint ?? START) : legal ? this.#pointOf(number) : undefined;
     if (point === undefined) throw noPoint(`ACK(RESYN) ${number}`, `${asked} or 0`);
     this.#askedPoint = undefined;
     this.#goBack(point);

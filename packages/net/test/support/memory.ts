@@ -15,6 +15,17 @@ export class MemorySink implements ArticleSink {
   onWrite: ((batch: ArticleBatch) => void) | undefined;
   /** What a checkpoint waits for. */
   stored: (point: SyncPoint) => Promise<void> = () => Promise.resolve();
+  /** Points to which it went back. */
+  readonly returns: SyncPoint[] = [];
+  /** Called first when it goes back: to wait, to fail. */
+  beforeGoBack: (point: SyncPoint) => void | Promise<void> = () => undefined;
+  /** To be deleted by who wants a sink that cannot. */
+  goBack?: (point: SyncPoint) => Promise<void> = async (point) => {
+    this.returns.push(point);
+    await this.beforeGoBack(point);
+    this.articles.length = point.articles;
+    this.#open = [];
+  };
   #open: Buffer[] = [];
   #waiting: { resolve: () => void; reject: (error: Error) => void }[] = [];
 
@@ -66,6 +77,14 @@ export class MemorySource implements ArticleSource {
   /** Called before each fill, with its number from 0: to fail, to wait. */
   beforeFill: ((fill: number) => void | Promise<void>) | undefined;
   #fills = 0;
+  readonly returns: SyncPoint[] = [];
+  beforeGoBack: (point: SyncPoint) => void | Promise<void> = () => undefined;
+  /** To be deleted by who wants a source that cannot. */
+  goBack?: (point: SyncPoint) => Promise<void> = async (point) => {
+    this.returns.push(point);
+    await this.beforeGoBack(point);
+    this.#next = point.articles;
+  };
 
   constructor(articles: readonly Buffer[]) {
     this.#articles = [...articles];
