@@ -32,7 +32,7 @@ import { transferStore } from './transfers/store.js';
 /** What interrupting the last transfers and releasing the sessions may take beyond the drain. */
 const STOP_MARGIN_MS = 20_000;
 
-export interface NodeOptions extends Pick<ExchangeOptions, 'node' | 'pollMs' | 'progressMs'> {
+export interface NodeOptions extends Pick<ExchangeOptions, 'node' | 'pollMs' | 'progressMs' | 'leaseMs'> {
   readonly config: Config<'client'>;
   /** Default: those of the configuration. */
   readonly settings?: ExchangeSettings;

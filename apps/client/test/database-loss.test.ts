@@ -48,7 +48,7 @@ eachDatabase((harness) => {
     const { body } = await service.api.post('/transfers/send', SEND);
     const ended = service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
     await begun.promise;
-    const lost = loseAnswer(the.database(), /update transfers set status = .*end_time/s);
+    const lost = loseAnswer(the.database(), /update transfers set\s+status = .*end_time/s);
     held.resolve();
     await lost;
     expect(await ended).toMatchObject({ status: 'COMPLETED' });

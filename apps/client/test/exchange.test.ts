@@ -94,6 +94,10 @@ eachDatabase((harness) => {
         errorMessage: null,
         pesitTransferId: 1,
         attempts: 1,
+        nextAttemptAt: null,
+        restartable: false,
+        syncPoint: null,
+        node: 'test-node',
       });
       expect(partner.written).toHaveLength(1);
       expect(partner.written[0]!.content.equals(content)).toBe(true);

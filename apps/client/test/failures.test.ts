@@ -10,7 +10,7 @@ import { eachDatabase } from '@pesit-node/service/testing';
 import { GOOD } from './support/raw-server.js';
 import type { Script } from './support/raw-server.js';
 import { expectNoSecrets } from './support/service.js';
-import { deferred, world } from './support/world.js';
+import { CONTENT, deferred, until, world } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -36,9 +36,6 @@ eachDatabase((harness) => {
     test.each([
       ['3-301', 'PARTNER_UNKNOWN', 'check partner and server identifiers'],
       ['3-304', 'AUTH_FAILED', 'check identifier, password'],
-      ['3-303', 'CONNECTION_FAILED', 'wait'],
-      ['3-309', 'CONNECTION_FAILED', 'wait, or raise maxConnections'],
-      ['3-322', 'CONNECTION_FAILED', 'wait'],
       ['3-308', 'CONNECTION_FAILED', 'use PeSIT E'],
     ])('%s: transfer and test say %s, with words', async (diagnostic, errorCode, advice) => {
       const server = await the.rawServer({ ...GOOD, CONNECT: `4022 ${DIAGNOSTIC(diagnostic)}1d046e6f7065` });
@@ -59,6 +56,32 @@ eachDatabase((harness) => {
       expect(service.log.entries()).toContainEqual(
         expect.objectContaining({ msg: 'transfer failed', transferId: record.id, diagnostic, errorCode }),
       );
+    });
+
+    test.each([
+      ['3-303', 'wait'],
+      ['3-309', 'wait, or raise maxConnections'],
+      ['3-322', 'wait'],
+    ])('%s, come again later: the transfer waits and says so, with words', async (diagnostic, advice) => {
+      const server = await the.rawServer({ ...GOOD, CONNECT: `4022 ${DIAGNOSTIC(diagnostic)}1d046e6f7065` });
+      const service = await the.service({
+        settings: { retry: { attempts: 1, initialDelay: 600_000, maxDelay: 600_000, multiplier: 1, jitter: 0 } },
+      });
+      const id = await the.remote(service, server.port);
+      const { body: queued } = await service.api.post('/transfers/send', {
+        ...{ server: 'bank', virtualFile: 'FILE', fileContent: CONTENT },
+      });
+      const record = async () => (await service.api.get(`/transfers/${queued.id}`)).body;
+      await until(async () => (await record()).nextAttemptAt !== null);
+      const waiting = await record();
+      expect(waiting).toMatchObject({ status: 'PENDING', diagnostic, errorCode: 'CONNECTION_FAILED', attempts: 0 });
+      expect(waiting).toMatchObject({ endTime: null, restartable: false });
+      expect(Date.parse(waiting.nextAttemptAt as string) - Date.now()).toBeGreaterThan(500_000);
+      expect(waiting.errorMessage).toContain(advice);
+      const { body } = await service.api.post(`/servers/${id}/test`);
+      expect(body).toMatchObject({ success: false, errorCode: 'CONNECTION_FAILED', diagnostic });
+      expect(body.message).toContain(advice);
+      expect((await service.api.get(`/servers/${id}`)).body).toMatchObject({ status: 'REFUSED' });
     });
   });
 

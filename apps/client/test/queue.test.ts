@@ -273,7 +273,7 @@ eachDatabase((harness) => {
       expect(body).toMatchObject({ status: 'PENDING', attempts: 0, startTime: null, errorCode: null });
     });
 
-    test('what is on its way is interrupted with IDT 16, and says so', async () => {
+    test('what is on its way is interrupted with IDT 4, waits for its restart, and says so', async () => {
       const reached = deferred();
       // 1 KB between two points, one unacknowledged: the sender waits after the first.
       const server = await the.rawServer((name) => {
@@ -286,42 +286,50 @@ eachDatabase((harness) => {
       await reached.promise;
       await service.exchange.stop(0);
       const { body } = await service.api.get(`/transfers/${record.id}`);
-      expect(body).toMatchObject({ status: 'FAILED', diagnostic: '2-216', errorCode: 'TRANSFER_FAILED' });
+      expect(body).toMatchObject({ status: 'PENDING', diagnostic: '2-223', errorCode: 'TRANSFER_FAILED' });
+      expect(body).toMatchObject({ restartable: true, attempts: 0, endTime: null });
       expect(body.errorMessage).toContain('this service was stopped');
       expect(body.bytesTransferred).toBeGreaterThan(0);
       const interruption = server.arrived.find(({ name }) => name === 'IDT')?.fpdu.toString('hex', 6);
-      // PI 2 = 2-216, PI 19 = 16, PI 29 = the words for the partner.
-      expect(interruption).toMatch(/^02030200d81301101d/);
+      // PI 2 = 2-223, PI 19 = 4, PI 29 = the words for the partner.
+      expect(interruption).toMatch(/^02030200df1301041d/);
       expect(server.names().slice(-3)).toEqual(['CRF', 'DESELECT', 'RELEASE']);
     });
 
-    test('records that a dead process left end as FAILED when it starts again; those of others stay', async () => {
+    test('records that a dead process left are queued again when it starts again; those of others stay', async () => {
       const data = (await the.service()).data;
       const first = await the.service({ data });
       await the.remote(first, 1);
       await first.exchange.stop(0);
       const { knex } = the.database();
-      const running = { status: 'IN_PROGRESS', start_time: knex.fn.now(), lease_until: new Date(Date.now() + 60_000) };
+      const until = new Date(Date.now() + 60_000);
+      const running = { status: 'IN_PROGRESS', start_time: knex.fn.now(), lease_until: until, fence: 1, attempts: 1 };
       const mine = await post(first);
+      const often = await post(first);
+      const unwanted = await post(first);
       const others = await post(first);
       const expired = await post(first);
-      await knex('transfers')
-        .where({ id: mine.id })
-        .update({ ...running, node: 'test-node' });
-      await knex('transfers')
-        .where({ id: others.id })
-        .update({ ...running, node: 'other-node' });
-      const past = { ...running, lease_until: new Date(Date.now() - 1000) };
-      await knex('transfers')
-        .where({ id: expired.id })
-        .update({ ...past, node: 'third-node' });
-      const second = await the.service({ data });
-      const { body } = await second.api.get(`/transfers/${mine.id}`);
-      expect(body).toMatchObject({ status: 'FAILED', diagnostic: '2-223', errorCode: 'TRANSFER_FAILED' });
-      expect(body.errorMessage).toContain('stopped or killed while it ran');
-      expect((await second.api.get(`/transfers/${others.id}`)).body.status).toBe('IN_PROGRESS');
-      expect(await second.transfers.failOrphans('expired', 'gone')).toEqual([expired.id]);
-      expect((await second.api.get(`/transfers/${others.id}`)).body.status).toBe('IN_PROGRESS');
+      const left = (record: { readonly id: string }, fields: object) =>
+        knex('transfers')
+          .where({ id: record.id })
+          .update({ ...running, ...fields });
+      await left(mine, { node: 'test-node' });
+      await left(often, { node: 'test-node', failures: 1 });
+      await left(unwanted, { node: 'test-node', cancel_requested: true });
+      await left(others, { node: 'other-node' });
+      await left(expired, { node: 'third-node', lease_until: new Date(Date.now() - 1000) });
+      const retry = { attempts: 2, initialDelay: 0, maxDelay: 0, multiplier: 1, jitter: 0 };
+      const second = await the.service({ data, settings: { retry } });
+      const show = async ({ id }: { readonly id: string }) => (await second.api.get(`/transfers/${id}`)).body;
+      expect(await show(often)).toMatchObject({ status: 'FAILED', diagnostic: '2-223', restartable: true });
+      expect((await show(often)).errorMessage).toContain('stopped or killed while it ran');
+      expect(await show(unwanted)).toMatchObject({ status: 'CANCELLED', restartable: false });
+      expect((await show(others)).status).toBe('IN_PROGRESS');
+      expect((await show(mine)).attempts).toBeGreaterThan(0);
+      expect(await second.transfers.requeueOrphans('expired', 2, 'gone')).toEqual([
+        { id: expired.id, status: 'PENDING' },
+      ]);
+      expect((await show(others)).status).toBe('IN_PROGRESS');
     });
   });
 

@@ -11,7 +11,10 @@ import { testConnection } from './test-connection.js';
 import { TransferQueue } from './transfer-queue.js';
 import type { TransferQueueOptions } from './transfer-queue.js';
 
-export interface ExchangeOptions extends Pick<TransferQueueOptions, 'node' | 'mayRun' | 'pollMs' | 'progressMs'> {
+export interface ExchangeOptions extends Pick<
+  TransferQueueOptions,
+  'node' | 'mayRun' | 'pollMs' | 'progressMs' | 'leaseMs'
+> {
   readonly settings: ExchangeSettings;
   readonly secrets: SecretBox;
   readonly transfers: TransferStore;
@@ -25,8 +28,12 @@ export const createExchange = (options: ExchangeOptions) => {
   const { settings, secrets, transfers: store, servers, receivedTree, logger } = options;
   const contacts = new Contacts(servers, logger);
   const pool = new SessionPool({ idleTimeout: settings.idleTimeout, contacts, logger });
-  const deps = { settings, secrets, pool, receivedTree, logger };
-  const queue = new TransferQueue({ ...options, store, run: (job, signal) => runTransfer(job, deps, signal) });
+  const deps = { settings, secrets, pool, receivedTree, store, logger };
+  const queue = new TransferQueue({
+    ...options,
+    store,
+    run: (job, signal, requireLease) => runTransfer(job, deps, signal, requireLease),
+  });
   return {
     queue,
     test: testConnection({ settings, secrets, pool, contacts, logger }),

@@ -2,8 +2,10 @@ import { lstat, mkdir, realpath } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 
 import type { PesitError } from '@pesit-node/protocol';
-import { resolveInside, sanitiseValue } from '@pesit-node/storage';
+import { removeLeftover, resolveInside, sanitiseValue } from '@pesit-node/storage';
 import type { Delivery, StagedFile } from '@pesit-node/storage';
+
+import { removeNote } from './delivery-note.js';
 
 /** Where received files go: `<data.directory>/received`. */
 export class ReceivedTree {
@@ -33,21 +35,39 @@ export class ReceivedTree {
     );
   }
 
+  /** Removes what is staged for a transfer that ends before it is received; a process that works on it does so itself. */
+  async forget(id: string): Promise<void> {
+    await removeLeftover(this.root, id);
+    await removeNote(this.root, id);
+  }
+
+  /** The names as `deliver` gives them, absolute. */
+  async pathsOf(names: readonly string[]): Promise<string[]> {
+    const root = await realpath(this.root);
+    return names.map((name) => join(root, name));
+  }
+
   /**
-   * Gives a received file its name. A name that is taken is never replaced unless `overwrite`: the partner has ended the
-   * transfer, so the file is kept under the name and the transfer's id instead.
+   * Gives a received file the first of `names`. A name that is taken is never replaced unless `overwrite`: the partner has
+   * ended the transfer, so the file is kept under the next one instead.
    */
-  async deliver(staged: StagedFile, name: string, id: string, overwrite: boolean): Promise<Delivery> {
+  async deliver(staged: StagedFile, names: readonly string[], overwrite: boolean): Promise<Delivery> {
+    const [first = '_', ...others] = names;
     try {
-      return await staged.deliver({ path: name, overwrite });
+      return await staged.deliver({ path: first, overwrite });
     } catch (error) {
-      if ((error as Partial<PesitError>).diagnostic !== '2-204') throw error;
-      const extension = extname(name);
-      const stem = name.slice(0, name.length - extension.length);
-      return staged.deliver({ path: sanitiseValue(`${stem}_${id}${extension}`), overwrite: false });
+      if ((error as Partial<PesitError>).diagnostic !== '2-204' || others.length === 0) throw error;
+      return this.deliver(staged, others, false);
     }
   }
 }
+
+/** The name of a received file, and the one that it gets when that is taken: with the id of its transfer. */
+export const namesFor = (name: string, id: string): readonly string[] => {
+  const extension = extname(name);
+  const stem = name.slice(0, name.length - extension.length);
+  return [name, sanitiseValue(`${stem}_${id}${extension}`)];
+};
 
 /** The name of a received file: the last segment of the first of `names` that is one, made safe. */
 export const receivedName = (names: readonly (string | undefined)[]): string => {

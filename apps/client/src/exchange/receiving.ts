@@ -1,23 +1,32 @@
-import { freeSpace, receivedFormat, StagedFile, StorageError } from '@pesit-node/storage';
-import type { Parameters, SyncPoint } from '@pesit-node/protocol';
+import { freeSpace, removeLeftover, StagedFile, StorageError } from '@pesit-node/storage';
+import type { ResumedFile } from '@pesit-node/storage';
+import type { PesitRequester, TransferTotals } from '@pesit-node/net';
+import type { Parameters, PesitError, SyncPoint } from '@pesit-node/protocol';
 
-import type { Job } from '../transfers/store.js';
-import { receivedName } from './received-tree.js';
-import type { TransferDeps, Work } from './run-transfer.js';
+import type { Job } from '../transfers/row.js';
+import { deliveredPath, readNote, removeNote, writeNote } from './delivery-note.js';
+import { contextIn, contextOf, formatIn } from './received-context.js';
+import type { ReceivedContext } from './received-context.js';
+import { namesFor, receivedName } from './received-tree.js';
+import type { RestartContext } from './restart-context.js';
+import { refusesRestart } from './retry.js';
+import type { Completed, Keep, TransferDeps, Work } from './run-transfer.js';
 
 const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
-/** PI 32 when the partner leaves it out: no limit but that of the wire. */
-const ANY_LENGTH = 65_535;
 const KILOBYTES = 0;
+/** Up to here a file is had again faster than it is noted for a power cut: the note survives the process alone. */
+const SMALL_FILE = 1_048_576;
 
 /** The size that the partner announces, in bytes; PI 42 counts kilobytes when PI 41 says so, and is no help otherwise. */
 const announcedSize = ({ physicalAttributes }: Parameters): number =>
   physicalAttributes?.reservationUnit === KILOBYTES ? (physicalAttributes.maxReservation ?? 0) * 1024 : 0;
 
-const requireSpace = async (directory: string, attributes: Parameters): Promise<void> => {
+/** @param staged bytes that are there already */
+const requireSpace = async (directory: string, attributes: Parameters, staged: number): Promise<void> => {
   const announced = announcedSize(attributes);
   // An announcement is rounded up to the next kilobyte.
-  if (announced <= 1024 || announced - 1024 <= (await freeSpace(directory))) return;
+  const missing = announced - 1024 - staged;
+  if (missing <= 0 || missing <= (await freeSpace(directory))) return;
   throw new StorageError(`the partner announces ${announced} bytes, more than the volume of ${directory} has free`, {
     fault: 'local',
     diagnostic: '2-219',
@@ -25,68 +34,201 @@ const requireSpace = async (directory: string, attributes: Parameters): Promise<
   });
 };
 
-/** A file on its way in: staged under the transfer's id, delivered when both sides have ended well. */
-export const receiving = (
-  job: Job,
-  { settings, receivedTree }: Pick<TransferDeps, 'settings' | 'receivedTree'>,
-): Work => {
-  const { remote_filename: remoteFilename, virtual_file: virtualFile } = job;
+type Deps = Pick<TransferDeps, 'settings' | 'receivedTree' | 'logger'>;
+
+/** What earlier attempts left. */
+interface Begun {
+  readonly resumed: (ResumedFile & { readonly context: ReceivedContext }) | undefined;
+  /** PI 13 of the first attempt; undefined: the partner has to be asked for a new one. */
+  readonly transferId: number | undefined;
+}
+
+const NOTHING: Begun = { resumed: undefined, transferId: undefined };
+
+/** Before the connection: what is staged is read for its hash, and the partner should not wait for that. */
+const resume = async (job: Job, { settings, receivedTree, logger }: Deps): Promise<Begun | Completed> => {
+  if (!job.restartable) return NOTHING;
   const { root } = receivedTree;
-  let attributes: Parameters | undefined;
-  let staged: StagedFile | undefined;
-
-  const open = async (answer: Parameters): Promise<{ from: SyncPoint; sink: StagedFile }> => {
-    attributes = answer;
-    const { recordFormat, recordLength = ANY_LENGTH } = answer.logicalAttributes ?? {};
-    const text = job.settings.text ?? job.server.text ?? undefined;
-    const format = receivedFormat({ recordFormat, recordLength }, { text });
-    await requireSpace(root, answer);
-    staged = await StagedFile.create({ receiveDirectory: root, key: job.id, format, checksum: settings.checksum });
-    return { from: START, sink: staged };
-  };
-
-  const nameOf = (answer: Parameters): string =>
-    job.settings.localName ??
-    receivedName([
-      remoteFilename ?? undefined,
-      answer.logicalAttributes?.fileLabel,
-      answer.fileIdentifier?.fileName,
-      virtualFile ?? undefined,
-    ]);
-
-  return {
-    run: async (session, signal) => {
-      const { dataBytes, articles } = await session.receiveFile({
-        request: {
-          fileIdentifier: { fileType: 0, fileName: virtualFile ?? remoteFilename ?? '' },
-          // 0: the server allocates it (pesit-e.md §5).
-          transferId: 0,
-          maxEntitySize: job.settings.maxEntitySize ?? job.server.max_entity_size ?? settings.maxEntitySize,
-        },
-        open,
-        stored: async () => {
-          await staged?.prepareDelivery();
-        },
-        signal,
-      });
-      const { overwrite = false } = job.settings;
-      const delivery = await receivedTree.deliver(staged as StagedFile, nameOf(attributes ?? {}), job.id, overwrite);
+  const noted = await readNote(root, job.id);
+  if (noted !== undefined) {
+    const path = await deliveredPath(root, job.id, noted);
+    if (path !== undefined) {
+      logger.warn({ transferId: job.id, localPath: path }, 'the delivery that was cut off is complete');
+      await removeLeftover(root, job.id);
+      const { size, checksum, bytesTransferred, articles } = noted;
+      const { transferId } = noted.context;
       return {
         status: 'COMPLETED',
-        size: delivery.size,
-        bytesTransferred: dataBytes,
+        localPath: path,
+        pesitTransferId: transferId,
+        size,
+        checksum,
+        bytesTransferred,
         articles,
-        checksum: delivery.checksum,
-        localPath: delivery.path,
-        pesitTransferId: attributes?.transferId,
       };
-    },
-    get accepted() {
-      return attributes !== undefined;
-    },
-    get totals() {
-      return { dataBytes: staged?.dataBytes ?? 0, articles: staged?.articles ?? 0 };
-    },
-    close: async () => staged?.discard(),
-  };
+    }
+  }
+  const context = contextIn(await StagedFile.peek(root, job.id));
+  const transferId = context?.transferId ?? noted?.context.transferId ?? job.pesit_transfer_id ?? 0;
+  if (context === undefined) return { resumed: undefined, transferId: transferId || undefined };
+  const { checksum, durability } = settings;
+  const resumed = await StagedFile.resume({
+    ...{ receiveDirectory: root, key: job.id, format: formatIn(context), checksum, durability },
+    context: JSON.stringify(context),
+  });
+  const { point, reason } = resumed;
+  logger.info(
+    { transferId: job.id, syncPoint: point.number, fileOffset: point.fileOffset, reason },
+    'staged file resumed',
+  );
+  return { resumed: { ...resumed, context }, transferId: transferId || undefined };
 };
+
+/**
+ * A file on its way in: staged under the transfer's id, delivered when both sides have ended well.
+ * @returns the end, when an earlier attempt had delivered it already
+ */
+export const receiving = async (job: Job, deps: Deps, restart: RestartContext): Promise<Work | Completed> => {
+  const begun = await resume(job, deps);
+  if ('status' in begun) return begun;
+  return new Receiving(job, deps, restart, begun);
+};
+
+class Receiving implements Work {
+  readonly #job: Job;
+  readonly #deps: Deps;
+  readonly #restart: RestartContext;
+  #begun: Begun;
+  #attributes: Parameters | undefined;
+  #staged: StagedFile | undefined;
+  #hasNote: boolean;
+
+  constructor(job: Job, deps: Deps, restart: RestartContext, begun: Begun) {
+    this.#job = job;
+    this.#deps = deps;
+    this.#restart = restart;
+    this.#begun = begun;
+    this.#staged = begun.resumed?.file;
+    this.#hasNote = job.restartable;
+  }
+
+  get accepted(): boolean {
+    return this.#attributes !== undefined;
+  }
+
+  get restartable(): boolean {
+    return this.#transferId !== 0;
+  }
+
+  get totals(): TransferTotals {
+    return { dataBytes: this.#staged?.dataBytes ?? 0, articles: this.#staged?.articles ?? 0 };
+  }
+
+  get facts(): Pick<Completed, 'pesitTransferId' | 'syncPoint'> {
+    return { pesitTransferId: this.#transferId || undefined, syncPoint: this.#staged?.stablePoint?.number };
+  }
+
+  async run(session: PesitRequester, signal: AbortSignal): Promise<Completed> {
+    const { settings, receivedTree } = this.#deps;
+    const { remote_filename: remoteFilename, virtual_file: virtualFile, settings: wanted, server } = this.#job;
+    const { dataBytes, articles } = await session.receiveFile({
+      request: {
+        fileIdentifier: { fileType: 0, fileName: virtualFile ?? remoteFilename ?? '' },
+        // 0: the server allocates it (pesit-e.md §5).
+        transferId: this.#begun.transferId ?? 0,
+        restarted: this.#begun.transferId !== undefined,
+        maxEntitySize: wanted.maxEntitySize ?? server.max_entity_size ?? settings.maxEntitySize,
+      },
+      open: (answer) => this.#open(answer),
+      stored: () => this.#prepare(session.totals),
+      signal,
+    });
+    await this.#restart.requireLease();
+    const { size, checksum, path } = await receivedTree.deliver(
+      this.#staged as StagedFile,
+      this.#names(),
+      wanted.overwrite ?? false,
+    );
+    return {
+      ...{ status: 'COMPLETED', size, checksum, bytesTransferred: dataBytes, articles, localPath: path },
+      ...{ pesitTransferId: this.#transferId || undefined },
+    };
+  }
+
+  async startOver(error: PesitError): Promise<boolean> {
+    if (this.#begun.transferId === undefined || !refusesRestart(error, 'RECEIVE')) return false;
+    await this.#restart.startOver();
+    await this.#staged?.discard();
+    this.#staged = undefined;
+    this.#attributes = undefined;
+    this.#begun = NOTHING;
+    return true;
+  }
+
+  async close(keep: Keep): Promise<void> {
+    // Without a point there is nothing to go on from.
+    if (keep === 'nothing' || (keep === 'what is of use' && this.#staged?.stablePoint === undefined)) {
+      await this.#staged?.discard();
+    } else {
+      await this.#staged?.release();
+    }
+  }
+
+  async settled(): Promise<void> {
+    if (this.#hasNote) await removeNote(this.#deps.receivedTree.root, this.#job.id);
+  }
+
+  get #transferId(): number {
+    return this.#begun.transferId ?? this.#attributes?.transferId ?? 0;
+  }
+
+  get #context(): ReceivedContext {
+    const text = this.#job.settings.text ?? this.#job.server.text ?? undefined;
+    return contextOf({ ...this.#attributes, transferId: this.#transferId }, text);
+  }
+
+  async #open(answer: Parameters): Promise<{ from: SyncPoint; sink: StagedFile }> {
+    this.#attributes = answer;
+    const { settings, receivedTree, logger } = this.#deps;
+    const { root } = receivedTree;
+    const { id, fence } = this.#job;
+    const context = this.#context;
+    const { resumed } = this.#begun;
+    if (resumed?.context.file === context.file) {
+      await requireSpace(root, answer, resumed.point.fileOffset);
+      return { from: resumed.point, sink: resumed.file };
+    }
+    if (resumed !== undefined) {
+      logger.warn({ transferId: id }, "the partner's file is another one than at the first attempt: from the start");
+      await resumed.file.discard();
+      this.#staged = undefined;
+    }
+    await requireSpace(root, answer, 0);
+    if (fence > 1) await removeLeftover(root, id);
+    const { checksum, durability } = settings;
+    this.#staged = await StagedFile.create({
+      ...{ receiveDirectory: root, key: id, format: formatIn(context), checksum, durability },
+      context: JSON.stringify(context),
+    });
+    return { from: START, sink: this.#staged };
+  }
+
+  /** All data came. The note before TRANS.END: from then on the partner may count the file as received. */
+  async #prepare({ dataBytes, articles }: TransferTotals): Promise<void> {
+    const staged = this.#staged as StagedFile;
+    const { size, checksum } = await staged.prepareDelivery();
+    const { settings, receivedTree } = this.#deps;
+    const paths = await receivedTree.pathsOf(this.#names());
+    const note = { context: this.#context, paths, size, checksum, bytesTransferred: dataBytes, articles };
+    const durable = settings.durability !== 'none' && (size > SMALL_FILE || staged.stablePoint !== undefined);
+    this.#hasNote = true;
+    await writeNote(receivedTree.root, this.#job.id, note, durable);
+  }
+
+  #names(): readonly string[] {
+    const { id, settings, remote_filename: remoteFilename, virtual_file: virtualFile } = this.#job;
+    const { logicalAttributes, fileIdentifier } = this.#attributes ?? {};
+    const given = [remoteFilename ?? undefined, logicalAttributes?.fileLabel, fileIdentifier?.fileName];
+    return namesFor(settings.localName ?? receivedName([...given, virtualFile ?? undefined]), id);
+  }
+}

@@ -1,29 +1,47 @@
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
+import type { PesitError } from '@pesit-node/protocol';
 import type { Logger, SecretBox } from '@pesit-node/service';
 
-import type { Job, TransferEnd } from '../transfers/store.js';
+import type { AttemptEnd, Ended, Job } from '../transfers/row.js';
+import type { TransferStore } from '../transfers/store.js';
+import { Interruption } from './interruption.js';
 import { errorCodeOf, explain, toPesitError } from './outcome.js';
 import type { Phase } from './outcome.js';
 import { receiving } from './receiving.js';
 import type { ReceivedTree } from './received-tree.js';
+import { restartContext } from './restart-context.js';
+import { delayAfter, verdictOn } from './retry.js';
 import { sending } from './sending.js';
 import type { Lease, SessionPool } from './session-pool.js';
 import { sessionTarget } from './session-target.js';
 import type { ExchangeSettings } from './settings.js';
 
 /** How a transfer ends that went well. */
-type Completed = Exclude<TransferEnd, { readonly status: 'PENDING' }>;
+export interface Completed extends Ended {
+  readonly status: 'COMPLETED';
+}
+
+/** What stays of an attempt for the next one; `all` where somebody else may be at it by now. */
+export type Keep = 'nothing' | 'what is of use' | 'all';
 
 /** One direction of a transfer: what the two of them do alike is in `runTransfer`. */
 export interface Work {
   /** Moves the file over a session. Called again on another session as long as it was not accepted. */
   run(session: PesitRequester, signal: AbortSignal): Promise<Completed>;
+  /** After `run` rejected: makes the file go whole, as a new transfer. @returns false when that would not help */
+  startOver(error: PesitError): Promise<boolean>;
   /** The partner has answered the CREATE or SELECT with yes. */
   readonly accepted: boolean;
+  /** The partner may know the transfer: the next attempt has to be a restart. */
+  readonly restartable: boolean;
   /** Figures while it runs. */
   readonly totals: TransferTotals;
-  /** Gives back what is open; removes what was not delivered. */
-  close(): Promise<void>;
+  /** What the record should keep when the attempt fails. */
+  readonly facts: Pick<Ended, 'pesitTransferId' | 'syncPoint'>;
+  /** Gives back what is open. */
+  close(keep: Keep): Promise<void>;
+  /** The record says that the transfer is over. */
+  settled(): Promise<void>;
 }
 
 export interface TransferDeps {
@@ -31,35 +49,52 @@ export interface TransferDeps {
   readonly secrets: SecretBox;
   readonly pool: SessionPool;
   readonly receivedTree: ReceivedTree;
+  readonly store: TransferStore;
   readonly logger: Logger;
 }
 
 /** A transfer while this process runs it. */
 export interface RunningTransfer {
   /** Never rejects. */
-  readonly ended: Promise<TransferEnd>;
+  readonly ended: Promise<AttemptEnd>;
   /** Undefined before the partner accepted the file. */
   totals(): TransferTotals | undefined;
+  /** To be called when the record says that the transfer is over. */
+  settled(): Promise<void>;
 }
 
-/** Starts one attempt. An aborted `signal` interrupts it; before the partner accepted the file, it is given back PENDING. */
-export const runTransfer = (job: Job, deps: TransferDeps, signal: AbortSignal): RunningTransfer => {
-  const attempt = new Attempt(job, deps, signal);
-  return { ended: attempt.run(), totals: () => attempt.totals };
+/**
+ * Starts one attempt. An `Interruption` as the reason of `signal` ends it; before the partner knew of it, it is given back.
+ * @param requireLease see `RestartContext`
+ */
+export const runTransfer = (
+  job: Job,
+  deps: TransferDeps,
+  signal: AbortSignal,
+  requireLease: () => Promise<void>,
+): RunningTransfer => {
+  const attempt = new Attempt(job, deps, signal, requireLease);
+  return { ended: attempt.run(), totals: () => attempt.totals, settled: () => attempt.settled() };
 };
+
+/** Counts that do not agree are not mended by going on where they were wrong. */
+const WRONG_COUNTS = '3-319';
 
 class Attempt {
   readonly #job: Job;
   readonly #deps: TransferDeps;
   readonly #signal: AbortSignal;
+  readonly #requireLease: () => Promise<void>;
   readonly #log: Logger;
   #phase: Phase = 'connecting';
   #work: Work | undefined;
+  #interruption: Interruption | undefined;
 
-  constructor(job: Job, deps: TransferDeps, signal: AbortSignal) {
+  constructor(job: Job, deps: TransferDeps, signal: AbortSignal, requireLease: () => Promise<void>) {
     this.#job = job;
     this.#deps = deps;
     this.#signal = signal;
+    this.#requireLease = requireLease;
     this.#log = deps.logger.child({ transferId: job.id, server: job.server_name });
   }
 
@@ -67,23 +102,53 @@ class Attempt {
     return this.#work?.accepted === true ? this.#work.totals : undefined;
   }
 
-  async run(): Promise<TransferEnd> {
-    const { direction, filename, partner_id: partner, pesit_transfer_id: pesitTransferId } = this.#job;
-    this.#log.info({ direction, filename, partner, pesitTransferId }, 'transfer started');
+  async settled(): Promise<void> {
+    await this.#work?.settled();
+  }
+
+  async run(): Promise<AttemptEnd> {
+    const { direction, filename, partner_id: partner, pesit_transfer_id: pesitTransferId, attempts } = this.#job;
+    this.#log.info({ direction, filename, partner, pesitTransferId, attempt: attempts }, 'transfer started');
+    let end: AttemptEnd;
     try {
-      this.#work = direction === 'SEND' ? await sending(this.#job, this.#deps) : receiving(this.#job, this.#deps);
-      const end = await this.#exchange(this.#work);
-      this.#log.info({ size: end.size, bytes: end.bytesTransferred, localPath: end.localPath }, 'transfer completed');
-      return end;
+      const begun = await this.#begin();
+      this.#work = 'status' in begun ? undefined : begun;
+      const completed = 'status' in begun ? begun : await this.#exchange(begun);
+      const { size, bytesTransferred: bytes, localPath } = completed;
+      this.#log.info({ size, bytes, localPath }, 'transfer completed');
+      end = completed;
     } catch (thrown) {
-      return this.#failed(thrown);
-    } finally {
-      await this.#work?.close().catch((error: unknown) => this.#log.error({ err: error }, 'file not closed in order'));
+      end = this.#failed(thrown);
+    }
+    await this.#work
+      ?.close(this.#kept(end))
+      .catch((error: unknown) => this.#log.error({ err: error }, 'file not closed in order'));
+    // Points that were on their way to the disk are there now.
+    return 'restartable' in end ? { ...end, ...this.#work?.facts } : end;
+  }
+
+  #begin(): Promise<Work | Completed> {
+    const { store } = this.#deps;
+    const context = restartContext(this.#job, store, this.#requireLease);
+    const begin = this.#job.direction === 'SEND' ? sending : receiving;
+    return begin(this.#job, this.#deps, context);
+  }
+
+  async #exchange(work: Work): Promise<Completed> {
+    for (;;) {
+      try {
+        return await this.#overSession(work);
+      } catch (thrown) {
+        const error = toPesitError(thrown);
+        if (this.#signal.aborted || !(await work.startOver(error))) throw thrown;
+        const { diagnostic, message } = error;
+        this.#log.warn({ diagnostic, reason: message }, 'restart refused: the file goes whole, as a new transfer');
+      }
     }
   }
 
   /** A session that was idle may be dead without anybody knowing; until the file is accepted, another can take its place. */
-  async #exchange(work: Work): Promise<Completed> {
+  async #overSession(work: Work): Promise<Completed> {
     const lease = await this.#acquire(false);
     try {
       return await work.run(lease.session, this.#signal);
@@ -111,24 +176,55 @@ class Attempt {
     return lease;
   }
 
-  #failed(thrown: unknown): TransferEnd {
-    const error = toPesitError(thrown);
+  #failed(thrown: unknown): AttemptEnd {
+    // Found out on the way, or told.
+    const reason: unknown = thrown instanceof Interruption ? thrown : this.#signal.reason;
+    this.#interruption = reason instanceof Interruption ? reason : undefined;
+    const restartable = this.#work?.restartable ?? this.#job.restartable;
     const totals = this.totals;
-    if (this.#signal.aborted && totals === undefined) {
-      this.#log.info('transfer given back: the partner does not know of it yet');
-      return { status: 'PENDING' };
-    }
-    if (error !== thrown) this.#log.error({ err: thrown }, 'transfer failed by an error of this side');
-    const end = {
-      diagnostic: error.diagnostic,
-      errorCode: errorCodeOf(error, this.#phase),
-      errorMessage: explain(error),
-    };
-    this.#log.warn({ diagnostic: end.diagnostic, errorCode: end.errorCode, reason: error.message }, 'transfer failed');
+    const figures = totals === undefined ? {} : { bytesTransferred: totals.dataBytes, articles: totals.articles };
+    if (this.#interruption === undefined) return this.#refused(thrown, restartable, figures);
+    const { kind, diagnostic, message: errorMessage } = this.#interruption;
+    this.#log.warn({ reason: errorMessage }, 'transfer interrupted');
+    if (kind === 'cancelled') return { status: 'CANCELLED', ...figures, diagnostic, errorMessage };
+    if (totals === undefined) return { status: 'PENDING', counts: 'untouched' };
+    const errorCode = errorCodeOf(this.#interruption, this.#phase);
     return {
-      status: 'FAILED',
-      ...end,
-      ...(totals === undefined ? {} : { bytesTransferred: totals.dataBytes, articles: totals.articles }),
+      status: 'PENDING',
+      counts: 'none',
+      delay: 0,
+      restartable,
+      ...figures,
+      diagnostic,
+      errorCode,
+      errorMessage,
     };
+  }
+
+  /** Not from this side: whether another attempt follows is for the error to say. */
+  #refused(thrown: unknown, mayRestart: boolean, figures: Pick<Ended, 'bytesTransferred' | 'articles'>): AttemptEnd {
+    const error = toPesitError(thrown);
+    if (error !== thrown) this.#log.error({ err: thrown }, 'transfer failed by an error of this side');
+    const { retry } = this.#deps.settings;
+    const { failures, postponements } = this.#job;
+    const verdict = verdictOn(error);
+    const restartable = mayRestart && error.diagnostic !== WRONG_COUNTS;
+    const diagnostic = error.diagnostic;
+    const end = { ...figures, restartable, diagnostic, errorCode: errorCodeOf(error, this.#phase) };
+    const facts = { diagnostic, errorCode: end.errorCode, reason: error.message, restartable };
+    if (verdict === 'final' || (verdict === 'again' && failures + 1 >= retry.attempts)) {
+      this.#log.warn(facts, 'transfer failed');
+      const tries = verdict === 'again' && failures > 0 ? ` (given up after ${failures + 1} attempts)` : '';
+      return { status: 'FAILED', ...end, errorMessage: `${explain(error)}${tries}` };
+    }
+    const delay = delayAfter(1 + (verdict === 'later' ? postponements : failures), retry);
+    this.#log.warn({ ...facts, delay }, 'transfer will be tried again');
+    const counts = verdict === 'later' ? 'later' : 'failed';
+    return { status: 'PENDING', counts, delay, ...end, errorMessage: explain(error) };
+  }
+
+  #kept(end: AttemptEnd): Keep {
+    if (this.#interruption?.kind === 'lost') return 'all';
+    return end.status === 'CANCELLED' || ('restartable' in end && !end.restartable) ? 'nothing' : 'what is of use';
   }
 }

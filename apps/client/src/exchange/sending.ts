@@ -1,9 +1,13 @@
 import type { TransferTotals } from '@pesit-node/net';
-import type { ArticleSource, Burst, CreateRequest } from '@pesit-node/protocol';
+import { PesitError } from '@pesit-node/protocol';
+import type { ArticleSource, Burst, CreateRequest, SyncPoint } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
-import type { RecordFormat } from '@pesit-node/storage';
+import type { Pacing, RecordFormat, SourceVersion } from '@pesit-node/storage';
 
-import type { Job } from '../transfers/store.js';
+import type { Job, StoredVersion } from '../transfers/row.js';
+import { pacingsWith } from './pacings.js';
+import type { RestartContext } from './restart-context.js';
+import { ALREADY_TRANSFERRED, refusesRestart } from './retry.js';
 import type { TransferDeps, Work } from './run-transfer.js';
 
 /** PI 16: text is ASCII, anything else binary. */
@@ -17,18 +21,56 @@ export const pesitDate = (date: Date): string =>
     .map(two)
     .join('');
 
-/** Knows when the first data were asked for: before, the partner holds nothing that a second CREATE would double. */
-class WatchedSource implements ArticleSource {
+/**
+ * The source of one transfer over all its attempts. Knows when the first data were asked for: before, the partner holds
+ * nothing that a second CREATE would double. How points are placed is committed before the first of them leaves, so that a
+ * file without points costs no statement.
+ */
+class RestartableSource implements ArticleSource {
   started = false;
   readonly #source: FileSource;
+  readonly #context: RestartContext;
+  #pacings: readonly Pacing[];
+  #from = 0;
+  #interval = 0;
+  #kept = false;
 
-  constructor(source: FileSource) {
+  constructor(source: FileSource, pacings: readonly Pacing[], context: RestartContext) {
     this.#source = source;
+    this.#pacings = pacings;
+    this.#context = context;
   }
 
-  fill(burst: Burst): Promise<boolean> {
+  /** To be called before each CREATE: the file is at its start, whatever an earlier session did. */
+  async begin(interval: number): Promise<void> {
+    this.#interval = interval;
+    this.#from = 0;
+    this.#kept = false;
+    await this.#source.startAt(0, []);
+  }
+
+  async goTo(number: number): Promise<SyncPoint | undefined> {
+    const point = await this.#source.startAt(number, this.#pacings);
+    if (point !== undefined) this.#from = number;
+    return point;
+  }
+
+  forget(): void {
+    this.#pacings = [];
+  }
+
+  async fill(burst: Burst): Promise<boolean> {
     this.started = true;
-    return this.#source.fill(burst);
+    const more = await this.#source.fill(burst);
+    if (!this.#kept && burst.lastPoint > this.#from) await this.#keepPacing(burst.maxUnsegmentedArticle);
+    return more;
+  }
+
+  async #keepPacing(maxUnsegmentedArticle: number): Promise<void> {
+    const before = this.#pacings;
+    this.#pacings = pacingsWith(before, { from: this.#from, interval: this.#interval, maxUnsegmentedArticle });
+    if (this.#pacings !== before) await this.#context.keepPacings(this.#pacings);
+    this.#kept = true;
   }
 }
 
@@ -39,13 +81,19 @@ const formatFor = ({ settings, server }: Job): RecordFormat =>
     text: settings.text ?? server.text ?? undefined,
   });
 
-const createRequest = (job: Job, source: FileSource, format: RecordFormat, maxEntitySize: number): CreateRequest => {
+const createRequest = (
+  job: Job,
+  source: FileSource,
+  format: RecordFormat,
+  terms: { readonly transferId: number; readonly restarted: boolean; readonly maxEntitySize: number },
+): CreateRequest => {
   const { settings, virtual_file: virtualFile, remote_filename: remoteFilename } = job;
   const { freeMessage } = settings;
   return {
     fileIdentifier: { fileType: 0, fileName: virtualFile ?? remoteFilename ?? '' },
-    transferId: job.pesit_transfer_id ?? 0,
-    maxEntitySize: settings.maxEntitySize ?? job.server.max_entity_size ?? maxEntitySize,
+    transferId: terms.transferId,
+    restarted: terms.restarted,
+    maxEntitySize: settings.maxEntitySize ?? job.server.max_entity_size ?? terms.maxEntitySize,
     dataCode: format.text ? DATA_CODE.text : DATA_CODE.binary,
     recordFormat: format.recordFormat,
     recordLength: format.recordLength,
@@ -58,35 +106,81 @@ const createRequest = (job: Job, source: FileSource, format: RecordFormat, maxEn
   };
 };
 
+const versionOf = ({ size, mtimeNs }: StoredVersion): SourceVersion => ({ size, mtimeNs: BigInt(mtimeNs) });
+
+/** From the first restart on only the file that the first attempt sent; until then the file as it is now. */
+const openSource = async (
+  job: Job,
+  format: RecordFormat,
+  { settings, context }: Pick<TransferDeps, 'settings'> & { readonly context: RestartContext },
+): Promise<FileSource> => {
+  const stored = job.source_version === null ? undefined : versionOf(job.source_version);
+  const expected = job.restartable ? stored : undefined;
+  const options = { checksum: settings.checksum, ...(expected === undefined ? {} : { expected }) };
+  const source = await FileSource.open(job.source_path ?? '', format, options);
+  const { size, mtimeNs } = source.version;
+  if (stored?.size !== size || stored.mtimeNs !== mtimeNs) {
+    try {
+      await context.keepSourceVersion(source.version);
+    } catch (error) {
+      await source.close();
+      throw error;
+    }
+  }
+  return source;
+};
+
 /**
  * A file of the send tree on its way out.
- * @throws StorageError when the file cannot be opened or does not fit its record format
+ * @throws StorageError when the file cannot be opened, does not fit its record format, or changed since the first attempt
  */
-export const sending = async (job: Job, { settings }: Pick<TransferDeps, 'settings'>): Promise<Work> => {
+export const sending = async (
+  job: Job,
+  { settings }: Pick<TransferDeps, 'settings'>,
+  context: RestartContext,
+): Promise<Work> => {
   const format = formatFor(job);
-  const source = await FileSource.open(job.source_path ?? '', format, { checksum: settings.checksum });
-  const watched = new WatchedSource(source);
+  const file = await openSource(job, format, { settings, context });
+  const source = new RestartableSource(file, job.pacings ?? [], context);
+  let transferId = job.pesit_transfer_id ?? 0;
+  let restarted = job.restartable;
   let totals = (): TransferTotals => ({ dataBytes: 0, articles: 0 });
   return {
     run: async (session, signal) => {
       totals = () => session.totals;
-      const request = createRequest(job, source, format, settings.maxEntitySize);
-      const { dataBytes, articles } = await session.sendFile({ request, source: watched, signal });
-      return {
-        status: 'COMPLETED',
-        size: source.size,
-        bytesTransferred: dataBytes,
-        articles,
-        checksum: source.checksum,
-        localPath: source.path,
-      };
+      await source.begin(session.terms.syncInterval);
+      const { maxEntitySize } = settings;
+      const request = createRequest(job, file, format, { transferId, restarted, maxEntitySize });
+      const done = { status: 'COMPLETED', size: file.size, localPath: file.path } as const;
+      try {
+        const pointOf = (number: number) => source.goTo(number);
+        const { dataBytes, articles } = await session.sendFile({ request, source, pointOf, signal });
+        return { ...done, bytesTransferred: dataBytes, articles, checksum: file.checksum };
+      } catch (error) {
+        if (restarted && error instanceof PesitError && error.fault === 'refused') {
+          if (error.diagnostic === ALREADY_TRANSFERRED) return done;
+        }
+        throw error;
+      }
+    },
+    startOver: async (error) => {
+      if (!restarted || source.started || !refusesRestart(error, 'SEND')) return false;
+      transferId = await context.startOver();
+      restarted = false;
+      source.forget();
+      return true;
     },
     get accepted() {
-      return watched.started;
+      return source.started;
+    },
+    get restartable() {
+      return restarted || source.started;
     },
     get totals() {
       return totals();
     },
-    close: () => source.close(),
+    facts: {},
+    close: () => file.close(),
+    settled: () => Promise.resolve(),
   };
 };

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
 import { PesitRequester } from '@pesit-node/net';
-import { PesitError } from '@pesit-node/protocol';
 import type { Logger } from '@pesit-node/service';
 
 import type { Contacts } from './contacts.js';
@@ -176,11 +175,3 @@ export class SessionPool {
     else this.#sessions.delete(serverId);
   }
 }
-
-/** Why a running transfer is interrupted at the end of the process. */
-export const shuttingDown = (): PesitError =>
-  new PesitError('interrupted because this service was stopped', {
-    fault: 'local',
-    diagnostic: '2-216',
-    peerText: 'stopped by the administration',
-  });

@@ -5,7 +5,7 @@ import type { SecretBox } from '@pesit-node/service';
 
 import { passwordContext } from '../remote-servers/store.js';
 import type { RemoteServerRow } from '../remote-servers/store.js';
-import type { TransferSettings } from '../transfers/store.js';
+import type { TransferSettings } from '../transfers/row.js';
 import type { ExchangeSettings } from './settings.js';
 
 /** With whom to open a session, and on what terms. */

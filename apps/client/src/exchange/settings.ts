@@ -1,4 +1,7 @@
 import type { Config } from '@pesit-node/service';
+import type { ChecksumKind, Durability } from '@pesit-node/storage';
+
+import type { RetryPolicy } from './retry.js';
 
 /** What the exchange takes from the configuration; milliseconds, bytes, and KB of 1,024 bytes for the sync interval. */
 export interface ExchangeSettings {
@@ -8,7 +11,12 @@ export interface ExchangeSettings {
   readonly syncWindow: number;
   readonly connectTimeout: number;
   readonly readTimeout: number;
-  readonly checksum: 'sha256' | 'none';
+  readonly checksum: ChecksumKind;
+  /** Of received files. */
+  readonly durability: Durability;
+  /** What is staged is kept so long after it was last written. */
+  readonly stagingRetention: number;
+  readonly retry: RetryPolicy;
   /** `executor.*`: transfers at a time, and at a time when the queue is full; transfers that wait. */
   readonly corePoolSize: number;
   readonly maxPoolSize: number;
@@ -18,6 +26,8 @@ export interface ExchangeSettings {
   readonly idleTimeout: number;
 }
 
+const DAY_MS = 86_400_000;
+
 export const exchangeSettings = (config: Config<'client'>): ExchangeSettings => ({
   maxEntitySize: config['transfer.max-entity-size'],
   syncPointsEnabled: config['transfer.sync-points-enabled'],
@@ -26,6 +36,15 @@ export const exchangeSettings = (config: Config<'client'>): ExchangeSettings => 
   connectTimeout: config['transfer.connection-timeout'],
   readTimeout: config['transfer.read-timeout'],
   checksum: config['transfer.checksum'],
+  durability: config['transfer.durability'],
+  stagingRetention: config['transfer.staging-retention'] * DAY_MS,
+  retry: {
+    attempts: config['transfer.retry.attempts'],
+    initialDelay: config['transfer.retry.initial-delay'],
+    maxDelay: config['transfer.retry.max-delay'],
+    multiplier: config['transfer.retry.multiplier'],
+    jitter: config['transfer.retry.jitter'],
+  },
   corePoolSize: config['transfer.executor.core-pool-size'],
   maxPoolSize: config['transfer.executor.max-pool-size'],
   queueCapacity: config['transfer.executor.queue-capacity'],

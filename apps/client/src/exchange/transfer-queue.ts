@@ -3,15 +3,21 @@ import { EventEmitter } from 'node:events';
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 
-import type { Job, Progress, TransferEnd, TransferRow, TransferStore } from '../transfers/store.js';
+import type { AttemptEnd, Job, Progress, TransferRow } from '../transfers/row.js';
+import type { TransferStore } from '../transfers/store.js';
+import { Interruption } from './interruption.js';
+import { LEASE_MS, Leases } from './leases.js';
 import type { RunningTransfer } from './run-transfer.js';
-import { shuttingDown } from './session-pool.js';
 import type { ExchangeSettings } from './settings.js';
+import { WaitingCallers } from './waiting-callers.js';
 
 export interface TransferQueueOptions {
   readonly store: TransferStore;
-  readonly run: (job: Job, signal: AbortSignal) => RunningTransfer;
-  readonly settings: Pick<ExchangeSettings, 'corePoolSize' | 'maxPoolSize' | 'queueCapacity' | 'maxConnectionsPerHost'>;
+  readonly run: (job: Job, signal: AbortSignal, requireLease: () => Promise<void>) => RunningTransfer;
+  readonly settings: Pick<
+    ExchangeSettings,
+    'corePoolSize' | 'maxPoolSize' | 'queueCapacity' | 'maxConnectionsPerHost' | 'retry'
+  >;
   /** False while nothing may start: rows wait, and `wake` says that it has changed. */
   readonly mayRun: () => boolean;
   /** Name of this process among those that share the database. */
@@ -19,8 +25,10 @@ export interface TransferQueueOptions {
   readonly logger: Logger;
   /** Between two looks at the table that nobody asked for, milliseconds. Default 5000. */
   readonly pollMs?: number;
-  /** Between two writings of progress, milliseconds. Default 2000. */
+  /** Between two renewals of the leases, with the figures of what runs, milliseconds. Default 2000. */
   readonly progressMs?: number;
+  /** A process that does not renew its leases for so long is dead, milliseconds. Default 30,000. */
+  readonly leaseMs?: number;
 }
 
 interface Running {
@@ -29,25 +37,26 @@ interface Running {
   readonly transfer: RunningTransfer;
 }
 
-/** A process that does not renew its leases for so long is dead. */
-const LEASE_SECONDS = 30;
-const LEASE_MS = LEASE_SECONDS * 1000;
 /** How long an interrupted transfer may take to end. */
 const INTERRUPT_MS = 8000;
 
+const isOver = ({ status }: TransferRow): boolean => status !== 'PENDING' && status !== 'IN_PROGRESS';
+
 /**
  * The queue over the table. Rows are taken one at a time, when there is a slot and reason to believe that one waits:
- * `arrived` says so at once, the poll finds what other processes queued. Up to `corePoolSize` run at a time, up to
- * `maxPoolSize` while more than `queueCapacity` wait. The database's part is the rows' status; ends are written until they are.
+ * `arrived` says so at once, a timer when the next attempt of one is due, and the poll finds what other processes queued or
+ * left behind. Up to `corePoolSize` run at a time, up to `maxPoolSize` while more than `queueCapacity` wait. The database's
+ * part is the rows' status; ends are written until they are, and under the lease of the attempt alone.
  */
 export class TransferQueue {
   readonly #options: TransferQueueOptions;
   readonly #log: Logger;
+  readonly #leases: Leases;
   readonly #running = new Map<string, Running>();
-  readonly #ends = new EventEmitter<Record<string, [TransferRow | undefined]>>().setMaxListeners(0);
+  readonly #callers = new WaitingCallers();
   readonly #idle = new EventEmitter<{ idle: [] }>();
   #state: 'new' | 'running' | 'draining' | 'ended' = 'new';
-  /** Rows believed PENDING; the first look tells. */
+  /** Rows believed due; the first look tells. */
   #backlog = Number.POSITIVE_INFINITY;
   #arrivals = 0;
   /** A take failed after which the database and this process may disagree on what runs here. */
@@ -57,11 +66,21 @@ export class TransferQueue {
   #busy = false;
   #taking = Promise.resolve();
   #timers: NodeJS.Timeout[] = [];
+  /** For the next attempts of what ran here. */
+  readonly #alarms = new Set<NodeJS.Timeout>();
   #sweepAfter = 0;
 
   constructor(options: TransferQueueOptions) {
     this.#options = options;
     this.#log = options.logger;
+    this.#leases = new Leases({
+      renew: (seconds, running) => options.store.renew(seconds, running),
+      progressOf: (id) => this.progressOf(id),
+      failed: (error) => {
+        this.#databaseFailed(error, 'leases and progress not written');
+      },
+      leaseMs: options.leaseMs,
+    });
   }
 
   /** How many more may wait: what the queue holds, and what could start at once. */
@@ -83,7 +102,7 @@ export class TransferQueue {
 
   /**
    * Begins to take rows; to be called whenever the database is ready. The first time, what an earlier process of this name
-   * left IN_PROGRESS is ended.
+   * left IN_PROGRESS is queued again.
    * @throws errors of the database: call it again
    */
   start(): Promise<void> {
@@ -102,6 +121,16 @@ export class TransferQueue {
     this.wake();
   }
 
+  /** A transfer that did not run is over: its record. */
+  over(row: TransferRow): void {
+    this.#callers.over(row);
+  }
+
+  /** Ends a transfer for good if it runs here. */
+  cancel(id: string): void {
+    this.#running.get(id)?.abort.abort(new Interruption('cancelled'));
+  }
+
   /** Something changed that may let a row be taken. */
   wake(): void {
     this.#wanted = true;
@@ -115,29 +144,18 @@ export class TransferQueue {
    * or when the queue stops.
    */
   whenEnded(id: string, ms: number, signal: AbortSignal): Promise<TransferRow | undefined> {
-    if (this.#state !== 'running') return Promise.resolve(undefined);
-    return new Promise((resolve) => {
-      const done = (row?: TransferRow): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', onAbort);
-        this.#ends.off(id, done);
-        resolve(row);
-      };
-      const onAbort = (): void => done();
-      const timer = setTimeout(done, ms);
-      signal.addEventListener('abort', onAbort, { once: true });
-      this.#ends.on(id, done);
-    });
+    return this.#state === 'running' ? this.#callers.wait(id, ms, signal) : Promise.resolve(undefined);
   }
 
   /** Takes no more, lets what runs end for up to `drainMs`, then interrupts it. Callers that wait are answered at once. */
   async stop(drainMs: number): Promise<void> {
     this.#state = 'draining';
-    for (const id of this.#ends.eventNames()) this.#ends.emit(id, undefined);
+    this.#callers.dismiss();
+    for (const alarm of this.#alarms) clearTimeout(alarm);
     await this.#taking;
     if (!(await this.#emptied(drainMs))) {
       this.#log.warn({ running: this.#running.size }, 'transfers still run: interrupting them');
-      for (const { abort } of this.#running.values()) abort.abort(shuttingDown());
+      for (const { abort } of this.#running.values()) abort.abort(new Interruption('stopped'));
       if (!(await this.#emptied(INTERRUPT_MS))) {
         this.#log.error({ running: [...this.#running.keys()] }, 'transfers could not be ended in order');
       }
@@ -147,20 +165,15 @@ export class TransferQueue {
   }
 
   async #start(): Promise<void> {
-    const { store, node, pollMs = 5000, progressMs = 2000 } = this.#options;
-    this.#logOrphans(
-      await store.failOrphans(
-        { node },
-        'the service was stopped or killed while it ran: whether the partner has the file is not known here',
-      ),
-    );
+    const { node, pollMs = 5000, progressMs = 2000 } = this.#options;
+    await this.#requeueOrphans({ node }, 'the service was stopped or killed while it ran');
     // Stopped meanwhile: nothing begins.
     if (this.#state !== 'new') return;
     this.#state = 'running';
     this.#sweepAfter = performance.now() + LEASE_MS;
     this.#timers = [
       setInterval(() => void this.#poll(), pollMs),
-      setInterval(() => void this.#writeProgress(), progressMs),
+      setInterval(() => void this.#leases.renew(), progressMs),
     ];
     this.wake();
   }
@@ -206,40 +219,67 @@ export class TransferQueue {
       const minBacklog = active < corePoolSize ? 1 : queueCapacity + 1;
       if (active >= maxPoolSize || this.#backlog < minBacklog) return;
       const arrivals = this.#arrivals;
-      const { job, backlog } = await store.take({ node, leaseSeconds: LEASE_SECONDS, maxPerServer, minBacklog });
+      const since = performance.now();
+      const leaseSeconds = this.#leases.seconds;
+      const { job, backlog } = await store.take({ node, leaseSeconds, maxPerServer, minBacklog });
       // Rows that came while the statement ran may not be counted in it.
       this.#backlog = backlog - (job === undefined ? 0 : 1) + (this.#arrivals - arrivals);
       if (job === undefined) return;
-      this.#run(job);
+      this.#run(job, since);
     }
   }
 
-  #run(job: Job): void {
+  #run(job: Job, since: number): void {
+    const { id, fence } = job;
     const abort = new AbortController();
-    const transfer = this.#options.run(job, abort.signal);
-    this.#running.set(job.id, { job, abort, transfer });
+    this.#leases.begin(id, fence, abort, since);
+    const transfer = this.#options.run(job, abort.signal, () => this.#leases.require(id));
+    this.#running.set(id, { job, abort, transfer });
     void transfer.ended.then(async (end) => {
       const row = await this.#record(job, end);
-      this.#running.delete(job.id);
-      if (end.status === 'PENDING') this.#backlog++;
-      else this.#ends.emit(job.id, row);
+      this.#leases.end(id);
+      this.#running.delete(id);
+      if (row !== undefined && isOver(row)) {
+        await transfer
+          .settled()
+          .catch((error: unknown) => this.#log.error({ err: error, transferId: id }, 'note stays'));
+        this.#callers.over(row);
+      } else if (row?.status === 'PENDING') {
+        this.#wakeIn('delay' in end ? end.delay : 0);
+      }
       if (this.#running.size === 0) this.#idle.emit('idle');
       this.wake();
     });
   }
 
-  /** Writes the end of a transfer, however long the database is away: the partner knows it as ended. */
-  async #record(job: Job, end: TransferEnd): Promise<TransferRow | undefined> {
-    const { store, node, pollMs = 5000 } = this.#options;
+  /** A row is due in so many milliseconds. */
+  #wakeIn(delay: number): void {
+    if (delay === 0) {
+      this.#backlog++;
+      return;
+    }
+    const alarm = setTimeout(() => {
+      this.#alarms.delete(alarm);
+      this.arrived();
+    }, delay).unref();
+    this.#alarms.add(alarm);
+  }
+
+  /** Writes the end of an attempt, however long the database is away: the partner knows it as ended. */
+  async #record(job: Job, end: AttemptEnd): Promise<TransferRow | undefined> {
+    const { store, pollMs = 5000 } = this.#options;
     for (let attempt = 1; ; attempt++) {
       try {
-        const row = await store.end(job.id, node, end);
+        const row = await store.end(job, end);
         if (row !== undefined) return row;
         const found = await store.find(job.id);
         // An earlier try was written, and its answer lost.
-        if (attempt > 1 && found?.status === end.status) return found;
-        this.#log.error({ transferId: job.id, end: end.status }, 'the record was ended by another process meanwhile');
-        return found;
+        if (attempt > 1 && found?.status === end.status && found.fence === job.fence) return found;
+        this.#log.warn(
+          { transferId: job.id, end: end.status },
+          'not recorded: another process has the transfer meanwhile',
+        );
+        return undefined;
       } catch (error) {
         this.#databaseFailed(error, 'end of a transfer not written yet');
         if (!isDatabaseUnavailable(error) || this.#state === 'ended') return undefined;
@@ -252,11 +292,7 @@ export class TransferQueue {
     if (this.#state !== 'running') return;
     try {
       if (performance.now() > this.#sweepAfter) {
-        const ended = await this.#options.store.failOrphans(
-          'expired',
-          'the process that ran it is gone: whether the partner has the file is not known here',
-        );
-        this.#logOrphans(ended);
+        await this.#requeueOrphans('expired', 'the process that ran it is gone');
       }
       this.#backlog = Number.POSITIVE_INFINITY;
       this.wake();
@@ -265,22 +301,15 @@ export class TransferQueue {
     }
   }
 
-  async #writeProgress(): Promise<void> {
-    if (this.#running.size === 0) return;
-    try {
-      const running = [...this.#running.keys()].map((id) => this.progressOf(id));
-      await this.#options.store.progress(this.#options.node, LEASE_SECONDS, running);
-    } catch (error) {
-      this.#databaseFailed(error, 'progress not written');
+  async #requeueOrphans(which: { readonly node: string } | 'expired', message: string): Promise<void> {
+    const { store, settings } = this.#options;
+    for (const { id, status } of await store.requeueOrphans(which, settings.retry.attempts, message)) {
+      this.#log.warn({ transferId: id, status, reason: message }, 'transfer of a dead process');
     }
   }
 
-  #logOrphans(ids: readonly string[]): void {
-    if (ids.length > 0) this.#log.warn({ transfers: ids }, 'transfers of a dead process ended as FAILED');
-  }
-
   #databaseFailed(error: unknown, what: string): void {
-    // Other processes were away from it as well: their leases get time to be renewed before anybody ends their transfers.
+    // Other processes were away from it as well: their leases get time to be renewed before anybody takes their transfers.
     this.#sweepAfter = performance.now() + LEASE_MS;
     if (isDatabaseUnavailable(error)) this.#log.debug({ err: error }, what);
     else this.#log.error({ err: error }, what);

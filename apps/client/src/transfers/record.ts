@@ -1,8 +1,10 @@
-import type { Progress, TransferRow } from './store.js';
+import type { Progress, TransferRow } from './row.js';
 
 /**
  * The outbound transfer record of the interface. `duration` in milliseconds, `size` in bytes of the file,
- * `bytesTransferred` and `articles` as PI 27 and PI 28 count them; what is not known (yet) is null.
+ * `bytesTransferred` and `articles` as PI 27 and PI 28 count them; what is not known (yet) is null. A PENDING one with
+ * `nextAttemptAt` waits for another attempt, and says why the last one failed. `restartable`: the next attempt goes on where
+ * the last one was interrupted. `node` is the process that made the last attempt.
  * @param live figures of a running transfer that are newer than its row
  */
 export const toRecord = (row: TransferRow, live?: Progress) => ({
@@ -30,6 +32,10 @@ export const toRecord = (row: TransferRow, live?: Progress) => ({
   errorMessage: row.error_message,
   pesitTransferId: row.pesit_transfer_id,
   attempts: row.attempts,
+  nextAttemptAt: row.next_attempt_at,
+  restartable: row.restartable,
+  syncPoint: row.sync_point,
+  node: row.node,
 });
 
 export type TransferRecord = ReturnType<typeof toRecord>;

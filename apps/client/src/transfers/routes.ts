@@ -98,6 +98,17 @@ export const transferRoutes = (router: IRouter, transfers: TransferService): voi
   resource(router, '/api/v1/transfers/:id', {
     get: endpoint({ params }, async ({ params: { id }, res }) => res.json(await transfers.get(id))),
   });
+  for (const [verb, act] of [
+    ['retry', transfers.retry],
+    ['replay', transfers.replay],
+    ['cancel', transfers.cancel],
+  ] as const) {
+    resource(router, `/api/v1/transfers/:id/${verb}`, {
+      post: endpoint({ params, query: waitQuery }, async ({ params: { id }, query, req, res }) =>
+        accepted(res, await act(id, waitOf(query.wait, req, res))),
+      ),
+    });
+  }
   resource(router, '/api/v1/transfers/:id/content', {
     get: endpoint({ params }, async ({ params: { id }, res }) => download(res, await transfers.content(id))),
   });

@@ -188,6 +188,10 @@ export const historyQuery = z.strictObject({
   ...periodFields(),
   status: z.enum(TRANSFER_STATUSES).optional(),
   direction: z.enum(DIRECTIONS).optional(),
+  restartable: z
+    .enum(['true', 'false'], 'expected true or false')
+    .transform((value) => value === 'true')
+    .optional(),
   serverId: z
     .string()
     .regex(/^[1-9]\d{0,9}$/, 'expected a positive integer')

@@ -1,3 +1,4 @@
+import type { BigIntStats } from 'node:fs';
 import { lstat, mkdir, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 
@@ -11,13 +12,22 @@ import {
   StorageError,
 } from '@pesit-node/storage';
 
+import type { StoredVersion } from './row.js';
+
 /** A file that can be sent. */
 export interface Sendable {
   /** Absolute, links resolved. */
   readonly path: string;
   /** Bytes. */
   readonly size: number;
+  readonly version: StoredVersion;
 }
+
+const sendable = (path: string, { size, mtimeNs }: BigIntStats): Sendable => ({
+  path,
+  size: Number(size),
+  version: { size: Number(size), mtimeNs: String(mtimeNs) },
+});
 
 /** Contents that came with a request, below the send tree; they stay as long as their transfer may be sent again. */
 const SPOOL = 'spool';
@@ -51,7 +61,7 @@ export class SendTree {
     const path = await resolveInside(root, filename).catch((error: unknown) => {
       throw error instanceof StorageError ? badName(error.peerText ?? error.message) : error;
     });
-    const facts = await lstat(path).catch((error: unknown) => {
+    const facts = await lstat(path, { bigint: true }).catch((error: unknown) => {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'ENAMETOOLONG') throw badName('the name is too long');
       throw new ApiError(
@@ -67,7 +77,7 @@ export class SendTree {
     }
     if (facts.isDirectory()) throw badName('it is a directory: only regular files can be sent');
     if (!facts.isFile()) throw badName('it is no regular file');
-    return { path, size: facts.size };
+    return sendable(path, facts);
   }
 
   /**
@@ -90,8 +100,8 @@ export class SendTree {
           if (!staged.write({ parts: [piece], ends: [1], bytes: piece.length })) await staged.drained();
         }
       }
-      const { path, size } = await staged.deliver({ path: `${SPOOL}/${id}`, overwrite: false });
-      return { path, size };
+      const { path } = await staged.deliver({ path: `${SPOOL}/${id}`, overwrite: false });
+      return sendable(path, await lstat(path, { bigint: true }));
     } catch (error) {
       await staged?.discard().catch(() => undefined);
       throw error instanceof StorageError

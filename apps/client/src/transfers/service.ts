@@ -16,7 +16,8 @@ import type { TransferRecord } from './record.js';
 import type { HistoryQuery, receiveBody, sendBody, uploadQuery } from './schema.js';
 import { decodeBase64 } from './send-tree.js';
 import type { SendTree } from './send-tree.js';
-import type { NewTransfer, TransferRow, TransferSettings, TransferStore } from './store.js';
+import type { NewTransfer, StoredVersion, TransferRow, TransferSettings } from './row.js';
+import type { TransferStore } from './store.js';
 
 type Names = Pick<z.output<typeof sendBody>, 'serverId' | 'server' | 'partnerId' | 'virtualFile' | 'remoteFilename'>;
 
@@ -62,7 +63,7 @@ export const transferService = (deps: TransferServiceDeps) => {
     if (!server.enabled) {
       throw conflict(`Remote server ${JSON.stringify(server.name)} is disabled: set enabled to true first`);
     }
-    const waiting = await store.countPending();
+    const waiting = await store.countDue();
     if (waiting >= queue.room) {
       throw unavailable(`The queue is full: ${waiting} transfers wait (executor.queue-capacity)`, RETRY_AFTER);
     }
@@ -80,12 +81,23 @@ export const transferService = (deps: TransferServiceDeps) => {
     return row;
   };
 
-  const enqueue = async (transfer: NewTransfer, wait: Wait | undefined): Promise<TransferRecord> => {
-    const ended = wait && queue.whenEnded(transfer.id, wait.seconds * 1000, wait.signal);
-    const row = await insert(transfer);
-    queue.arrived();
-    return toRecord(ended === undefined ? row : ((await ended) ?? (await store.find(row.id)) ?? row));
+  /** Does something to a transfer, and waits for its end when the caller does. */
+  const withWait = async (
+    id: string,
+    wait: Wait | undefined,
+    act: () => Promise<TransferRow>,
+  ): Promise<TransferRecord> => {
+    const ended = wait && queue.whenEnded(id, wait.seconds * 1000, wait.signal);
+    const row = await act();
+    return toRecord(ended === undefined ? row : ((await ended) ?? (await store.find(id)) ?? row));
   };
+
+  const enqueue = (transfer: NewTransfer, wait: Wait | undefined): Promise<TransferRecord> =>
+    withWait(transfer.id, wait, async () => {
+      const row = await insert(transfer);
+      queue.arrived();
+      return row;
+    });
 
   /** Queues a content that came with the request; the content goes when its transfer cannot be queued. */
   const sendContent = async (
@@ -108,7 +120,12 @@ export const transferService = (deps: TransferServiceDeps) => {
     id: string,
     direction: 'SEND' | 'RECEIVE',
     body: Names & TransferSettings,
-    local: { readonly filename: string; readonly path?: string; readonly size?: number },
+    local: {
+      readonly filename: string;
+      readonly path?: string;
+      readonly size?: number;
+      readonly version?: StoredVersion;
+    },
   ): NewTransfer => ({
     id,
     direction,
@@ -118,9 +135,20 @@ export const transferService = (deps: TransferServiceDeps) => {
     remoteFilename: body.remoteFilename,
     virtualFile: body.virtualFile,
     sourcePath: local.path,
+    sourceVersion: local.version,
     size: local.size,
     settings: settingsOf(body),
   });
+
+  const requireFreeName = async ({ localName, overwrite = false }: TransferSettings): Promise<void> => {
+    if (localName === undefined || overwrite || !(await receivedTree.has(localName))) return;
+    throw conflict(
+      `${JSON.stringify(localName)} exists in the received tree: choose another localName, or set overwrite`,
+    );
+  };
+
+  const serverIsGone = (name: string): ApiError =>
+    conflict(`Remote server ${JSON.stringify(name)} was removed: make a new request with another one`);
 
   const existing = async (id: string): Promise<TransferRow> => {
     const row = await store.find(id);
@@ -152,15 +180,65 @@ export const transferService = (deps: TransferServiceDeps) => {
 
     receive: async (body: z.output<typeof receiveBody>, wait?: Wait): Promise<TransferRecord> => {
       refuseUnbuilt(body);
-      const { localName, overwrite = false } = body;
-      if (localName !== undefined && !overwrite && (await receivedTree.has(localName))) {
-        throw conflict(
-          `${JSON.stringify(localName)} exists in the received tree: choose another localName, or set overwrite`,
-        );
-      }
-      const filename = localName ?? nameOf(body);
+      await requireFreeName(body);
+      const filename = body.localName ?? nameOf(body);
       return enqueue(newTransfer(randomUUID(), 'RECEIVE', body, { filename }), wait);
     },
+
+    /** The same transfer again, from where it was interrupted: a FAILED one, or one that waits for its next attempt. */
+    retry: (id: string, wait?: Wait): Promise<TransferRecord> =>
+      withWait(id, wait, async () => {
+        const { status, server_id: serverId, server_name: server } = await existing(id);
+        if (status !== 'FAILED' && status !== 'PENDING') {
+          throw conflict(`Only a transfer that FAILED, or waits, can be tried again: this one is ${status}`);
+        }
+        if (serverId === null) throw serverIsGone(server);
+        if (status === 'FAILED') await admit(serverId);
+        const row = await store.again(id);
+        if (row === undefined) throw conflict('The transfer cannot be tried again any more: see its status');
+        logger.info({ transferId: id, restartable: row.restartable }, 'transfer tried again on request');
+        queue.arrived();
+        return row;
+      }),
+
+    /** A new transfer from the request of one that has ended. */
+    replay: async (id: string, wait?: Wait): Promise<TransferRecord> => {
+      const row = await existing(id);
+      const { status, direction, server_id: server, server_name: name, settings } = row;
+      if (status === 'PENDING' || status === 'IN_PROGRESS') {
+        throw conflict(`Only a transfer that has ended can be replayed: this one is ${status}`);
+      }
+      if (server === null) throw serverIsGone(name);
+      await requireFreeName(settings);
+      const source = row.source_path === null ? undefined : await sendTree.find(row.source_path);
+      return enqueue(
+        {
+          ...{ id: randomUUID(), direction, server, settings, partnerId: row.partner_id, filename: row.filename },
+          ...{ remoteFilename: row.remote_filename ?? undefined, virtualFile: row.virtual_file ?? undefined },
+          ...{ sourcePath: source?.path, sourceVersion: source?.version, size: source?.size },
+        },
+        wait,
+      );
+    },
+
+    /** Ends a transfer that has not ended: at once when it waits, as soon as the partner knows when it runs. */
+    cancel: (id: string, wait?: Wait): Promise<TransferRecord> =>
+      withWait(id, wait, async () => {
+        const row = await store.cancel(id, 'cancelled on request');
+        if (row === undefined) {
+          throw conflict(
+            `Only a transfer that has not ended can be cancelled: this one is ${(await existing(id)).status}`,
+          );
+        }
+        logger.info({ transferId: id, status: row.status }, 'transfer cancelled on request');
+        if (row.status === 'CANCELLED') {
+          if (row.direction === 'RECEIVE') await receivedTree.forget(id);
+          queue.over(row);
+        } else {
+          queue.cancel(id);
+        }
+        return row;
+      }),
 
     get: async (id: string): Promise<TransferRecord> => toRecord(await existing(id), queue.progressOf(id)),
 

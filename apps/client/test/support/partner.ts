@@ -34,10 +34,12 @@ export interface PartnerOptions {
   readonly tcpipHeader?: ListenerOptions['tcpipHeader'];
   /** Called before the partner's own handling; what it rejects with is the answer. */
   readonly before?: Partial<
-    Record<'connect' | 'create' | 'select' | 'write' | 'read' | 'endTransfer' | 'deselected', Step>
+    Record<'connect' | 'create' | 'select' | 'write' | 'read' | 'checkpoint' | 'endTransfer' | 'deselected', Step>
   >;
   readonly timers?: ListenerOptions['timers'];
   readonly port?: number;
+  /** Keeps what it was sent of a file that was cut off, and places again what it served (pesit-e.md §5). Default false. */
+  readonly restarts?: boolean;
 }
 
 type Step = (parameters: Parameters | undefined, partner: Partner) => Promise<void> | void;
@@ -48,6 +50,8 @@ export interface Partner {
   readonly connects: Parameters[];
   readonly creates: Parameters[];
   readonly selects: Parameters[];
+  /** PI 18 of every READ. */
+  readonly reads: number[];
   /** Files that ended with a positive ACK(TRANS.END). */
   readonly written: Written[];
   /** Diagnostics and end codes of files that did not. */
@@ -63,10 +67,33 @@ export interface Partner {
 export const refusal = (diagnostic: DiagnosticCode, peerText: string): PesitError =>
   new PesitError(peerText, { fault: 'local', diagnostic, peerText });
 
+/** What is known of a transfer between its attempts, by PI 13. */
+interface Context {
+  readonly articles: Buffer[];
+  points: SyncPoint[];
+  done: boolean;
+  /** Of a file that is served: point → offset. */
+  readonly offsets: Map<number, SyncPoint>;
+  content: Buffer;
+}
+
+const newContext = (content: Buffer = Buffer.alloc(0)): Context => ({
+  ...{ articles: [], points: [], done: false, content },
+  offsets: new Map([[0, START]]),
+});
+
 class MemorySink implements ArticleSink {
   onFailure: ((error: Error) => void) | undefined;
-  readonly articles: Buffer[] = [];
+  readonly articles: Buffer[];
+  readonly #context: Context;
+  readonly #before: () => Promise<void> | void;
   #open: Buffer[] = [];
+
+  constructor(context: Context, before: () => Promise<void> | void) {
+    this.#context = context;
+    this.#before = before;
+    this.articles = context.articles;
+  }
 
   write({ parts, ends }: ArticleBatch): boolean {
     let next = 0;
@@ -82,19 +109,23 @@ class MemorySink implements ArticleSink {
     return Promise.resolve();
   }
 
-  checkpoint(): Promise<void> {
-    return Promise.resolve();
+  async checkpoint(point: SyncPoint): Promise<void> {
+    await this.#before();
+    this.#context.points.push(point);
   }
 }
 
 class MemorySource implements ArticleSource {
   readonly #content: Buffer;
   readonly #recordLength: number;
-  #offset = 0;
+  readonly #offsets: Context['offsets'];
+  #offset: number;
 
-  constructor(content: Buffer, recordLength: number) {
+  constructor({ content, offsets }: Context, recordLength: number, from: SyncPoint) {
     this.#content = content;
     this.#recordLength = recordLength;
+    this.#offsets = offsets;
+    this.#offset = from.dataBytes;
   }
 
   async fill(burst: Burst): Promise<boolean> {
@@ -104,7 +135,12 @@ class MemorySource implements ArticleSource {
     let end = start;
     while (end < this.#content.length) {
       const length = Math.min(this.#recordLength, this.#content.length - end);
+      const before = burst.lastPoint;
       if (!burst.reserve(length)) break;
+      if (burst.lastPoint > before) {
+        const articles = Math.ceil(end / this.#recordLength);
+        this.#offsets.set(burst.lastPoint, { number: burst.lastPoint, dataBytes: end, articles });
+      }
       end += length;
     }
     let from = start;
@@ -120,6 +156,7 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
     connects: [] as Parameters[],
     creates: [] as Parameters[],
     selects: [] as Parameters[],
+    reads: [] as number[],
     written: [] as Written[],
     failures: [] as { diagnostic: string; endCode: number | undefined }[],
     ended: [] as (PesitError | undefined)[],
@@ -127,6 +164,14 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
     open: 0,
   };
   let nextTransferId = 1000;
+  const contexts = new Map<number, Context>();
+  /** The context of a restart, or a new one. */
+  const contextOf = ({ transferId = 0, restarted }: Parameters, content?: Buffer): Context => {
+    const known = options.restarts === true && restarted === 1 ? contexts.get(transferId) : undefined;
+    // It does not check whether its file is the one of the first attempt.
+    if (known !== undefined && content !== undefined) known.content = content;
+    return known ?? newContext(content);
+  };
   const opened = (): void => {
     state.open++;
     state.mostAtOnce = Math.max(state.mostAtOnce, state.open);
@@ -134,7 +179,7 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
 
   const accept = (): ServerHandler => {
     let create: Parameters | undefined;
-    let content: Buffer = Buffer.alloc(0);
+    let context = newContext();
     let sink: MemorySink | undefined;
     return {
       connect: async ({ parameters }) => {
@@ -147,6 +192,8 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
         await before.create?.(parameters, partner);
         opened();
         create = parameters;
+        context = contextOf(parameters);
+        contexts.set(parameters.transferId ?? 0, context);
         return { maxEntitySize: 16_000 };
       },
       select: async (parameters) => {
@@ -156,11 +203,13 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
         const found = files[fileName];
         if (found === undefined) throw refusal('2-205', `there is no ${fileName}`);
         opened();
-        content = found;
+        context = contextOf(parameters, found);
+        const transferId = parameters.transferId === 0 ? nextTransferId++ : (parameters.transferId ?? 0);
+        contexts.set(transferId, context);
         return {
           maxEntitySize: 16_000,
           fileName,
-          transferId: nextTransferId++,
+          transferId,
           dataCode: 2,
           recordFormat,
           recordLength,
@@ -170,18 +219,24 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
       },
       write: async () => {
         await before.write?.(undefined, partner);
-        sink = new MemorySink();
-        return { from: START, sink };
+        const from = context.points.at(-1) ?? START;
+        context.articles.length = from.articles;
+        sink = new MemorySink(context, () => before.checkpoint?.(undefined, partner));
+        return { from, sink };
       },
-      read: async () => {
+      read: async (point) => {
         await before.read?.(undefined, partner);
-        return { from: START, source: new MemorySource(content, recordLength) };
+        state.reads.push(point);
+        const from = context.offsets.get(point);
+        if (from === undefined) throw refusal('2-214', `there is no point ${point}`);
+        return { from, source: new MemorySource(context, recordLength, from) };
       },
       endTransfer: async () => {
         await before.endTransfer?.(undefined, partner);
         state.open--;
-        if (create && sink) {
+        if (create && sink && !context.done) {
           state.written.push({ create, articles: sink.articles, content: Buffer.concat(sink.articles) });
+          context.done = true;
         }
       },
       transferFailed: ({ diagnostic }, endCode) => {
@@ -218,6 +273,7 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
     connects: state.connects,
     creates: state.creates,
     selects: state.selects,
+    reads: state.reads,
     written: state.written,
     failures: state.failures,
     ended: state.ended,

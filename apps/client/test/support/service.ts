@@ -25,6 +25,7 @@ export interface ServiceOptions extends Partial<Pick<NodeOptions, 'licenseKey' |
   readonly node?: string;
   readonly pollMs?: number;
   readonly progressMs?: number;
+  readonly leaseMs?: number;
   /** Default true: started when the queue runs. */
   readonly waitForDatabase?: boolean;
   /** Of an earlier service, whose files and secrets this one goes on with. */
@@ -55,7 +56,10 @@ export const expectNoSecrets = (): void => {
 export const startService = async (database: Database, options: ServiceOptions = {}) => {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'pesit-client-')));
   const config = testConfig('client', { ...CONFIG, ...options.config, 'data.directory': data });
-  const settings: ExchangeSettings = { ...exchangeSettings(config), readTimeout: 5000, ...options.settings };
+  const defaults = exchangeSettings(config);
+  // A failure is the end, unless a test is about what follows it.
+  const once = { readTimeout: 5000, retry: { ...defaults.retry, attempts: 1, initialDelay: 0, maxDelay: 0 } };
+  const settings: ExchangeSettings = { ...defaults, ...once, ...options.settings };
   const log = captureLog();
   logs.push(log);
   const health = new HealthRegistry();
@@ -78,7 +82,7 @@ export const startService = async (database: Database, options: ServiceOptions =
       licenseKey,
       licenseTimes,
     },
-    ...{ node, pollMs, progressMs },
+    ...{ node, pollMs, progressMs, ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }) },
   });
   const lifecycle = new Lifecycle({ logger: log.logger, health });
   for (const step of [steps.database, steps.files, steps.exchange]) lifecycle.add(step);
@@ -130,4 +134,8 @@ const remember = (body: object | undefined): void => {
 export const openDatabase = async (harness: DatabaseHarness): Promise<TestDatabase> =>
   harness.open({ migrations: [CLIENT_MIGRATIONS] });
 
-export const empty = (database: TestDatabase): Promise<void> => emptyTables(database, CLIENT_MIGRATIONS.schema);
+export const empty = async (database: TestDatabase): Promise<void> => {
+  await emptyTables(database, CLIENT_MIGRATIONS.schema);
+  // Of no table: PI 13 of the next transfer is 1.
+  await database.knex.raw('alter sequence pesit_transfer_id restart');
+};

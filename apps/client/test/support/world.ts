@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import type { DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
 
+import { startProxy } from './cutting-proxy.js';
+import type { Cut } from './cutting-proxy.js';
 import { startPartner } from './partner.js';
 import type { Partner, PartnerOptions } from './partner.js';
 import { startRawServer } from './raw-server.js';
@@ -60,6 +62,11 @@ export const world = (harness: DatabaseHarness) => {
     closers.push(() => started.close());
     return started;
   };
+  const proxy = async (port: number, cuts: readonly (Cut | undefined)[]) => {
+    const started = await startProxy(port, cuts);
+    closers.push(() => started.close());
+    return started;
+  };
   /** Creates a remote server; its id. */
   const remote = async (at: Service, port: number, fields: object = {}): Promise<number> => {
     const { status, body } = await at.api.post('/servers', {
@@ -86,7 +93,7 @@ export const world = (harness: DatabaseHarness) => {
       .map(({ name }) => name)
       .sort();
   return {
-    ...{ service, partner, rawServer, remote, send, receive, filesIn },
+    ...{ service, partner, rawServer, proxy, remote, send, receive, filesIn },
     database: () => database,
   };
 };

@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { lstat, open, readFile, realpath, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+
+import { STAGING_DIRECTORY } from '@pesit-node/storage';
+import { z } from 'zod';
+
+import { receivedContext } from './received-context.js';
+
+/**
+ * What is about to be delivered: written before the partner hears that the file is here, removed when the record is
+ * COMPLETED. Whoever takes the transfer over finds out by it what a dead process had done.
+ */
+const note = z.strictObject({
+  context: receivedContext,
+  /** Where the file may have gone, in the order of trial; absolute. */
+  paths: z.array(z.string()),
+  size: z.int(),
+  /** `sha256:` and hex; undefined when none is computed. */
+  checksum: z.string().optional(),
+  bytesTransferred: z.int(),
+  articles: z.int(),
+});
+
+export type DeliveryNote = z.output<typeof note>;
+
+const placeOf = async (root: string, id: string) => {
+  const staging = join(await realpath(root), STAGING_DIRECTORY);
+  return { staging, path: join(staging, `${id}.delivery`), staged: join(staging, `${id}.part`) };
+};
+
+/** @param durable on stable storage when this resolves; otherwise it survives the process alone */
+export const writeNote = async (root: string, id: string, content: DeliveryNote, durable: boolean): Promise<void> => {
+  const { path, staging } = await placeOf(root, id);
+  const file = await open(path, 'w', 0o600);
+  try {
+    await file.writeFile(JSON.stringify(content));
+    if (durable) await file.datasync();
+  } finally {
+    await file.close();
+  }
+  if (!durable) return;
+  const directory = await open(staging, 'r');
+  await directory.sync().finally(() => directory.close());
+};
+
+/** Undefined as well when a power cut left half of it: then it was never acted upon. */
+export const readNote = async (root: string, id: string): Promise<DeliveryNote | undefined> => {
+  try {
+    const { path } = await placeOf(root, id);
+    return note.parse(JSON.parse(await readFile(path, 'utf8')));
+  } catch {
+    return undefined;
+  }
+};
+
+export const removeNote = async (root: string, id: string): Promise<void> => {
+  await rm((await placeOf(root, id)).path, { force: true });
+};
+
+const hashOf = async (path: string): Promise<string> => {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return `sha256:${hash.digest('hex')}`;
+};
+
+/**
+ * Where the file of a note was delivered.
+ * @returns undefined when it was not: it is staged still, or gone
+ */
+export const deliveredPath = async (root: string, id: string, noted: DeliveryNote): Promise<string | undefined> => {
+  const { staged } = await placeOf(root, id);
+  const part = await lstat(staged).catch(() => undefined);
+  // One name alone, the staged one: nothing was delivered.
+  if (part?.nlink === 1) return undefined;
+  for (const path of noted.paths) {
+    const found = await lstat(path).catch(() => undefined);
+    if (!found?.isFile() || found.size !== noted.size) continue;
+    if (part !== undefined && (part.ino !== found.ino || part.dev !== found.dev)) continue;
+    if (part === undefined && noted.checksum !== undefined && (await hashOf(path)) !== noted.checksum) continue;
+    return path;
+  }
+  return undefined;
+};

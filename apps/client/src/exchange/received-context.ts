@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+
+import type { Parameters } from '@pesit-node/protocol';
+import { receivedFormat } from '@pesit-node/storage';
+import type { RecordFormat, StagedFacts } from '@pesit-node/storage';
+import { z } from 'zod';
+
+/** What a restart needs of the answer to the first SELECT: kept in the journal of the staged file, and in the note of its delivery. */
+export const receivedContext = z.strictObject({
+  /** PI 13 as the server allocated it. */
+  transferId: z.int(),
+  recordFormat: z.int().optional(),
+  recordLength: z.int(),
+  text: z.boolean().optional(),
+  /** Tells one version of the partner's file from another. */
+  file: z.string(),
+});
+
+export type ReceivedContext = z.output<typeof receivedContext>;
+
+/** PI 32 when the partner leaves it out: no limit but that of the wire. */
+const ANY_LENGTH = 65_535;
+
+/** Name, attributes, announced size and date; not the date of the last extraction, which every SELECT may change. */
+const fingerprint = ({
+  fileIdentifier,
+  dataCode,
+  logicalAttributes,
+  physicalAttributes,
+  historicalAttributes,
+}: Parameters) =>
+  createHash('sha256')
+    .update(
+      JSON.stringify([
+        fileIdentifier?.fileName,
+        dataCode,
+        logicalAttributes,
+        physicalAttributes,
+        historicalAttributes?.creationDate,
+      ]),
+    )
+    .digest('base64url');
+
+export const contextOf = (answer: Parameters, text: boolean | undefined): ReceivedContext => {
+  const { recordFormat, recordLength = ANY_LENGTH } = answer.logicalAttributes ?? {};
+  return {
+    transferId: answer.transferId ?? 0,
+    ...(recordFormat === undefined ? {} : { recordFormat }),
+    recordLength,
+    ...(text === undefined ? {} : { text }),
+    file: fingerprint(answer),
+  };
+};
+
+export const formatIn = ({ recordFormat, recordLength, text }: ReceivedContext): RecordFormat =>
+  receivedFormat({ recordFormat, recordLength }, { text });
+
+/** Undefined when there is none that this version can read. */
+export const contextIn = (staged: StagedFacts | undefined): ReceivedContext | undefined => {
+  if (staged?.context === undefined || staged.delivered) return undefined;
+  try {
+    return receivedContext.parse(JSON.parse(staged.context));
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,159 @@
+import type { Pacing } from '@pesit-node/storage';
+
+import type { RemoteServerRow } from '../remote-servers/store.js';
+import type { DIRECTIONS, TRANSFER_STATUSES } from './schema.js';
+
+export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
+export type Direction = (typeof DIRECTIONS)[number];
+
+/** What a request set beside the names; absent = as the remote server has it. */
+export interface TransferSettings {
+  readonly maxEntitySize?: number | undefined;
+  readonly syncPointsEnabled?: boolean | undefined;
+  /** KB */
+  readonly syncInterval?: number | undefined;
+  readonly syncWindow?: number | undefined;
+  readonly text?: boolean | undefined;
+  readonly recordLength?: number | undefined;
+  readonly recordFormat?: number | undefined;
+  readonly label?: string | undefined;
+  readonly freeMessage?: string | undefined;
+  readonly originalSender?: string | undefined;
+  readonly finalReceiver?: string | undefined;
+  readonly localName?: string | undefined;
+  readonly overwrite?: boolean | undefined;
+}
+
+/** `SourceVersion` of storage as JSON has it: nanoseconds are more than a number holds. */
+export interface StoredVersion {
+  readonly size: number;
+  readonly mtimeNs: string;
+}
+
+/** A row of `transfers`. */
+export interface TransferRow {
+  readonly id: string;
+  readonly status: TransferStatus;
+  readonly direction: Direction;
+  readonly server_id: number | null;
+  readonly server_name: string;
+  readonly partner_id: string;
+  readonly filename: string;
+  readonly remote_filename: string | null;
+  readonly virtual_file: string | null;
+  /** Of a SEND: the absolute path that is read. */
+  readonly source_path: string | null;
+  /** Of a SEND: the file as it was when it was asked for, then as the first attempt found it. */
+  readonly source_version: StoredVersion | null;
+  readonly settings: TransferSettings;
+  readonly created_time: Date;
+  readonly start_time: Date | null;
+  readonly end_time: Date | null;
+  readonly size: number | null;
+  readonly bytes_transferred: number;
+  readonly articles: number;
+  readonly checksum: string | null;
+  readonly local_path: string | null;
+  readonly diagnostic: string | null;
+  readonly error_code: string | null;
+  readonly error_message: string | null;
+  /** PI 13, the same for all attempts: from our sequence for a SEND, as the server allocated it for a RECEIVE. */
+  readonly pesit_transfer_id: number | null;
+  readonly attempts: number;
+  /** Attempts that count towards `transfer.retry.attempts`. */
+  readonly failures: number;
+  /** Answers in a row that asked to come again later. */
+  readonly postponements: number;
+  readonly next_attempt_at: Date | null;
+  /** The next attempt carries PI 15 = 1. */
+  readonly restartable: boolean;
+  /** The newest point known to be a place to go on from. */
+  readonly sync_point: number | null;
+  /** Of a SEND: how the attempts placed their points. */
+  readonly pacings: readonly Pacing[] | null;
+  /** Of the lease: what is written under an older one has no effect. */
+  readonly fence: number;
+  readonly node: string | null;
+}
+
+/** A transfer that this process shall run, with its remote server as it is now. */
+export interface Job extends TransferRow {
+  readonly server: Omit<RemoteServerRow, 'last_contact'>;
+}
+
+export interface NewTransfer {
+  readonly id: string;
+  readonly direction: Direction;
+  readonly server: number | string;
+  /** PI 3; default: the server's clientId. */
+  readonly partnerId: string | undefined;
+  readonly filename: string;
+  readonly remoteFilename: string | undefined;
+  readonly virtualFile: string | undefined;
+  readonly sourcePath: string | undefined;
+  readonly sourceVersion: StoredVersion | undefined;
+  readonly size: number | undefined;
+  readonly settings: TransferSettings;
+}
+
+/** What is known when an attempt ends; absent = as the record has it. */
+interface Figures {
+  readonly size?: number | undefined;
+  readonly bytesTransferred?: number | undefined;
+  readonly articles?: number | undefined;
+  readonly checksum?: string | undefined;
+  readonly localPath?: string | undefined;
+  readonly pesitTransferId?: number | undefined;
+  readonly syncPoint?: number | undefined;
+  readonly diagnostic?: string | undefined;
+  readonly errorCode?: string | undefined;
+  readonly errorMessage?: string | undefined;
+}
+
+/** The end of a transfer. */
+export interface Ended extends Figures {
+  readonly status: 'COMPLETED' | 'FAILED' | 'CANCELLED';
+  /** Of a FAILED one: a further attempt would be a restart. */
+  readonly restartable?: boolean;
+}
+
+/** The end of an attempt after which another follows. */
+export interface Waiting extends Figures {
+  readonly status: 'PENDING';
+  /** Milliseconds until the next attempt may begin. */
+  readonly delay: number;
+  /** `failed`: it counts; `later`: the partner asked to come again; `none`: it was not the transfer's fault. */
+  readonly counts: 'failed' | 'later' | 'none';
+  readonly restartable: boolean;
+}
+
+/** The partner does not know of the attempt: as if it had not been. */
+export interface GivenBack {
+  readonly status: 'PENDING';
+  readonly counts: 'untouched';
+}
+
+export type AttemptEnd = Ended | Waiting | GivenBack;
+
+/** A transfer that runs; without figures until data flow. */
+export interface Progress {
+  readonly id: string;
+  readonly bytesTransferred?: number;
+  readonly articles?: number;
+}
+
+/**
+ * Columns are named, never `*`, in the statements of every transfer: a newer version may add some while an older one still
+ * runs.
+ */
+const COLUMNS = [
+  ...['id', 'status', 'direction', 'server_id', 'server_name', 'partner_id', 'filename', 'remote_filename'],
+  ...['virtual_file', 'source_path', 'source_version', 'settings', 'created_time', 'start_time', 'end_time', 'size'],
+  ...['bytes_transferred', 'articles', 'checksum', 'local_path', 'diagnostic', 'error_code', 'error_message'],
+  ...['pesit_transfer_id', 'attempts', 'failures', 'postponements', 'next_attempt_at', 'restartable', 'sync_point'],
+  ...['pacings', 'fence', 'node'],
+];
+export const columnsOf = (table: string): string => COLUMNS.map((column) => `${table}.${column}`).join(', ');
+
+/** A PENDING row that does not wait for its next attempt. */
+export const DUE = `status = 'PENDING' and (next_attempt_at is null or next_attempt_at <= now())`;

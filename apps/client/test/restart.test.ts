@@ -1,0 +1,559 @@
+import { createHash } from 'node:crypto';
+import { readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { GOOD } from './support/raw-server.js';
+import type { PartnerOptions } from './support/partner.js';
+import { refusal } from './support/partner.js';
+import { expectNoSecrets } from './support/service.js';
+import type { Service } from './support/service.js';
+import { CONTENT, deferred, until, world } from './support/world.js';
+
+afterAll(expectNoSecrets);
+
+const AT_ONCE = { attempts: 3, initialDelay: 0, maxDelay: 0, multiplier: 1, jitter: 0 };
+const POINTS = { syncPoints: { intervalKb: 4, window: 2 }, restarts: true } as const;
+const BIG = Buffer.from(Array.from({ length: 100_000 }, (_, n) => (n * 7 + (n >> 8)) & 0xff));
+const sha256 = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
+
+eachDatabase((harness) => {
+  const the = world(harness);
+
+  /** A service with `big` in its send tree, and a partner behind a network that fails. */
+  const start = async (
+    cuts: Parameters<typeof the.proxy>[1],
+    partnerOptions: PartnerOptions = {},
+    settings: object = {},
+  ) => {
+    const partner = await the.partner({ ...POINTS, files: { X: BIG }, ...partnerOptions });
+    const proxy = await the.proxy(partner.port, cuts);
+    const service = await the.service({ settings: { retry: AT_ONCE, ...settings } });
+    await the.remote(service, proxy.port);
+    const path = join(service.data, 'send/big');
+    await writeFile(path, BIG);
+    return { partner, proxy, service, path };
+  };
+  const sendBig = async (service: Service, fields: object = {}) =>
+    (
+      await service.api.post('/transfers/send?wait=20', {
+        server: 'bank',
+        virtualFile: 'V',
+        filename: 'big',
+        ...fields,
+      })
+    ).body;
+
+  describe('sending', () => {
+    test('cut in the data: goes on from the last point, as the same transfer, with one record', async () => {
+      const { partner, proxy, service } = await start([{ from: 'client', afterBytes: 50_000 }]);
+      const record = await sendBig(service);
+      expect(record).toMatchObject({ status: 'COMPLETED', attempts: 2, checksum: sha256(BIG), restartable: false });
+      expect(record).toMatchObject({ bytesTransferred: BIG.length, errorCode: null, nextAttemptAt: null });
+      expect(partner.creates.map(({ transferId, restarted }) => [transferId, restarted])).toEqual([
+        [1, undefined],
+        [1, 1],
+      ]);
+      expect(partner.written).toHaveLength(1);
+      expect(partner.written[0]!.content.equals(BIG)).toBe(true);
+      // Of the first 50,000 bytes at most what was not acknowledged is sent again.
+      expect(proxy.bytes[1]!.fromClient).toBeLessThan(BIG.length - 50_000 + 4 * 4096 + 3000);
+      expect((await service.api.get('/transfers')).body.totalElements).toBe(1);
+    });
+
+    test.each([
+      ['text of variable lines', { text: true, recordLength: 200 }],
+      ['text of fixed lines', { text: true, recordFormat: 0, recordLength: 80 }],
+      ['fixed records', { recordFormat: 0, recordLength: 100 }],
+    ])('%s, cut twice', async (_name, fields) => {
+      const { partner, service, path } = await start([
+        { from: 'client', afterBytes: 20_000 },
+        { from: 'client', afterBytes: 30_000 },
+      ]);
+      const lines = Array.from({ length: 3000 }, (_, n) => `line ${n} ${'x'.repeat(n % 60)}\n`).join('');
+      await writeFile(path, lines.slice(0, lines.length - (lines.length % 100)));
+      const record = await sendBig(service, fields);
+      expect(record).toMatchObject({ status: 'COMPLETED', attempts: 3 });
+      const whole = await the.service();
+      await the.remote(whole, partner.port, { name: 'whole' });
+      await writeFile(join(whole.data, 'send/big'), await readFile(path));
+      expect((await sendBig(whole, { ...fields, server: 'whole' })).status).toBe('COMPLETED');
+      expect(partner.written[0]!.content.equals(partner.written[1]!.content)).toBe(true);
+    });
+
+    test('on other terms than the first attempt', async () => {
+      const { partner, service } = await start(
+        [{ from: 'client', afterBytes: 50_000 }],
+        {},
+        {
+          retry: { ...AT_ONCE, attempts: 1 },
+        },
+      );
+      const failed = await sendBig(service);
+      expect(failed).toMatchObject({ status: 'FAILED', diagnostic: '3-310', restartable: true });
+      await service.api.put('/servers/1', { maxEntitySize: 600, syncInterval: 1 });
+      const { status, body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
+      expect([status, body.status, body.attempts]).toEqual([200, 'COMPLETED', 2]);
+      expect(partner.written[0]!.content.equals(BIG)).toBe(true);
+    });
+
+    test('the confirmation of the end is lost: ends well, without a second file', async () => {
+      let ends = 0;
+      const { partner, service, proxy } = await start([], {
+        before: {
+          endTransfer: () => {
+            if (++ends === 1) proxy.drop();
+          },
+        },
+      });
+      const record = await sendBig(service);
+      expect(record).toMatchObject({ status: 'COMPLETED', attempts: 2, checksum: sha256(BIG) });
+      expect(partner.written).toHaveLength(1);
+      expect(partner.creates.map(({ restarted }) => restarted)).toEqual([undefined, 1]);
+    });
+
+    test('a partner that has the file says 2-250: COMPLETED', async () => {
+      const server = await the.rawServer((name, session) => {
+        if (session === 1 && name === 'TRANS.END') return { 'TRANS.END': 'close' };
+        if (session === 2 && name === 'CREATE') return { CREATE: 'c030 02030200fa' };
+        return GOOD;
+      });
+      const service = await the.service({ settings: { retry: AT_ONCE } });
+      await the.remote(service, server.port);
+      expect(await the.send(service)).toMatchObject({ status: 'COMPLETED', attempts: 2, size: 11, diagnostic: null });
+    });
+
+    test.each([
+      ['2-204', '0203' + '0200cc'],
+      ['2-214', '0203' + '0200d6'],
+      ['2-233', '0203' + '0200e9'],
+    ])('a partner that refuses the restart with %s gets the whole file, as a new transfer', async (_code, refused) => {
+      const server = await the.rawServer((name, session, count) => {
+        if (session === 1 && name === 'TRANS.END') return { 'TRANS.END': 'close' };
+        if (session === 2 && name === 'CREATE' && count === 1) return { CREATE: `c030 ${refused}` };
+        return GOOD;
+      });
+      const service = await the.service({ settings: { retry: AT_ONCE } });
+      await the.remote(service, server.port);
+      const record = await the.send(service);
+      expect(record).toMatchObject({ status: 'COMPLETED', attempts: 2, pesitTransferId: 2, bytesTransferred: 11 });
+      const creates = server.arrived.filter(({ name }) => name === 'CREATE').map(({ fpdu }) => fpdu.toString('hex'));
+      // PI 13, and PI 15 after it where it is a restart.
+      expect(creates.map((create) => /0d01(..)(0f0101)?/.exec(create)?.slice(1))).toEqual([
+        ['01', undefined],
+        ['01', '0f0101'],
+        ['02', undefined],
+      ]);
+      expect(server.sessions).toBe(2);
+    });
+
+    test('a point that was never placed: the whole file, as a new transfer', async () => {
+      const server = await the.rawServer((name, session, count) => {
+        if (session === 1 && name === 'TRANS.END') return { 'TRANS.END': 'close' };
+        if (session === 2 && name === 'WRITE' && count === 1) return { WRITE: 'c036 0203000000' + '120107' };
+        return GOOD;
+      });
+      const service = await the.service({ settings: { retry: AT_ONCE } });
+      await the.remote(service, server.port);
+      expect(await the.send(service)).toMatchObject({ status: 'COMPLETED', pesitTransferId: 2 });
+      expect(server.names()).toContain('IDT');
+    });
+
+    test.each([
+      ['other bytes', (path: string) => writeFile(path, Buffer.alloc(BIG.length, 1))],
+      ['another size', (path: string) => writeFile(path, BIG.subarray(1))],
+      ['another time', (path: string) => utimes(path, 1, 1)],
+      [
+        'another file of the same name',
+        async (path: string) => {
+          await writeFile(`${path}.new`, BIG);
+          await rename(`${path}.new`, path);
+        },
+      ],
+    ])('the source has %s since: 2-215, and nothing more is sent', async (_name, change) => {
+      const { partner, service, path } = await start(
+        [{ from: 'client', afterBytes: 50_000 }],
+        {},
+        {
+          retry: { ...AT_ONCE, attempts: 1 },
+        },
+      );
+      const failed = await sendBig(service);
+      await change(path);
+      const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
+      expect(body).toMatchObject({ status: 'FAILED', diagnostic: '2-215', errorCode: 'TRANSFER_FAILED' });
+      expect(body.errorMessage).toContain('is not the file of the first attempt any more');
+      expect(partner.creates).toHaveLength(1);
+    });
+
+    test('a source that changed before anything was sent is sent as it is', async () => {
+      const { partner, service, path } = await start(
+        [{ from: 'client', afterBytes: 10 }],
+        {},
+        {
+          retry: { ...AT_ONCE, attempts: 1 },
+        },
+      );
+      const failed = await sendBig(service);
+      expect(failed).toMatchObject({ status: 'FAILED', restartable: false });
+      await writeFile(path, 'other');
+      const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
+      expect(body).toMatchObject({ status: 'COMPLETED', size: 5 });
+      expect(partner.written[0]!.content.toString()).toBe('other');
+    });
+  });
+
+  describe('receiving', () => {
+    test('cut in the data: goes on from its last point, as the same transfer', async () => {
+      const { partner, proxy, service } = await start([{ from: 'server', afterBytes: 50_000 }]);
+      const record = await the.receive(service);
+      expect(record).toMatchObject({ status: 'COMPLETED', attempts: 2, checksum: sha256(BIG), size: BIG.length });
+      expect(record).toMatchObject({ pesitTransferId: 1000, restartable: false });
+      expect((await readFile(record.localPath as string)).equals(BIG)).toBe(true);
+      expect(partner.selects.map(({ transferId, restarted }) => [transferId, restarted])).toEqual([
+        [0, undefined],
+        [1000, 1],
+      ]);
+      expect(partner.reads[1]).toBeGreaterThan(5);
+      expect(proxy.bytes[1]!.fromServer).toBeLessThan(BIG.length - 50_000 + 4 * 4096 + 3000);
+      expect(await the.filesIn(service, 'received')).toEqual(['X']);
+    });
+
+    test('FAILED with what came: listed as restartable, and goes on when it is tried again', async () => {
+      const { partner, service } = await start(
+        [{ from: 'server', afterBytes: 50_000 }],
+        {},
+        {
+          retry: { ...AT_ONCE, attempts: 1 },
+        },
+      );
+      const failed = await the.receive(service);
+      expect(failed).toMatchObject({ status: 'FAILED', diagnostic: '3-310', restartable: true, pesitTransferId: 1000 });
+      expect(failed.syncPoint).toBeGreaterThan(5);
+      const { body: listed } = await service.api.get('/transfers?restartable=true');
+      expect(listed.content.map(({ id }: { readonly id: string }) => id)).toEqual([failed.id]);
+      expect(await the.filesIn(service, 'received')).toEqual([`${failed.id}.part`, `${failed.id}.points`]);
+      const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
+      expect(body).toMatchObject({ status: 'COMPLETED', checksum: sha256(BIG), attempts: 2 });
+      expect(partner.reads).toEqual([0, failed.syncPoint]);
+      expect((await service.api.get('/transfers?restartable=true')).body.totalElements).toBe(0);
+      expect(await the.filesIn(service, 'received')).toEqual(['X']);
+    });
+
+    test('another version at the partner: from the start, never a mixture', async () => {
+      const files = { X: BIG };
+      const { partner, service } = await start(
+        [{ from: 'server', afterBytes: 50_000 }],
+        { files },
+        {
+          retry: { ...AT_ONCE, attempts: 1 },
+        },
+      );
+      const failed = await the.receive(service);
+      const other = Buffer.from(BIG.subarray(0, 90_000)).fill(9);
+      files.X = other;
+      const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
+      expect(body).toMatchObject({ status: 'COMPLETED', size: 90_000 });
+      expect(partner.reads).toEqual([0, 0]);
+      expect(service.log.lines.join()).toContain('another one than at the first attempt');
+    });
+
+    test.each([
+      ['SELECT', 'select', '2-215'],
+      ['READ', 'read', '2-214'],
+    ] as const)(
+      'a partner that refuses the restart at %s: the whole file, as a new transfer',
+      async (_at, step, code) => {
+        let count = 0;
+        const { partner, service } = await start([{ from: 'server', afterBytes: 50_000 }], {
+          before: {
+            [step]: () => {
+              if (++count === 2) throw refusal(code, 'not from there');
+            },
+          },
+        });
+        expect(await the.receive(service)).toMatchObject({ status: 'COMPLETED', checksum: sha256(BIG), attempts: 2 });
+        expect(partner.selects.map(({ transferId, restarted }) => [transferId, restarted])).toEqual([
+          [0, undefined],
+          [1000, 1],
+          [0, undefined],
+        ]);
+      },
+    );
+
+    test.each([
+      ['end', 'sha256'],
+      ['none', 'sha256'],
+      ['end', 'none'],
+      ['checkpoint', 'none'],
+    ] as const)('with durability %s and checksum %s', async (durability, checksum) => {
+      const { service } = await start([{ from: 'server', afterBytes: 50_000 }], {}, { durability, checksum });
+      const record = await the.receive(service);
+      expect(record).toMatchObject({ status: 'COMPLETED', attempts: 2 });
+      expect(record.checksum).toBe(checksum === 'none' ? null : sha256(BIG));
+      expect((await readFile(record.localPath as string)).equals(BIG)).toBe(true);
+      expect(await the.filesIn(service, 'received')).toEqual(['X']);
+    });
+  });
+
+  describe('another attempt', () => {
+    test('follows after a delay that grows, and is bounded', async () => {
+      const retry = { attempts: 4, initialDelay: 20, maxDelay: 40, multiplier: 2, jitter: 0 };
+      const { service } = await start(
+        Array.from({ length: 9 }, () => ({ from: 'client', afterBytes: 10 }) as const),
+        {},
+        {
+          retry,
+        },
+      );
+      const record = await sendBig(service);
+      expect(record).toMatchObject({ status: 'FAILED', attempts: 4, diagnostic: '3-310', nextAttemptAt: null });
+      expect(record.errorMessage).toContain('(given up after 4 attempts)');
+      const delays = service.log
+        .entries()
+        .flatMap(({ msg, delay }) => (msg === 'transfer will be tried again' ? [delay] : []));
+      expect(delays).toEqual([20, 40, 40]);
+    });
+
+    test('come again later does not count', async () => {
+      let refused = 0;
+      const { partner, service } = await start([], {
+        before: {
+          create: () => {
+            if (++refused <= 6) throw refusal('2-207', 'busy');
+          },
+        },
+      });
+      expect(await sendBig(service)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+      expect(partner.creates).toHaveLength(7);
+    });
+
+    test.each(['3-301', '3-304'] as const)('does not follow %s', async (code) => {
+      const { partner, service } = await start([], {
+        before: {
+          connect: () => {
+            throw refusal(code, 'no');
+          },
+        },
+      });
+      expect(await sendBig(service)).toMatchObject({ status: 'FAILED', attempts: 1, diagnostic: code });
+      expect(partner.connects).toHaveLength(1);
+    });
+
+    test('of a transfer that waits comes at once when it is asked for', async () => {
+      const retry = { ...AT_ONCE, initialDelay: 600_000, maxDelay: 600_000 };
+      const { service } = await start([{ from: 'client', afterBytes: 50_000 }], {}, { retry });
+      const { body } = await service.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', filename: 'big' });
+      const show = async () => (await service.api.get(`/transfers/${body.id}`)).body;
+      await until(async () => (await show()).nextAttemptAt !== null);
+      expect(await show()).toMatchObject({ status: 'PENDING', attempts: 1, restartable: true, diagnostic: '3-310' });
+      const again = await service.api.post(`/transfers/${body.id}/retry?wait=20`);
+      expect([again.status, again.body.status]).toEqual([200, 'COMPLETED']);
+    });
+
+    test('is made by another process when the first one ends', async () => {
+      const begun = deferred();
+      const { partner, service } = await start([], { before: { checkpoint: () => begun.resolve() } });
+      const held = deferred();
+      const holding = await the.partner({ ...POINTS, before: { checkpoint: () => (begun.resolve(), held.promise) } });
+      await service.api.put('/servers/1', { port: holding.port });
+      const { body } = await service.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', filename: 'big' });
+      await begun.promise;
+      await service.api.put('/servers/1', { port: partner.port });
+      await service.exchange.stop(0);
+      const second = await the.service({ node: 'second', data: service.data });
+      const wait = second.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
+      expect((await wait) ?? (await second.transfers.find(body.id as string))).toMatchObject({
+        ...{ status: 'COMPLETED', attempts: 1, node: 'second' },
+      });
+      held.resolve();
+      expect(partner.creates).toMatchObject([{ transferId: 1, restarted: 1 }]);
+    });
+  });
+
+  describe('what a request may do with a transfer', () => {
+    const statusAndError = async (
+      call: Promise<{ readonly status: number; readonly body: { readonly error?: string } }>,
+    ) => {
+      const { status, body } = await call;
+      return [status, body.error];
+    };
+
+    test('replay: a new transfer from the same request', async () => {
+      const { partner, service } = await start([]);
+      const first = await sendBig(service, { label: 'L', recordLength: 500 });
+      const { status, body, headers } = await service.api.post(`/transfers/${first.id}/replay`);
+      expect([status, headers['location']]).toEqual([202, `/api/v1/transfers/${body.id}`]);
+      expect(body.id).not.toBe(first.id);
+      const end = await service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
+      expect(end ?? (await service.transfers.find(body.id as string))).toMatchObject({ status: 'COMPLETED' });
+      expect(
+        partner.creates.map(({ transferId, restarted, logicalAttributes }) => [
+          transferId,
+          restarted,
+          logicalAttributes?.fileLabel,
+        ]),
+      ).toEqual([
+        [1, undefined, 'L'],
+        [2, undefined, 'L'],
+      ]);
+      const received = await the.receive(service);
+      const again = await service.api.post(`/transfers/${received.id}/replay?wait=20`);
+      expect([again.status, again.body.status]).toEqual([200, 'COMPLETED']);
+      expect(await the.filesIn(service, 'received')).toEqual(['X', `X_${again.body.id}`]);
+      await rm(join(service.data, 'send/big'));
+      expect(await statusAndError(service.api.post(`/transfers/${first.id}/replay`))).toEqual([404, 'FILE_NOT_FOUND']);
+    });
+
+    test('what has ended is not cancelled or tried again, what has not is not replayed', async () => {
+      const { service } = await start([], {}, { retry: { ...AT_ONCE, initialDelay: 600_000, maxDelay: 600_000 } });
+      const done = await sendBig(service);
+      for (const verb of ['cancel', 'retry']) {
+        expect(await statusAndError(service.api.post(`/transfers/${done.id}/${verb}`))).toEqual([409, 'CONFLICT']);
+      }
+      for (const verb of ['cancel', 'retry', 'replay']) {
+        const nobody = '00000000-0000-4000-8000-000000000000';
+        expect(await statusAndError(service.api.post(`/transfers/${nobody}/${verb}`))).toEqual([404, 'NOT_FOUND']);
+        expect(await statusAndError(service.api.post(`/transfers/x/${verb}`))).toEqual([400, 'VALIDATION_ERROR']);
+        expect(await statusAndError(service.api.get(`/transfers/${nobody}/${verb}`))).toEqual([
+          405,
+          'METHOD_NOT_ALLOWED',
+        ]);
+      }
+      await service.exchange.queue.stop(0);
+      const { body: waiting } = await service.api.post('/transfers/send', {
+        ...{ server: 'bank', virtualFile: 'V', fileContent: CONTENT },
+      });
+      expect(await statusAndError(service.api.post(`/transfers/${waiting.id}/replay`))).toEqual([409, 'CONFLICT']);
+      const { status, body } = await service.api.post(`/transfers/${waiting.id}/cancel`);
+      expect([status, body]).toMatchObject([200, { status: 'CANCELLED', diagnostic: '2-216', startTime: null }]);
+      const replayed = await service.api.post(`/transfers/${waiting.id}/replay`);
+      expect([replayed.status, replayed.body.status]).toEqual([202, 'PENDING']);
+    });
+
+    test('the server of a transfer that ended is gone: 409', async () => {
+      const { service } = await start([{ from: 'client', afterBytes: 10 }], {}, { retry: { ...AT_ONCE, attempts: 1 } });
+      const failed = await sendBig(service);
+      await service.api.delete('/servers/1');
+      for (const verb of ['retry', 'replay']) {
+        expect(await statusAndError(service.api.post(`/transfers/${failed.id}/${verb}`))).toEqual([409, 'CONFLICT']);
+      }
+    });
+
+    test('cancel while data flow: IDT 16 with 2-216, CANCELLED, nothing is kept', async () => {
+      const reached = deferred();
+      const held = deferred();
+      const { partner, service } = await start([], {
+        before: {
+          checkpoint: () => {
+            reached.resolve();
+            return held.promise;
+          },
+        },
+      });
+      const { body: sent } = await service.api.post('/transfers/send', {
+        server: 'bank',
+        virtualFile: 'V',
+        filename: 'big',
+      });
+      await reached.promise;
+      const cancelled = service.api.post(`/transfers/${sent.id}/cancel?wait=20`);
+      const { status, body } = await cancelled;
+      held.resolve();
+      expect([status, body]).toMatchObject([200, { status: 'CANCELLED', restartable: false, errorCode: null }]);
+      expect(body.errorMessage).toBe('cancelled on request');
+      expect(partner.failures).toMatchObject([{ diagnostic: '2-216', endCode: 16 }]);
+      expect(partner.written).toEqual([]);
+    });
+
+    test('cancel of what another process runs, and of what waits with staged data', async () => {
+      const reached = deferred();
+      const never = deferred();
+      const { service } = await start([], {
+        before: { checkpoint: () => (reached.resolve(), never.promise) },
+      });
+      const other = await the.service({ node: 'other', data: service.data, progressMs: 20 });
+      await service.exchange.queue.stop(0);
+      const { body: sent } = await service.api.post('/transfers/send', {
+        server: 'bank',
+        virtualFile: 'V',
+        filename: 'big',
+      });
+      other.exchange.queue.arrived();
+      await reached.promise;
+      expect((await service.api.post(`/transfers/${sent.id}/cancel`)).status).toBe(202);
+      await until(async () => (await service.api.get(`/transfers/${sent.id}`)).body.status === 'CANCELLED');
+      never.resolve();
+    });
+
+    test('cancel removes what was staged', async () => {
+      const retry = { ...AT_ONCE, initialDelay: 600_000, maxDelay: 600_000 };
+      const { service } = await start([{ from: 'server', afterBytes: 50_000 }], {}, { retry });
+      const { body } = await service.api.post('/transfers/receive', { server: 'bank', virtualFile: 'X' });
+      await until(async () => (await service.api.get(`/transfers/${body.id}`)).body.nextAttemptAt !== null);
+      expect(await the.filesIn(service, 'received')).toHaveLength(2);
+      expect((await service.api.post(`/transfers/${body.id}/cancel`)).body.status).toBe('CANCELLED');
+      expect(await the.filesIn(service, 'received')).toEqual([]);
+    });
+  });
+
+  describe('leases', () => {
+    test('one that was lost ends its transfer here; the record belongs to the other process', async () => {
+      const reached = deferred();
+      const never = deferred();
+      const { service, partner } = await start([], {
+        before: { endTransfer: () => (reached.resolve(), never.promise) },
+      });
+      const { body: sent } = await service.api.post('/transfers/send', {
+        server: 'bank',
+        virtualFile: 'V',
+        filename: 'big',
+      });
+      await reached.promise;
+      // As if this process had been asleep for longer than its lease.
+      await the
+        .database()
+        .knex('transfers')
+        .update({ lease_until: new Date(0) });
+      expect(await service.transfers.requeueOrphans('expired', 5, 'gone')).toMatchObject([{ id: sent.id }]);
+      await the.database().knex('remote_servers').update({ enabled: false });
+      const other = await the.service({ node: 'other', data: service.data });
+      await the.database().knex('remote_servers').update({ enabled: true });
+      const job = await other.transfers.take({ node: 'other', leaseSeconds: 30, maxPerServer: 5, minBacklog: 1 });
+      expect(job.job).toMatchObject({ id: sent.id, fence: 2, restartable: true, pesit_transfer_id: 1 });
+      never.resolve();
+      await until(() => Promise.resolve(partner.written.length === 1 && service.exchange.queue.running === 0));
+      expect(await service.transfers.find(sent.id as string)).toMatchObject({ status: 'IN_PROGRESS', node: 'other' });
+      expect(service.log.lines.join()).toContain('another process has the transfer meanwhile');
+    });
+
+    test('a process that was killed: another takes its transfers over when its lease has run out', async () => {
+      const reached = deferred();
+      const never = deferred();
+      let ends = 0;
+      const { service, partner } = await start([], {
+        before: { endTransfer: () => (++ends === 1 ? (reached.resolve(), never.promise) : undefined) },
+      });
+      const { body: sent } = await service.api.post('/transfers/send', {
+        server: 'bank',
+        virtualFile: 'V',
+        filename: 'big',
+      });
+      await reached.promise;
+      await the
+        .database()
+        .knex('transfers')
+        .update({ lease_until: new Date(0), node: 'dead' });
+      expect(await service.transfers.requeueOrphans('expired', 5, 'gone')).toMatchObject([{ status: 'PENDING' }]);
+      const other = await the.service({ node: 'other', data: service.data });
+      await until(async () => (await other.transfers.find(sent.id as string))?.status === 'COMPLETED');
+      expect(partner.creates.map(({ transferId, restarted }) => [transferId, restarted])).toEqual([
+        [1, undefined],
+        [1, 1],
+      ]);
+      never.resolve();
+    });
+  });
+});
