@@ -19,6 +19,7 @@ import { join } from 'node:path';
 import { Database, type Cluster } from './database.js';
 import type { Victim } from './faults.js';
 import type { Fate } from './judge.js';
+import { runGiant } from './giant.js';
 import { parseOptions, USAGE, type Options } from './options.js';
 import { planRound } from './plan.js';
 import { inWords, runRound, type RoundResult } from './round.js';
@@ -49,19 +50,37 @@ function keepEvidence(directory: string, result: RoundResult): void {
   writeFileSync(join(directory, 'wire.txt'), `${traffic.wire.join('\n')}\n`);
 }
 
+/** @returns where the apps of this run live, and their database when there is one */
+async function begin({ directory, embedded }: Options): Promise<string> {
+  const home = mkdtempSync(join(directory, 'pesit-torture-'));
+  const cluster = process.env['TORTURE_POSTGRES'];
+  if (cluster !== undefined && !embedded) database = await Database.start(JSON.parse(cluster) as Cluster, home);
+  console.error(`in ${home}, on ${database ? 'PostgreSQL' : 'the embedded databases'}`);
+  return home;
+}
+
+async function end(home: string, isWell: boolean): Promise<void> {
+  await stage?.stop();
+  await database?.process.stop('SIGINT');
+  if (isWell) rmSync(home, { recursive: true, force: true });
+}
+
+async function runOne(options: Options, gibibytes: number): Promise<boolean> {
+  const home = await begin(options);
+  stage = await Stage.start(join(home, 'giant'), database, 'giant');
+  const figures = await runGiant(stage, gibibytes);
+  console.log(JSON.stringify(figures, null, 2));
+  await end(home, figures.findings.length === 0);
+  return figures.findings.length === 0;
+}
+
 async function run(options: Options): Promise<{ readonly report: Report; readonly evidence: readonly string[] }> {
   const report: Report = { rounds: 0, lost: 0, doubled: 0, wrong: 0, unfinished: 0, resentBytes: 0 };
   const evidence: string[] = [];
-  const home = mkdtempSync(join(options.directory, 'pesit-torture-'));
-  const cluster = process.env['TORTURE_POSTGRES'];
-  if (cluster !== undefined && !options.embedded) {
-    database = await Database.start(JSON.parse(cluster) as Cluster, home);
-  }
+  const home = await begin(options);
   const victims: readonly Victim[] =
     database === undefined ? ['server', 'client'] : [...CLIENT_OR_SERVER, ...CLIENT_OR_SERVER, 'database'];
-  console.error(
-    `${options.rounds} rounds from seed ${options.seed} on ${database ? 'PostgreSQL' : 'the embedded databases'}`,
-  );
+  console.error(`${options.rounds} rounds from seed ${options.seed}`);
   for (let k = 0; k < options.rounds && evidence.length < MAX_FAILURES; k++) {
     const planned = planRound(options.seed + k, victims);
     const plan = options.calm ? { ...planned, faults: [] } : planned;
@@ -82,9 +101,7 @@ async function run(options: Options): Promise<{ readonly report: Report; readonl
     stage.abandon();
     stage = undefined;
   }
-  await stage?.stop();
-  await database?.process.stop('SIGINT');
-  if (evidence.length === 0) rmSync(home, { recursive: true, force: true });
+  await end(home, evidence.length === 0);
   return { report, evidence };
 }
 
@@ -94,6 +111,8 @@ try {
   const options = parseOptions(process.argv.slice(2));
   if (options === undefined) {
     console.log(USAGE);
+  } else if (options.giant !== undefined) {
+    if (!(await runOne(options, options.giant))) process.exitCode = 1;
   } else {
     const { report, evidence } = await run(options);
     console.log(JSON.stringify(report));

@@ -13,6 +13,8 @@ export interface Options {
   readonly embedded: boolean;
   /** No faults: what fails then is not for the network to blame. */
   readonly calm: boolean;
+  /** Instead of rounds one sparse file of so many GiB, cut at 95 %; undefined: rounds. */
+  readonly giant: number | undefined;
 }
 
 export const USAGE = `npm run torture -- [flags]
@@ -21,7 +23,8 @@ export const USAGE = `npm run torture -- [flags]
   --json FILE          write the counts as JSON too
   --directory PATH     where the apps live, and where the evidence of a failed round is left (default: the temporary folder)
   --embedded           use the embedded databases, although there is a PostgreSQL
-  --calm               the same transfers without any fault`;
+  --calm               the same transfers without any fault
+  --giant GIB          instead, push one sparse file of that size, cut the network at 95 %, and show what is sent again`;
 
 function count(name: string, text: string, low: number): number {
   const value = Number(text);
@@ -42,6 +45,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       directory: { type: 'string', default: tmpdir() },
       embedded: { type: 'boolean', default: false },
       calm: { type: 'boolean', default: false },
+      giant: { type: 'string' },
     },
   });
   if (values.help === true) return undefined;
@@ -52,5 +56,6 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     directory: values.directory,
     embedded: values.embedded,
     calm: values.calm,
+    giant: values.giant === undefined ? undefined : count('giant', values.giant, 1),
   };
 }

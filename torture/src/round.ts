@@ -60,15 +60,24 @@ async function settled(look: () => Promise<Observation>, plan: RoundPlan, isComp
   }
 }
 
-export async function runRound(stage: Stage, plan: RoundPlan): Promise<RoundResult> {
+/**
+ * @param makeSource writes the source and returns its SHA-256 in hex
+ * @param limitMs until the client app must have brought the transfer to its end
+ */
+export async function runRound(
+  stage: Stage,
+  plan: RoundPlan,
+  makeSource = (path: string) => writeSource(path, plan.file, plan.seed),
+  limitMs = ROUND_LIMIT_MS,
+): Promise<RoundResult> {
   const began = performance.now();
   const name = `round-${plan.seed}.dat`;
   const source = join(stage.directory, name);
-  const hash = await writeSource(source, plan.file, plan.seed);
+  const hash = await makeSource(source);
   await stage.prepare(plan, source, name);
   stage.arm(plan);
   const id = await stage.request(plan, name);
-  const { status } = await stage.finalRecord(id, ROUND_LIMIT_MS);
+  const { status } = await stage.finalRecord(id, limitMs);
   const traffic = stage.disarm(plan);
   await stage.whole();
   const look = () => stage.observe(plan, name, hash, traffic);

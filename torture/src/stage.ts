@@ -1,6 +1,6 @@
 /** Both apps on one machine with the faulty network between them, configured through REST, and what they say of a round. */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { link, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
@@ -143,9 +143,9 @@ export class Stage {
           TRANSFER_MAX_ENTITY_SIZE: '65535',
           TRANSFER_SYNC_POINT_INTERVAL: '65534',
           TRANSFER_SYNC_WINDOW: '255',
-          TRANSFER_RETRY_DELAY: '100',
-          TRANSFER_RETRY_MAX_DELAY: '1000',
-          TRANSFER_RETRY_MAX_ATTEMPTS: '100',
+          TRANSFER_RETRY_ATTEMPTS: '1000',
+          TRANSFER_RETRY_INITIAL_DELAY: '100',
+          TRANSFER_RETRY_MAX_DELAY: '500',
           ...shared,
         },
       },
@@ -287,6 +287,15 @@ export class Stage {
       if (performance.now() > limit) return record;
       await delay(20);
     }
+  }
+
+  /** The most memory that each app has had so far, MB. */
+  peakMemory(): Readonly<Record<AppName, number>> {
+    const peak = (name: AppName): number => {
+      const status = readFileSync(`/proc/${String(this.#apps[name].process.pid)}/status`, 'utf8');
+      return Math.round((Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) * 1024) / 1e6);
+    };
+    return { server: peak('server'), client: peak('client') };
   }
 
   /** Everything that was killed is back. */
