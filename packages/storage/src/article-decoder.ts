@@ -1,3 +1,4 @@
+import { codePageTables, translate } from '@pesit-node/protocol';
 import type { ArticleBatch } from '@pesit-node/protocol';
 import { StorageError } from './errors.js';
 import type { OutputQueue } from './output-queue.js';
@@ -16,6 +17,7 @@ export class ArticleDecoder {
   readonly #exact: boolean;
   readonly #lines: boolean;
   readonly #trim: boolean;
+  readonly #toLatin1: Buffer | undefined;
   #articles: number;
   /** Bytes of the article that is not complete yet. */
   #length = 0;
@@ -29,6 +31,7 @@ export class ArticleDecoder {
     this.#exact = format.name === 'BF';
     this.#lines = format.text;
     this.#trim = format.name === 'TF';
+    this.#toLatin1 = format.codePage === undefined ? undefined : codePageTables(format.codePage).toLatin1;
   }
 
   /** Articles completed so far. */
@@ -56,8 +59,9 @@ export class ArticleDecoder {
     if (part === undefined) return;
     this.#length += part.length;
     if (this.#length > this.#format.recordLength) throw this.#wrongLength('at least ');
-    if (this.#trim) this.#partWithoutBlanks(part, out);
-    else out.push(part);
+    const bytes = this.#toLatin1 === undefined ? part : translated(part, this.#toLatin1);
+    if (this.#trim) this.#partWithoutBlanks(bytes, out);
+    else out.push(bytes);
   }
 
   #partWithoutBlanks(part: Buffer, out: OutputQueue): void {
@@ -87,4 +91,11 @@ export class ArticleDecoder {
       { fault: 'remote', diagnostic: '2-220', expected, got: `${quantity}${this.#length}` },
     );
   }
+}
+
+/** A copy: the received bytes are views that others may share. */
+function translated(part: Buffer, table: Buffer): Buffer {
+  const copy = Buffer.from(part);
+  translate(copy, table);
+  return copy;
 }

@@ -189,9 +189,9 @@ export class FileSource implements ArticleSource {
   }
 
   #cutterFromStart(): Cutter {
-    const { name, recordLength, text } = this.#format;
+    const { name, recordLength, text, codePage } = this.#format;
     return text
-      ? new LineCutter(this.#reader, recordLength, name === 'TF')
+      ? new LineCutter(this.#reader, recordLength, name === 'TF', codePage)
       : new BlockCutter(this.#reader, recordLength, name === 'BF');
   }
 

@@ -2,7 +2,7 @@
  * The bytes of a point journal. A header, padded to whole records, then records of 64 bytes, little endian:
  *
  *     header   0 magic `PESITPTS` · 8 version · 10 record format, two letters · 12 record length · 14 length of the context
- *              16 nonce, 8 bytes · 24 zero · 28 CRC-32 of bytes 0–27 and the context · 32 context, UTF-8
+ *              16 nonce, 8 bytes · 24 EBCDIC code page or 0 · 26 zero · 28 CRC-32 of bytes 0–27 and the context · 32 context, UTF-8
  *     record   0 number, 3 bytes · 3 flags · 4 file offset · 12 data bytes · 20 articles · 28 SHA-256 of the file up to here
  *              60 CRC-32 of the nonce and bytes 0–59
  *
@@ -10,6 +10,7 @@
  * this. The digest tells whether the bytes before the point are still those that were received.
  */
 import { crc32 } from 'node:zlib';
+import { CODE_PAGES } from '@pesit-node/protocol';
 import type { StoredPoint } from './group-commit.js';
 import type { RecordFormat } from './record-format.js';
 
@@ -21,6 +22,7 @@ export const MAX_CONTEXT = 1024;
 const MAGIC = Buffer.from('PESITPTS', 'latin1');
 const FIXED_HEADER = 32;
 const NONCE_AT = 16;
+const CODE_PAGE_AT = 24;
 const HEADER_CRC_AT = 28;
 const DIGEST_AT = 28;
 const DIGEST_SIZE = 32;
@@ -33,7 +35,7 @@ const FLUSHED = 1;
 const HAS_DIGEST = 2;
 
 export interface JournalHeader {
-  readonly format: Pick<RecordFormat, 'name' | 'recordLength'>;
+  readonly format: Pick<RecordFormat, 'name' | 'recordLength' | 'codePage'>;
   /** What the caller wants to know of the transfer when it is found again. */
   readonly context: string;
   /** 8 random bytes. */
@@ -58,6 +60,7 @@ export function encodeHeader({ format, context, nonce }: JournalHeader): Buffer 
   header.write(format.name, 10, 'latin1');
   header.writeUInt16LE(format.recordLength, 12);
   header.writeUInt16LE(text.length, 14);
+  header.writeUInt16LE(Number(format.codePage ?? 0), CODE_PAGE_AT);
   nonce.copy(header, NONCE_AT);
   header.writeUInt32LE(crc32(text, crc32(header.subarray(0, HEADER_CRC_AT))), HEADER_CRC_AT);
   text.copy(header, FIXED_HEADER);
@@ -79,7 +82,11 @@ export function decodeHeader(bytes: Buffer): (JournalHeader & { readonly size: n
     return 'the header of the journal of points is damaged';
   }
   return {
-    format: { name: bytes.toString('latin1', 10, 12) as RecordFormat['name'], recordLength: bytes.readUInt16LE(12) },
+    format: {
+      name: bytes.toString('latin1', 10, 12) as RecordFormat['name'],
+      recordLength: bytes.readUInt16LE(12),
+      codePage: CODE_PAGES.find((page) => Number(page) === bytes.readUInt16LE(CODE_PAGE_AT)),
+    },
     context: text.toString('utf8'),
     nonce: Buffer.from(bytes.subarray(NONCE_AT, NONCE_AT + 8)),
     size: headerSize(length),

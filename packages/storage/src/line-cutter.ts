@@ -1,4 +1,5 @@
-import type { Burst } from '@pesit-node/protocol';
+import { codePageTables, translate } from '@pesit-node/protocol';
+import type { Burst, CodePage } from '@pesit-node/protocol';
 import { StorageError } from './errors.js';
 import type { StoredPoint } from './group-commit.js';
 import { Recount } from './pacing.js';
@@ -6,6 +7,7 @@ import type { Pacing } from './pacing.js';
 import type { SourceReader } from './file-source.js';
 
 const BLANK = 0x20;
+const EBCDIC_BLANK = 0x40;
 const CR = 0x0d;
 const LF = 0x0a;
 const BLOCK = 256 * 1024;
@@ -18,6 +20,7 @@ export class LineCutter {
   readonly #source: SourceReader;
   readonly #recordLength: number;
   readonly #padded: boolean;
+  readonly #toEbcdic: Buffer | undefined;
   readonly #buffer: Buffer;
   /** What was read and not cut yet: `#data` from `#start` on; it ends where `#readUpTo` is in the file. */
   #data: Buffer = Buffer.alloc(0);
@@ -25,10 +28,12 @@ export class LineCutter {
   #readUpTo = 0;
   #line = 1;
 
-  constructor(source: SourceReader, recordLength: number, padded: boolean) {
+  /** @param codePage articles are translated to it after cutting (PI 16); undefined: they stay as they are */
+  constructor(source: SourceReader, recordLength: number, padded: boolean, codePage?: CodePage) {
     this.#source = source;
     this.#recordLength = recordLength;
     this.#padded = padded;
+    this.#toEbcdic = codePage === undefined ? undefined : codePageTables(codePage).fromLatin1;
     this.#buffer = Buffer.allocUnsafeSlow(Math.min(BLOCK, source.size) + recordLength + 1);
   }
 
@@ -57,7 +62,7 @@ export class LineCutter {
         points.set(point, this.#readUpTo - data.length + start);
       }
       if (!reserved) return true;
-      slot = place(data, start, end, burst.slots, slot);
+      slot = place(data, start, end, burst.slots, slot, this.#toEbcdic);
       this.#start = next;
       this.#line += 1;
     }
@@ -106,14 +111,25 @@ export class LineCutter {
   }
 }
 
-/** Copies a line into its places, from `slots[index]` on, and blanks what it does not fill. @returns the next index. */
-function place(data: Buffer, start: number, end: number, slots: readonly Buffer[], index: number): number {
+/**
+ * Copies a line into its places, from `slots[index]` on, and blanks what it does not fill; with `toEbcdic` both as EBCDIC.
+ * @returns the next index
+ */
+function place(
+  data: Buffer,
+  start: number,
+  end: number,
+  slots: readonly Buffer[],
+  index: number,
+  toEbcdic: Buffer | undefined,
+): number {
   let from = start;
   for (; index < slots.length; index++) {
     const slot = slots[index];
     if (slot === undefined) break;
     const copied = data.copy(slot, 0, from, Math.min(end, from + slot.length));
-    if (copied < slot.length) slot.fill(BLANK, copied);
+    if (toEbcdic !== undefined) translate(slot.subarray(0, copied), toEbcdic);
+    if (copied < slot.length) slot.fill(toEbcdic === undefined ? BLANK : EBCDIC_BLANK, copied);
     from += copied;
   }
   return index;

@@ -1,3 +1,4 @@
+import type { CodePage } from '@pesit-node/protocol';
 import { StorageError } from './errors.js';
 
 /** Record formats as the field names them (pesit-e.md §6): binary or text; undefined, variable or fixed length. */
@@ -13,6 +14,8 @@ export interface RecordFormat {
   /** PI 32: longest article, in bytes, 1..65535. */
   readonly recordLength: number;
   readonly text: boolean;
+  /** Text whose articles are EBCDIC of this code page (PI 16); undefined: as in the file, or binary. */
+  readonly codePage: CodePage | undefined;
 }
 
 /** The fields of a virtual file or a send request that decide its format. */
@@ -20,6 +23,8 @@ export interface RecordSettings {
   readonly recordFormat?: number | undefined;
   readonly recordLength?: number | undefined;
   readonly text?: boolean | undefined;
+  /** The articles are EBCDIC; without meaning for binary files, which are never translated. */
+  readonly codePage?: CodePage | undefined;
 }
 
 /** PI 31 and PI 32 as the sender announced them in CREATE or ACK(SELECT). */
@@ -37,10 +42,11 @@ export const MAX_RECORD_LENGTH = 65_535;
  * @throws StorageError 2-200 (local) for a `recordFormat` other than 0 or 128, or a `recordLength` outside 1..65535
  */
 export function formatOf(settings: RecordSettings): RecordFormat {
-  const { recordFormat, recordLength = DEFAULT_RECORD_LENGTH, text = false } = settings;
+  const { recordFormat, recordLength = DEFAULT_RECORD_LENGTH, text = false, codePage } = settings;
   if (recordFormat !== undefined && !isFormatCode(recordFormat)) throw wrongFormat(recordFormat, 'local');
   if (!isRecordLength(recordLength)) throw wrongLength(recordLength, 'local');
-  return { name: nameOf(recordFormat, text), recordFormat: recordFormat ?? 128, recordLength, text };
+  const name = nameOf(recordFormat, text);
+  return { name, recordFormat: recordFormat ?? 128, recordLength, text, codePage: text ? codePage : undefined };
 }
 
 /**
@@ -70,7 +76,8 @@ export function receivedFormat(announced: AnnouncedRecords, virtualFile: RecordS
       { fault: 'remote', diagnostic: '2-220', expected: `<= ${virtualFile.recordLength}`, got: String(recordLength) },
     );
   }
-  return { name: nameOf(code, text), recordFormat: code ?? 128, recordLength, text };
+  const codePage = text ? virtualFile.codePage : undefined;
+  return { name: nameOf(code, text), recordFormat: code ?? 128, recordLength, text, codePage };
 }
 
 function nameOf(code: RecordFormatCode | undefined, text: boolean): RecordFormatName {

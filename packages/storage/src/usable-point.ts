@@ -32,9 +32,8 @@ export async function findUsablePoint(
   size: number,
   { format, hashed }: { readonly format: RecordFormat; readonly hashed: boolean },
 ): Promise<UsablePoint> {
-  const { name, recordLength } = journal.header.format;
-  if (name !== format.name || recordLength !== format.recordLength) {
-    const [before, now] = [`${name} of ${recordLength}`, `${format.name} of ${format.recordLength}`];
+  const [before, now] = [journal.header.format, format].map(inWords);
+  if (before !== now) {
     return nothing(`it was received as ${before}, and would go on as ${now}`);
   }
   if (hashed) return verifiedPoint(journal, file, size);
@@ -47,6 +46,9 @@ export async function findUsablePoint(
   if (found === undefined) return nothing(noPointWithin(size));
   return { found, hash: undefined, reason: undefined };
 }
+
+const inWords = ({ name, recordLength, codePage }: Pick<RecordFormat, 'name' | 'recordLength' | 'codePage'>) =>
+  `${name} of ${recordLength}${codePage === undefined ? '' : `, EBCDIC ${codePage}`}`;
 
 async function verifiedPoint(journal: FoundJournal, file: OpenFile, size: number): Promise<UsablePoint> {
   const prefix = new PrefixHash(file, size);

@@ -7,7 +7,8 @@ import { batchOf, piecesOf } from './support/articles.js';
 
 function decoderOf(name: RecordFormatName, recordLength: number): ArticleDecoder {
   const text = name.startsWith('T');
-  return new ArticleDecoder({ name, text, recordLength, recordFormat: name.endsWith('F') ? 0 : 128 });
+  const recordFormat = name.endsWith('F') ? 0 : 128;
+  return new ArticleDecoder({ name, text, recordLength, recordFormat, codePage: undefined });
 }
 
 function received(name: RecordFormatName, recordLength: number, ...batches: ArticleBatch[]): string {
