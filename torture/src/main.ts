@@ -92,6 +92,7 @@ async function run(options: Options): Promise<{ readonly report: Report; readonl
     const { seconds, attempts, traffic, findings } = result;
     const figures = `${attempts} attempts, ${traffic.struck} of ${plan.faults.length} faults, ${result.resentBytes} B again, ${seconds.toFixed(1)} s`;
     console.error(`${String(k + 1).padStart(5)}  seed ${plan.seed}  ${inWords(plan)}  (${figures})`);
+    if (options.wire) console.error(traffic.wire.join('\n'));
     if (findings.length === 0) continue;
     for (const fate of new Set(findings.map((finding) => finding.fate))) report[fate]++;
     for (const { fate, text } of findings) console.error(`       ${fate.toUpperCase()}: ${text}`);

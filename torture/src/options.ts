@@ -13,6 +13,8 @@ export interface Options {
   readonly embedded: boolean;
   /** No faults: what fails then is not for the network to blame. */
   readonly calm: boolean;
+  /** Print what passed between the apps. */
+  readonly wire: boolean;
   /** Instead of rounds one sparse file of so many GiB, cut at 95 %; undefined: rounds. */
   readonly giant: number | undefined;
 }
@@ -24,6 +26,7 @@ export const USAGE = `npm run torture -- [flags]
   --directory PATH     where the apps live, and where the evidence of a failed round is left (default: the temporary folder)
   --embedded           use the embedded databases, although there is a PostgreSQL
   --calm               the same transfers without any fault
+  --wire               print what passed between the apps, one line an FPDU
   --giant GIB          instead, push one sparse file of that size, cut the network at 95 %, and show what is sent again`;
 
 function count(name: string, text: string, low: number): number {
@@ -45,6 +48,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       directory: { type: 'string', default: tmpdir() },
       embedded: { type: 'boolean', default: false },
       calm: { type: 'boolean', default: false },
+      wire: { type: 'boolean', default: false },
       giant: { type: 'string' },
     },
   });
@@ -56,6 +60,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     directory: values.directory,
     embedded: values.embedded,
     calm: values.calm,
+    wire: values.wire,
     giant: values.giant === undefined ? undefined : count('giant', values.giant, 1),
   };
 }
