@@ -1,0 +1,226 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { PesitRequester } from '@pesit-node/net';
+import { eachDatabase } from '@pesit-node/service/testing';
+import type { TestDatabase } from '@pesit-node/service/testing';
+import { FileSource, formatOf } from '@pesit-node/storage';
+
+import { freePort } from './support/rest.js';
+
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const KILL_AT = fileURLToPath(new URL('./support/kill-at.mjs', import.meta.url));
+const PASSWORD = 'k1ll-m3';
+const LOGIN = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The service as it is built, as a process of its own. */
+class Service {
+  readonly #directory: string;
+  readonly #databaseUrl: string;
+  #child: ChildProcess | undefined;
+  #http = 0;
+  port = 0;
+
+  constructor(directory: string, databaseUrl: string) {
+    this.#directory = directory;
+    this.#databaseUrl = databaseUrl;
+  }
+
+  /** @returns what this process has said so far */
+  async start(killAt = ''): Promise<() => string> {
+    const log: string[] = [];
+    this.#http = await freePort();
+    const settings = {
+      'server.port': this.#http,
+      'server.host': '127.0.0.1',
+      'data.directory': this.#directory,
+      'database.url': this.#databaseUrl,
+    };
+    const flags = Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
+    const child = spawn(process.execPath, ['--import', KILL_AT, MAIN, ...flags], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: '/usr/bin:/bin', KILL_AT: killAt, ...(this.#databaseUrl === '' ? {} : { SECRETS_KEY: KEY }) },
+    });
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => log.push(String(text)));
+    await patiently(async () => {
+      if (child.exitCode !== null) throw new Error(`the service ended: ${log.join('')}`);
+      const response = await this.#ask('GET', '/api/v1/servers').catch(() => undefined);
+      // Listeners open when what the last process left is brought to its end.
+      const listeners = response?.ok === true ? ((await response.json()) as { status: string }[]) : [{ status: '' }];
+      return listeners.every(({ status }) => status === 'RUNNING') || undefined;
+    });
+    return () => log.join('');
+  }
+
+  async configure(): Promise<void> {
+    this.port = await freePort();
+    await this.call('POST', '/api/v1/config/partners', { partnerId: 'ACME', password: PASSWORD });
+    await this.call('POST', '/api/v1/config/files', { fileId: 'IN', receiveDirectory: 'in' });
+    await this.call('POST', '/api/v1/servers', { serverId: 'NODE1', port: this.port });
+    await this.call('POST', '/api/v1/servers/NODE1/start');
+  }
+
+  async call(method: string, path: string, body?: Json): Promise<Json> {
+    const response = await this.#ask(method, path, body);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return JSON.parse(text) as Json;
+  }
+
+  /** The records of a transfer identifier. */
+  async history(transferId: number): Promise<readonly Json[]> {
+    const records = (await this.call('GET', '/api/v1/transfers?size=500'))['content'] as readonly Json[];
+    return records.filter((record) => record['transferId'] === transferId);
+  }
+
+  /** Resolves when the process is dead, however it died. */
+  async dead(): Promise<NodeJS.Signals | null> {
+    const child = this.#child;
+    if (child === undefined) return null;
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    return child.signalCode;
+  }
+
+  async kill(): Promise<void> {
+    this.#child?.kill('SIGKILL');
+    await this.dead();
+  }
+
+  #ask(method: string, path: string, body?: Json): Promise<Response> {
+    const headers = { authorization: LOGIN, connection: 'close', ...(body && { 'content-type': 'application/json' }) };
+    return fetch(`http://127.0.0.1:${this.#http}${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  }
+}
+
+/** A process starts slowly beside others: it is asked now and then, for a minute at most. */
+const patiently = async (ask: () => Promise<true | undefined>): Promise<void> => {
+  const limit = performance.now() + 60_000;
+  while ((await ask()) === undefined) {
+    if (performance.now() > limit) throw new Error('the service is not ready after a minute');
+    await delay(50);
+  }
+};
+
+const KEY = randomBytes(32).toString('base64');
+
+/** Steps of a delivery at which the process may die; `intent` is recorded for files with sync points. */
+const SMALL = ['link', 'unlink', 'complete'].flatMap((step) => [`before:${step}`, `after:${step}`]);
+const LARGE = ['before:intent', 'after:intent', ...SMALL];
+
+eachDatabase((harness) => {
+  let directory: string;
+  let database: TestDatabase;
+  let service: Service;
+
+  beforeEach(async () => {
+    database = await harness.open();
+    directory = await mkdtemp(join(tmpdir(), 'pesit-killed-'));
+    service = new Service(directory, database.url);
+  });
+
+  afterEach(async () => {
+    await service.kill();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  const send = async (content: Buffer, transferId: number, restarted: boolean): Promise<void> => {
+    const path = join(directory, 'source');
+    await writeFile(path, content);
+    const session = await PesitRequester.open({
+      host: '127.0.0.1',
+      port: service.port,
+      dialect: 'length-prefixed',
+      connectTimeout: 5000,
+      connect: {
+        requester: 'ACME',
+        server: 'NODE1',
+        password: PASSWORD,
+        accessType: 2,
+        syncPoints: { intervalKb: 64, window: 4 },
+      },
+    });
+    const source = await FileSource.open(path, formatOf({}));
+    try {
+      const terms = { interval: session.terms.syncInterval, maxUnsegmentedArticle: 32_762 };
+      await session.sendFile({
+        request: {
+          fileIdentifier: { fileType: 0, fileName: 'IN' },
+          transferId,
+          restarted,
+          maxEntitySize: 32_768,
+          recordFormat: 128,
+          recordLength: 4096,
+          maxReservationKb: 1,
+        },
+        source,
+        pointOf: (number) => source.startAt(number, [{ from: 0, ...terms }]),
+      });
+    } finally {
+      await source.close();
+      await session.release();
+    }
+  };
+
+  const delivered = async (): Promise<readonly Buffer[]> => {
+    const entries = await readdir(join(directory, 'in'), { withFileTypes: true });
+    const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+    return Promise.all(names.map((name) => readFile(join(directory, 'in', name))));
+  };
+
+  /**
+   * One process after the other dies at its step; the partner, which has no acknowledgement, restarts with the next one.
+   * Every file is there once at the end of its round, whole, with one record.
+   */
+  const diesAt = async (steps: readonly (readonly [step: string, size: number])[]): Promise<void> => {
+    await service.start(steps[0]?.[0]);
+    await service.configure();
+    for (const [index, [step, size]] of steps.entries()) {
+      const content = randomBytes(size);
+      const transferId = index + 1;
+      await expect(send(content, transferId, false)).rejects.toMatchObject({ diagnostic: '3-310' });
+      expect(await service.dead()).toBe('SIGKILL');
+      const log = await service.start(steps[index + 1]?.[0]);
+      const isDelivered = step !== 'before:link' && !step.endsWith('intent');
+      const [found, ...none] = await service.history(transferId);
+      const state = isDelivered
+        ? { status: 'COMPLETED' }
+        : { status: 'FAILED', restartable: true, diagnostic: '2-223' };
+      expect([step, found, none]).toEqual([step, expect.objectContaining(state), []]);
+      expect([step, (await delivered()).length]).toEqual([step, index + (isDelivered ? 1 : 0)]);
+      const words = isDelivered ? 'had delivered its file: COMPLETED' : 'FAILED, the partner may restart it';
+      if (step !== 'after:complete') expect([step, log()]).toEqual([step, expect.stringContaining(words)]);
+
+      await send(content, transferId, true);
+      expect([step, (await delivered()).filter((file) => file.equals(content)).length]).toEqual([step, 1]);
+      const [record, ...more] = await service.history(transferId);
+      expect(more).toEqual([]);
+      expect(record).toMatchObject({ id: found?.['id'], status: 'COMPLETED', size });
+      expect([step, await readdir(join(directory, 'in/.pesit'))]).toEqual([step, []]);
+    }
+    expect(await delivered()).toHaveLength(steps.length);
+    const { transferCount } = await service.call('GET', '/api/v1/config/partners/ACME');
+    expect(transferCount).toBe(steps.length);
+  };
+
+  const steps =
+    harness.name === 'postgresql'
+      ? [...SMALL.map((step) => [step, 5000] as const), ...LARGE.map((step) => [step, 300_000] as const)]
+      : [['after:link', 300_000] as const];
+
+  test('a process that is killed while it delivers leaves one file and one record', () => diesAt(steps), 300_000);
+});
