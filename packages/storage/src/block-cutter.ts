@@ -2,7 +2,6 @@ import type { Burst } from '@pesit-node/protocol';
 import type { StoredPoint } from './group-commit.js';
 import { pointAmongBlocks } from './pacing.js';
 import type { Pacing } from './pacing.js';
-import { PrefixHash } from './prefix-hash.js';
 import { readFully } from './files.js';
 import type { SourceReader } from './file-source.js';
 
@@ -49,18 +48,18 @@ export class BlockCutter {
 
   /** Costs nothing without a hash; with one, the part before the point is read for it. */
   async startAt(number: number, attempts: readonly Pacing[]): Promise<StoredPoint | undefined> {
-    const { size, points, file, hash } = this.#source;
+    const { size, points } = this.#source;
     const found = pointAmongBlocks(number, attempts, size, (attempt) => this.#longest(attempt.maxUnsegmentedArticle));
     if (found === undefined) return undefined;
     const { fileOffset } = found;
-    if (hash) {
-      const prefix = new PrefixHash(file, fileOffset);
-      this.#source.hash = await prefix.upTo(fileOffset).finally(() => prefix.stop());
-      if (this.#source.hash === undefined) throw this.#source.changed(`it ends before byte ${fileOffset} of ${size}`);
-    }
+    await this.#source.hashUpTo(fileOffset);
     points.set(number, fileOffset);
-    this.#offset = fileOffset;
+    this.goTo(fileOffset);
     return found;
+  }
+
+  goTo(fileOffset: number): void {
+    this.#offset = fileOffset;
   }
 
   #longest(maxUnsegmentedArticle: number): number {

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { MAX_SYNC_POINT } from '@pesit-node/protocol';
-import type { ArticleSource, Burst, PesitError } from '@pesit-node/protocol';
+import type { ArticleSource, Burst, PesitError, SyncPoint } from '@pesit-node/protocol';
 import { BlockCutter } from './block-cutter.js';
 import { StorageError, errorCode, storageError } from './errors.js';
 import { START } from './group-commit.js';
@@ -11,6 +11,7 @@ import { nodeFiles } from './files.js';
 import type { FileFacts, FileOperations, OpenFile } from './files.js';
 import { LineCutter } from './line-cutter.js';
 import { PointTable } from './point-table.js';
+import { hashUpTo } from './prefix-hash.js';
 import type { RecordFormat } from './record-format.js';
 import type { ChecksumKind } from './staged-options.js';
 
@@ -24,12 +25,16 @@ export interface SourceReader {
   /** Of what was read so far. */
   hash: RunningHash | undefined;
   readonly points: PointTable;
+  /** When there is a hash: reads the first bytes of the file for it. */
+  hashUpTo(fileOffset: number): Promise<void>;
   changed(how: string): PesitError;
 }
 
 interface Cutter {
   fill(burst: Burst): Promise<boolean>;
   startAt(number: number, attempts: readonly Pacing[]): Promise<StoredPoint | undefined>;
+  /** Goes on behind `articles` articles, which end at `fileOffset`; the source's hash stands there. */
+  goTo(fileOffset: number, articles: number): void;
 }
 
 /** What tells one version of a source from another. */
@@ -122,10 +127,10 @@ export class FileSource implements ArticleSource {
   }
 
   /**
-   * Goes to a point of earlier attempts, or (RESYN) of this one. Its place is found by counting once more, never by a table
-   * that a crash may have left behind: BU, BV and BF by a division, TV and TF by cutting the lines before it again. With a
-   * checksum the part before the point is read in any case. Not to be called while `fill` runs.
-   * @param attempts all earlier attempts, in order; for a RESYN the running one too
+   * Goes to a point of earlier attempts. Its place is found by counting once more, never by a table that a crash may have
+   * left behind: BU, BV and BF by a division, TV and TF by cutting the lines before it again. With a checksum the part before
+   * the point is read in any case. Not to be called while `fill` runs.
+   * @param attempts all earlier attempts, in order
    * @returns the point to start from, with its totals; undefined when none of the attempts placed such a point (2-214): the
    *   file is at its start then
    * @throws StorageError as `fill`
@@ -149,6 +154,30 @@ export class FileSource implements ArticleSource {
       if (await this.#cutter.fill(burst)) return true;
       if (!this.#ended) await this.#end();
       return false;
+    } catch (error) {
+      throw storageError(error, 'read', this.path, SOURCE);
+    }
+  }
+
+  /**
+   * RESYN: the point is one of this attempt, so `points` has its place. With a checksum the part before it is read once more.
+   * @throws StorageError 2-214 for any other point; else as `fill`
+   */
+  async goBack({ number, articles }: SyncPoint): Promise<void> {
+    if (number === 0) {
+      this.#goToStart();
+      return;
+    }
+    const fileOffset = this.points.offsetOf(number);
+    if (fileOffset === undefined) throw noSuchPoint(this.path, number);
+    try {
+      this.#ended = false;
+      this.#checksum = undefined;
+      this.#reader = this.#readerFromStart();
+      this.#cutter = this.#cutterFromStart();
+      await this.#reader.hashUpTo(fileOffset);
+      this.#cutter.goTo(fileOffset, articles);
+      this.points.set(number, fileOffset);
     } catch (error) {
       throw storageError(error, 'read', this.path, SOURCE);
     }
@@ -178,14 +207,20 @@ export class FileSource implements ArticleSource {
   }
 
   #readerFromStart(): SourceReader {
-    return {
+    const reader: SourceReader = {
       path: this.path,
       file: this.#file,
       size: this.size,
       hash: this.#checksumKind === 'sha256' ? new RunningHash() : undefined,
       points: this.points,
+      hashUpTo: async (fileOffset) => {
+        if (reader.hash === undefined) return;
+        reader.hash = await hashUpTo(this.#file, fileOffset);
+        if (reader.hash === undefined) throw this.#changed(`it ends before byte ${fileOffset} of ${this.size}`);
+      },
       changed: (how) => this.#changed(how),
     };
+    return reader;
   }
 
   #cutterFromStart(): Cutter {
@@ -203,6 +238,13 @@ export class FileSource implements ArticleSource {
     });
   }
 }
+
+const noSuchPoint = (path: string, number: number) =>
+  new StorageError(`${path}: sync point ${number} was not placed by this attempt; restart the transfer`, {
+    fault: 'local',
+    diagnostic: '2-214',
+    peerText: `sync point ${number} is unknown here`,
+  });
 
 function requireVersion(path: string, expected: SourceVersion, { size, mtimeNs }: SourceVersion): void {
   if (size === expected.size && mtimeNs === expected.mtimeNs) return;

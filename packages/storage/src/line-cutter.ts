@@ -76,6 +76,14 @@ export class LineCutter {
     return { number, dataBytes, articles, fileOffset: this.#readUpTo - this.#data.length + this.#start };
   }
 
+  /** @param articles lines before it */
+  goTo(fileOffset: number, articles: number): void {
+    this.#data = Buffer.alloc(0);
+    this.#start = 0;
+    this.#readUpTo = fileOffset;
+    this.#line = articles + 1;
+  }
+
   async #refill(): Promise<void> {
     const { file, size, hash } = this.#source;
     const kept = this.#data.length - this.#start;

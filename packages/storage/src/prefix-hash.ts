@@ -60,3 +60,9 @@ export class PrefixHash {
     return readFully(this.#file, [block], this.#readUpTo, block.length);
   }
 }
+
+/** The hash of the first `offset` bytes; undefined when the file ends before. */
+export async function hashUpTo(file: OpenFile, offset: number): Promise<RunningHash | undefined> {
+  const prefix = new PrefixHash(file, offset);
+  return prefix.upTo(offset).finally(() => prefix.stop());
+}

@@ -12,7 +12,7 @@ import { peekStaged } from './leftovers.js';
 import type { StagedFacts } from './leftovers.js';
 import type { PointJournal } from './point-journal.js';
 import type { HashMark, RunningHash } from './running-hash.js';
-import { openAgain, openNew } from './staged-opening.js';
+import { cutBack, openAgain, openNew } from './staged-opening.js';
 import type { OpenedStaging } from './staged-opening.js';
 import type { Delivery, DeliveryTarget, Durability, StagedContent, StagedFileOptions } from './staged-options.js';
 import type { StagingLock } from './staging-lock.js';
@@ -43,16 +43,18 @@ export class StagedFile implements ArticleSink {
   onFailure: ((error: Error) => void) | undefined;
   readonly #place: StagingPlace;
   readonly #lock: StagingLock;
+  readonly #options: StagedFileOptions;
   readonly #file: OpenFile;
-  readonly #journal: PointJournal;
   readonly #durability: Durability;
-  readonly #decoder: ArticleDecoder;
-  readonly #hash: RunningHash | undefined;
-  readonly #writer: FileWriter;
-  readonly #commits: GroupCommit<MarkedPoint>;
-  #dataBytes: number;
+  #journal!: PointJournal;
+  #decoder!: ArticleDecoder;
+  #hash: RunningHash | undefined;
+  #writer!: FileWriter;
+  #commits!: GroupCommit<MarkedPoint>;
+  #dataBytes = 0;
   #stablePoint: StoredPoint | undefined;
   #entryIsStable: boolean;
+  #goingBack: Promise<void> | undefined;
   #failure: PesitError | undefined;
   #prepared: Promise<StagedContent> | undefined;
   #delivering: Promise<Delivery> | undefined;
@@ -88,19 +90,26 @@ export class StagedFile implements ArticleSink {
     return peekStaged(receiveDirectory, key, files);
   }
 
-  private constructor({ format, durability = 'checkpoint' }: StagedFileOptions, opened: OpenedStaging) {
-    const { place, lock, file, journal, point, hash } = opened;
+  private constructor(options: StagedFileOptions, opened: OpenedStaging) {
+    const { place, lock, file, point } = opened;
+    const { durability = 'checkpoint' } = options;
+    this.#options = options;
     this.#place = place;
     this.#lock = lock;
     this.#file = file;
-    this.#journal = journal;
     this.#durability = durability;
-    this.#decoder = new ArticleDecoder(format, point.articles);
+    this.#entryIsStable = durability === 'checkpoint' && point.number > 0;
+    this.#goOn(opened);
+  }
+
+  /** From the point where the file was cut. */
+  #goOn({ journal, point, hash }: OpenedStaging): void {
+    this.#journal = journal;
+    this.#decoder = new ArticleDecoder(this.#options.format, point.articles);
     this.#dataBytes = point.dataBytes;
     this.#stablePoint = point.number === 0 ? undefined : point;
-    this.#entryIsStable = durability === 'checkpoint' && point.number > 0;
     this.#hash = hash;
-    this.#writer = new FileWriter(file, point.fileOffset, hash, (error) => this.#fail(error, 'write'));
+    this.#writer = new FileWriter(this.#file, point.fileOffset, hash, (error) => this.#fail(error, 'write'));
     this.#commits = new GroupCommit(
       this.#writer,
       (points) => this.#commit(points),
@@ -163,6 +172,37 @@ export class StagedFile implements ArticleSink {
     const fileOffset = this.#writer.accepted;
     const mark = this.#hash?.mark(fileOffset);
     return this.#commits.add(fileOffset, { number, dataBytes, articles, fileOffset, mark });
+  }
+
+  /**
+   * RESYN: cuts the file and its journal back to a point, or to the start. The points that were asked for before are stored
+   * first, those after this one forgotten; `prepareDelivery` is to be called anew. With a checksum the part before the point
+   * is read again. A point is known by the journal: without one (durability `end` or `none`, no checksum) it is refused.
+   * @throws StorageError 2-218 the point is not in the journal, or the file is delivered; else as `checkpoint`
+   */
+  goBack({ number }: SyncPoint): Promise<void> {
+    const going = this.#cutBack(number);
+    this.#goingBack = going.catch(() => undefined);
+    return going;
+  }
+
+  async #cutBack(number: number): Promise<void> {
+    await this.#prepared?.catch(() => undefined);
+    await this.#commits.idle();
+    if (this.#ended) throw this.#failure ?? givenUp();
+    if (this.#failure) throw this.#failure;
+    if (this.#delivering) throw tooLateToGoBack(this.stagedPath);
+    this.#writer.stop(givenUp());
+    this.#commits.stop(givenUp());
+    await this.#writer.idle();
+    await this.#journal.close();
+    try {
+      const { place, lock } = { place: this.#place, lock: this.#lock };
+      this.#goOn(await cutBack(this.#options, place, lock, this.#file, number));
+      this.#prepared = undefined;
+    } catch (error) {
+      throw this.#fail(error, 'write');
+    }
   }
 
   /**
@@ -231,7 +271,8 @@ export class StagedFile implements ArticleSink {
       await flushDirectories(this.#place.files, [this.#place.staging, this.#place.root]);
       this.#entryIsStable = true;
     }
-    this.#stablePoint = pointOf(newest);
+    // The flush of an earlier point may end later.
+    if (newest.number > (this.#stablePoint?.number ?? 0)) this.#stablePoint = pointOf(newest);
   }
 
   async #prepare(): Promise<StagedContent> {
@@ -290,6 +331,7 @@ export class StagedFile implements ArticleSink {
   }
 
   async #release(): Promise<void> {
+    await this.#goingBack;
     await this.#delivering?.catch(() => undefined);
     if (this.#delivered) return this.#closeDelivered();
     try {
@@ -305,6 +347,7 @@ export class StagedFile implements ArticleSink {
   }
 
   async #discard(): Promise<void> {
+    await this.#goingBack;
     await this.#delivering?.catch(() => undefined);
     if (this.#delivered) return this.#closeDelivered();
     await this.#stop();
@@ -372,6 +415,13 @@ export class StagedFile implements ArticleSink {
 async function allDone(works: readonly Promise<void>[]): Promise<void> {
   for (const result of await Promise.allSettled(works)) if (result.status === 'rejected') throw result.reason;
 }
+
+const tooLateToGoBack = (path: string) =>
+  new StorageError(`${path} is being delivered: it cannot go back to a sync point any more`, {
+    fault: 'local',
+    diagnostic: '2-218',
+    peerText: 'the file is being delivered',
+  });
 
 const givenUp = () =>
   new StorageError('this attempt of the transfer was given up', { fault: 'local', diagnostic: '2-216' });

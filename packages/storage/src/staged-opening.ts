@@ -7,7 +7,9 @@ import type { OpenFile } from './files.js';
 import { START, pointOf } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
 import { MAX_CONTEXT } from './journal-format.js';
-import { PointJournal, findJournal } from './point-journal.js';
+import { PointJournal, findJournal, newestPoint } from './point-journal.js';
+import type { FoundJournal, FoundPoint } from './point-journal.js';
+import { hashUpTo } from './prefix-hash.js';
 import { findUsablePoint } from './usable-point.js';
 import { RunningHash } from './running-hash.js';
 import type { StagedFileOptions } from './staged-options.js';
@@ -113,7 +115,7 @@ async function goOn(
   const { size, kind, links } = await file.stat();
   if (kind !== 'file') throw notRegular(place.stagedPath, kind);
   if (links > 1) throw delivered(place.stagedPath);
-  const { format, checksum = 'sha256', durability = 'checkpoint' } = options;
+  const { format, checksum = 'sha256' } = options;
   const found = await findJournal(place.files, place.journalPath, constants.O_RDWR);
   if (typeof found === 'string') return startOver(options, place, lock, file, size === 0 ? undefined : found);
   return closedOnFailure(found.file, async () => {
@@ -122,18 +124,51 @@ async function goOn(
       await found.file.close();
       return startOver(options, place, lock, file, usable.reason);
     }
-    const { index, point } = usable.found;
-    const flush = durability === 'checkpoint';
-    const journal = await PointJournal.continued(place.files, found, index, flush);
-    await file.truncate(point.fileOffset);
-    if (flush) {
-      // A process that was killed may not have come to flush all that leads to the point, which is told to the peer now.
-      await file.datasync();
-      await flushDirectories(place.files, [place.staging, place.root]);
-    }
     const { hash, reason } = usable;
-    return { place, lock, file, journal, point: pointOf(point), hash, reason };
+    return { ...(await goOnFrom(options, place, lock, file, found, usable.found)), hash, reason };
   });
+}
+
+/**
+ * Cuts a file that is being written, and whose journal is closed, back to point `number`; 0 is the start.
+ * @throws StorageError 2-218 when its journal does not have the point
+ */
+export async function cutBack(
+  options: StagedFileOptions,
+  place: StagingPlace,
+  lock: StagingLock,
+  file: OpenFile,
+  number: number,
+): Promise<OpenedStaging> {
+  if (number === 0) return startOver(options, place, lock, file, undefined);
+  const journal = await findJournal(place.files, place.journalPath, constants.O_RDWR);
+  if (typeof journal === 'string') throw noSuchPoint(place.stagedPath, number, journal);
+  return closedOnFailure(journal.file, async () => {
+    const found = await newestPoint(journal, (point) => point.number === number);
+    if (found === undefined) throw noSuchPoint(place.stagedPath, number, 'its journal does not have it');
+    const hash = options.checksum === 'none' ? undefined : await hashUpTo(file, found.point.fileOffset);
+    return { ...(await goOnFrom(options, place, lock, file, journal, found)), hash, reason: undefined };
+  });
+}
+
+/** Cuts file and journal off behind a point. */
+async function goOnFrom(
+  { durability = 'checkpoint' }: StagedFileOptions,
+  place: StagingPlace,
+  lock: StagingLock,
+  file: OpenFile,
+  found: FoundJournal,
+  { index, point }: FoundPoint,
+): Promise<Omit<OpenedStaging, 'hash' | 'reason'>> {
+  const flush = durability === 'checkpoint';
+  const journal = await PointJournal.continued(place.files, found, index, flush);
+  await file.truncate(point.fileOffset);
+  if (flush) {
+    // A process that was killed may not have come to flush all that leads to the point, which is told to the peer now.
+    await file.datasync();
+    await flushDirectories(place.files, [place.staging, place.root]);
+  }
+  return { place, lock, file, journal, point: pointOf(point) };
 }
 
 /** The journal goes first: it must not say anything about what is written from now on. */
@@ -195,4 +230,10 @@ const notRegular = (path: string, kind: string) =>
     peerText: 'the receive directory cannot be used',
     expected: 'file',
     got: kind,
+  });
+
+const noSuchPoint = (path: string, number: number, why: string) =>
+  new StorageError(`${path} cannot go back to sync point ${number}: ${why}; restart the transfer`, {
+    fault: 'local',
+    diagnostic: '2-218',
   });
