@@ -5,6 +5,7 @@ import { BlockCutter } from './block-cutter.js';
 import { StorageError, errorCode, storageError } from './errors.js';
 import { START } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
+import { canBeCounted } from './pacing.js';
 import type { Pacing } from './pacing.js';
 import { RunningHash } from './running-hash.js';
 import { nodeFiles } from './files.js';
@@ -138,7 +139,7 @@ export class FileSource implements ArticleSource {
   async startAt(number: number, attempts: readonly Pacing[]): Promise<StoredPoint | undefined> {
     this.#goToStart();
     if (number === 0) return START;
-    if (number < 0 || number > MAX_SYNC_POINT) return undefined;
+    if (number < 0 || number > MAX_SYNC_POINT || !canBeCounted(attempts)) return undefined;
     try {
       const found = await this.#cutter.startAt(number, attempts);
       if (found === undefined) this.#goToStart();

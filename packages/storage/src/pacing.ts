@@ -13,12 +13,21 @@ export interface Pacing {
   readonly interval: number;
   /** `Burst.maxUnsegmentedArticle` of the session: BU and BV articles are never longer. */
   readonly maxUnsegmentedArticle: number;
+  /**
+   * PI 21 of the attempt, 0 or absent none. With compression the interval counts compressed bytes (annex A §3), which nobody
+   * knows without compressing once more: such points are not found again, and the transfer starts over.
+   */
+  readonly compression?: number | undefined;
 }
 
 /** The attempts that placed the points which still stand: one that went back took all points after its start with it. */
 function standing(attempts: readonly Pacing[]): readonly Pacing[] {
   return attempts.filter(({ from }, i) => attempts.slice(i + 1).every((later) => later.from > from));
 }
+
+/** Whether all places can be found by counting. */
+export const canBeCounted = (attempts: readonly Pacing[]): boolean =>
+  standing(attempts).every(({ compression = 0 }) => compression === 0);
 
 /**
  * The place of a point in a file of articles of one length, BU, BV and BF: no need to look into it.

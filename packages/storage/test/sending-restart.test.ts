@@ -226,3 +226,21 @@ describe('a source that is not the one of the first attempt: 2-215, and why', ()
     }
   });
 });
+
+test.each(names)(
+  '%s: a point of an attempt that compressed is not found by counting; one before it is',
+  async (name) => {
+    const format = formatOf({ ...formats[name], recordLength: 10 });
+    const path = fileWith(name.startsWith('T') ? 'nine byte\n'.repeat(100) : 'ten bytes!'.repeat(100));
+    const source = await FileSource.open(path, format);
+    const plain: Pacing = { from: 0, interval: 50, maxUnsegmentedArticle: 90 };
+    expect(await source.startAt(3, [plain])).toMatchObject({ number: 3 });
+    expect(await source.startAt(3, [{ ...plain, compression: 0 }])).toMatchObject({ number: 3 });
+    expect(await source.startAt(3, [{ ...plain, compression: 1 }])).toBeUndefined();
+    expect(await source.startAt(3, [plain, { ...plain, from: 2, compression: 3 }])).toBeUndefined();
+    // The attempt that compressed is gone with all its points.
+    expect(await source.startAt(3, [{ ...plain, compression: 3 }, plain])).toMatchObject({ number: 3 });
+    expect(await source.startAt(0, [{ ...plain, compression: 3 }])).toMatchObject({ number: 0 });
+    await source.close();
+  },
+);
