@@ -23,6 +23,12 @@ interface Waiting<Point> {
   readonly reject: (error: Error) => void;
 }
 
+/** A flush that was begun, for all who wait for what it covers. */
+interface Flush<Point> {
+  readonly group: readonly Waiting<Point>[];
+  isDone: boolean;
+}
+
 /** What a commit stands on: how far the writes are, and how to wait for more. */
 export interface WriteProgress {
   readonly written: number;
@@ -30,25 +36,37 @@ export interface WriteProgress {
 }
 
 /**
- * Group commit (design §3): while one flush runs the next points gather, and one flush answers all that were written
- * before it began, in order. `commit` makes the data before the points, then the points, stable.
+ * Group commit (design §3): while flushes run the next points gather, and one flush answers all that were written before it
+ * began. Answers come in order, whichever flush ends first. `commit` makes the data before the points, then the points, stable.
  */
 export class GroupCommit<Point> {
   readonly #progress: WriteProgress;
   readonly #commit: (points: readonly Point[]) => Promise<void>;
   readonly #onError: (error: unknown) => void;
+  readonly #maxFlushes: number;
   #waiting: Waiting<Point>[] = [];
-  #loop: Promise<void> | undefined;
+  /** Not answered yet, oldest first. */
+  #flushes: Flush<Point>[] = [];
+  #running = 0;
+  #starting = false;
   #stopped: Error | undefined;
+  #idlers: (() => void)[] = [];
 
+  /**
+   * @param onError must `stop` this; called with what a write or a flush rejected with
+   * @param maxFlushes under way at once. With one, a point that is written while a flush runs waits for its end and then for
+   *   its own, and the disk has nothing to do in between; more than two gain nothing, and take the threads of other transfers.
+   */
   constructor(
     progress: WriteProgress,
     commit: (points: readonly Point[]) => Promise<void>,
     onError: (error: unknown) => void,
+    maxFlushes: number,
   ) {
     this.#progress = progress;
     this.#commit = commit;
     this.#onError = onError;
+    this.#maxFlushes = maxFlushes;
   }
 
   /** Resolves when the first `offset` bytes, and the point, are on stable storage. */
@@ -56,36 +74,72 @@ export class GroupCommit<Point> {
     if (this.#stopped) return Promise.reject(this.#stopped);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ offset, point, resolve, reject });
-      this.#loop ??= this.#run();
+      this.#start();
     });
   }
 
+  /** Rejects all who wait, and begins no flush any more. */
   stop(error: Error): void {
     if (this.#stopped) return;
     this.#stopped = error;
-    for (const { reject } of this.#waiting.splice(0)) reject(error);
+    const flushed = this.#flushes.splice(0).flatMap(({ group }) => group);
+    for (const { reject } of [...flushed, ...this.#waiting.splice(0)]) reject(error);
   }
 
   /** Resolves when no flush runs and, unless stopped, nobody waits for one. */
-  async idle(): Promise<void> {
-    await this.#loop;
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#idlers.push(resolve);
+      this.#checkIdle();
+    });
   }
 
-  async #run(): Promise<void> {
-    try {
-      for (let first = this.#waiting[0]; first; first = this.#waiting[0]) {
-        await this.#progress.writtenUpTo(first.offset);
-        const { written } = this.#progress;
-        const later = this.#waiting.findIndex(({ offset }) => offset > written);
-        const group = later === -1 ? [...this.#waiting] : this.#waiting.slice(0, later);
-        await this.#commit(group.flatMap(({ point }) => point ?? []));
-        this.#waiting = this.#waiting.slice(group.length);
-        for (const { resolve } of group) resolve();
-      }
-    } catch (error) {
-      this.#onError(error);
-    } finally {
-      this.#loop = undefined;
+  #start(): void {
+    const [first] = this.#waiting;
+    if (first === undefined || this.#starting || this.#running === this.#maxFlushes) return;
+    this.#starting = true;
+    this.#progress
+      .writtenUpTo(first.offset)
+      .then(() => {
+        this.#flush();
+      }, this.#onError)
+      .finally(() => {
+        this.#starting = false;
+        if (!this.#stopped) this.#start();
+        this.#checkIdle();
+      });
+  }
+
+  /** One flush for all whose bytes the operating system has by now. */
+  #flush(): void {
+    const { written } = this.#progress;
+    const later = this.#waiting.findIndex(({ offset }) => offset > written);
+    const group = this.#waiting.splice(0, later === -1 ? this.#waiting.length : later);
+    if (group.length === 0) return;
+    const flush = { group, isDone: false };
+    this.#flushes.push(flush);
+    this.#running += 1;
+    this.#commit(group.flatMap(({ point }) => point ?? []))
+      .then(() => {
+        flush.isDone = true;
+        this.#answer();
+      }, this.#onError)
+      .finally(() => {
+        this.#running -= 1;
+        this.#start();
+        this.#checkIdle();
+      });
+  }
+
+  #answer(): void {
+    for (let [first] = this.#flushes; first?.isDone; [first] = this.#flushes) {
+      this.#flushes.shift();
+      for (const { resolve } of first.group) resolve();
     }
+  }
+
+  #checkIdle(): void {
+    if (this.#starting || this.#running > 0 || this.#waiting.length > 0) return;
+    for (const resolve of this.#idlers.splice(0)) resolve();
   }
 }

@@ -14,7 +14,8 @@ export class PointJournal {
   readonly #files: FileOperations;
   readonly #path: string;
   readonly #header: JournalHeader;
-  #file: OpenFile | undefined;
+  #file: Promise<OpenFile> | undefined;
+  /** Where the next record goes: taken by an append as it begins, so that two may be under way. */
   #position: number;
   #exists: boolean;
 
@@ -45,7 +46,7 @@ export class PointJournal {
     this.#files = files;
     this.#path = path;
     this.#header = header;
-    this.#file = file;
+    this.#file = file && Promise.resolve(file);
     this.#position = position;
     this.#exists = file !== undefined;
   }
@@ -59,25 +60,32 @@ export class PointJournal {
   async append(points: readonly JournalPoint[], flush: boolean): Promise<void> {
     const bytes = [encodeRecords(points, this.#header.nonce)];
     if (this.#file === undefined) {
-      const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-      this.#file = await this.#files.open(this.#path, flags, 0o600);
-      this.#exists = true;
+      this.#file = this.#create();
       bytes.unshift(encodeHeader(this.#header));
     }
     const length = bytes.reduce((sum, piece) => sum + piece.length, 0);
-    await writeFully(this.#file, bytes, this.#position, length);
+    const position = this.#position;
     this.#position += length;
-    if (flush) await this.#file.datasync();
+    const file = await this.#file;
+    await writeFully(file, bytes, position, length);
+    if (flush) await file.datasync();
   }
 
   async flush(): Promise<void> {
-    await this.#file?.datasync();
+    await (await this.#file)?.datasync();
   }
 
   async close(): Promise<void> {
     const file = this.#file;
     this.#file = undefined;
-    await file?.close();
+    await (await file?.catch(() => undefined))?.close();
+  }
+
+  async #create(): Promise<OpenFile> {
+    const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+    const file = await this.#files.open(this.#path, flags, 0o600);
+    this.#exists = true;
+    return file;
   }
 }
 

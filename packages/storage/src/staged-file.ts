@@ -114,6 +114,8 @@ export class StagedFile implements ArticleSink {
       this.#writer,
       (points) => this.#commit(points),
       (error) => this.#fail(error, 'flush'),
+      // Without digests the data go before the record, and two of them could overtake each other on the way to the journal.
+      hash === undefined ? 1 : 2,
     );
   }
 
