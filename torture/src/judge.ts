@@ -87,7 +87,8 @@ function judgeRecords(side: string, records: readonly Json[], { file }: RoundPla
   return findings;
 }
 
-const statuses = (records: readonly Json[]): string =>
+/** Their statuses and diagnostics in a line. */
+export const statuses = (records: readonly Json[]): string =>
   records.length === 0
     ? 'none'
     : records

@@ -18,7 +18,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Database, type Cluster } from './database.js';
 import type { Victim } from './faults.js';
-import type { Fate } from './judge.js';
+import { statuses, type Fate } from './judge.js';
 import { runGiant } from './giant.js';
 import { parseOptions, USAGE, type Options } from './options.js';
 import { planRound } from './plan.js';
@@ -92,6 +92,8 @@ async function run(options: Options): Promise<{ readonly report: Report; readonl
     const { seconds, attempts, traffic, findings } = result;
     const figures = `${attempts} attempts, ${traffic.struck} of ${plan.faults.length} faults, ${result.resentBytes} B again, ${seconds.toFixed(1)} s`;
     console.error(`${String(k + 1).padStart(5)}  seed ${plan.seed}  ${inWords(plan)}  (${figures})`);
+    if (result.observation.serverRecords.length !== 1)
+      console.error(`       server records: ${statuses(result.observation.serverRecords)}`);
     if (options.wire) console.error(traffic.wire.join('\n'));
     if (findings.length === 0) continue;
     for (const fate of new Set(findings.map((finding) => finding.fate))) report[fate]++;

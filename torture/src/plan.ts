@@ -131,7 +131,8 @@ class FaultPlanner {
     this.#victims = victims;
   }
 
-  plan(): Fault {
+  /** @param isLater it strikes while the transfer recovers from the one before */
+  plan(isLater: boolean): Fault {
     const chance = this.#chance;
     const kind = chance.weighted<Action['do']>([
       [46, 'kill'],
@@ -141,7 +142,7 @@ class FaultPlanner {
       [7, 'stall'],
       [16, 'drop'],
     ]);
-    const moment = kind === 'drop' ? this.#acknowledgement() : this.#moment(kind);
+    const moment = kind === 'drop' ? this.#acknowledgement() : this.#moment(kind, isLater);
     return { moment, action: this.#action(kind) };
   }
 
@@ -149,7 +150,16 @@ class FaultPlanner {
     const chance = this.#chance;
     switch (kind) {
       case 'kill':
-        return { do: kind, victim: chance.pick(this.#victims) };
+        // At once, or in the middle of what the apps do at the end of a file, or long after.
+        return {
+          do: kind,
+          victim: chance.pick(this.#victims),
+          afterMs: chance.weighted([
+            [4, 0],
+            [4, chance.between(1, 40)],
+            [1, chance.between(40, 300)],
+          ]),
+        };
       case 'stall':
         // Mostly a hiccup; now and then longer than the timers wait.
         return { do: kind, ms: chance.below(6) === 0 ? SILENCE_MS + 500 : chance.between(20, 400) };
@@ -174,15 +184,16 @@ class FaultPlanner {
     return { at: 'fpdu', direction: this.#way(way), name, occurrence };
   }
 
-  #moment(kind: Action['do']): Moment {
+  #moment(kind: Action['do'], isLater: boolean): Moment {
     const chance = this.#chance;
+    const concernsAll = kind === 'kill' || kind === 'cut' || kind === 'reset';
     const at = chance.weighted<Moment['at']>([
       [5, 'bytes'],
       [5, 'fpdu'],
       // Only what concerns the whole connection can strike while nothing passes.
-      [kind === 'kill' || kind === 'cut' || kind === 'reset' ? 1 : 0, 'time'],
+      [concernsAll ? (isLater ? 5 : 1) : 0, 'time'],
     ]);
-    if (at === 'time') return { at, ms: chance.between(0, 250) };
+    if (at === 'time') return { at, ms: chance.between(0, isLater ? chance.pick([100, 3000]) : 250) };
     if (at === 'fpdu') {
       const steps = [...STEPS, ...(this.#push ? PUSH_STEPS : PULL_STEPS)];
       return { ...this.#step(steps), side: chance.pick(['before', 'after']) };
@@ -190,7 +201,8 @@ class FaultPlanner {
     // What is not file data is about 500 bytes; the way back has little else.
     const back = chance.below(5) === 0;
     const direction = this.#way(back ? 'back' : 'data');
-    return { at, direction, count: chance.between(1, back ? 500 : this.#size + 500) };
+    const most = back ? 500 : this.#size + 500;
+    return { at, direction, count: chance.between(1, isLater ? Math.min(most, chance.pick([1000, 100 * KB])) : most) };
   }
 
   /** An acknowledgement, which has its entity for itself (§4.5). */
@@ -210,11 +222,11 @@ export function planRound(seed: number, victims: readonly Victim[]): RoundPlan {
   const planner = new FaultPlanner(chance, direction === 'push', file.size, points, victims);
   const count = chance.weighted([
     [1, 0],
-    [12, 1],
-    [5, 2],
-    [2, 3],
+    [11, 1],
+    [6, 2],
+    [3, 3],
   ]);
-  const faults = Array.from({ length: count }, () => planner.plan());
+  const faults = Array.from({ length: count }, (_, k) => planner.plan(k > 0));
   const latencyMs = chance.weighted([
     [8, 0],
     [1, 1],

@@ -141,6 +141,7 @@ export class FaultProxy {
   #arming: Arming = { faults: [], latencyMs: 0, kill: () => undefined };
   #trigger: Trigger | undefined;
   #timer: NodeJS.Timeout | undefined;
+  readonly #pendingKills = new Set<NodeJS.Timeout>();
   #struck = 0;
   #connections = 0;
   #attempts = 0;
@@ -185,9 +186,14 @@ export class FaultProxy {
     this.#armNext();
   }
 
+  /** No kill is still to come of a fault that has struck. */
+  async quiet(): Promise<void> {
+    while (this.#pendingKills.size > 0) await delay(5);
+  }
+
   /** No fault strikes any more. */
   disarm(): Traffic {
-    clearTimeout(this.#timer);
+    this.#stopTimers();
     this.#trigger = undefined;
     this.#arming = { faults: [], latencyMs: 0, kill: () => undefined };
     this.#endRun();
@@ -201,7 +207,7 @@ export class FaultProxy {
   }
 
   async close(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#stopTimers();
     for (const link of this.#links) link.destroy();
     this.#server.close();
     await once(this.#server, 'close');
@@ -223,7 +229,21 @@ export class FaultProxy {
     const links = link === undefined ? [...this.#links] : [link];
     if (action.do === 'cut') for (const one of links) one.destroy();
     if (action.do === 'reset') for (const one of links) one.reset();
-    if (action.do === 'kill') this.#arming.kill(action.victim);
+    if (action.do === 'kill') this.#kill(action.victim, action.afterMs);
+  }
+
+  #kill(victim: Victim, afterMs: number): void {
+    const { kill } = this.#arming;
+    if (afterMs === 0) {
+      kill(victim);
+      return;
+    }
+    const timer = setTimeout(() => {
+      this.#pendingKills.delete(timer);
+      this.#line(`*** the ${victim} is killed`);
+      kill(victim);
+    }, afterMs);
+    this.#pendingKills.add(timer);
   }
 
   #armNext(): void {
@@ -235,6 +255,12 @@ export class FaultProxy {
       this.#strike(this.#trigger as Trigger, 'its time');
       this.act(fault.action);
     }, fault.moment.ms);
+  }
+
+  #stopTimers(): void {
+    clearTimeout(this.#timer);
+    for (const timer of this.#pendingKills) clearTimeout(timer);
+    this.#pendingKills.clear();
   }
 
   #strike({ fault }: Trigger, where: string): void {

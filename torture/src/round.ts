@@ -27,7 +27,7 @@ export interface RoundResult {
 }
 
 function actionInWords(action: Action): string {
-  if (action.do === 'kill') return `kill the ${action.victim}`;
+  if (action.do === 'kill') return `kill the ${action.victim}${action.afterMs > 0 ? ` (+${action.afterMs} ms)` : ''}`;
   if (action.do === 'stall') return `stall ${action.ms} ms`;
   return action.do === 'drop' ? `drop${action.cut ? ' and cut' : ''}` : action.do;
 }
@@ -78,7 +78,7 @@ export async function runRound(
   stage.arm(plan);
   const id = await stage.request(plan, name);
   const { status } = await stage.finalRecord(id, limitMs);
-  const traffic = stage.disarm(plan);
+  const traffic = await stage.disarm(plan);
   await stage.whole();
   const look = () => stage.observe(plan, name, hash, traffic);
   const { observation, findings } = await settled(look, plan, status === 'COMPLETED');

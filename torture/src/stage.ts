@@ -233,8 +233,11 @@ export class Stage {
     });
   }
 
-  disarm(plan: RoundPlan): Traffic {
-    return (this.#proxies.get(plan.session.dialect) as FaultProxy).disarm();
+  /** No fault strikes any more, once those that have struck are through. */
+  async disarm(plan: RoundPlan): Promise<Traffic> {
+    const proxy = this.#proxies.get(plan.session.dialect) as FaultProxy;
+    await proxy.quiet();
+    return proxy.disarm();
   }
 
   /** Asks the client app for the transfer. @returns its id */
@@ -351,8 +354,10 @@ export class Stage {
 
   #kill(victim: Victim, absenceMs: number): void {
     const process = this.#process(victim);
-    if (process === undefined || this.#returning.has(victim)) return;
+    if (process === undefined) return;
     process.kill();
+    // Killed while it comes back: whoever starts it does so again.
+    if (this.#returning.has(victim)) return;
     const back = async (): Promise<void> => {
       await process.ended();
       await delay(absenceMs);

@@ -23,6 +23,8 @@ export interface Program {
 export class VictimProcess {
   readonly #program: Program;
   #child: ChildProcess | undefined;
+  /** Its end is our doing. */
+  #killed = false;
 
   constructor(program: Program) {
     this.#program = program;
@@ -42,7 +44,7 @@ export class VictimProcess {
     this.#spawn();
     while (!(await this.#program.ready())) {
       if (this.#gone) {
-        if (this.#program.stubborn !== true) throw this.#failure('ended while starting');
+        if (this.#program.stubborn !== true && !this.#killed) throw this.#failure('ended while starting');
         this.#spawn();
       }
       if (performance.now() > limit) throw this.#failure(`was not ready after ${START_LIMIT_MS / 1000} s`);
@@ -50,8 +52,9 @@ export class VictimProcess {
     }
   }
 
-  /** SIGKILL. */
+  /** SIGKILL. Struck while it starts, `start` begins again. */
   kill(): void {
+    this.#killed = true;
     this.#child?.kill('SIGKILL');
   }
 
@@ -74,6 +77,7 @@ export class VictimProcess {
     const output = openSync(log, 'a');
     this.#child = spawn(command, args, { ...options, stdio: ['ignore', output, output] });
     closeSync(output);
+    this.#killed = false;
   }
 
   #failure(what: string): Error {

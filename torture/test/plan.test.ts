@@ -65,13 +65,13 @@ test('a plan in words', () => {
         moment: { at: 'fpdu', direction: 'answer', name: 'ACK(SYN)', occurrence: 3, side: 'before' },
         action: { do: 'drop', cut: true },
       },
-      { moment: { at: 'time', ms: 5 }, action: { do: 'kill', victim: 'database' } },
+      { moment: { at: 'time', ms: 5 }, action: { do: 'kill', victim: 'database', afterMs: 20 } },
     ],
     absenceMs: 0,
   };
   expect(inWords(plan)).toBe(
     'push 1000 B BF250, raw 4096, 4 KB x 2, 8 ms each way: cut at byte 17 of the requests; ' +
-      'drop and cut before ACK(SYN) 3; kill the database after 5 ms',
+      'drop and cut before ACK(SYN) 3; kill the database (+20 ms) after 5 ms',
   );
 });
 

@@ -180,7 +180,7 @@ test('faults strike one after the other, each counting from the one before; what
   const killed: Victim[] = [];
   arm(
     { at: 'fpdu', direction: 'request', name: 'DTF', occurrence: 2, side: 'after' },
-    { do: 'kill', victim: 'server' },
+    { do: 'kill', victim: 'server', afterMs: 0 },
     [{ moment: { at: 'bytes', direction: 'request', count: 5 }, action: { do: 'cut' } }],
     (victim) => void killed.push(victim),
   );
