@@ -75,7 +75,7 @@ export const createNode = (options: NodeOptions) => {
   const sendTree = new SendTree(config['data.directory']);
   const receivedTree = new ReceivedTree(config['data.directory']);
   const exchange = createExchange({
-    ...{ ...options, settings, transfers, servers, receivedTree },
+    ...{ ...options, settings, transfers, servers, receivedTree, sendTree },
     mayRun: () => sessionRefusal(license) === undefined,
   });
   license.on('change', () => {
@@ -88,7 +88,7 @@ export const createNode = (options: NodeOptions) => {
   });
 
   const begin = (): void => {
-    exchange.queue.start().catch((error: unknown) => logger.error({ err: error }, 'the queue could not be started'));
+    exchange.start().catch((error: unknown) => logger.error({ err: error }, 'the queue could not be started'));
   };
   const stopDatabase = async (): Promise<void> => {
     await license.stop();

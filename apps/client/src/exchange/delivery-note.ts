@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { lstat, open, readFile, realpath, rm } from 'node:fs/promises';
+import { lstat, open, readdir, readFile, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
@@ -26,9 +26,11 @@ const note = z.strictObject({
 
 export type DeliveryNote = z.output<typeof note>;
 
+const SUFFIX = '.delivery';
+
 const placeOf = async (root: string, id: string) => {
   const staging = join(await realpath(root), STAGING_DIRECTORY);
-  return { staging, path: join(staging, `${id}.delivery`), staged: join(staging, `${id}.part`) };
+  return { staging, path: join(staging, `${id}${SUFFIX}`), staged: join(staging, `${id}.part`) };
 };
 
 /** @param durable on stable storage when this resolves; otherwise it survives the process alone */
@@ -58,6 +60,17 @@ export const readNote = async (root: string, id: string): Promise<DeliveryNote |
 
 export const removeNote = async (root: string, id: string): Promise<void> => {
   await rm((await placeOf(root, id)).path, { force: true });
+};
+
+/** The notes that are there, whatever they say. */
+export const listNotes = async (root: string): Promise<readonly { readonly id: string; readonly modified: Date }[]> => {
+  const { staging } = await placeOf(root, '');
+  const found = [];
+  for (const name of await readdir(staging).catch(() => [])) {
+    const facts = name.endsWith(SUFFIX) ? await lstat(join(staging, name)).catch(() => undefined) : undefined;
+    if (facts !== undefined) found.push({ id: name.slice(0, -SUFFIX.length), modified: facts.mtime });
+  }
+  return found;
 };
 
 const hashOf = async (path: string): Promise<string> => {

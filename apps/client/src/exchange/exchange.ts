@@ -1,8 +1,10 @@
 import type { Logger, SecretBox } from '@pesit-node/service';
 
 import type { RemoteServerStore } from '../remote-servers/store.js';
+import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
 import { Contacts } from './contacts.js';
+import { Leftovers } from './leftovers.js';
 import type { ReceivedTree } from './received-tree.js';
 import { runTransfer } from './run-transfer.js';
 import { SessionPool } from './session-pool.js';
@@ -20,6 +22,7 @@ export interface ExchangeOptions extends Pick<
   readonly transfers: TransferStore;
   readonly servers: RemoteServerStore;
   readonly receivedTree: ReceivedTree;
+  readonly sendTree: SendTree;
   readonly logger: Logger;
 }
 
@@ -34,8 +37,15 @@ export const createExchange = (options: ExchangeOptions) => {
     store,
     run: (job, signal, requireLease) => runTransfer(job, deps, signal, requireLease),
   });
+  const leftovers = new Leftovers({ ...options, store, retention: settings.stagingRetention });
   return {
     queue,
+    leftovers,
+    /** To be called whenever the database is ready. @throws errors of the database: call it again */
+    start: async (): Promise<void> => {
+      await queue.start();
+      leftovers.start();
+    },
     test: testConnection({ settings, secrets, pool, contacts, logger }),
     /** A remote server was changed or removed. */
     serverChanged: (id: number): void => {
@@ -45,6 +55,7 @@ export const createExchange = (options: ExchangeOptions) => {
     },
     /** Ends what runs (see `TransferQueue.stop`), then the sessions. */
     stop: async (drainMs: number): Promise<void> => {
+      await leftovers.stop();
       await queue.stop(drainMs);
       await pool.stop();
       await contacts.settled();

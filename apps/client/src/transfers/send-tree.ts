@@ -46,6 +46,11 @@ export class SendTree {
     this.#realRoot = this.root;
   }
 
+  /** Uploads that were queued, or were about to be. */
+  get spoolDirectory(): string {
+    return join(this.root, SPOOL);
+  }
+
   async prepare(): Promise<void> {
     await mkdir(this.root, { recursive: true, mode: 0o700 });
     this.#realRoot = await realpath(this.root);

@@ -4,7 +4,7 @@ import type { Knex } from 'knex';
 
 import { leaseStore } from './lease-store.js';
 import { columnsOf, DUE } from './row.js';
-import type { NewTransfer, TransferRow } from './row.js';
+import type { NewTransfer, TransferRow, TransferStatus } from './row.js';
 import type { HistoryQuery } from './schema.js';
 
 /** Inserts unless the server is unknown or disabled, or the queue is full: one round trip when all is well. */
@@ -66,6 +66,19 @@ const requestStore = (knex: Knex) => ({
 
   find: async (id: string): Promise<TransferRow | undefined> =>
     (await knex('transfers').where({ id }).first()) as TransferRow | undefined,
+
+  /** Of those ids that are known. */
+  statusesOf: async (ids: readonly string[]): Promise<ReadonlyMap<string, TransferStatus>> => {
+    const rows: readonly Pick<TransferRow, 'id' | 'status'>[] = await knex('transfers')
+      .whereIn('id', ids)
+      .select('id', 'status');
+    return new Map(rows.map(({ id, status }) => [id, status]));
+  },
+
+  /** What a restart needs of a FAILED transfer is gone. */
+  notRestartable: async (id: string): Promise<void> => {
+    await knex('transfers').where({ id, status: 'FAILED', direction: 'RECEIVE' }).update({ restartable: false });
+  },
 
   page: async <T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<Page<T>> => {
     const { status, direction, serverId, restartable, from, to } = query;

@@ -1,0 +1,107 @@
+import { lstat, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { isDatabaseUnavailable } from '@pesit-node/service';
+import type { Logger } from '@pesit-node/service';
+import { listLeftovers, removeLeftover } from '@pesit-node/storage';
+
+import type { SendTree } from '../transfers/send-tree.js';
+import type { TransferStore } from '../transfers/store.js';
+import { listNotes, removeNote } from './delivery-note.js';
+import type { ReceivedTree } from './received-tree.js';
+
+const HOUR_MS = 3_600_000;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export interface LeftoversOptions {
+  readonly store: Pick<TransferStore, 'statusesOf' | 'notRestartable'>;
+  readonly receivedTree: ReceivedTree;
+  readonly sendTree: SendTree;
+  /** Milliseconds since the last write after which what nobody waits for is removed. */
+  readonly retention: number;
+  readonly logger: Logger;
+}
+
+/** What interrupted transfers and requests left on the disk: removed when nobody will come back for it, a log line each. */
+export class Leftovers {
+  readonly #options: LeftoversOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #sweeping = Promise.resolve();
+
+  constructor(options: LeftoversOptions) {
+    this.#options = options;
+  }
+
+  /** Looks now, and every hour. May be called again. */
+  start(): void {
+    this.#timer ??= setInterval(() => void this.sweep(), HOUR_MS).unref();
+    void this.sweep();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#sweeping;
+  }
+
+  /** Never rejects: what could not be removed is looked at again an hour later. */
+  sweep(): Promise<void> {
+    this.#sweeping = this.#sweeping.then(async () => {
+      for (const part of [() => this.#received(), () => this.#staged(), () => this.#spooled()]) {
+        await part().catch((error: unknown) => {
+          if (!isDatabaseUnavailable(error)) this.#options.logger.error({ err: error }, 'leftovers not removed');
+        });
+      }
+    });
+    return this.#sweeping;
+  }
+
+  #isOld(modified: Date): boolean {
+    return modified.getTime() <= Date.now() - this.#options.retention;
+  }
+
+  /** The ids of `old` that no transfer which may still run owns. */
+  async #ownerless(old: readonly string[]): Promise<readonly string[]> {
+    const statuses = await this.#options.store.statusesOf(old.filter((id) => UUID.test(id)));
+    return old.filter((id) => !['PENDING', 'IN_PROGRESS'].includes(statuses.get(id) ?? ''));
+  }
+
+  async #received(): Promise<void> {
+    const { store, receivedTree, logger } = this.#options;
+    const { root } = receivedTree;
+    const staged = await listLeftovers(root);
+    const notes = await listNotes(root);
+    const old = [...staged.map(({ key, modified }) => ({ id: key, modified })), ...notes].filter(({ modified }) =>
+      this.#isOld(modified),
+    );
+    for (const id of await this.#ownerless([...new Set(old.map((one) => one.id))])) {
+      if (!(await removeLeftover(root, id))) continue;
+      await removeNote(root, id);
+      if (UUID.test(id)) await store.notRestartable(id);
+      logger.info({ transferId: id }, 'what was staged for the transfer is removed: nobody came back for it');
+    }
+  }
+
+  /** Uploads that were cut off. */
+  async #staged(): Promise<void> {
+    const { root } = this.#options.sendTree;
+    for (const { key, modified } of await listLeftovers(root)) {
+      if (this.#isOld(modified) && (await removeLeftover(root, key))) {
+        this.#options.logger.info({ key }, 'an upload that was cut off is removed');
+      }
+    }
+  }
+
+  /** Uploads whose transfer was never queued. */
+  async #spooled(): Promise<void> {
+    const { store, sendTree, logger } = this.#options;
+    const names = (await readdir(sendTree.spoolDirectory).catch(() => [])).filter((name) => UUID.test(name));
+    const statuses = await store.statusesOf(names);
+    for (const name of names.filter((id) => !statuses.has(id))) {
+      const path = join(sendTree.spoolDirectory, name);
+      const facts = await lstat(path).catch(() => undefined);
+      if (facts === undefined || !this.#isOld(facts.mtime)) continue;
+      await rm(path, { force: true });
+      logger.info({ path }, 'an upload without a transfer is removed');
+    }
+  }
+}

@@ -1,0 +1,204 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { startPartner } from './support/partner.js';
+import type { Partner } from './support/partner.js';
+
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const KILL_AT = fileURLToPath(new URL('./support/kill-at.mjs', import.meta.url));
+const LOGIN = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
+const KEY = randomBytes(32).toString('base64');
+
+type Json = Readonly<Record<string, unknown>>;
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+};
+
+/** A process starts slowly beside others: it is asked now and then, for a minute at most. */
+const patiently = async (ask: () => Promise<boolean>): Promise<void> => {
+  const limit = performance.now() + 60_000;
+  while (!(await ask())) {
+    if (performance.now() > limit) throw new Error('it did not happen within a minute');
+    await delay(30);
+  }
+};
+
+/** The service as it is built, as a process of its own. */
+class Service {
+  readonly #directory: string;
+  readonly #databaseUrl: string;
+  #child: ChildProcess | undefined;
+  #http = 0;
+
+  constructor(directory: string, databaseUrl: string) {
+    this.#directory = directory;
+    this.#databaseUrl = databaseUrl;
+  }
+
+  /** @returns what this process has said so far */
+  async start(killAt = '', killFile = ''): Promise<() => string> {
+    const log: string[] = [];
+    this.#http = await freePort();
+    const flags = Object.entries({
+      'server.port': this.#http,
+      'server.host': '127.0.0.1',
+      'data.directory': this.#directory,
+      'transfer.retry.initial-delay': 0,
+      'transfer.retry.attempts': 50,
+      ...(this.#databaseUrl === '' ? {} : { 'database.url': this.#databaseUrl, 'secrets.key': KEY }),
+    }).map(([name, value]) => `--${name}=${value}`);
+    const child = spawn(process.execPath, ['--import', KILL_AT, MAIN, ...flags], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: '/usr/bin:/bin', KILL_AT: killAt, KILL_FILE: killFile },
+    });
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => log.push(String(text)));
+    await patiently(async () => {
+      if (child.exitCode !== null) throw new Error(`the service ended: ${log.join('')}`);
+      return (await this.#ask('GET', '/api/v1/servers').catch(() => undefined))?.ok === true;
+    });
+    return () => log.join('');
+  }
+
+  async call(method: string, path: string, body?: Json): Promise<Json> {
+    const response = await this.#ask(method, path, body);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return JSON.parse(text) as Json;
+  }
+
+  /** Resolves when the process is dead, however it died. */
+  async dead(): Promise<NodeJS.Signals | null> {
+    const child = this.#child;
+    if (child === undefined) return null;
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    return child.signalCode;
+  }
+
+  async kill(): Promise<void> {
+    this.#child?.kill('SIGKILL');
+    await this.dead();
+  }
+
+  #ask(method: string, path: string, body?: Json): Promise<Response> {
+    const headers = { authorization: LOGIN, connection: 'close', ...(body && { 'content-type': 'application/json' }) };
+    return fetch(`http://127.0.0.1:${this.#http}${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  }
+}
+
+interface Death {
+  readonly direction: 'send' | 'receive';
+  readonly step: string;
+  readonly size: number;
+}
+
+const deathsOf = (direction: Death['direction'], size: number, steps: readonly string[]): Death[] =>
+  steps.map((step) => ({ direction, size, step }));
+
+/** Small files have no sync point, and cost no statement but take and end. */
+const DEATHS: readonly Death[] = [
+  ...deathsOf('send', 3000, ['before:end']),
+  ...deathsOf('send', 90_000, ['before:pacings', 'after:pacings', 'before:end', 'after:end']),
+  ...deathsOf('receive', 3000, ['after:note', 'after:link', 'before:end']),
+  ...deathsOf('receive', 90_000, [
+    'before:note',
+    'before:link',
+    'after:link',
+    'after:unlink',
+    'before:end',
+    'after:end',
+  ]),
+];
+
+eachDatabase((harness) => {
+  let directory: string;
+  let service: Service;
+  let partner: Partner;
+  const files: Record<string, Buffer> = {};
+
+  beforeEach(async () => {
+    const { url } = await harness.open();
+    directory = await mkdtemp(join(tmpdir(), 'pesit-client-killed-'));
+    service = new Service(directory, url);
+    partner = await startPartner({ files, restarts: true, syncPoints: { intervalKb: 8, window: 2 } });
+  });
+
+  afterEach(async () => {
+    await service.kill();
+    await partner.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  const request = async ({ direction }: Death, name: string, content: Buffer): Promise<string> => {
+    const names = { server: 'bank', virtualFile: name };
+    if (direction === 'receive') {
+      files[name] = content;
+      return (await service.call('POST', '/api/v1/transfers/receive', names))['id'] as string;
+    }
+    await writeFile(join(directory, 'send', name), content);
+    return (await service.call('POST', '/api/v1/transfers/send', { ...names, filename: name }))['id'] as string;
+  };
+
+  /** One process after the other dies at its step; the next one brings the transfer to its end, by itself. */
+  const dies = async (deaths: readonly Death[]): Promise<void> => {
+    await service.start(deaths[0]?.step, 'F0');
+    const server = { name: 'bank', host: '127.0.0.1', port: partner.port, serverId: 'S', clientId: 'C' };
+    await service.call('POST', '/api/v1/servers', server);
+    for (const [index, death] of deaths.entries()) {
+      const [name, content] = [`F${index}`, randomBytes(death.size)];
+      const id = await request(death, name, content).catch(() => undefined);
+      expect([death, await service.dead()]).toEqual([death, 'SIGKILL']);
+      const log = await service.start(deaths[index + 1]?.step, `F${index + 1}`);
+      const record = async (): Promise<Json> =>
+        id === undefined
+          ? ((await service.call('GET', '/api/v1/transfers?size=1'))['content'] as Json[])[0]!
+          : service.call('GET', `/api/v1/transfers/${id}`);
+      await patiently(async () => !['PENDING', 'IN_PROGRESS'].includes((await record())['status'] as string));
+      const ended = await record();
+      expect([death, ended, log()]).toEqual([
+        death,
+        expect.objectContaining({ status: 'COMPLETED', size: death.size, virtualFile: name, restartable: false }),
+        expect.any(String),
+      ]);
+      if (death.direction === 'receive') {
+        const received = (await readdir(join(directory, 'received'))).filter((one) => one.startsWith(name));
+        expect([death, received]).toEqual([death, [name]]);
+        expect((await readFile(ended['localPath'] as string)).equals(content)).toBe(true);
+      } else {
+        const written = partner.written.filter(({ create }) => create.fileIdentifier?.fileName === name);
+        expect([death, written.map((one) => one.content.equals(content))]).toEqual([death, [true]]);
+      }
+      const { totalElements } = await service.call('GET', '/api/v1/transfers');
+      expect(totalElements).toBe(index + 1);
+    }
+    // Only what was killed after its end, before the note of its delivery was removed, leaves it for the next sweep.
+    const staged = (await readdir(join(directory, 'received/.pesit'))).filter((name) => !name.endsWith('.delivery'));
+    expect(staged).toEqual([]);
+  };
+
+  const deaths = harness.name === 'postgresql' ? DEATHS : deathsOf('receive', 90_000, ['after:link']);
+
+  test('a process that is killed leaves one file and one record', () => dies(deaths), 300_000);
+});

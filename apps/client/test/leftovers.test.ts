@@ -1,0 +1,62 @@
+import { mkdir, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, expect, test } from '@jest/globals';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { expectNoSecrets } from './support/service.js';
+import type { Service } from './support/service.js';
+import { CONTENT, world } from './support/world.js';
+
+afterAll(expectNoSecrets);
+
+const DAY_MS = 86_400_000;
+const NOBODY = '00000000-0000-4000-8000-000000000000';
+
+eachDatabase((harness) => {
+  const the = world(harness);
+
+  /** A file that was last written so many days ago. */
+  const leave = async (service: Service, path: string, days: number): Promise<void> => {
+    const full = join(service.data, path);
+    await mkdir(join(full, '..'), { recursive: true });
+    await writeFile(full, 'left');
+    const time = new Date(Date.now() - days * DAY_MS);
+    await utimes(full, time, time);
+  };
+
+  test('what nobody came back for is removed after the retention, a log line each', async () => {
+    const service = await the.service();
+    expect(service.settings.stagingRetention).toBe(7 * DAY_MS);
+    await the.remote(service, 1);
+    await service.exchange.queue.stop(0);
+    const { body: waiting } = await service.api.post('/transfers/receive', { server: 'bank', virtualFile: 'X' });
+    const { body: failed } = await service.api.post('/transfers/receive', { server: 'bank', virtualFile: 'X' });
+    const { body: sent } = await service.api.post('/transfers/send', {
+      ...{ server: 'bank', virtualFile: 'X', fileContent: CONTENT },
+    });
+    const { knex } = the.database();
+    const rows = knex('transfers').where({ id: failed.id });
+    await rows.clone().update({ status: 'IN_PROGRESS', node: 'n', lease_until: new Date(), fence: 1 });
+    const end = { status: 'FAILED', end_time: new Date(), error_code: 'TRANSFER_FAILED', restartable: true };
+    await rows.clone().update(end);
+
+    for (const id of [waiting.id, failed.id, NOBODY]) await leave(service, `received/.pesit/${id}.part`, 8);
+    await leave(service, `received/.pesit/${NOBODY}.delivery`, 8);
+    await leave(service, 'received/.pesit/young.part', 6);
+    await leave(service, 'send/.pesit/cut-off.part', 8);
+    await leave(service, `send/spool/${NOBODY}`, 8);
+    await leave(service, `send/spool/${sent.id}`, 8);
+    await service.exchange.leftovers.sweep();
+
+    expect(await the.filesIn(service, 'received')).toEqual([`${waiting.id}.part`, 'young.part'].sort());
+    expect(await the.filesIn(service, 'send')).toEqual([sent.id]);
+    expect((await service.api.get(`/transfers/${failed.id}`)).body).toMatchObject({ restartable: false });
+    const told = service.log.entries().filter(({ msg }) => String(msg).includes('removed'));
+    expect(told.map(({ transferId, key, path }) => transferId ?? key ?? path).sort()).toEqual(
+      [NOBODY, failed.id, 'cut-off', join(service.data, `send/spool/${NOBODY}`)].sort(),
+    );
+    await service.exchange.leftovers.sweep();
+    expect(await the.filesIn(service, 'received')).toHaveLength(2);
+  });
+});
