@@ -125,6 +125,14 @@ export class TestNode {
     await this.start();
   }
 
+  /** The same, with the listener: it runs when what was left behind is brought to its end. */
+  async restartListening(serverId = 'NODE1'): Promise<void> {
+    const path = `/api/v1/servers/${serverId}`;
+    await this.call('put', path, { autoStart: true });
+    await this.restart();
+    await until(async () => (await this.call('get', path))['status'] === 'RUNNING' || undefined);
+  }
+
   async call(method: 'get' | 'post' | 'put' | 'delete', path: string, body?: Json): Promise<Json> {
     const { status, text } = await ask(this.#http?.port ?? 0, method, path, body);
     this.answers.push(text);
