@@ -18,10 +18,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Database, type Cluster } from './database.js';
 import type { Victim } from './faults.js';
-import { statuses, type Fate } from './judge.js';
+import { statuses, type Fate, type Finding } from './judge.js';
 import { runGiant } from './giant.js';
 import { parseOptions, USAGE, type Options } from './options.js';
-import { planRound } from './plan.js';
+import { planRound, type RoundPlan } from './plan.js';
 import { inWords, runRound, type RoundResult } from './round.js';
 import { Stage } from './stage.js';
 
@@ -33,98 +33,113 @@ interface Report extends Record<Fate, number> {
   resentBytes: number;
 }
 
+/** What there is to end when the harness itself ends. */
+let home: string | undefined;
 let stage: Stage | undefined;
 let database: Database | undefined;
+/** Directories of failed rounds. */
+const evidence: string[] = [];
+
+function abandon(): void {
+  stage?.abandon();
+  database?.process.retire();
+  if (home !== undefined && evidence.length === 0) rmSync(home, { recursive: true, force: true });
+}
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
-    stage?.abandon();
-    database?.process.kill();
+    abandon();
     process.exit(signal === 'SIGINT' ? 130 : 143);
   });
 }
 
-function keepEvidence(directory: string, result: RoundResult): void {
-  const { plan, findings, observation, traffic } = result;
-  writeFileSync(join(directory, 'round.json'), `${JSON.stringify({ plan, findings, observation }, null, 2)}\n`);
-  writeFileSync(join(directory, 'wire.txt'), `${traffic.wire.join('\n')}\n`);
+function keepEvidence(directory: string, plan: RoundPlan, findings: readonly Finding[], result?: RoundResult): void {
+  const round = { plan, findings, observation: result?.observation };
+  writeFileSync(join(directory, 'round.json'), `${JSON.stringify(round, null, 2)}\n`);
+  if (result !== undefined) writeFileSync(join(directory, 'wire.txt'), `${result.traffic.wire.join('\n')}\n`);
 }
 
-/** @returns where the apps of this run live, and their database when there is one */
 async function begin({ directory, embedded }: Options): Promise<string> {
-  const home = mkdtempSync(join(directory, 'pesit-torture-'));
+  home = mkdtempSync(join(directory, 'pesit-torture-'));
   const cluster = process.env['TORTURE_POSTGRES'];
   if (cluster !== undefined && !embedded) database = await Database.start(JSON.parse(cluster) as Cluster, home);
   console.error(`in ${home}, on ${database ? 'PostgreSQL' : 'the embedded databases'}`);
   return home;
 }
 
-async function end(home: string, isWell: boolean): Promise<void> {
+async function end(): Promise<void> {
   await stage?.stop();
   await database?.process.stop('SIGINT');
-  if (isWell) rmSync(home, { recursive: true, force: true });
+  abandon();
 }
 
-async function runOne(options: Options, gibibytes: number): Promise<boolean> {
-  const home = await begin(options);
-  stage = await Stage.start(join(home, 'giant'), database, 'giant');
+async function runOne(options: Options, gibibytes: number): Promise<void> {
+  const directory = join(await begin(options), 'giant');
+  stage = await Stage.start(directory, database, 'giant');
   const figures = await runGiant(stage, gibibytes);
   console.log(JSON.stringify(figures, null, 2));
-  await end(home, figures.findings.length === 0);
-  return figures.findings.length === 0;
+  if (figures.findings.length > 0) evidence.push(directory);
 }
 
-async function run(options: Options): Promise<{ readonly report: Report; readonly evidence: readonly string[] }> {
+/** Prints the round in a line, and what else there is to say. @returns why it failed; empty: it did not */
+async function roundOf(plan: RoundPlan, on: Stage, report: Report, options: Options): Promise<readonly Finding[]> {
+  console.error(`${String(report.rounds).padStart(5)}  seed ${plan.seed}  ${inWords(plan)}`);
+  let result: RoundResult;
+  try {
+    result = await runRound(on, plan);
+  } catch (error) {
+    const findings = [{ fate: 'unfinished', text: String(error) }] as const;
+    keepEvidence(on.directory, plan, findings);
+    return findings;
+  }
+  const { seconds, attempts, traffic, findings, resentBytes, observation } = result;
+  report.resentBytes += resentBytes;
+  const records =
+    observation.serverRecords.length === 1 ? '' : `, server records ${statuses(observation.serverRecords)}`;
+  const struck = `${traffic.struck} of ${plan.faults.length} faults`;
+  console.error(`       ${attempts} attempts, ${struck}, ${resentBytes} B again, ${seconds.toFixed(1)} s${records}`);
+  if (options.wire) console.error(traffic.wire.join('\n'));
+  if (findings.length > 0) keepEvidence(on.directory, plan, findings, result);
+  return findings;
+}
+
+async function run(options: Options): Promise<Report> {
   const report: Report = { rounds: 0, lost: 0, doubled: 0, wrong: 0, unfinished: 0, resentBytes: 0 };
-  const evidence: string[] = [];
-  const home = await begin(options);
-  const victims: readonly Victim[] =
-    database === undefined ? ['server', 'client'] : [...CLIENT_OR_SERVER, ...CLIENT_OR_SERVER, 'database'];
-  console.error(`${options.rounds} rounds from seed ${options.seed}`);
-  for (let k = 0; k < options.rounds && evidence.length < MAX_FAILURES; k++) {
-    const planned = planRound(options.seed + k, victims);
+  const directory = await begin(options);
+  const apps = ['server', 'client'] as const;
+  const victims: readonly Victim[] = database === undefined ? apps : [...apps, ...apps, ...apps, ...apps, 'database'];
+  while (report.rounds < options.rounds && evidence.length < MAX_FAILURES) {
+    const planned = planRound(options.seed + report.rounds, victims);
     const plan = options.calm ? { ...planned, faults: [] } : planned;
-    const directory = stage?.directory ?? join(home, `from-${plan.seed}`);
-    stage ??= await Stage.start(directory, database, `from_${plan.seed}`);
-    const result = await runRound(stage, plan);
+    stage ??= await Stage.start(join(directory, `from-${plan.seed}`), database, `from_${plan.seed}`);
     report.rounds++;
-    report.resentBytes += result.resentBytes;
-    const { seconds, attempts, traffic, findings } = result;
-    const figures = `${attempts} attempts, ${traffic.struck} of ${plan.faults.length} faults, ${result.resentBytes} B again, ${seconds.toFixed(1)} s`;
-    console.error(`${String(k + 1).padStart(5)}  seed ${plan.seed}  ${inWords(plan)}  (${figures})`);
-    if (result.observation.serverRecords.length !== 1)
-      console.error(`       server records: ${statuses(result.observation.serverRecords)}`);
-    if (options.wire) console.error(traffic.wire.join('\n'));
+    const findings = await roundOf(plan, stage, report, options);
     if (findings.length === 0) continue;
     for (const fate of new Set(findings.map((finding) => finding.fate))) report[fate]++;
     for (const { fate, text } of findings) console.error(`       ${fate.toUpperCase()}: ${text}`);
-    console.error(`       evidence: ${directory}`);
-    keepEvidence(directory, result);
-    evidence.push(directory);
-    stage.abandon();
+    console.error(`       evidence: ${stage.directory}`);
+    evidence.push(stage.directory);
+    await stage.leave();
     stage = undefined;
   }
-  await end(home, evidence.length === 0);
-  return { report, evidence };
+  return report;
 }
-
-const CLIENT_OR_SERVER = ['server', 'client', 'server', 'client'] as const;
 
 try {
   const options = parseOptions(process.argv.slice(2));
   if (options === undefined) {
     console.log(USAGE);
   } else if (options.giant !== undefined) {
-    if (!(await runOne(options, options.giant))) process.exitCode = 1;
+    await runOne(options, options.giant);
   } else {
-    const { report, evidence } = await run(options);
+    const report = await run(options);
     console.log(JSON.stringify(report));
     if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
-    if (evidence.length > 0) process.exitCode = 1;
   }
+  await end();
+  if (evidence.length > 0) process.exitCode = 1;
 } catch (error) {
   console.error(`torture: ${error instanceof Error ? error.message : String(error)}`);
-  stage?.abandon();
-  database?.process.kill();
+  abandon();
   process.exitCode = 1;
 }

@@ -377,8 +377,15 @@ export class Stage {
     for (const proxy of this.#proxies.values()) await proxy.close();
   }
 
-  /** Ends them at once, for the end of the harness itself. */
+  /** Ends the apps at once and for good. */
   abandon(): void {
-    for (const { process } of Object.values(this.#apps)) process.kill();
+    for (const { process } of Object.values(this.#apps)) process.retire();
+  }
+
+  /** The same, and leaves nothing behind but their files: the database is back, if it was killed. */
+  async leave(): Promise<void> {
+    this.abandon();
+    for (const proxy of this.#proxies.values()) await proxy.close();
+    await this.#returning.get('database');
   }
 }

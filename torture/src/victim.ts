@@ -25,6 +25,7 @@ export class VictimProcess {
   #child: ChildProcess | undefined;
   /** Its end is our doing. */
   #killed = false;
+  #retired = false;
 
   constructor(program: Program) {
     this.#program = program;
@@ -38,11 +39,11 @@ export class VictimProcess {
     return this.#child === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  /** Starts it, and waits until it can work. */
+  /** Starts it, and waits until it can work; not when it is retired. */
   async start(): Promise<void> {
     const limit = performance.now() + START_LIMIT_MS;
-    this.#spawn();
-    while (!(await this.#program.ready())) {
+    if (!this.#retired) this.#spawn();
+    while (!this.#retired && !(await this.#program.ready())) {
       if (this.#gone) {
         if (this.#program.stubborn !== true && !this.#killed) throw this.#failure('ended while starting');
         this.#spawn();
@@ -56,6 +57,12 @@ export class VictimProcess {
   kill(): void {
     this.#killed = true;
     this.#child?.kill('SIGKILL');
+  }
+
+  /** Ends it at once and for good, whoever is starting it again. */
+  retire(): void {
+    this.#retired = true;
+    this.kill();
   }
 
   /** What was killed is gone. */
