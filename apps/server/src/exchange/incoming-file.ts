@@ -35,13 +35,12 @@ export const acceptIncoming = async (context: PartnerContext, parameters: Parame
   if (before !== undefined) {
     const began = { directory: before.directory ?? '', path: before.filename, context: before.context ?? '' };
     const place = samePlace(context, file, parameters, began);
-    const staged = (await StagedFile.peek(place.directory, place.context))?.size ?? 0;
-    await checkPlace(place, parameters, staged);
+    await checkPlace(place, parameters);
     const taken = await asking('2-201', () => context.restarts.take(before, start));
     return new IncomingFile(context, taken, place, answer, taken);
   }
   const place = newPlace(context, file, parameters, randomUUID());
-  await checkPlace(place, parameters, 0);
+  await checkPlace(place, parameters);
   const record = await context.journal.begin({ ...start, filename: place.path, staging: place });
   for (const { directory, context: key } of record.superseded) {
     if (directory !== null) context.restarts.remove(directory, key);

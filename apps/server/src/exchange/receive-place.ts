@@ -9,6 +9,7 @@ import {
   freeSpace,
   receivedFormat,
   resolveInside,
+  StagedFile,
 } from '@pesit-node/storage';
 import type { Durability, RecordFormat } from '@pesit-node/storage';
 
@@ -106,13 +107,9 @@ const announcedBytes = ({ physicalAttributes, logicalAttributes }: Parameters): 
 export const finalPath = async ({ directory, path }: Pick<ReceivePlace, 'directory' | 'path'>): Promise<string> =>
   join(await resolveInside(directory, dirname(path)), path.slice(path.lastIndexOf('/') + 1));
 
-/**
- * Whether the file can be received there now.
- * @param staged bytes of it that are there already
- * @throws PesitError 2-211, 2-204, 2-206
- */
-export const checkPlace = async (place: ReceivePlace, parameters: Parameters, staged: number): Promise<void> => {
-  const { directory, overwrite } = place;
+/** Whether the file can be received there now. @throws PesitError 2-211, 2-204, 2-206 */
+export const checkPlace = async (place: ReceivePlace, parameters: Parameters): Promise<void> => {
+  const { directory, context, overwrite } = place;
   await ensureReceiveDirectory(directory);
   const final = await finalPath(place);
   if (!overwrite && (await exists(final))) {
@@ -122,9 +119,9 @@ export const checkPlace = async (place: ReceivePlace, parameters: Parameters, st
       'a file of this name exists already',
     );
   }
-  const announced = announcedBytes(parameters) - staged;
+  const announced = announcedBytes(parameters);
   const free = await freeSpace(directory);
-  if (announced > free) {
+  if (announced > free && announced > free + ((await StagedFile.peek(directory, context))?.size ?? 0)) {
     throw refusal(
       '2-206',
       `the partner announces ${announced} bytes (PI 42), ${free} are free in ${directory}: free space, or enlarge the volume`,

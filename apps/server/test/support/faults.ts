@@ -1,3 +1,5 @@
+import { open } from 'node:fs/promises';
+
 import type { Database } from '@pesit-node/service';
 
 interface Client {
@@ -31,5 +33,18 @@ export const loseAnswer = (database: Database, statement: RegExp, after: () => v
     delete (client as Partial<Client>).query;
     after();
     throw new Error('Connection terminated unexpectedly');
+  };
+};
+
+/** Every write to a file fails as on a full disk, until the returned function is called. */
+export const fillDisk = async (anyFile: string): Promise<() => void> => {
+  const handle = await open(anyFile);
+  const prototype = Object.getPrototypeOf(handle) as { writev: () => Promise<unknown> };
+  await handle.close();
+  const { writev } = prototype;
+  prototype.writev = () =>
+    Promise.reject(Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' }));
+  return () => {
+    prototype.writev = writev;
   };
 };

@@ -109,6 +109,7 @@ export const syn = (number: number): Step => step(`SYN ${number}`, (y) => fpdu([
 export const DTF_END = step('DTF.END', (y) => fpdu([0xc0, 0x04], [y, 0], SUCCESS), false);
 export const transEnd = (dataBytes: number, articles: number): Step =>
   step('TRANS.END', (y) => fpdu([0xc0, 0x08], [y, 0], Buffer.concat([pi(27, [dataBytes]), pi(28, [articles])])));
+export const ACK_IDT = step('ACK(IDT)', (y) => fpdu([0xc0, 0x3a], [y, 0], Buffer.alloc(0)), false);
 export const CRF = step('CRF', (y) => fpdu([0xc0, 0x15], [y, 0], SUCCESS));
 export const DESELECT = step('DESELECT', (y) => fpdu([0xc0, 0x13], [y, 0], SUCCESS));
 export const RELEASE = step('RELEASE', (y) => fpdu([0x40, 0x23], [y, 1], SUCCESS));

@@ -1,0 +1,132 @@
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { fillDisk } from './support/faults.js';
+import { bytes, refusedWith, useNode } from './support/node.js';
+import {
+  ACK_IDT,
+  codesOf,
+  CONNECT,
+  create,
+  CRF,
+  DATA,
+  DESELECT,
+  diagnosticOf,
+  DTF,
+  DTF_END,
+  ORF,
+  pointOf,
+  RawPeer,
+  syn,
+  transEnd,
+  WRITE,
+} from './support/raw-peer.js';
+
+eachDatabase((harness) => {
+  const node = useNode(harness);
+  let undo: () => void = () => undefined;
+  afterEach(() => {
+    undo();
+  });
+
+  const open = async (...steps: readonly Parameters<RawPeer['send']>[0][]): Promise<RawPeer> => {
+    const peer = await RawPeer.open(node().port);
+    for (const step of [CONNECT, ...steps]) await peer.send(step);
+    return peer;
+  };
+
+  /** What was acknowledged is there: the partner goes on from point 1 and ends well. */
+  const goesOn = async (): Promise<void> => {
+    const peer = await open(create({ restarted: true }), ORF);
+    expect(pointOf(await peer.send(WRITE))).toBe(1);
+    for (const step of [DTF, DTF_END]) await peer.send(step);
+    expect(diagnosticOf(await peer.send(transEnd(2 * DATA.length, 2)))).toBe('0-000');
+    peer.socket.destroy();
+    expect((await node().received('IN')).map(String)).toEqual([DATA + DATA]);
+    expect(await node().history()).toContainEqual(expect.objectContaining({ status: 'COMPLETED', attempts: 2 }));
+  };
+
+  describe('a disk that is full', () => {
+    test('interrupts the transfer with 2-219; it goes on when there is space', async () => {
+      const peer = await open(create(), ORF, WRITE, DTF, syn(1));
+      undo = await fillDisk(fileURLToPath(import.meta.url));
+      await peer.send(DTF);
+      const told = await peer.send(syn(2));
+      expect([codesOf(told), diagnosticOf(told)]).toEqual(['c006', '2-219']);
+      await peer.send(ACK_IDT);
+      for (const step of [CRF, DESELECT]) await peer.send(step);
+      peer.socket.destroy();
+      expect(await node().ended()).toMatchObject({
+        status: 'FAILED',
+        diagnostic: '2-219',
+        restartable: true,
+        syncPoint: 1,
+        errorMessage: expect.stringMatching(/the disk is full; free space or enlarge the volume/),
+      });
+      undo();
+      await goesOn();
+    });
+  });
+
+  describe('a directory that vanishes', () => {
+    const away = async (): Promise<void> => {
+      await rename(join(node().data, 'IN'), join(node().data, 'AWAY'));
+    };
+    const back = async (): Promise<void> => {
+      await rename(join(node().data, 'AWAY'), join(node().data, 'IN'));
+    };
+
+    test('refuses the end with 2-211, and each restart until it is back', async () => {
+      const peer = await open(create(), ORF, WRITE, DTF, syn(1), DTF, DTF_END);
+      await away();
+      const end = await peer.send(transEnd(2 * DATA.length, 2));
+      expect([codesOf(end), diagnosticOf(end)]).toEqual(['c037', '2-211']);
+      peer.socket.destroy();
+      expect(await node().ended()).toMatchObject({ status: 'FAILED', diagnostic: '2-211', restartable: true });
+      const again = node().send(await node().connect(), 'IN', bytes(10), { transferId: 9, restarted: true });
+      await expect(again).rejects.toEqual(refusedWith('2-211'));
+      expect(await node().history('&restartable=true')).toHaveLength(1);
+      await back();
+      await goesOn();
+    });
+
+    test('before WRITE refuses that, and nothing is lost', async () => {
+      const peer = await open(create(), ORF, WRITE, DTF, syn(1));
+      peer.socket.resetAndDestroy();
+      await node().ended();
+      const again = await open(create({ restarted: true }), ORF);
+      await away();
+      const answer = await again.send(WRITE);
+      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['c036', '2-211']);
+      again.socket.destroy();
+      await back();
+      expect(await node().record(({ status, attempts }) => status === 'FAILED' && attempts === 2)).toMatchObject({
+        diagnostic: '2-211',
+        restartable: true,
+      });
+      const peerAgain = await open(create({ restarted: true }), ORF);
+      expect(pointOf(await peerAgain.send(WRITE))).toBe(1);
+      peerAgain.socket.destroy();
+    });
+  });
+
+  test('the name that is taken meanwhile refuses the end with 2-204; it is delivered when the name is free', async () => {
+    await node().virtualFile('ONE', { receiveFilenamePattern: 'one' });
+    const peer = await open(create({ fileName: 'ONE' }), ORF, WRITE, DTF, syn(1), DTF_END);
+    await node().send(await node().connect(), 'ONE', Buffer.from('faster'));
+    expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('2-204');
+    peer.socket.destroy();
+    expect(await node().history('&restartable=true')).toEqual([expect.objectContaining({ diagnostic: '2-204' })]);
+    await rename(join(node().data, 'ONE/in/one'), join(node().data, 'ONE/in/first'));
+    const again = await open(create({ fileName: 'ONE', restarted: true }), ORF);
+    expect(pointOf(await again.send(WRITE))).toBe(1);
+    await again.send(DTF_END);
+    expect(diagnosticOf(await again.send(transEnd(DATA.length, 1)))).toBe('0-000');
+    again.socket.destroy();
+    expect((await node().received('ONE')).map(String).sort()).toEqual([DATA, 'faster'].sort());
+  });
+});
