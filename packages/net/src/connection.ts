@@ -28,6 +28,8 @@ export class Connection {
   /** For what the partner waits, beside answers: while there is any, its silence is our fault. */
   #debts = 0;
   #blockedWrites = 0;
+  /** Bytes that waited in the operating system's hands when somebody last looked. */
+  #queued = 0;
   #bulk: BulkBuffers | undefined;
   #halfClosed = false;
   #closed: (() => void)[] = [];
@@ -114,8 +116,10 @@ export class Connection {
         this.#blockedWrites -= 1;
         // Progress: what waits behind this burst has its own time.
         this.session.setOutputBlocked(this.#blockedWrites > 0, now());
+        this.#queued = writeQueueSize(this.socket);
         resolve();
       });
+      this.#queued = writeQueueSize(this.socket);
       this.#watch();
     });
   }
@@ -125,12 +129,21 @@ export class Connection {
     this.#holds += 1;
     // A session that is closing reads on, to see the peer close.
     if (this.#holds === 1 && !this.#halfClosed) this.socket.pause();
+    this.session.setHeld(true);
     const release = (): void => {
       this.#holds -= 1;
-      if (this.#holds === 0) this.socket.resume();
+      if (this.#holds > 0) return;
+      this.session.setHeld(false);
+      // What was received before goes first; it may hold us again.
+      this.settle();
+      if (!this.#held()) this.socket.resume();
     };
     this.owe(until);
     until.then(release, release);
+  }
+
+  #held(): boolean {
+    return this.#holds > 0;
   }
 
   /** Lets no time run against the peer until `until` settles: it may be waiting for us. */
@@ -195,15 +208,33 @@ export class Connection {
       () => {
         this.#timer = undefined;
         if (this.#paused()) return;
-        this.session.handleTimeout(now());
+        if (this.#moves()) this.session.setOutputBlocked(true, now());
+        else this.session.handleTimeout(now());
         this.settle();
       },
       Math.max(1, Math.ceil(deadline - now())),
     );
   }
 
+  /** A burst is on its way to a partner that takes it, however slowly: its answer cannot come before. */
+  #moves(): boolean {
+    if (this.#blockedWrites === 0) return false;
+    const before = this.#queued;
+    this.#queued = writeQueueSize(this.socket);
+    return this.#queued !== before;
+  }
+
   /** No time runs while we are behind; but a connection that is closing ends, whatever a disk still does. */
   #paused(): boolean {
     return this.#gone || (this.#debts > 0 && this.session.phase === 'open');
   }
+}
+
+/**
+ * Bytes of writes that were begun and that the operating system has not taken yet: what Node's own idle timer looks at, and
+ * no public property tells. 0 where there is no such thing: then only whole writes count as progress.
+ */
+function writeQueueSize(socket: Socket): number {
+  const { _handle: handle } = socket as unknown as { readonly _handle?: { readonly writeQueueSize?: number } | null };
+  return handle?.writeQueueSize ?? 0;
 }

@@ -142,6 +142,8 @@ export class FileData {
         this.#outflow.goBack(point, arrived);
       } else if (this.#sink !== undefined) {
         this.#bringBack(this.#sink, point, answer, arrived);
+      } else {
+        throw cannotGoBack(point);
       }
     } catch (error) {
       this.#listener.failed(error);

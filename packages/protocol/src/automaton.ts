@@ -10,6 +10,7 @@
  * States are the specification's (pesit-e.md §4). A and B suffixes are requester and server. Added here, so that the
  * conditions "ab" and "dr" need no flags beside the table: `OF02ab` and `SF03ab` (after an interruption the file can only
  * be closed and deselected), and the W and R halves of SF03…OF03 are told apart by the condition `writing` | `reading`.
+ * Added too: an IDT that crosses our ACK(TRANS.END) and so comes in OF02, which the tables of the specification forget.
  */
 import type { FpduName } from './fpdus.js';
 
@@ -74,8 +75,11 @@ type Arrow = '>' | '<';
 
 export type AutomatonEvent = `${Arrow}${Exclude<FpduName, Answered>}` | `${Arrow}${Answered}${Sign}`;
 
-/** Conditions of §4.8.1.3: `ck` resynchronisation negotiated (PI 23), `writing` after CREATE, `reading` after SELECT. */
-export type Condition = 'ck' | 'writing' | 'reading';
+/**
+ * Conditions of §4.8.1.3: `ck` resynchronisation negotiated (PI 23), `writing` after CREATE, `reading` after SELECT. Ours:
+ * `ended`, TRANS.END was answered.
+ */
+export type Condition = 'ck' | 'writing' | 'reading' | 'ended';
 
 export interface Transition {
   readonly to: State | 'DROP';
@@ -207,7 +211,13 @@ const SERVER: Automaton = {
   SF03ab: { '<DESELECT': 'SF04B' },
   SF04B: { '>ACK(DESELECT)': 'CN03' },
   OF01B: { '>ACK(ORF)+': 'OF02', '>ACK(ORF)-': 'SF03' },
-  OF02: { '<WRITE': { to: 'TDE01B', when: 'writing' }, '<READ': { to: 'TDL01B', when: 'reading' }, '<CRF': 'OF03B' },
+  OF02: {
+    '<WRITE': { to: 'TDE01B', when: 'writing' },
+    '<READ': { to: 'TDL01B', when: 'reading' },
+    '<CRF': 'OF03B',
+    '<IDT': { to: 'OF02', when: 'ended' },
+    '>ACK(IDT)': { to: 'OF02ab', when: 'ended' },
+  },
   OF02ab: { '<CRF': 'OF03Bab' },
   OF03B: { '>ACK(CRF)': 'SF03' },
   OF03Bab: { '>ACK(CRF)': 'SF03ab' },

@@ -128,6 +128,7 @@ const CONDITIONS: Readonly<Record<Condition, string>> = {
   ck: 'resynchronisation negotiated',
   writing: 'after CREATE',
   reading: 'after SELECT',
+  ended: 'TRANS.END was answered',
 };
 const WAITS = {
   connect: 'Tc, first FPDU',

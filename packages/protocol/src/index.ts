@@ -46,11 +46,13 @@ export type { CompressionOptions, ParameterKey, Parameters, ParameterType, SyncP
 export type { SingleArticleStyle } from './receiving.js';
 export { RequesterSession } from './requester-session.js';
 export type { ConnectRequest, CreateRequest, FileIdentifier, FileRequest, SelectRequest } from './requester-session.js';
+export { MAX_RESYNCHRONISATIONS } from './resynchronisation.js';
 export { MAX_SYNC_POINT, burstBufferSize } from './sending.js';
 export { ServerSession } from './server-session.js';
 export type { ConnectAnswer, CreateAnswer, SelectAnswer } from './server-session.js';
-export { END_CODES, MAX_RESYNCHRONISATIONS, Session, printable } from './session.js';
+export { END_CODES, Session } from './session.js';
 export type { SessionEvent, SessionOptions } from './session.js';
+export { printable } from './texts.js';
 export { DEFAULT_TIMERS } from './timers.js';
 export type { Timers } from './timers.js';
 export { describeFpdu } from './trace.js';

@@ -46,6 +46,11 @@ export class ArticleReceiver {
     this.discard();
   }
 
+  /** Of the batch so far. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** True between DTFDA and DTFFA: neither SYN nor DTF.END may come. */
   get insideArticle(): boolean {
     return this.#segmented >= 0;

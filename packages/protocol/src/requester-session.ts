@@ -279,6 +279,8 @@ export class RequesterSession extends Session {
     };
     // Some servers send by their own window, however small the one that was asked for.
     this.receiveWindow = sync.window === 0 ? 0 : Math.max(this.#asked.window, answered?.window ?? 0);
+    // A server that answers a window where none was asked for waits for its acknowledgements.
+    this.acknowledges = sync.intervalKb > 0 && (answered?.window ?? 0) > 0;
   }
 
   #selected(parameters: Parameters): void {

@@ -19,8 +19,9 @@ import {
 } from './negotiation.js';
 import type { Parameters, SyncPointOptions } from './parameters.js';
 import type { SingleArticleStyle } from './receiving.js';
-import { Session, textForPeer } from './session.js';
+import { Session } from './session.js';
 import type { SessionOptions } from './session.js';
+import { textForPeer } from './texts.js';
 
 export interface ConnectAnswer {
   /** What this side wants for PI 7; undefined = no sync points. */
@@ -106,6 +107,7 @@ export class ServerSession extends Session {
       accessType: parameters.accessType as number,
     };
     this.receiveWindow = sync.window;
+    this.acknowledges = sync.window > 0;
     if (answer.singleArticle !== undefined) this.receiver.style = answer.singleArticle;
     this.send('ACONNECT', {
       version,
@@ -215,12 +217,14 @@ export class ServerSession extends Session {
   /** ACK(TRANS.END) (§4.4.19): the file is delivered. */
   acceptEnd(): void {
     this.#take('TRANS.END');
+    this.transferEnded = true;
     this.send('ACK(TRANS.END)', { diagnostic: SUCCESS, ...this.totals });
   }
 
   /** A negative ACK(TRANS.END): the file is not delivered; it is closed and deselected all the same. */
   refuseEnd(reason: PesitError): void {
     this.#take('TRANS.END');
+    this.transferEnded = true;
     this.send('ACK(TRANS.END)', { diagnostic: reason.diagnostic, ...this.totals, ...textForPeer(reason) });
   }
 

@@ -11,13 +11,14 @@
  */
 import type { ArticleBatch, Burst, SyncPoint } from './articles.js';
 import { STATES, transitionOf } from './automaton.js';
-import type { AutomatonEvent, Role, State } from './automaton.js';
+import type { AutomatonEvent, Condition, Role, State } from './automaton.js';
 import { decodeBody, encodeFpdu } from './codec.js';
 import type { Fpdu } from './codec.js';
 import { CompressingBurst } from './compressing.js';
 import type { CompressionMode } from './compression.js';
+import { checkCounts } from './counts.js';
 import { checksum } from './crc.js';
-import { DIAGNOSTICS, SUCCESS, describeDiagnostic } from './diagnostics.js';
+import { SUCCESS, describeDiagnostic } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
 import { isDataFpdu } from './fpdus.js';
@@ -26,9 +27,12 @@ import { ENTITY_PREFIX_LENGTH, FpduReader } from './framing.js';
 import type { Dialect, RawFpdu } from './framing.js';
 import type { ConnectionTerms, FileTerms } from './negotiation.js';
 import type { Parameters } from './parameters.js';
+import { ReceivedPoints, START } from './received-points.js';
 import { ArticleReceiver } from './receiving.js';
 import type { SingleArticleStyle } from './receiving.js';
+import { RESYNCHRONISABLE, Resynchronisation } from './resynchronisation.js';
 import { ArticleSender } from './sending.js';
+import { printable, textForPeer } from './texts.js';
 import { DEFAULT_TIMERS, waitOf } from './timers.js';
 import type { Timers } from './timers.js';
 
@@ -67,15 +71,9 @@ export interface SessionOptions {
 /** PI 19 (§3.7). */
 export const END_CODES = { error: 4, suspended: 8, cancelledByServer: 12, cancelledByRequester: 16 } as const;
 
-/** Resynchronisations of one transfer, by either side; one more is 3-320. */
-export const MAX_RESYNCHRONISATIONS = 16;
-/** States in which this side may ask for one; later, ACK(TRANS.END) may be on its way. */
-const RESYNCHRONISABLE: ReadonlySet<State> = new Set(['TDE02A', 'TDE02B', 'TDE07', 'TDL02A', 'TDL02B', 'TDL07']);
-/** Points received that are kept while none is acknowledged. */
-const MAX_POINTS_KEPT = 1024;
-const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
-
 const MAX_NOTICES_A_SESSION = 64;
+/** Article bytes after which a batch goes out before more is taken apart. */
+const MAX_BATCH = 512 * 1024;
 
 /** Events of which the answer's sign is part of the name. */
 const SIGNED: ReadonlySet<FpduName> = new Set(['ACK(CREATE)', 'ACK(SELECT)', 'ACK(ORF)', 'ACK(READ)', 'ACK(WRITE)']);
@@ -97,27 +95,28 @@ export abstract class Session {
   /** Direction of the selected file. */
   protected direction: 'writing' | 'reading' | undefined;
   /** Where this attempt started, with its totals: TRANS.END may count from here. */
-  protected startPoint: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
+  protected startPoint: SyncPoint = START;
 
   #compressing: CompressingBurst | undefined;
   #state: State = 'CN01';
   #phase: 'open' | 'closing' | 'closed' = 'open';
   #armedAt: number;
   #outputBlocked = false;
+  #held = false;
+  /** A batch went out before all that was received was taken apart. */
+  #unread = false;
   #output: Buffer[] = [];
   #events: SessionEvent[] = [];
   #notices = 0;
   #wrongDestinationNoted = false;
-  #lastSyn = 0;
-  #acknowledgedSyn = 0;
-  /** The last point that is stored here, and those received since. */
-  #receivedPoints: SyncPoint[] = [START];
-  /** Our RESYN, until it is answered or overtaken; the peer's, until we have answered. */
-  #askedPoint: SyncPoint | undefined;
-  #answerPoint: SyncPoint | undefined;
-  #resynchronisations = 0;
+  readonly #points = new ReceivedPoints();
+  readonly #resynchronisation = new Resynchronisation(this.#points);
   /** Window that the peer may use towards us; a server may answer more than was asked and then use it. */
   protected receiveWindow = 0;
+  /** ACK(TRANS.END) was sent for the open file. */
+  protected transferEnded = false;
+  /** Whether the peer waits for ACK(SYN). */
+  protected acknowledges = false;
   #interruption: { endCode: number; error: PesitError } | undefined;
 
   protected constructor(role: Role, options: SessionOptions, crc: boolean | undefined) {
@@ -161,8 +160,18 @@ export abstract class Session {
     return output;
   }
 
+  /** The next event. Goes on with what was received while there is some left and the session is not held. */
   nextEvent(): SessionEvent | undefined {
+    if (this.#events.length === 0 && this.#unread && !this.#held) this.#read();
     return this.#events.shift();
+  }
+
+  /**
+   * While held, what came and was not taken apart yet stays as it is: the disk is behind. Of plain data there is nothing left
+   * after `receive`; compressed data may become sixty times as long.
+   */
+  setHeld(held: boolean): void {
+    this.#held = held;
   }
 
   /** Takes bytes from the peer; they may hold any part of any number of FPDUs. Views of them go out in events. */
@@ -171,14 +180,22 @@ export abstract class Session {
     if (this.#phase !== 'open') return;
     this.reader.push(bytes);
     if (this.#receivesData()) this.#armedAt = now;
+    this.#read();
+  }
+
+  #read(): void {
+    this.#unread = false;
+    if (this.#phase !== 'open') return;
     try {
       for (;;) {
         const raw = this.#next();
         if (raw === undefined) break;
-        this.#armedAt = now;
+        this.#armedAt = this.now;
         this.#admit(raw);
         // Re-read through the getter: admitting an FPDU may have closed the session.
         if (this.phase !== 'open') return;
+        this.#unread = this.receiver.bytes >= MAX_BATCH;
+        if (this.#unread) break;
       }
       this.#flushArticles();
     } catch (error) {
@@ -279,17 +296,15 @@ export abstract class Session {
   resynchronise(reason: PesitError, from?: number): boolean {
     if (this.#phase !== 'open' || this.terms?.resynchronisation !== true) return false;
     if (!RESYNCHRONISABLE.has(this.#state) || (this.#sendsData() && this.sender === undefined)) return false;
-    const firm = this.sender?.firmPoint ?? this.#receivedPoints[0];
-    const point = from === undefined ? firm : this.#pointOf(from);
-    if (point === undefined) throw new Error(`sync point ${from} is not one to which both sides can go back`);
+    const point = this.#resynchronisation.choose(from);
     this.receiver.discard();
     this.forgetRequest();
-    const excess = this.#countResynchronisation();
+    const excess = this.#resynchronisation.excess();
     if (excess !== undefined) {
       this.abort(excess);
       return true;
     }
-    this.#askedPoint = point;
+    this.#resynchronisation.ask(point);
     this.send('RESYN', { diagnostic: reason.diagnostic, restartPoint: point.number, ...textForPeer(reason) });
     return true;
   }
@@ -300,10 +315,9 @@ export abstract class Session {
    * @returns false when there is nothing to answer any more: the transfer was interrupted, or the connection is over
    */
   acceptResyn(fromStart = false): boolean {
-    const point = fromStart ? START : this.#answerPoint;
-    if (point === undefined || this.#phase !== 'open' || (this.#state !== 'TDE04' && this.#state !== 'TDL04'))
-      return false;
-    this.#answerPoint = undefined;
+    if (this.#phase !== 'open' || (this.#state !== 'TDE04' && this.#state !== 'TDL04')) return false;
+    const point = this.#resynchronisation.answer(fromStart);
+    if (point === undefined) return false;
     this.#goBack(point);
     this.send('ACK(RESYN)', { restartPoint: point.number });
     return true;
@@ -374,13 +388,8 @@ export abstract class Session {
    */
   acknowledgeSyn(number: number): void {
     if (this.#phase !== 'open') return;
-    // A point that was not received is one of an earlier transfer.
-    if (number > this.#lastSyn) return;
-    const stored = this.#receivedPoints.findIndex((point) => point.number === number);
-    if (stored > 0) this.#receivedPoints.splice(0, stored);
-    if (this.terms?.syncWindow === 0 || number <= this.#acknowledgedSyn) return;
-    if (transitionOf(this.role, this.#state, '>ACK(SYN)') === undefined) return;
-    this.#acknowledgedSyn = number;
+    if (!this.#points.store(number) || !this.acknowledges) return;
+    if (transitionOf(this.role, this.#state, '>ACK(SYN)') === undefined || !this.#points.acknowledge(number)) return;
     this.send('ACK(SYN)', { syncPoint: number });
   }
 
@@ -398,8 +407,9 @@ export abstract class Session {
   }
 
   /** Conditions of the automaton (§4.8.1.3). */
-  #holds(condition: 'ck' | 'writing' | 'reading' | undefined): boolean {
+  #holds(condition: Condition | undefined): boolean {
     if (condition === undefined) return true;
+    if (condition === 'ended') return this.transferEnded;
     return condition === 'ck' ? this.terms?.resynchronisation === true : this.direction === condition;
   }
 
@@ -433,26 +443,11 @@ export abstract class Session {
     return (this.direction === 'writing') === (this.role === 'requester');
   }
 
-  /** A point to which both sides can go back. */
-  #pointOf(number: number): SyncPoint | undefined {
-    if (number === 0) return START;
-    if (this.#sendsData()) return this.sender?.pointOf(number);
-    return this.#receivedPoints.find((point) => point.number === number);
-  }
-
-  #countResynchronisation(): PesitError | undefined {
-    if (++this.#resynchronisations <= MAX_RESYNCHRONISATIONS) return undefined;
-    const text = `more than ${MAX_RESYNCHRONISATIONS} resynchronisations of one transfer: check the line`;
-    return new PesitError(text, { fault: 'remote', diagnostic: '3-320' });
-  }
-
   #goBack(point: SyncPoint): void {
     if (point.number < this.startPoint.number) this.startPoint = point;
     if (this.sender === undefined) {
       this.receiver.goBack(point.dataBytes, point.articles);
-      this.#lastSyn = point.number;
-      this.#acknowledgedSyn = point.number;
-      this.#receivedPoints = [point];
+      this.#points.start(point);
     } else {
       this.sender.goBack(point);
       this.#compress(this.sender);
@@ -460,34 +455,17 @@ export abstract class Session {
   }
 
   #receiveResyn({ parameters }: Fpdu): void {
-    const excess = this.#countResynchronisation();
+    const excess = this.#resynchronisation.excess();
     if (excess !== undefined) throw excess;
     this.receiver.discard();
     this.forgetRequest();
-    // Ours has lost: the requester's goes first (§4.8.3).
-    this.#askedPoint = undefined;
-    const number = parameters.restartPoint as number;
-    let point = this.#pointOf(number) ?? START;
-    if (this.#sendsData()) {
-      if (number > (this.sender?.sentPoint ?? 0))
-        throw noPoint(`RESYN ${number}`, `at most ${this.sender?.sentPoint ?? 0}`);
-    } else if (number > 0 && number < (this.#receivedPoints[0] as SyncPoint).number) {
-      // An acknowledgement is on its way: the receiver may answer with a later point (§3.6.3 p).
-      point = this.#receivedPoints[0] as SyncPoint;
-    }
-    this.#answerPoint = point;
+    const point = this.#resynchronisation.receive(parameters.restartPoint as number);
     const error = this.refusal('asked to go back', parameters.diagnostic as DiagnosticCode, parameters);
     this.emit({ kind: 'RESYN', point, error });
   }
 
   #receiveAckResyn(number: number): void {
-    const asked = this.#askedPoint?.number ?? 0;
-    // The sender of the data answers with what was asked, or the start; the receiver with a later point too.
-    const legal = number === 0 || number === asked || (this.#sendsData() && number > asked);
-    // What we asked for may be stored away meanwhile, when a later point is.
-    const point = number === asked ? (this.#askedPoint ?? START) : legal ? this.#pointOf(number) : undefined;
-    if (point === undefined) throw noPoint(`ACK(RESYN) ${number}`, `${asked} or 0`);
-    this.#askedPoint = undefined;
+    const point = this.#resynchronisation.answered(number);
     this.#goBack(point);
     this.emit({ kind: 'ACK(RESYN)', point });
   }
@@ -586,27 +564,12 @@ export abstract class Session {
   }
 
   #receiveSyn(number: number): void {
-    const expected = this.#lastSyn + 1;
     if ((this.terms?.syncInterval ?? 0) === 0) throw unexpected('SYN', 'no sync points, as PI 7 says');
     if (this.receiver.insideArticle) throw unexpected('SYN', 'DTFFA, as an article is open');
-    if (number !== expected) throw unexpected(`SYN ${number}`, `SYN ${expected}`);
-    if (this.receiveWindow > 0 && number - this.#acknowledgedSyn > this.receiveWindow) {
-      const [wanted, got] = [
-        `at most ${this.receiveWindow} unacknowledged points (PI 7)`,
-        `${number - this.#acknowledgedSyn}`,
-      ];
-      throw new PesitError(`SYN ${number}: expected ${wanted}, got ${got}`, {
-        fault: 'remote',
-        diagnostic: '2-217',
-        expected: wanted,
-        got,
-      });
-    }
-    this.#lastSyn = number;
+    this.#points.receive(number, this.receiveWindow);
     this.receiver.passPoint();
     const point = { number, dataBytes: this.receiver.dataBytes, articles: this.receiver.articles };
-    this.#receivedPoints.push(point);
-    if (this.#receivedPoints.length > MAX_POINTS_KEPT) this.#receivedPoints.splice(1, 1);
+    this.#points.keep(point);
     this.emit({ kind: 'SYN', point });
   }
 
@@ -618,6 +581,11 @@ export abstract class Session {
   }
 
   #receiveIdt(fpdu: Fpdu): void {
+    if (this.#state === 'OF02') {
+      this.notice('IDT crossed our ACK(TRANS.END): acknowledged, what was answered stays');
+      this.send('ACK(IDT)', {});
+      return;
+    }
     const diagnostic = fpdu.parameters.diagnostic as DiagnosticCode;
     const endCode = fpdu.parameters.endCode as number;
     this.receiver.discard();
@@ -718,22 +686,25 @@ export abstract class Session {
   /** A file was selected: what is counted from here on is its own. */
   protected forgetTotals(): void {
     this.sender = undefined;
+    this.transferEnded = false;
+    this.#points.start(START);
+    this.#resynchronisation.start(undefined);
     this.agreedCompression = 0;
     this.receiver.start(0xffff, 0, 0);
   }
 
   protected startReceiving(from: SyncPoint, recordLength: number): void {
     this.startPoint = from;
+    this.transferEnded = false;
     this.sender = undefined;
-    this.#lastSyn = from.number;
-    this.#acknowledgedSyn = from.number;
-    this.#receivedPoints = [from];
-    this.#resynchronisations = 0;
+    this.#points.start(from);
+    this.#resynchronisation.start(undefined);
     this.receiver.start(recordLength, from.dataBytes, from.articles, this.agreedCompression);
   }
 
   protected startSender(from: SyncPoint, entitySize: number): void {
     this.startPoint = from;
+    this.transferEnded = false;
     this.sender = new ArticleSender({
       entitySize,
       prefix: ENTITY_PREFIX_LENGTH[this.options.dialect],
@@ -743,66 +714,19 @@ export abstract class Session {
       window: this.terms?.syncWindow ?? 0,
       from,
     });
-    this.#resynchronisations = 0;
+    this.#resynchronisation.start(this.sender);
     this.#compress(this.sender);
   }
 
-  /**
-   * Compares PI 27 and PI 28 of the peer with ours (pesit-e.md §6): totals, or the counts of this attempt alone.
-   * @param articlesMayDiffer in an ACK(TRANS.END) a wrong PI 28 beside a right PI 27 is noted only
-   * @throws PesitError 3-319
-   */
+  /** @throws PesitError 3-319 see `checkCounts` */
   protected checkCounts(name: FpduName, parameters: Parameters, articlesMayDiffer: boolean): void {
-    const ours = this.totals;
-    const compare = (given: number | undefined, total: number, start: number): boolean => {
-      if (given === undefined || given === total) return true;
-      if (start === 0 || given !== total - start) return false;
-      this.notice(`${name}: the counts are those of the last attempt alone: accepted`);
-      return true;
-    };
-    const bytesRight = compare(parameters.dataBytes, ours.dataBytes, this.startPoint.dataBytes);
-    const articlesRight = compare(parameters.articles, ours.articles, this.startPoint.articles);
-    if (bytesRight && articlesRight) return;
-    const expected = `${ours.dataBytes} bytes in ${ours.articles} articles`;
-    const got = `${parameters.dataBytes ?? 'no number of'} bytes in ${parameters.articles ?? 'no number of'} articles`;
-    if (bytesRight && articlesMayDiffer) {
-      this.notice(`${name}: expected ${expected}, got ${got}: tolerated, as the bytes are right`);
-      return;
-    }
-    throw new PesitError(`${name}: expected ${expected}, got ${got}`, {
-      fault: 'remote',
-      diagnostic: '3-319',
-      expected,
-      got,
+    const counts = { ours: this.totals, start: this.startPoint, articlesMayDiffer };
+    checkCounts(name, parameters, counts, (text) => {
+      this.notice(text);
     });
   }
 }
 
-function noPoint(got: string, expected: string): PesitError {
-  const [wanted, text] = [`sync point ${expected}`, `expected sync point ${expected}, got ${got}`];
-  return new PesitError(text, { fault: 'remote', diagnostic: '3-306', expected: wanted, got });
-}
-
 function unexpected(got: string, expected: string): PesitError {
   return new PesitError(`expected ${expected}, got ${got}`, { fault: 'remote', diagnostic: '3-311', expected, got });
-}
-
-/** PI 29, cut to its maximum; what goes to a peer is ISO 8859-1. */
-export function complement(text: string | undefined): Parameters {
-  if (text === undefined || text === '') return {};
-  return { diagnosticComplement: Buffer.from(text.replace(/[^\u0020-\u00ff]/g, '?'), 'latin1').subarray(0, 254) };
-}
-
-/** What a partner is told: its own mistakes in full; of ours, which may name paths, the words of the diagnostic alone. */
-export function textForPeer(error: PesitError): Parameters {
-  return complement(error.peerText ?? (error.fault === 'local' ? DIAGNOSTICS[error.diagnostic]?.text : error.message));
-}
-
-/** Bytes of a peer as text for a log or a record: control characters become dots, blanks at the end go. */
-export function printable(bytes: Buffer | undefined): string {
-  if (bytes === undefined) return '';
-  return bytes
-    .toString('latin1')
-    .replace(/[\u0000-\u001f\u007f-\u009f]/g, '.')
-    .trimEnd();
 }

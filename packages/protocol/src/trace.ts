@@ -12,7 +12,7 @@ import type { DataFpduName } from './fpdus.js';
 import { UNDEFINED_INTERVAL } from './negotiation.js';
 import { PARAMETER_KEYS, PARAMETERS, describeParameter } from './parameters.js';
 import type { CompressionOptions, ParameterKey, Parameters, SyncPointOptions } from './parameters.js';
-import { printable } from './session.js';
+import { printable } from './texts.js';
 
 /** Bytes of an opaque value that are shown. */
 const SHOWN_BYTES = 64;

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { burstBufferSize } from '../src/index.js';
 import type { CompressionMode, CompressionOptions, Dialect, SyncPointOptions } from '../src/index.js';
 import { articlesOf, difference } from './support/articles.js';
-import { fpdu, hex, prefixed, text, valueOf } from './support/builder.js';
+import { entity, fpdu, hex, minimal, prefixed, text, valueOf } from './support/builder.js';
 import type { Dissected } from './support/builder.js';
 import { Chance } from './support/chance.js';
 import { Pair, errorOf } from './support/pair.js';
@@ -323,5 +323,54 @@ describe('what partners do wrong', () => {
     const pair = receiving();
     pair.alone('server', fpdu('DTF', Y, 2, prefixed(hex(''), hex('0141'))));
     expect(pair.lastReceived.map(String)).toEqual(['', 'A']);
+  });
+});
+
+describe('a little that becomes much', () => {
+  /** 100 strings of one byte each, 63 times the byte before. */
+  const bomb = (): Buffer[] => {
+    const first = fpdu('DTF', Y, 0, 'bf00'.repeat(900));
+    return [first, ...Array<Buffer>(300).fill(fpdu('DTF', Y, 0, Buffer.alloc(900, 0xff)))];
+  };
+
+  test('goes out in batches, each taken apart when the one before it was taken', () => {
+    const pair = connected();
+    [pair.compression, pair.behaviour.compression] = [asks(3), asks(3)];
+    pair.openForWriting({ recordLength: 60_000 });
+    const { server } = pair;
+    const bytes = Buffer.concat(bomb().map((one) => entity(one)));
+    server.receive(bytes, pair.now);
+    const sizes: number[] = [];
+    for (let event = server.nextEvent(); event !== undefined; event = server.nextEvent()) {
+      if (event.kind !== 'ARTICLES') continue;
+      sizes.push(event.batch.bytes);
+      if (sizes.length > 1) continue;
+      // Held: nothing more is taken apart, whoever asks.
+      server.setHeld(true);
+      const { dataBytes } = server.totals;
+      expect(server.nextEvent()).toBeUndefined();
+      expect(server.nextEvent()).toBeUndefined();
+      expect(server.totals.dataBytes).toBe(dataBytes);
+      server.setHeld(false);
+    }
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(301 * 900 * 63);
+    expect(sizes.length).toBeGreaterThan(25);
+    expect(Math.max(...sizes)).toBeLessThan(640 * 1024);
+    expect(server.totals).toEqual({ dataBytes: 1800 + 300 * 900, articles: 301 });
+  });
+
+  test('what ends the session behind it is seen when its turn comes', () => {
+    const pair = connected();
+    [pair.compression, pair.behaviour.compression] = [asks(3), asks(3)];
+    pair.openForWriting({ recordLength: 60_000 });
+    const { server } = pair;
+    server.receive(Buffer.concat([...bomb(), minimal('ABORT', Y, X)].map((one) => entity(one))), pair.now);
+    server.setHeld(true);
+    expect(server.nextEvent()?.kind).toBe('ARTICLES');
+    expect([server.nextEvent(), server.phase]).toEqual([undefined, 'open']);
+    server.setHeld(false);
+    const kinds: string[] = [];
+    for (let event = server.nextEvent(); event !== undefined; event = server.nextEvent()) kinds.push(event.kind);
+    expect([kinds.at(-1), server.phase]).toEqual(['ENDED', 'closing']);
   });
 });

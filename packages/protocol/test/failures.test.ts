@@ -521,6 +521,38 @@ describe('a sender that breaks the rules', () => {
   });
 });
 
+describe('IDT that crosses our ACK(TRANS.END)', () => {
+  const idt = fpdu('IDT', Y, 0, '0203 0200d8 130110');
+
+  test.each(['writing', 'reading'] as const)('%s: acknowledged, and what was answered stays', (direction) => {
+    const pair = inStates(direction === 'writing' ? 'TDE07 TDE07' : 'TDL07 TDL07');
+    pair.step('ACK(TRANS.END)', () => pair.requester.endTransfer());
+    const before = pair.serverEvents.length;
+    expect(pair.alone('server', idt)).toEqual([{ name: 'ACK(IDT)', destination: X, source: 0, body: hex('') }]);
+    expect(pair.server.state).toBe('OF02ab');
+    expect(pair.serverEvents.slice(before)).toEqual([
+      { kind: 'NOTICE', text: expect.stringMatching(/^IDT crossed our ACK\(TRANS\.END\)/) },
+    ]);
+    // The requester goes on as after any interruption.
+    const rest = (['CRF', 'DESELECT'] as const).flatMap((name) => pair.alone('server', minimal(name, Y, 0)));
+    expect(rest.map(({ name }) => name)).toEqual(['ACK(CRF)', 'ACK(DESELECT)']);
+    expect(pair.server.state).toBe('CN03');
+  });
+
+  test.each(['OF02 OF02', 'TDE01A TDE01B', 'SF03 SF03'])('in %s, before any TRANS.END: 3-311', (states) => {
+    const pair = inStates(states);
+    expectLast(pair.alone('server', idt), 'ABORT', '3-311');
+  });
+
+  test('nor for the next file of the session', () => {
+    const pair = connected();
+    pair.writeFile([text('one')]);
+    pair.step('ACK(CREATE)', () => pair.requester.create(CREATE));
+    pair.step('ACK(ORF)', () => pair.requester.open());
+    expectLast(pair.alone('server', idt), 'ABORT', '3-311');
+  });
+});
+
 describe('a server that answers wrongly', () => {
   const finished = (): Pair => {
     const pair = inStates('TDE02A TDE02B');
@@ -591,6 +623,27 @@ describe('a server that answers wrongly', () => {
     const data = [fpdu('DTF', X, 0, text('a')), fpdu('SYN', X, 0, '140101'), fpdu('DTF', X, 0, text('b'))];
     expect(pair.alone('requester', ...data, fpdu('SYN', X, 0, '140102'), fpdu('DTF', X, 0, text('c')))).toEqual([]);
     expectLast(pair.alone('requester', fpdu('SYN', X, 0, '140103')), 'IDT', '2-217');
+  });
+
+  test.each([
+    ['0703 000102', ['ACK(SYN)', 'ACK(SYN)']],
+    ['0703 000100', []],
+    ['0703 000002', []],
+  ])('a window that was not asked for (%s): acknowledged by whom waits for it', (answer, expected) => {
+    const pair = new Pair();
+    pair.requester.connect({ requester: 'A', server: 'B', accessType: 2, syncPoints: { intervalKb: 1, window: 0 } });
+    pair.alone('requester', fpdu('ACONNECT', X, Y, `060102 ${answer}`));
+    expect(pair.requester.terms?.syncWindow).toBe(0);
+    pair.requester.select({ fileIdentifier: { fileType: 0, fileName: 'F' }, transferId: 0, maxEntitySize: 4096 });
+    pair.alone('requester', minimal('ACK(SELECT)', X, 0));
+    pair.requester.open();
+    pair.alone('requester', minimal('ACK(ORF)', X, 0));
+    pair.requester.read(START);
+    pair.alone('requester', minimal('ACK(READ)', X, 0));
+    const point = (number: string): Buffer[] => [fpdu('DTF', X, 0, text('a')), fpdu('SYN', X, 0, `14010${number}`)];
+    const out = pair.alone('requester', ...point('1'), ...point('2'));
+    const refused = answer === '0703 000002' ? ['ABORT'] : [];
+    expect(out.map(({ name }) => name)).toEqual([...expected, ...refused]);
   });
 });
 

@@ -1,0 +1,24 @@
+/** What goes to a peer as PI 29, and what comes from one into a log. */
+import { DIAGNOSTICS } from './diagnostics.js';
+import type { PesitError } from './errors.js';
+import type { Parameters } from './parameters.js';
+
+/** PI 29, cut to its maximum; what goes to a peer is ISO 8859-1. */
+export function complement(text: string | undefined): Parameters {
+  if (text === undefined || text === '') return {};
+  return { diagnosticComplement: Buffer.from(text.replace(/[^\u0020-\u00ff]/g, '?'), 'latin1').subarray(0, 254) };
+}
+
+/** What a partner is told: its own mistakes in full; of ours, which may name paths, the words of the diagnostic alone. */
+export function textForPeer(error: PesitError): Parameters {
+  return complement(error.peerText ?? (error.fault === 'local' ? DIAGNOSTICS[error.diagnostic]?.text : error.message));
+}
+
+/** Bytes of a peer as text for a log or a record: control characters become dots, blanks at the end go. */
+export function printable(bytes: Buffer | undefined): string {
+  if (bytes === undefined) return '';
+  return bytes
+    .toString('latin1')
+    .replace(/[\u0000-\u001f\u007f-\u009f]/g, '.')
+    .trimEnd();
+}
