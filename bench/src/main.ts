@@ -18,7 +18,9 @@ import { rate, summarize, type CaseResult, type Measurement } from './figures.js
 import { describeMachine } from './machine.js';
 import { parseOptions, USAGE, type Options } from './options.js';
 import { formatMachine, formatTable, type Report } from './report.js';
+import { plotWindows } from './plot.js';
 import { Stage } from './stage.js';
+import { formatWindows, measureWindows, type WindowResult } from './windows.js';
 
 const MEMORY = '/dev/shm';
 
@@ -63,8 +65,25 @@ async function runStage(
   );
 }
 
+const mediaOf = ({ directory }: Options): { readonly disk: string; readonly memory?: string } => ({
+  disk: directory,
+  ...(existsSync(MEMORY) ? { memory: MEMORY } : {}),
+});
+
+async function runWindows(options: Options): Promise<void> {
+  const media = mediaOf(options);
+  const machine = describeMachine(media);
+  console.error(formatMachine(machine));
+  const windows: WindowResult[] = [];
+  for (const [medium, folder] of Object.entries(media))
+    windows.push(...(await measureWindows(medium, folder, options)));
+  console.log(`\n${formatWindows(windows)}`);
+  if (options.plot !== undefined) writeFileSync(options.plot, plotWindows(windows));
+  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify({ machine, windows }, null, 2)}\n`);
+}
+
 async function run(options: Options): Promise<Report> {
-  const media = { disk: options.directory, ...(existsSync(MEMORY) ? { memory: MEMORY } : {}) };
+  const media = mediaOf(options);
   const machine = describeMachine(media);
   console.error(formatMachine(machine));
   const rows = select(options.only);
@@ -83,6 +102,8 @@ try {
   const options = parseOptions(process.argv.slice(2));
   if (options === undefined) {
     console.log(USAGE);
+  } else if (options.windows) {
+    await runWindows(options);
   } else {
     const report = await run(options);
     console.log(`\n${formatTable(report.cases)}`);

@@ -21,6 +21,14 @@ const FINAL = ['COMPLETED', 'FAILED', 'CANCELLED'];
 const LARGE_FILE = 'large.bin';
 const SMALL_FILE = 'small.bin';
 
+/** Where the client sends to, instead of the plain remote server and inbox. */
+export interface Target {
+  /** Name of the remote server. */
+  readonly remote: string;
+  /** Virtual file. */
+  readonly inbox: string;
+}
+
 /** Sessions of the client: one kept open for all transfers, or a new one for each. */
 export type Sessions = 'kept' | 'each';
 
@@ -36,10 +44,21 @@ async function filesIn(directory: string): Promise<string[]> {
 export class NodePair {
   readonly #server: Service;
   readonly #client: Service;
+  #port = 0;
 
   private constructor(server: Service, client: Service) {
     this.#server = server;
     this.#client = client;
+  }
+
+  /** Port of the PeSIT listener. */
+  get port(): number {
+    return this.#port;
+  }
+
+  /** The folder whose files the client can send. */
+  get sendDirectory(): string {
+    return join(this.#client.dataDirectory, 'send');
   }
 
   /** Starts both apps with their data in `directory`; `large` and `small` are the files to move, on the same file system. */
@@ -73,6 +92,7 @@ export class NodePair {
   async #configure({ entity, interval, window }: Options): Promise<void> {
     const server = this.#server.base;
     const port = await freePort();
+    this.#port = port;
     // The largest article that one entity carries whole: PI 25 less the 6 bytes of the DTF header (pesit-e.md §1).
     const recordLength = entity - 6;
     await call('POST', `${server}/api/v1/config/partners`, {
@@ -96,8 +116,16 @@ export class NodePair {
     });
     await call('POST', `${server}/api/v1/servers`, { serverId: SERVER_ID, port, autoStart: false });
     await call('POST', `${server}/api/v1/servers/${SERVER_ID}/start`);
+    await this.addRemote(REMOTE, { port, entity, interval, window });
+  }
+
+  /** A remote server that leads to the listener, directly or by another port. */
+  async addRemote(
+    name: string,
+    { port, entity, interval, window }: { readonly port: number } & Pick<Options, 'entity' | 'interval' | 'window'>,
+  ): Promise<void> {
     await call('POST', `${this.#client.base}/api/v1/servers`, {
-      name: REMOTE,
+      name,
       host: '127.0.0.1',
       port,
       serverId: SERVER_ID,
@@ -109,16 +137,32 @@ export class NodePair {
     });
   }
 
+  /** A virtual file that partners write, with its own durability. */
+  async addInbox(fileId: string, durability: string, entity: number): Promise<void> {
+    await call('POST', `${this.#server.base}/api/v1/config/files`, {
+      fileId,
+      direction: 'RECEIVE',
+      receiveDirectory: 'inbox',
+      receiveFilenamePattern: '${uuid}',
+      recordLength: entity - 6,
+      durability,
+    });
+  }
+
   /** Asks the client for a transfer and waits for its end. */
-  async #transfer(direction: Direction, filename: string): Promise<void> {
+  async #transfer(
+    direction: Direction,
+    filename: string,
+    { remote, inbox }: Target = { remote: REMOTE, inbox: INBOX },
+  ): Promise<void> {
     const api = `${this.#client.base}/api/v1/transfers`;
-    const request = { server: REMOTE, partnerId: PARTNER_ID };
+    const request = { server: remote, partnerId: PARTNER_ID };
     let record =
       direction === 'push'
         ? await call('POST', `${api}/send?wait=30`, {
             ...request,
             filename,
-            virtualFile: INBOX,
+            virtualFile: inbox,
             remoteFilename: filename,
           })
         : await call('POST', `${api}/receive?wait=30`, { ...request, virtualFile: OUTBOX, remoteFilename: OUTBOX });
@@ -161,6 +205,20 @@ export class NodePair {
     if (arrived !== size) throw new Error(`${direction}: sent ${size} bytes, ${arrived} arrived`);
     if (hash !== undefined && (await sha256(path)) !== hash) throw new Error(`${direction}: the file arrived damaged`);
     await this.#removeReceived(direction);
+    return measurement;
+  }
+
+  /** Sends one file of the send folder; what arrived is removed. */
+  async push(filename: string, target: Target): Promise<Measurement> {
+    const { size } = await stat(join(this.sendDirectory, filename));
+    const measurement = await this.#measured(1, size, () => this.#transfer('push', filename, target));
+    const arrived = await Promise.all((await this.#received('push')).map(async (path) => (await stat(path)).size));
+    if (arrived.length !== 1 || arrived[0] !== size) {
+      throw new Error(
+        `${filename} to ${target.remote}: sent ${size} bytes, arrived: ${arrived.join(', ') || 'nothing'}`,
+      );
+    }
+    await this.#removeReceived('push');
     return measurement;
   }
 

@@ -20,6 +20,10 @@ export interface Options {
   readonly smallCount: number;
   /** A folder on the disk to measure. */
   readonly directory: string;
+  /** Measure sync points and durability instead of the rows. */
+  readonly windows: boolean;
+  /** Where the picture of `windows` goes; undefined: nowhere. */
+  readonly plot: string | undefined;
 }
 
 export const USAGE = `npm run bench -- [flags]
@@ -31,7 +35,9 @@ export const USAGE = `npm run bench -- [flags]
   --window POINTS      acknowledgement window, PI 7 (default 4)
   --repetitions N      measured rounds; the median counts (default 3)
   --small-count N      transfers of a row of small files (default 300)
-  --directory PATH     a folder on the disk to measure (default: the temporary folder)`;
+  --directory PATH     a folder on the disk to measure (default: the temporary folder)
+  --windows            what sync points cost: durability, interval, window and distance (default --size 256MiB)
+  --plot FILE          with --windows: an SVG of it`;
 
 const UNITS: Readonly<Record<string, number>> = {
   '': 1,
@@ -67,7 +73,9 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       help: { type: 'boolean', short: 'h' },
       json: { type: 'string' },
       only: { type: 'string', multiple: true, default: [] },
-      size: { type: 'string', default: '1GiB' },
+      size: { type: 'string' },
+      windows: { type: 'boolean', default: false },
+      plot: { type: 'string' },
       entity: { type: 'string', default: '32768' },
       interval: { type: 'string', default: '256' },
       window: { type: 'string', default: '4' },
@@ -80,7 +88,9 @@ export function parseOptions(args: readonly string[]): Options | undefined {
   return {
     json: values.json,
     only: values.only.flatMap((names) => names.split(',')).filter((name) => name !== ''),
-    size: parseSize(values.size),
+    size: parseSize(values.size ?? (values.windows ? '256MiB' : '1GiB')),
+    windows: values.windows,
+    plot: values.plot,
     entity: positive('entity', values.entity),
     interval: positive('interval', values.interval),
     window: positive('window', values.window),
