@@ -22,3 +22,5 @@ export type {
   SendMessage,
   TransferTotals,
 } from './requester.js';
+export { windowAdvice } from './window-advice.js';
+export type { NegotiatedWindow, WindowAdvice } from './window-advice.js';

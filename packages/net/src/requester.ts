@@ -98,6 +98,8 @@ const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
  * stays usable (`usable`) for the next one.
  */
 export class PesitRequester {
+  /** Milliseconds that the TCP connection took: there and back once. */
+  readonly roundTripMs: number;
   readonly #session: RequesterSession;
   readonly #connection: Connection;
   readonly #notice: ((text: string) => void) | undefined;
@@ -117,17 +119,21 @@ export class PesitRequester {
   /** TCP connection, pre-connection when asked for, CONNECT and its answer. */
   static async open(options: RequesterOptions): Promise<PesitRequester> {
     const { onread, attach } = ownBuffers();
-    const socket = await openSocket(
-      () => attach(connectSocket({ host: options.host, port: options.port, noDelay: true, onread })),
-      options,
-    );
+    let began = now();
+    const socket = await openSocket(() => {
+      const opened = attach(connectSocket({ host: options.host, port: options.port, noDelay: true, onread }));
+      opened.once('connectionAttempt', () => (began = now()));
+      return opened;
+    }, options);
+    const roundTripMs = now() - began;
     if (options.preconnection !== undefined) await preconnect(socket, options.preconnection, options);
-    const requester = new PesitRequester(socket, options);
+    const requester = new PesitRequester(socket, options, roundTripMs);
     await requester.#connect(options);
     return requester;
   }
 
-  private constructor(socket: Socket, options: RequesterOptions) {
+  private constructor(socket: Socket, options: RequesterOptions, roundTripMs: number) {
+    this.roundTripMs = roundTripMs;
     this.#notice = options.notice;
     this.#learned = options.learned;
     this.#session = new RequesterSession(

@@ -1,0 +1,52 @@
+/**
+ * What interval and window of sync points to ask a partner for (PI 7). A sender stops at `window` unacknowledged points, so
+ * at most interval × window bytes cross a line in one round trip, however fast it is (docs/performance.md).
+ */
+
+/** Bytes a millisecond that the advice makes room for: a line of 1 Gbit/s. */
+const WANTED_RATE = 125_000;
+/** Milliseconds that a receiver may take to store a point before it acknowledges it. */
+const STORING = 5;
+const KB = 1024;
+const SMALL_INTERVAL_KB = 256;
+const LARGE_INTERVAL_KB = 1024;
+const MIN_WINDOW = 4;
+const MAX_WINDOW = 64;
+
+export interface WindowAdvice {
+  readonly intervalKb: number;
+  readonly window: number;
+  /** One sentence for the operator. */
+  readonly text: string;
+}
+
+/** PI 7 as negotiated: interval in bytes, 0 none; window in points, 0 without acknowledgements. */
+export interface NegotiatedWindow {
+  readonly syncInterval: number;
+  readonly syncWindow: number;
+}
+
+/**
+ * @param roundTripMs there and back
+ * @param negotiated what the session has now
+ * @returns undefined where it already lets through what the line can carry
+ */
+export function windowAdvice(roundTripMs: number, negotiated: NegotiatedWindow): WindowAdvice | undefined {
+  const { syncInterval, syncWindow } = negotiated;
+  if (syncInterval === 0 || syncWindow === 0) return undefined;
+  const cycle = roundTripMs + STORING;
+  const needed = WANTED_RATE * cycle;
+  if (syncInterval * syncWindow >= needed) return undefined;
+  const intervalKb = needed > MIN_WINDOW * SMALL_INTERVAL_KB * KB ? LARGE_INTERVAL_KB : SMALL_INTERVAL_KB;
+  const window = Math.min(MAX_WINDOW, Math.max(MIN_WINDOW, Math.ceil(needed / (intervalKb * KB))));
+  const now = `${syncInterval / KB} KB × ${syncWindow}`;
+  const text =
+    `a round trip takes ${roundTripMs.toFixed(1)} ms: sync points every ${now} let about ${megabytes(syncInterval * syncWindow, cycle)} MB/s through; ` +
+    `ask the partner for ${intervalKb} KB × ${window} (syncInterval ${intervalKb}, syncWindow ${window}: up to ${megabytes(intervalKb * KB * window, cycle)} MB/s)`;
+  return { intervalKb, window, text };
+}
+
+const megabytes = (bytes: number, milliseconds: number) => {
+  const rate = bytes / 1000 / milliseconds;
+  return rate.toFixed(rate < 10 ? 1 : 0);
+};
