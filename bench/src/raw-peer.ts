@@ -2,7 +2,8 @@
  * One side of the raw copy, as a process of its own: `send` serves a file once, `receive` fetches it into a new file.
  *
  * Sizes tuned by trying (256 KiB to 4 MiB, 2 to 8 buffers, `data` events with writev, flushing on the way): 2 MiB and four
- * buffers a side were the fastest in memory and within the noise of the best on disk. The receiving side is the one that
+ * buffers a side were the fastest in memory. On disk one size differs less from another than one run from the next, so the
+ * same are taken there. The receiving side is the one that
  * connects because only there Node lets the kernel fill our own buffers (`onread`), which saves an allocation per 64 KB
  * and gathers what writev would gather. Reading and sending overlap, so do receiving and writing; the file is flushed
  * before the last byte is acknowledged, and the sender's clock stops at that acknowledgement.
