@@ -1,7 +1,7 @@
 /** A file that is too large to be sent twice: what its restart near the end costs, in bytes, time and memory. */
 import { truncate, writeFile } from 'node:fs/promises';
 import type { Finding } from './judge.js';
-import { articleBytes, resendLimit } from './judge.js';
+import { articleBytes, resendLimit, resentBytes } from './judge.js';
 import type { RoundPlan } from './plan.js';
 import { runRound } from './round.js';
 import { sha256 } from './source.js';
@@ -26,8 +26,7 @@ export async function runGiant(stage: Stage, gibibytes: number): Promise<GiantFi
   const size = gibibytes * 2 ** 30;
   const plan: RoundPlan = {
     seed: 0,
-    direction: 'push',
-    file: { size, format: 'BV', recordLength: 32_000 },
+    transfers: [{ direction: 'push', file: { size, format: 'BV', recordLength: 32_000 } }],
     session: { dialect: 'length-prefixed', entity: 65_535, interval: 1024, window: 16 },
     latencyMs: 0,
     faults: [
@@ -40,12 +39,13 @@ export async function runGiant(stage: Stage, gibibytes: number): Promise<GiantFi
     await truncate(path, size);
     return sha256(path);
   };
-  const { attempts, resentBytes, seconds, findings, observation } = await runRound(stage, plan, makeSource, LIMIT_MS);
+  const { seconds, transfers } = await runRound(stage, plan, makeSource, LIMIT_MS);
+  const [{ findings, observation }] = transfers;
   return {
     bytes: articleBytes(observation.clientRecords[0] ?? {}),
-    attempts,
-    resentBytes,
-    resendLimit: resendLimit(plan, size),
+    attempts: observation.attempts,
+    resentBytes: resentBytes(observation),
+    resendLimit: resendLimit(plan.session, size),
     seconds: Math.round(seconds * 10) / 10,
     peakRssMb: stage.peakMemory(),
     findings,

@@ -1,5 +1,5 @@
-/** Whether a round ended as every round must. */
-import { KB, MB, type RoundPlan } from './plan.js';
+/** Whether a transfer ended as every transfer must. */
+import { KB, MB, type SessionPlan, type TransferPlan } from './plan.js';
 import type { Json } from './rest.js';
 
 export interface Observation {
@@ -35,7 +35,7 @@ export const articleBytes = (record: Json): number => Number(record['bytesTransf
  * The most that one interruption may cost: what the window lets be unacknowledged, and what one flush answers (the megabyte
  * that may wait for the disk). Without points it is the whole file; without acknowledgements, what is in flight.
  */
-export function resendLimit({ session: { interval, window } }: RoundPlan, total: number): number {
+export function resendLimit({ interval, window }: SessionPlan, total: number): number {
   if (interval === 0) return total;
   return window === 0 ? interval * KB + IN_FLIGHT : window * interval * KB + MB;
 }
@@ -46,7 +46,7 @@ export const resentBytes = ({ dataBytes, clientRecords }: Observation): number =
 
 const isOpen = ({ status }: Json): boolean => status === 'PENDING' || status === 'IN_PROGRESS';
 
-function judgeFile({ file }: RoundPlan, { delivered, hash }: Observation): Finding[] {
+function judgeFile({ file }: TransferPlan, { delivered, hash }: Observation): Finding[] {
   const findings: Finding[] = [];
   if (delivered.length === 0) findings.push({ fate: 'lost', text: 'no file was delivered' });
   if (delivered.length > 1)
@@ -61,7 +61,7 @@ function judgeFile({ file }: RoundPlan, { delivered, hash }: Observation): Findi
   return findings;
 }
 
-function judgeRecords(side: string, records: readonly Json[], { file }: RoundPlan, hash: string): Finding[] {
+function judgeRecords(side: string, records: readonly Json[], { file }: TransferPlan, hash: string): Finding[] {
   const findings: Finding[] = [];
   const completed = records.filter(({ status }) => status === 'COMPLETED');
   if (completed.length === 0)
@@ -95,8 +95,8 @@ export const statuses = (records: readonly Json[]): string =>
         .map(({ status, diagnostic }) => `${String(status)} (${typeof diagnostic === 'string' ? diagnostic : '-'})`)
         .join(', ');
 
-/** Everything that is not as it must be; empty when the round is well. */
-export function judge(plan: RoundPlan, observation: Observation): readonly Finding[] {
+/** Everything that is not as it must be; empty when the transfer is well. */
+export function judge(plan: TransferPlan, session: SessionPlan, observation: Observation): readonly Finding[] {
   const { clientRecords, serverRecords, leftovers, hash, attempts } = observation;
   const findings = [
     ...judgeFile(plan, observation),
@@ -116,7 +116,7 @@ export function judge(plan: RoundPlan, observation: Observation): readonly Findi
         });
     }
   }
-  const limit = Math.max(0, attempts - 1) * resendLimit(plan, articleBytes(client));
+  const limit = Math.max(0, attempts - 1) * resendLimit(session, articleBytes(client));
   const resent = resentBytes(observation);
   if (resent > limit)
     findings.push({

@@ -1,7 +1,7 @@
 /**
  * The torture harness: the two built apps as processes, a faulty network between them, and kills at the worst moments.
  *
- * Every round is one transfer. Its seed decides which way the file goes, how long it is, its record format, the terms of
+ * Every round is one transfer, or two that cross. Its seed decides which way the file goes, how long it is, its record format, the terms of
  * the session, and what goes wrong: the proxy between the apps (`proxy.ts`) knows every entity that passes, so that a fault
  * strikes at byte n or at the nth FPDU of a name: a cut, a reset, a half-close, a stall, an acknowledgement that never
  * arrives, or SIGKILL for the server app, the client app or PostgreSQL. What was killed is started again, nothing else is
@@ -18,7 +18,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Database, type Cluster } from './database.js';
 import type { Victim } from './faults.js';
-import { statuses, type Fate, type Finding } from './judge.js';
+import { resentBytes, statuses, type Fate, type Finding } from './judge.js';
 import { runGiant } from './giant.js';
 import { parseOptions, USAGE, type Options } from './options.js';
 import { planRound, type RoundPlan } from './plan.js';
@@ -54,7 +54,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 function keepEvidence(directory: string, plan: RoundPlan, findings: readonly Finding[], result?: RoundResult): void {
-  const round = { plan, findings, observation: result?.observation };
+  const round = { plan, findings, observed: result?.transfers.map(({ observation }) => observation) };
   writeFileSync(join(directory, 'round.json'), `${JSON.stringify(round, null, 2)}\n`);
   if (result !== undefined) writeFileSync(join(directory, 'wire.txt'), `${result.traffic.wire.join('\n')}\n`);
 }
@@ -81,7 +81,7 @@ async function runOne(options: Options, gibibytes: number): Promise<void> {
   if (figures.findings.length > 0) evidence.push(directory);
 }
 
-/** Prints the round in a line, and what else there is to say. @returns why it failed; empty: it did not */
+/** Prints the round in two lines, and what else there is to say. @returns why it failed; empty: it did not */
 async function roundOf(plan: RoundPlan, on: Stage, report: Report, options: Options): Promise<readonly Finding[]> {
   console.error(`${String(report.rounds).padStart(5)}  seed ${plan.seed}  ${inWords(plan)}`);
   let result: RoundResult;
@@ -92,13 +92,18 @@ async function roundOf(plan: RoundPlan, on: Stage, report: Report, options: Opti
     keepEvidence(on.directory, plan, findings);
     return findings;
   }
-  const { seconds, attempts, traffic, findings, resentBytes, observation } = result;
-  report.resentBytes += resentBytes;
-  const records =
-    observation.serverRecords.length === 1 ? '' : `, server records ${statuses(observation.serverRecords)}`;
+  const { seconds, traffic, transfers } = result;
+  const figures = transfers.map(({ observation }) => {
+    const resent = resentBytes(observation);
+    report.resentBytes += resent;
+    const { attempts, serverRecords } = observation;
+    const records = serverRecords.length === 1 ? '' : `, server records ${statuses(serverRecords)}`;
+    return `${attempts} attempts, ${resent} B again${records}`;
+  });
   const struck = `${traffic.struck} of ${plan.faults.length} faults`;
-  console.error(`       ${attempts} attempts, ${struck}, ${resentBytes} B again, ${seconds.toFixed(1)} s${records}`);
+  console.error(`       ${[...figures, struck, `${seconds.toFixed(1)} s`].join('; ')}`);
   if (options.wire) console.error(traffic.wire.join('\n'));
+  const findings = transfers.flatMap((transfer) => transfer.findings);
   if (findings.length > 0) keepEvidence(on.directory, plan, findings, result);
   return findings;
 }

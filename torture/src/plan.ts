@@ -27,11 +27,16 @@ export interface SessionPlan {
   readonly window: number;
 }
 
-export interface RoundPlan {
-  readonly seed: number;
+export interface TransferPlan {
   /** `push`: our client sends and our server receives; `pull`: the other way. */
   readonly direction: 'push' | 'pull';
   readonly file: FilePlan;
+}
+
+export interface RoundPlan {
+  readonly seed: number;
+  /** The one that the faults are aimed at, and in some rounds one the other way, which they hit as well. */
+  readonly transfers: readonly [TransferPlan, ...TransferPlan[]];
   readonly session: SessionPlan;
   /** Added to each direction of the network, milliseconds. */
   readonly latencyMs: number;
@@ -233,5 +238,8 @@ export function planRound(seed: number, victims: readonly Victim[]): RoundPlan {
     // Slow enough to matter, and only for files that are through in a second all the same.
     [file.size < MB ? 1 : 0, 8],
   ]);
-  return { seed, direction, file, session, latencyMs, faults, absenceMs: chance.between(0, 400) };
+  const absenceMs = chance.between(0, 400);
+  const other = { direction: direction === 'push' ? 'pull' : 'push', file: planFile(chance) } as const;
+  const transfers = [{ direction, file }, ...(chance.below(4) === 0 ? [other] : [])] as const;
+  return { seed, transfers, session, latencyMs, faults, absenceMs };
 }

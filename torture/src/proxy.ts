@@ -27,8 +27,8 @@ export interface Traffic {
   readonly connections: number;
   /** Article bytes that arrived here, by direction, over all attempts. */
   readonly dataBytes: Readonly<Record<Direction, number>>;
-  /** Attempts that came as far as WRITE or READ. */
-  readonly attempts: number;
+  /** Attempts that came as far as WRITE, by the direction of their data `request`, or READ, `answer`. */
+  readonly attempts: Readonly<Record<Direction, number>>;
   /** One line an FPDU, consecutive data FPDUs in one. */
   readonly wire: readonly string[];
 }
@@ -38,6 +38,8 @@ class Link {
   readonly #proxy: FaultProxy;
   readonly #sockets: Readonly<Record<Direction, Socket>>;
   readonly #dialect: Dialect;
+  /** A fault was here, and may still hold bytes back. */
+  impaired = false;
 
   constructor(proxy: FaultProxy, fromRequester: Socket, fromServer: Socket, dialect: Dialect) {
     this.#proxy = proxy;
@@ -97,7 +99,7 @@ class Link {
       await write(to, Buffer.concat([...run, entity.bytes.subarray(0, strike.at)]));
       run = [];
       const goesOn = await this.#act(strike.action, to);
-      if (!goesOn) return false;
+      if (!goesOn || to.destroyed) return false;
       if (strike.action.do !== 'drop') run.push(entity.bytes.subarray(strike.at));
     }
     await write(to, Buffer.concat(run));
@@ -106,6 +108,7 @@ class Link {
 
   /** @returns false when this direction is over */
   async #act(action: Action, to: Socket): Promise<boolean> {
+    this.impaired = true;
     switch (action.do) {
       case 'stall':
         await delay(action.ms);
@@ -144,7 +147,7 @@ export class FaultProxy {
   readonly #pendingKills = new Set<NodeJS.Timeout>();
   #struck = 0;
   #connections = 0;
-  #attempts = 0;
+  #attempts: Record<Direction, number> = { request: 0, answer: 0 };
   #dataBytes: Record<Direction, number> = { request: 0, answer: 0 };
   #lines: string[] = [];
   #began = performance.now();
@@ -179,7 +182,7 @@ export class FaultProxy {
     this.#arming = arming;
     this.#struck = 0;
     this.#connections = 0;
-    this.#attempts = 0;
+    this.#attempts = { request: 0, answer: 0 };
     this.#dataBytes = { request: 0, answer: 0 };
     this.#lines = [];
     this.#began = performance.now();
@@ -197,6 +200,8 @@ export class FaultProxy {
     this.#trigger = undefined;
     this.#arming = { faults: [], latencyMs: 0, kill: () => undefined };
     this.#endRun();
+    // What it holds back belongs to this round.
+    for (const link of this.#links) if (link.impaired) link.destroy();
     return {
       struck: this.#struck,
       connections: this.#connections,
@@ -272,7 +277,8 @@ export class FaultProxy {
   #count(direction: Direction, entity: SeenEntity): void {
     for (const fpdu of entity.fpdus) {
       this.#dataBytes[direction] += fpdu.dataBytes;
-      if (fpdu.name === 'WRITE' || fpdu.name === 'READ') this.#attempts++;
+      if (fpdu.name === 'WRITE') this.#attempts.request++;
+      if (fpdu.name === 'READ') this.#attempts.answer++;
       if (fpdu.dataBytes === 0) {
         this.#line(`${direction === 'request' ? '-->' : '<--'} ${lineOf(fpdu)}`);
         continue;

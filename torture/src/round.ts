@@ -3,8 +3,8 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Action, Fault } from './faults.js';
-import { judge, resentBytes, type Finding, type Observation } from './judge.js';
-import type { RoundPlan } from './plan.js';
+import { judge, type Finding, type Observation } from './judge.js';
+import type { FilePlan, RoundPlan, SessionPlan, TransferPlan } from './plan.js';
 import type { Traffic } from './proxy.js';
 import { writeSource } from './source.js';
 import type { Stage } from './stage.js';
@@ -15,15 +15,17 @@ const ROUND_LIMIT_MS = 90_000;
 const SETTLE_LIMIT_MS = 15_000;
 const LOOK_AGAIN_MS = 25;
 
-export interface RoundResult {
-  readonly plan: RoundPlan;
+export interface TransferResult {
   /** Empty: all is well. */
   readonly findings: readonly Finding[];
-  readonly resentBytes: number;
-  readonly attempts: number;
+  readonly observation: Observation;
+}
+
+export interface RoundResult {
   readonly seconds: number;
   readonly traffic: Traffic;
-  readonly observation: Observation;
+  /** As in the plan. */
+  readonly transfers: readonly [TransferResult, ...TransferResult[]];
 }
 
 function actionInWords(action: Action): string {
@@ -39,58 +41,75 @@ function faultInWords({ moment, action }: Fault): string {
   return `${words} ${moment.side} ${moment.name}${moment.occurrence > 1 ? ` ${moment.occurrence}` : ''}`;
 }
 
+const transferInWords = ({ direction, file: { size, format, recordLength } }: TransferPlan): string =>
+  `${direction} ${size} B ${format}${recordLength}`;
+
 /** The plan in a line. */
-export function inWords({ direction, file, session, latencyMs, faults }: RoundPlan): string {
-  const { size, format, recordLength } = file;
+export function inWords({ transfers, session, latencyMs, faults }: RoundPlan): string {
   const { dialect, entity, interval, window } = session;
   const points = interval === 0 ? 'no points' : `${interval} KB x ${window}`;
   const latency = latencyMs === 0 ? '' : `, ${latencyMs} ms each way`;
   const what = faults.length === 0 ? 'nothing' : faults.map(faultInWords).join('; ');
-  return `${direction} ${size} B ${format}${recordLength}, ${dialect} ${entity}, ${points}${latency}: ${what}`;
+  return `${transfers.map(transferInWords).join(' and ')}, ${dialect} ${entity}, ${points}${latency}: ${what}`;
 }
 
 /** Looks until all is well, or nothing can be expected to change any more. */
-async function settled(look: () => Promise<Observation>, plan: RoundPlan, isCompleted: boolean) {
+async function settled(
+  look: () => Promise<Observation>,
+  plan: TransferPlan,
+  session: SessionPlan,
+  isCompleted: boolean,
+): Promise<TransferResult> {
   const limit = performance.now() + (isCompleted ? SETTLE_LIMIT_MS : 0);
   for (;;) {
     const observation = await look();
-    const findings = judge(plan, observation);
+    const findings = judge(plan, session, observation);
     if (findings.length === 0 || performance.now() > limit) return { observation, findings };
     await delay(LOOK_AGAIN_MS);
   }
 }
 
 /**
- * @param makeSource writes the source and returns its SHA-256 in hex
- * @param limitMs until the client app must have brought the transfer to its end
+ * @param makeSource writes a source and returns its SHA-256 in hex
+ * @param limitMs until the client app must have brought the transfers to their end
  */
 export async function runRound(
   stage: Stage,
   plan: RoundPlan,
-  makeSource = (path: string) => writeSource(path, plan.file, plan.seed),
+  makeSource = (path: string, file: FilePlan) => writeSource(path, file, plan.seed),
   limitMs = ROUND_LIMIT_MS,
 ): Promise<RoundResult> {
   const began = performance.now();
-  const name = `round-${plan.seed}.dat`;
-  const source = join(stage.directory, name);
-  const hash = await makeSource(source);
-  await stage.prepare(plan, source, name);
+  const { session } = plan;
+  const { exchange } = stage;
+  const prepared: { readonly transfer: TransferPlan; readonly name: string; readonly hash: string }[] = [];
+  for (const transfer of plan.transfers) {
+    const name = `${transfer.direction}-${plan.seed}.dat`;
+    const source = join(stage.directory, name);
+    const hash = await makeSource(source, transfer.file);
+    await exchange.prepare(transfer, source, name);
+    await rm(source);
+    prepared.push({ transfer, name, hash });
+  }
+  await exchange.beginRound();
   stage.arm(plan);
-  const id = await stage.request(plan, name);
-  const { status } = await stage.finalRecord(id, limitMs);
+  const run = async ({ transfer, name }: (typeof prepared)[number]): Promise<boolean> => {
+    const id = await exchange.request(transfer, session, name);
+    return (await exchange.finalRecord(id, limitMs))['status'] === 'COMPLETED';
+  };
+  const isCompleted = await Promise.all(prepared.map(run));
   const traffic = await stage.disarm(plan);
   await stage.whole();
-  const look = () => stage.observe(plan, name, hash, traffic);
-  const { observation, findings } = await settled(look, plan, status === 'COMPLETED');
-  if (findings.length === 0) await stage.tidy(plan, name, observation);
-  await rm(source, { force: true });
+  const transfers: TransferResult[] = [];
+  for (const [k, { transfer, name, hash }] of prepared.entries()) {
+    const look = () => exchange.observe(transfer, name, hash, traffic);
+    const result = await settled(look, transfer, session, isCompleted[k] === true);
+    if (result.findings.length === 0) await exchange.tidy(transfer, name, result.observation);
+    transfers.push(result);
+  }
   return {
-    plan,
-    findings,
-    resentBytes: resentBytes(observation),
-    attempts: traffic.attempts,
     seconds: (performance.now() - began) / 1000,
     traffic,
-    observation,
+    transfers: transfers as [TransferResult, ...TransferResult[]],
   };
 }

@@ -1,17 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { judge, resentBytes, type Fate, type Observation } from '../src/judge.js';
-import { MB, type RoundPlan } from '../src/plan.js';
+import { MB, type SessionPlan, type TransferPlan } from '../src/plan.js';
 
 const HASH = 'ab'.repeat(32);
-const plan: RoundPlan = {
-  seed: 1,
-  direction: 'push',
-  file: { size: 5 * MB, format: 'BV', recordLength: 4096 },
-  session: { dialect: 'raw', entity: 4096, interval: 64, window: 2 },
-  latencyMs: 0,
-  faults: [],
-  absenceMs: 0,
-};
+const plan: TransferPlan = { direction: 'push', file: { size: 5 * MB, format: 'BV', recordLength: 4096 } };
+const session: SessionPlan = { dialect: 'raw', entity: 4096, interval: 64, window: 2 };
 const record = {
   ...{ id: 1, status: 'COMPLETED', size: 5 * MB, checksum: `sha256:${HASH}` },
   ...{ bytesTransferred: 5 * MB, articles: 1280 },
@@ -28,14 +21,14 @@ const good: Observation = {
 };
 
 test('a round that is well', () => {
-  expect(judge(plan, good)).toEqual([]);
+  expect(judge(plan, session, good)).toEqual([]);
   expect(resentBytes(good)).toBe(100_000);
 });
 
 test('a record of an attempt that was refused is no second delivery', () => {
-  expect(judge(plan, { ...good, serverRecords: [{ id: 2, status: 'FAILED', diagnostic: '2-207' }, record] })).toEqual(
-    [],
-  );
+  expect(
+    judge(plan, session, { ...good, serverRecords: [{ id: 2, status: 'FAILED', diagnostic: '2-207' }, record] }),
+  ).toEqual([]);
 });
 
 test.each<[Fate, string, Partial<Observation>]>([
@@ -74,12 +67,12 @@ test.each<[Fate, string, Partial<Observation>]>([
   ],
   ['wrong', '1 bytes were sent again in 1 attempts, 0 are the limit', { attempts: 1, dataBytes: 5 * MB + 1 }],
 ])('%s: %s', (fate, text, change) => {
-  expect(judge(plan, { ...good, ...change })).toContainEqual({ fate, text });
+  expect(judge(plan, session, { ...good, ...change })).toContainEqual({ fate, text });
 });
 
 test('without points the whole file may go again, without acknowledgements what was in flight', () => {
   const whole = { ...good, dataBytes: 10 * MB };
-  expect(judge({ ...plan, session: { ...plan.session, interval: 0 } }, whole)).toEqual([]);
-  expect(judge({ ...plan, session: { ...plan.session, window: 0 } }, whole)).toEqual([]);
-  expect(judge(plan, whole)).toHaveLength(1);
+  expect(judge(plan, { ...session, interval: 0 }, whole)).toEqual([]);
+  expect(judge(plan, { ...session, window: 0 }, whole)).toEqual([]);
+  expect(judge(plan, session, whole)).toHaveLength(1);
 });

@@ -20,24 +20,33 @@ test('the seed alone decides', () => {
 test('everything that can go wrong does, in both directions, with every format', () => {
   for (const direction of ['push', 'pull'] as const) {
     for (const action of ['cut', 'reset', 'half-close', 'stall', 'drop', 'kill'] as const) {
-      const has = (plan: RoundPlan) => plan.direction === direction && plan.faults.some((f) => f.action.do === action);
+      const has = (plan: RoundPlan) =>
+        plan.transfers[0].direction === direction && plan.faults.some((f) => f.action.do === action);
       expect([direction, action, count(has)]).toEqual([direction, action, expect.any(Number)]);
       expect(count(has)).toBeGreaterThan(80);
     }
     for (const victim of VICTIMS) {
       const isKilled = ({ action }: Fault): boolean => action.do === 'kill' && action.victim === victim;
-      expect(count((plan) => plan.direction === direction && plan.faults.some(isKilled))).toBeGreaterThan(80);
+      expect(count((plan) => plan.transfers[0].direction === direction && plan.faults.some(isKilled))).toBeGreaterThan(
+        80,
+      );
     }
   }
   for (const format of ['BV', 'BF', 'TV', 'TF'])
-    expect(count(({ file }) => file.format === format)).toBeGreaterThan(300);
+    expect(count(({ transfers }) => transfers[0].file.format === format)).toBeGreaterThan(300);
   for (const at of ['bytes', 'fpdu', 'time']) {
     expect(count(({ faults }) => faults.some(({ moment }) => moment.at === at))).toBeGreaterThan(150);
   }
 });
 
+test('now and then a file goes the other way meanwhile', () => {
+  const both = plans.filter(({ transfers }) => transfers.length === 2);
+  expect(both.length).toBeGreaterThan(600);
+  expect(both.filter(({ transfers: [one, other] }) => one.direction === other?.direction)).toEqual([]);
+});
+
 test('files of 0 bytes to 64 MB, mostly small', () => {
-  const sizes = plans.map(({ file }) => file.size).sort((a, b) => a - b);
+  const sizes = plans.map(({ transfers }) => transfers[0].file.size).sort((a, b) => a - b);
   expect(sizes[0]).toBe(0);
   expect(sizes.at(-1)).toBeGreaterThan(48 * MB);
   expect(sizes.at(-1)).toBeLessThanOrEqual(64 * MB + 30_000);
@@ -55,8 +64,10 @@ test('only an acknowledgement is dropped: it has its entity for itself', () => {
 test('a plan in words', () => {
   const plan: RoundPlan = {
     seed: 7,
-    direction: 'push',
-    file: { size: 1000, format: 'BF', recordLength: 250 },
+    transfers: [
+      { direction: 'push', file: { size: 1000, format: 'BF', recordLength: 250 } },
+      { direction: 'pull', file: { size: 7, format: 'TV', recordLength: 80 } },
+    ],
     session: { dialect: 'raw', entity: 4096, interval: 4, window: 2 },
     latencyMs: 8,
     faults: [
@@ -70,7 +81,7 @@ test('a plan in words', () => {
     absenceMs: 0,
   };
   expect(inWords(plan)).toBe(
-    'push 1000 B BF250, raw 4096, 4 KB x 2, 8 ms each way: cut at byte 17 of the requests; ' +
+    'push 1000 B BF250 and pull 7 B TV80, raw 4096, 4 KB x 2, 8 ms each way: cut at byte 17 of the requests; ' +
       'drop and cut before ACK(SYN) 3; kill the database (+20 ms) after 5 ms',
   );
 });

@@ -96,7 +96,7 @@ test('without a fault everything passes unchanged, in both directions, at any sp
   expect({ struck, dataBytes, attempts, connections }).toEqual({
     struck: 0,
     dataBytes: { request: 200, answer: 0 },
-    attempts: 1,
+    attempts: { request: 1, answer: 0 },
     connections: 1,
   });
   expect(wire.map((line) => line.slice(11)).filter((line) => !line.startsWith('***'))).toEqual([
