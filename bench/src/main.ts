@@ -6,7 +6,7 @@
  * file, flushed at the end (`raw-peer.ts`). A ratio compares a transfer with the raw copy a few seconds before it, so that
  * a machine that is slow today is slow for both. The files come from the page cache in every row.
  *
- * The node rows start the two built apps as processes on the embedded database, configure them through REST, and take the
+ * The node rows start the two built apps as processes, each with a database of its own, configure them through REST, and take the
  * time from the request for a transfer to its end as the client app reports it: with flushes, checks, hash and history.
  * CPU and peak memory of the apps come from /proc, so those rows need Linux.
  *
@@ -73,7 +73,7 @@ const mediaOf = ({ directory }: Options): { readonly disk: string; readonly memo
 async function runWindows(options: Options): Promise<void> {
   const media = mediaOf(options);
   const machine = describeMachine(media);
-  console.error(formatMachine(machine));
+  console.error(`${formatMachine(machine)}, database ${options.database}`);
   const windows: WindowResult[] = [];
   for (const [medium, folder] of Object.entries(media))
     windows.push(...(await measureWindows(medium, folder, options)));
@@ -85,7 +85,7 @@ async function runWindows(options: Options): Promise<void> {
 async function run(options: Options): Promise<Report> {
   const media = mediaOf(options);
   const machine = describeMachine(media);
-  console.error(formatMachine(machine));
+  console.error(`${formatMachine(machine)}, database ${options.database}`);
   const rows = select(options.only);
   const cases: CaseResult[] = [];
   for (const name of Object.keys(STAGES) as StageName[]) {

@@ -2,6 +2,7 @@
 import { link, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { freshDatabase } from './database.js';
 import { sha256 } from './files.js';
 import type { Measurement } from './figures.js';
 import type { Options } from './options.js';
@@ -68,8 +69,9 @@ export class NodePair {
     options: Options,
     { large, small }: { readonly large: string | undefined; readonly small: string | undefined },
   ): Promise<NodePair> {
-    const server = await Service.start('server', directory, {});
+    const server = await Service.start('server', directory, await freshDatabase(options.database, 'server'));
     const client = await Service.start('client', directory, {
+      ...(await freshDatabase(options.database, 'client')),
       TRANSFER_EXECUTOR_CORE_POOL_SIZE: '32',
       TRANSFER_EXECUTOR_MAX_POOL_SIZE: '32',
       TRANSFER_CONNECTION_POOL_MAX_CONNECTIONS_PER_HOST: '32',

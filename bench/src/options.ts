@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
+import { DATABASE_URL, type DatabaseKind } from './database.js';
 
 /** What a run measures and how; sizes in bytes. */
 export interface Options {
@@ -20,6 +21,7 @@ export interface Options {
   readonly smallCount: number;
   /** A folder on the disk to measure. */
   readonly directory: string;
+  readonly database: DatabaseKind;
   /** Measure sync points and durability instead of the rows. */
   readonly windows: boolean;
   /** Where the picture of `windows` goes; undefined: nowhere. */
@@ -36,6 +38,8 @@ export const USAGE = `npm run bench -- [flags]
   --repetitions N      measured rounds; the median counts (default 3)
   --small-count N      transfers of a row of small files (default 300)
   --directory PATH     a folder on the disk to measure (default: the temporary folder)
+  --database KIND      postgresql (default where PostgreSQL 14 or later is found; a private one, every commit flushed)
+                       or embedded
   --windows            what sync points cost: durability, interval, window and distance (default --size 256MiB)
   --plot FILE          with --windows: an SVG of it`;
 
@@ -65,6 +69,12 @@ function positive(name: string, text: string): number {
   return value;
 }
 
+function databaseKind(text: string | undefined): DatabaseKind {
+  if (text === undefined) return process.env[DATABASE_URL] === undefined ? 'embedded' : 'postgresql';
+  if (text === 'embedded' || text === 'postgresql') return text;
+  throw new Error(`--database: expected postgresql or embedded, got "${text}"`);
+}
+
 /** Reads the command line; undefined when only the usage is asked for. */
 export function parseOptions(args: readonly string[]): Options | undefined {
   const { values } = parseArgs({
@@ -74,6 +84,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       json: { type: 'string' },
       only: { type: 'string', multiple: true, default: [] },
       size: { type: 'string' },
+      database: { type: 'string' },
       windows: { type: 'boolean', default: false },
       plot: { type: 'string' },
       entity: { type: 'string', default: '32768' },
@@ -89,6 +100,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     json: values.json,
     only: values.only.flatMap((names) => names.split(',')).filter((name) => name !== ''),
     size: parseSize(values.size ?? (values.windows ? '256MiB' : '1GiB')),
+    database: databaseKind(values.database),
     windows: values.windows,
     plot: values.plot,
     entity: positive('entity', values.entity),

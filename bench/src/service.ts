@@ -42,7 +42,7 @@ export class Service {
     this.dataDirectory = dataDirectory;
   }
 
-  /** Starts `apps/<name>` on the embedded database in `directory` and waits until it is ready. */
+  /** Starts `apps/<name>` with its data in `directory` and waits until it is ready. */
   static async start(
     name: 'server' | 'client',
     directory: string,

@@ -20,6 +20,10 @@ describe('options', () => {
       window: 4,
       repetitions: 3,
     });
+    expect(parseOptions(['--database', 'embedded'])?.database).toBe('embedded');
+    expect(() => parseOptions(['--database', 'mysql'])).toThrow(
+      '--database: expected postgresql or embedded, got "mysql"',
+    );
     expect(() => parseOptions(['--window', '0'])).toThrow('--window: expected a whole number from 1, got "0"');
   });
 });

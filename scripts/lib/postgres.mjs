@@ -68,9 +68,12 @@ export async function createCluster({ initdb, postgres }, more = {}) {
   return { command: postgres, args, as, url: `postgres://pesit:${password}@127.0.0.1:${port}/postgres` };
 }
 
-/** Starts a private instance, stopped at the end, and returns its URL. */
-export async function startPostgres(programs) {
-  const { command, args, as, url } = await createCluster(programs);
+/** Settings of an instance that keeps what it committed, as one in production does. */
+export const DURABLE = { fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on' };
+
+/** Starts a private instance, stopped at the end, and returns its URL. @param more as of `createCluster` */
+export async function startPostgres(programs, more = {}) {
+  const { command, args, as, url } = await createCluster(programs, more);
   await startService(command, args, { as, ready: /ready to accept connections/, stopSignal: 'SIGINT' });
   return url;
 }
