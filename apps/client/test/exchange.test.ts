@@ -72,6 +72,7 @@ eachDatabase((harness) => {
       expect(body).toEqual({
         id: expect.stringMatching(/^[0-9a-f-]{36}$/),
         transferId: body.id,
+        type: 'FILE',
         status: 'COMPLETED',
         direction: 'SEND',
         filename: 'report.csv',
@@ -98,6 +99,10 @@ eachDatabase((harness) => {
         restartable: false,
         syncPoint: null,
         node: 'test-node',
+        label: null,
+        freeMessage: null,
+        originalSender: null,
+        finalReceiver: null,
       });
       expect(partner.written).toHaveLength(1);
       expect(partner.written[0]!.content.equals(content)).toBe(true);
@@ -343,7 +348,15 @@ eachDatabase((harness) => {
           latency: expect.any(Number),
           serverVersion: 2,
           message: 'bank accepted a session of NODE1 with BANKSRV',
-          negotiated: { version: 2, syncInterval: 32, syncWindow: 4, accessType: 2, crc: false, resync: false },
+          negotiated: {
+            version: 2,
+            syncInterval: 32,
+            syncWindow: 4,
+            accessType: 2,
+            dialect: 'length-prefixed',
+            crc: false,
+            resync: false,
+          },
         },
       ]);
       expect(partner.ended).toEqual([undefined]);

@@ -45,12 +45,16 @@ eachDatabase((harness) => {
         compression: 'none',
         crc: false,
         resync: false,
+        ebcdic: false,
+        codePage: '037',
+        preconnectId: null,
         recordLength: null,
         recordFormat: null,
         text: null,
         status: 'UNKNOWN',
         statusReason: null,
         lastContact: null,
+        negotiated: null,
       });
       expect((await service.api.get('/servers/1')).body).toEqual(body);
       expect((await service.api.get('/servers')).body).toEqual([body]);
@@ -158,6 +162,12 @@ eachDatabase((harness) => {
       ['recordFormat', { recordFormat: 1 }],
       ['text', { text: 1 }],
       ['compression', { compression: 'zip' }],
+      ['crc', { crc: 1 }],
+      ['resync', { resync: 'true' }],
+      ['codePage', { codePage: '1252' }],
+      ['preconnectId', { preconnectId: 'NINECHARS' }],
+      ['preconnectId', { preconnectId: '' }],
+      ['preconnectPassword', { preconnectPassword: 'NINECHARS' }],
       ['colour', { colour: 'red' }],
       ['id', { id: 4 }],
       ['status', { status: 'CONNECTED' }],
@@ -182,11 +192,32 @@ eachDatabase((harness) => {
       expect([status, fields]).toEqual([400, ['name', 'host', 'serverId', 'clientId']]);
     });
 
+    test('facilities are kept, shown, and cleared by null; the password of the pre-connection is sealed', async () => {
+      const wanted = {
+        crc: true,
+        resync: true,
+        compression: 'both',
+        ebcdic: true,
+        codePage: '1147',
+        preconnectId: 'X',
+      };
+      const created = await service.api.post('/servers', { ...BANK, ...wanted, preconnectPassword: 'Xy#zyXyz' });
+      expect([created.status, created.body]).toMatchObject([201, wanted]);
+      expect(JSON.stringify(created.body)).not.toContain('Xy#zyXyz');
+      const stored = await database.knex('remote_servers').first();
+      expect(stored.preconnect_password).toMatch(/^v1\./);
+      const cleared = Object.fromEntries(
+        Object.keys({ ...wanted, preconnectPassword: '' }).map((name) => [name, null]),
+      );
+      expect((await service.api.put('/servers/1', cleared)).body).toMatchObject({
+        ...{ crc: false, resync: false, compression: 'none', ebcdic: false, codePage: '037', preconnectId: null },
+      });
+      expect((await database.knex('remote_servers').first()).preconnect_password).toBeNull();
+    });
+
     test('what is not built yet is a 422 that names it; saying that it is not wanted is fine', async () => {
       await service.api.post('/servers', BANK);
-      const wanted = { tlsEnabled: true, tlsPort: 5001, crc: true, resync: true, compression: 'both' };
-      const fields = { ...wanted, preconnectId: 'X', preconnectPassword: 'XyzzyXyz' };
-      for (const [field, value] of Object.entries(fields)) {
+      for (const [field, value] of Object.entries({ tlsEnabled: true, tlsPort: 5001 })) {
         for (const { status, body } of [
           await service.api.post('/servers', { ...BANK, name: 'other', [field]: value }),
           await service.api.put('/servers/1', { [field]: value }),
@@ -195,15 +226,7 @@ eachDatabase((harness) => {
           expect([status, body.error, body.details]).toEqual([422, 'UNPROCESSABLE', details]);
         }
       }
-      const off = {
-        tlsEnabled: false,
-        tlsPort: null,
-        crc: false,
-        resync: false,
-        compression: 'none',
-        preconnectId: null,
-      };
-      expect((await service.api.put('/servers/1', off)).status).toBe(200);
+      expect((await service.api.put('/servers/1', { tlsEnabled: false, tlsPort: null })).status).toBe(200);
     });
   });
 });

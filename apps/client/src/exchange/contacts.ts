@@ -1,31 +1,39 @@
-import type { PesitError } from '@pesit-node/protocol';
+import type { ConnectionTerms, PesitError, SingleArticleStyle } from '@pesit-node/protocol';
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 
-import type { ContactStatus, RemoteServerStore } from '../remote-servers/store.js';
+import type { ContactStatus, Negotiated, RemoteServerStore } from '../remote-servers/store.js';
 import { explain } from './outcome.js';
 
 /** A status that did not change is written again after this long, for `lastContact`. */
 const REPEAT_MS = 10_000;
 
+/** Terms as the interface shows them. */
+export const negotiatedOf = (terms: ConnectionTerms): Negotiated => {
+  const { dialect, version, syncInterval, syncWindow, accessType, crc, resynchronisation: resync } = terms;
+  return { dialect, version, syncInterval: syncInterval / 1024, syncWindow, accessType, crc, resync };
+};
+
 /** Keeps the `status` of remote servers after each contact, without a statement for each. */
 export class Contacts {
-  readonly #store: Pick<RemoteServerStore, 'contacted'>;
+  readonly #store: Pick<RemoteServerStore, 'contacted' | 'learned'>;
   readonly #logger: Logger;
-  readonly #last = new Map<
-    number,
-    { readonly status: ContactStatus; readonly reason: string | null; readonly at: number }
-  >();
+  readonly #last = new Map<number, { readonly said: string; readonly at: number }>();
   readonly #writing = new Set<Promise<void>>();
 
-  constructor(store: Pick<RemoteServerStore, 'contacted'>, logger: Logger) {
+  constructor(store: Pick<RemoteServerStore, 'contacted' | 'learned'>, logger: Logger) {
     this.#store = store;
     this.#logger = logger;
   }
 
   /** The server accepted a session. */
-  reached(serverId: number): void {
-    this.#note(serverId, 'CONNECTED', null);
+  reached(serverId: number, terms: ConnectionTerms): void {
+    this.#note(serverId, 'CONNECTED', null, negotiatedOf(terms));
+  }
+
+  /** How the server writes single articles. */
+  learned(serverId: number, style: SingleArticleStyle): void {
+    if (style !== 'unknown') this.#write(serverId, this.#store.learned(serverId, style));
   }
 
   /** The server refused a session, or could not be reached. */
@@ -43,13 +51,17 @@ export class Contacts {
     await Promise.all(this.#writing);
   }
 
-  #note(serverId: number, status: ContactStatus, reason: string | null): void {
+  #note(serverId: number, status: ContactStatus, reason: string | null, negotiated?: Negotiated): void {
     const last = this.#last.get(serverId);
+    const said = JSON.stringify([status, reason, negotiated]);
     const at = performance.now();
-    if (last?.status === status && last.reason === reason && at - last.at < REPEAT_MS) return;
-    this.#last.set(serverId, { status, reason, at });
-    const writing = this.#store
-      .contacted(serverId, status, reason)
+    if (last?.said === said && at - last.at < REPEAT_MS) return;
+    this.#last.set(serverId, { said, at });
+    this.#write(serverId, this.#store.contacted(serverId, status, reason, negotiated));
+  }
+
+  #write(serverId: number, statement: Promise<void>): void {
+    const writing = statement
       .catch((error: unknown) => {
         this.#last.delete(serverId);
         if (!isDatabaseUnavailable(error))

@@ -28,10 +28,10 @@ export interface ExchangeOptions extends Pick<
 
 /** The queue, the sessions that it uses, and what is known of the remote servers, tied together. */
 export const createExchange = (options: ExchangeOptions) => {
-  const { settings, secrets, transfers: store, servers, receivedTree, logger } = options;
+  const { settings, secrets, transfers: store, servers, receivedTree, sendTree, logger } = options;
   const contacts = new Contacts(servers, logger);
   const pool = new SessionPool({ idleTimeout: settings.idleTimeout, contacts, logger });
-  const deps = { settings, secrets, pool, receivedTree, store, logger };
+  const deps = { settings, secrets, pool, receivedTree, sendTree, store, logger };
   const queue = new TransferQueue({
     ...options,
     store,

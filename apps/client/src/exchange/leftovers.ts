@@ -46,7 +46,8 @@ export class Leftovers {
   /** Never rejects: what could not be removed is looked at again an hour later. */
   sweep(): Promise<void> {
     this.#sweeping = this.#sweeping.then(async () => {
-      for (const part of [() => this.#received(), () => this.#staged(), () => this.#spooled()]) {
+      const parts = [() => this.#received(), () => this.#staged(), () => this.#sentPoints(), () => this.#spooled()];
+      for (const part of parts) {
         await part().catch((error: unknown) => {
           if (!isDatabaseUnavailable(error)) this.#options.logger.error({ err: error }, 'leftovers not removed');
         });
@@ -88,6 +89,20 @@ export class Leftovers {
       if (this.#isOld(modified) && (await removeLeftover(root, key))) {
         this.#options.logger.info({ key }, 'an upload that was cut off is removed');
       }
+    }
+  }
+
+  /** Tables of points of transfers that are over. */
+  async #sentPoints(): Promise<void> {
+    const { sendTree, logger } = this.#options;
+    const old: string[] = [];
+    for (const [id, path] of await sendTree.sentPoints()) {
+      const facts = await lstat(path).catch(() => undefined);
+      if (facts !== undefined && this.#isOld(facts.mtime)) old.push(id);
+    }
+    for (const id of await this.#ownerless(old)) {
+      await rm(sendTree.sentPointsPath(id), { force: true });
+      logger.info({ transferId: id }, 'the table of points of the transfer is removed: nobody came back for it');
     }
   }
 

@@ -8,15 +8,14 @@ import type { Pacing } from '@pesit-node/storage';
 export const pacingsWith = (pacings: readonly Pacing[], attempt: Pacing): readonly Pacing[] => {
   const standing = pacings.filter(({ from }) => from < attempt.from);
   const last = standing.at(-1);
-  const goesOn = last?.interval === attempt.interval && last.maxUnsegmentedArticle === attempt.maxUnsegmentedArticle;
+  const goesOn = last !== undefined && isSame({ ...last, from: 0 }, { ...attempt, from: 0 });
   const result = goesOn ? standing : [...standing, attempt];
-  const isSame =
-    result.length === pacings.length &&
-    result.every(
-      ({ from, interval, maxUnsegmentedArticle }, i) =>
-        pacings[i]?.from === from &&
-        pacings[i].interval === interval &&
-        pacings[i].maxUnsegmentedArticle === maxUnsegmentedArticle,
-    );
-  return isSame ? pacings : result;
+  const isKnown = result.length === pacings.length && result.every((one, i) => isSame(one, pacings[i]));
+  return isKnown ? pacings : result;
 };
+
+const isSame = (one: Pacing, other: Pacing | undefined): boolean =>
+  one.from === other?.from &&
+  one.interval === other.interval &&
+  one.maxUnsegmentedArticle === other.maxUnsegmentedArticle &&
+  (one.compression ?? 0) === (other.compression ?? 0);

@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto';
 
+import { CODE_PAGES } from '@pesit-node/protocol';
 import type { Parameters } from '@pesit-node/protocol';
 import { receivedFormat } from '@pesit-node/storage';
 import type { RecordFormat, StagedFacts } from '@pesit-node/storage';
 import { z } from 'zod';
+
+import { EBCDIC } from './file-extras.js';
+import type { WantedCodePage } from './file-extras.js';
 
 /** What a restart needs of the answer to the first SELECT: kept in the journal of the staged file, and in the note of its delivery. */
 export const receivedContext = z.strictObject({
@@ -12,6 +16,7 @@ export const receivedContext = z.strictObject({
   recordFormat: z.int().optional(),
   recordLength: z.int(),
   text: z.boolean().optional(),
+  codePage: z.enum(CODE_PAGES).optional(),
   /** Tells one version of the partner's file from another. */
   file: z.string(),
 });
@@ -41,19 +46,25 @@ const fingerprint = ({
     )
     .digest('base64url');
 
-export const contextOf = (answer: Parameters, text: boolean | undefined): ReceivedContext => {
+export const contextOf = (
+  answer: Parameters,
+  text: boolean | undefined,
+  { codePage, always }: WantedCodePage,
+): ReceivedContext => {
+  const isEbcdic = always || answer.dataCode === EBCDIC;
   const { recordFormat, recordLength = ANY_LENGTH } = answer.logicalAttributes ?? {};
   return {
     transferId: answer.transferId ?? 0,
     ...(recordFormat === undefined ? {} : { recordFormat }),
     recordLength,
     ...(text === undefined ? {} : { text }),
+    ...(text === true && isEbcdic ? { codePage } : {}),
     file: fingerprint(answer),
   };
 };
 
-export const formatIn = ({ recordFormat, recordLength, text }: ReceivedContext): RecordFormat =>
-  receivedFormat({ recordFormat, recordLength }, { text });
+export const formatIn = ({ recordFormat, recordLength, text, codePage }: ReceivedContext): RecordFormat =>
+  receivedFormat({ recordFormat, recordLength }, { text, codePage });
 
 /** Undefined when there is none that this version can read. */
 export const contextIn = (staged: StagedFacts | undefined): ReceivedContext | undefined => {

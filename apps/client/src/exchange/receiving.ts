@@ -4,6 +4,7 @@ import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import type { Parameters, PesitError, SyncPoint } from '@pesit-node/protocol';
 
 import type { Job } from '../transfers/row.js';
+import { codePageOf, extrasOf } from './file-extras.js';
 import { deliveredPath, readNote, removeNote, writeNote } from './delivery-note.js';
 import { contextIn, contextOf, formatIn } from './received-context.js';
 import type { ReceivedContext } from './received-context.js';
@@ -98,6 +99,7 @@ class Receiving implements Work {
   readonly #job: Job;
   readonly #deps: Deps;
   readonly #restart: RestartContext;
+  readonly repeatable = true;
   #begun: Begun;
   #attributes: Parameters | undefined;
   #staged: StagedFile | undefined;
@@ -124,8 +126,13 @@ class Receiving implements Work {
     return { dataBytes: this.#staged?.dataBytes ?? 0, articles: this.#staged?.articles ?? 0 };
   }
 
-  get facts(): Pick<Completed, 'pesitTransferId' | 'syncPoint'> {
-    return { pesitTransferId: this.#transferId || undefined, syncPoint: this.#staged?.stablePoint?.number };
+  get facts(): Work['facts'] {
+    const { logicalAttributes, freeMessage, originalSender, finalReceiver } = this.#attributes ?? {};
+    return {
+      ...{ pesitTransferId: this.#transferId || undefined, syncPoint: this.#staged?.stablePoint?.number },
+      ...{ label: logicalAttributes?.fileLabel, freeMessage: freeMessage && Buffer.from(freeMessage) },
+      ...{ originalSender, finalReceiver },
+    };
   }
 
   async run(session: PesitRequester, signal: AbortSignal): Promise<Completed> {
@@ -138,6 +145,7 @@ class Receiving implements Work {
         transferId: this.#begun.transferId ?? 0,
         restarted: this.#begun.transferId !== undefined,
         maxEntitySize: wanted.maxEntitySize ?? server.max_entity_size ?? settings.maxEntitySize,
+        ...extrasOf(this.#job),
       },
       open: (answer) => this.#open(answer),
       stored: () => this.#prepare(session.totals),
@@ -151,7 +159,7 @@ class Receiving implements Work {
     );
     return {
       ...{ status: 'COMPLETED', size, checksum, bytesTransferred: dataBytes, articles, localPath: path },
-      ...{ pesitTransferId: this.#transferId || undefined },
+      ...this.facts,
     };
   }
 
@@ -175,6 +183,7 @@ class Receiving implements Work {
   }
 
   async settled(): Promise<void> {
+    // The record has what the note was for.
     if (this.#hasNote) await removeNote(this.#deps.receivedTree.root, this.#job.id);
   }
 
@@ -183,8 +192,9 @@ class Receiving implements Work {
   }
 
   get #context(): ReceivedContext {
-    const text = this.#job.settings.text ?? this.#job.server.text ?? undefined;
-    return contextOf({ ...this.#attributes, transferId: this.#transferId }, text);
+    const { settings, server } = this.#job;
+    const text = settings.text ?? server.text ?? undefined;
+    return contextOf({ ...this.#attributes, transferId: this.#transferId }, text, codePageOf(settings, server));
   }
 
   async #open(answer: Parameters): Promise<{ from: SyncPoint; sink: StagedFile }> {

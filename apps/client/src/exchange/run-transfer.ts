@@ -3,10 +3,12 @@ import type { PesitError } from '@pesit-node/protocol';
 import type { Logger, SecretBox } from '@pesit-node/service';
 
 import type { AttemptEnd, Ended, Job } from '../transfers/row.js';
+import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
 import { Interruption } from './interruption.js';
 import { errorCodeOf, explain, toPesitError } from './outcome.js';
 import type { Phase } from './outcome.js';
+import { messaging } from './messaging.js';
 import { receiving } from './receiving.js';
 import type { ReceivedTree } from './received-tree.js';
 import { restartContext } from './restart-context.js';
@@ -34,14 +36,19 @@ export interface Work {
   readonly accepted: boolean;
   /** The partner may know the transfer: the next attempt has to be a restart. */
   readonly restartable: boolean;
+  /** A second attempt does no harm, however the first ended. */
+  readonly repeatable: boolean;
   /** Figures while it runs. */
   readonly totals: TransferTotals;
   /** What the record should keep when the attempt fails. */
-  readonly facts: Pick<Ended, 'pesitTransferId' | 'syncPoint'>;
+  readonly facts: Pick<
+    Ended,
+    'pesitTransferId' | 'syncPoint' | 'label' | 'freeMessage' | 'originalSender' | 'finalReceiver'
+  >;
   /** Gives back what is open. */
   close(keep: Keep): Promise<void>;
-  /** The record says that the transfer is over. */
-  settled(): Promise<void>;
+  /** The record says that the transfer is over. @param restartable somebody may still ask for a restart */
+  settled(restartable: boolean): Promise<void>;
 }
 
 export interface TransferDeps {
@@ -49,6 +56,7 @@ export interface TransferDeps {
   readonly secrets: SecretBox;
   readonly pool: SessionPool;
   readonly receivedTree: ReceivedTree;
+  readonly sendTree: SendTree;
   readonly store: TransferStore;
   readonly logger: Logger;
 }
@@ -59,8 +67,8 @@ export interface RunningTransfer {
   readonly ended: Promise<AttemptEnd>;
   /** Undefined before the partner accepted the file. */
   totals(): TransferTotals | undefined;
-  /** To be called when the record says that the transfer is over. */
-  settled(): Promise<void>;
+  /** To be called when the record says that the transfer is over. @param restartable as the record says */
+  settled(restartable: boolean): Promise<void>;
 }
 
 /**
@@ -74,7 +82,7 @@ export const runTransfer = (
   requireLease: () => Promise<void>,
 ): RunningTransfer => {
   const attempt = new Attempt(job, deps, signal, requireLease);
-  return { ended: attempt.run(), totals: () => attempt.totals, settled: () => attempt.settled() };
+  return { ended: attempt.run(), totals: () => attempt.totals, settled: (restartable) => attempt.settled(restartable) };
 };
 
 /** Counts that do not agree are not mended by going on where they were wrong. */
@@ -102,8 +110,8 @@ class Attempt {
     return this.#work?.accepted === true ? this.#work.totals : undefined;
   }
 
-  async settled(): Promise<void> {
-    await this.#work?.settled();
+  async settled(restartable: boolean): Promise<void> {
+    await this.#work?.settled(restartable);
   }
 
   async run(): Promise<AttemptEnd> {
@@ -130,8 +138,9 @@ class Attempt {
   #begin(): Promise<Work | Completed> {
     const { store } = this.#deps;
     const context = restartContext(this.#job, store, this.#requireLease);
-    const begin = this.#job.direction === 'SEND' ? sending : receiving;
-    return begin(this.#job, this.#deps, context);
+    const { type, direction } = this.#job;
+    if (type === 'MESSAGE') return Promise.resolve(messaging(this.#job));
+    return (direction === 'SEND' ? sending : receiving)(this.#job, this.#deps, context);
   }
 
   async #exchange(work: Work): Promise<Completed> {
@@ -149,7 +158,8 @@ class Attempt {
 
   /** A session that was idle may be dead without anybody knowing; until the file is accepted, another can take its place. */
   async #overSession(work: Work): Promise<Completed> {
-    const lease = await this.#acquire(false);
+    // Nobody could tell whether an idle session that turns out to be dead has brought a message there.
+    const lease = await this.#acquire(this.#job.type === 'MESSAGE');
     try {
       return await work.run(lease.session, this.#signal);
     } catch (error) {
@@ -187,6 +197,7 @@ class Attempt {
     const { kind, diagnostic, message: errorMessage } = this.#interruption;
     this.#log.warn({ reason: errorMessage }, 'transfer interrupted');
     if (kind === 'cancelled') return { status: 'CANCELLED', ...figures, diagnostic, errorMessage };
+    if (this.#work?.repeatable === false) return this.#refused(this.#interruption, false, figures);
     if (totals === undefined) return { status: 'PENDING', counts: 'untouched' };
     const errorCode = errorCodeOf(this.#interruption, this.#phase);
     return {
@@ -207,7 +218,8 @@ class Attempt {
     if (error !== thrown) this.#log.error({ err: thrown }, 'transfer failed by an error of this side');
     const { retry } = this.#deps.settings;
     const { failures, postponements } = this.#job;
-    const verdict = verdictOn(error);
+    const isUnsure = this.#work?.repeatable === false && error.fault !== 'refused';
+    const verdict = isUnsure ? 'final' : verdictOn(error);
     const restartable = mayRestart && error.diagnostic !== WRONG_COUNTS;
     const diagnostic = error.diagnostic;
     const end = { ...figures, restartable, diagnostic, errorCode: errorCodeOf(error, this.#phase) };
@@ -215,7 +227,8 @@ class Attempt {
     if (verdict === 'final' || (verdict === 'again' && failures + 1 >= retry.attempts)) {
       this.#log.warn(facts, 'transfer failed');
       const tries = verdict === 'again' && failures > 0 ? ` (given up after ${failures + 1} attempts)` : '';
-      return { status: 'FAILED', ...end, errorMessage: `${explain(error)}${tries}` };
+      const unsure = isUnsure ? ': whether the partner has it is not known, so it is not sent again by itself' : '';
+      return { status: 'FAILED', ...end, errorMessage: `${explain(error)}${tries}${unsure}` };
     }
     const delay = delayAfter(1 + (verdict === 'later' ? postponements : failures), retry);
     this.#log.warn({ ...facts, delay }, 'transfer will be tried again');

@@ -1,17 +1,16 @@
 import type { TransferTotals } from '@pesit-node/net';
 import { PesitError } from '@pesit-node/protocol';
-import type { ArticleSource, Burst, CreateRequest, SyncPoint } from '@pesit-node/protocol';
+import type { CreateRequest } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
-import type { Pacing, RecordFormat, SourceVersion } from '@pesit-node/storage';
+import type { RecordFormat, SourceVersion } from '@pesit-node/storage';
 
 import type { Job, StoredVersion } from '../transfers/row.js';
-import { pacingsWith } from './pacings.js';
+import { dataCodeOf, ebcdicOf, extrasOf } from './file-extras.js';
 import type { RestartContext } from './restart-context.js';
+import { RestartableSource } from './restartable-source.js';
 import { ALREADY_TRANSFERRED, refusesRestart } from './retry.js';
 import type { TransferDeps, Work } from './run-transfer.js';
-
-/** PI 16: text is ASCII, anything else binary. */
-const DATA_CODE = { text: 0, binary: 2 } as const;
+import { SentPoints } from './sent-points.js';
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
@@ -21,64 +20,12 @@ export const pesitDate = (date: Date): string =>
     .map(two)
     .join('');
 
-/**
- * The source of one transfer over all its attempts. Knows when the first data were asked for: before, the partner holds
- * nothing that a second CREATE would double. How points are placed is committed before the first of them leaves, so that a
- * file without points costs no statement.
- */
-class RestartableSource implements ArticleSource {
-  started = false;
-  readonly #source: FileSource;
-  readonly #context: RestartContext;
-  #pacings: readonly Pacing[];
-  #from = 0;
-  #interval = 0;
-  #kept = false;
-
-  constructor(source: FileSource, pacings: readonly Pacing[], context: RestartContext) {
-    this.#source = source;
-    this.#pacings = pacings;
-    this.#context = context;
-  }
-
-  /** To be called before each CREATE: the file is at its start, whatever an earlier session did. */
-  async begin(interval: number): Promise<void> {
-    this.#interval = interval;
-    this.#from = 0;
-    this.#kept = false;
-    await this.#source.startAt(0, []);
-  }
-
-  async goTo(number: number): Promise<SyncPoint | undefined> {
-    const point = await this.#source.startAt(number, this.#pacings);
-    if (point !== undefined) this.#from = number;
-    return point;
-  }
-
-  forget(): void {
-    this.#pacings = [];
-  }
-
-  async fill(burst: Burst): Promise<boolean> {
-    this.started = true;
-    const more = await this.#source.fill(burst);
-    if (!this.#kept && burst.lastPoint > this.#from) await this.#keepPacing(burst.maxUnsegmentedArticle);
-    return more;
-  }
-
-  async #keepPacing(maxUnsegmentedArticle: number): Promise<void> {
-    const before = this.#pacings;
-    this.#pacings = pacingsWith(before, { from: this.#from, interval: this.#interval, maxUnsegmentedArticle });
-    if (this.#pacings !== before) await this.#context.keepPacings(this.#pacings);
-    this.#kept = true;
-  }
-}
-
 const formatFor = ({ settings, server }: Job): RecordFormat =>
   formatOf({
     recordFormat: settings.recordFormat ?? server.record_format ?? undefined,
     recordLength: settings.recordLength ?? server.record_length ?? undefined,
     text: settings.text ?? server.text ?? undefined,
+    ...ebcdicOf(settings, server),
   });
 
 const createRequest = (
@@ -88,21 +35,18 @@ const createRequest = (
   terms: { readonly transferId: number; readonly restarted: boolean; readonly maxEntitySize: number },
 ): CreateRequest => {
   const { settings, virtual_file: virtualFile, remote_filename: remoteFilename } = job;
-  const { freeMessage } = settings;
   return {
     fileIdentifier: { fileType: 0, fileName: virtualFile ?? remoteFilename ?? '' },
     transferId: terms.transferId,
     restarted: terms.restarted,
     maxEntitySize: settings.maxEntitySize ?? job.server.max_entity_size ?? terms.maxEntitySize,
-    dataCode: format.text ? DATA_CODE.text : DATA_CODE.binary,
+    dataCode: dataCodeOf(format),
     recordFormat: format.recordFormat,
     recordLength: format.recordLength,
     fileLabel: settings.label ?? remoteFilename ?? undefined,
     maxReservationKb: Math.ceil(source.size / 1024),
     creationDate: pesitDate(source.modified),
-    originalSender: settings.originalSender,
-    finalReceiver: settings.finalReceiver,
-    freeMessage: freeMessage === undefined ? undefined : Buffer.from(freeMessage),
+    ...extrasOf(job),
   };
 };
 
@@ -136,19 +80,20 @@ const openSource = async (
  */
 export const sending = async (
   job: Job,
-  { settings }: Pick<TransferDeps, 'settings'>,
+  { settings, sendTree }: Pick<TransferDeps, 'settings' | 'sendTree'>,
   context: RestartContext,
 ): Promise<Work> => {
   const format = formatFor(job);
   const file = await openSource(job, format, { settings, context });
-  const source = new RestartableSource(file, job.pacings ?? [], context);
+  const sent = new SentPoints(sendTree.sentPointsPath(job.id));
+  const source = new RestartableSource(file, job.pacings ?? [], context, sent);
   let transferId = job.pesit_transfer_id ?? 0;
   let restarted = job.restartable;
   let totals = (): TransferTotals => ({ dataBytes: 0, articles: 0 });
   return {
     run: async (session, signal) => {
       totals = () => session.totals;
-      await source.begin(session.terms.syncInterval);
+      await source.begin(session);
       const { maxEntitySize } = settings;
       const request = createRequest(job, file, format, { transferId, restarted, maxEntitySize });
       const done = { status: 'COMPLETED', size: file.size, localPath: file.path } as const;
@@ -167,7 +112,7 @@ export const sending = async (
       if (!restarted || source.started || !refusesRestart(error, 'SEND')) return false;
       transferId = await context.startOver();
       restarted = false;
-      source.forget();
+      await source.forget();
       return true;
     },
     get accepted() {
@@ -176,11 +121,12 @@ export const sending = async (
     get restartable() {
       return restarted || source.started;
     },
+    repeatable: true,
     get totals() {
       return totals();
     },
     facts: {},
     close: () => file.close(),
-    settled: () => Promise.resolve(),
+    settled: (restartable) => (restartable ? Promise.resolve() : sent.remove()),
   };
 };

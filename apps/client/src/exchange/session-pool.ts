@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { PesitRequester } from '@pesit-node/net';
+import type { SingleArticleStyle } from '@pesit-node/protocol';
 import type { Logger } from '@pesit-node/service';
 
 import type { Contacts } from './contacts.js';
@@ -93,13 +94,14 @@ export class SessionPool {
     const options = target.options();
     const notice = (text: string): void => log.info({ notice: text }, 'tolerated');
     try {
-      const session = await PesitRequester.open({ ...options, signal, notice });
+      const learned = (style: SingleArticleStyle): void => contacts.learned(target.serverId, style);
+      const session = await PesitRequester.open({ ...options, signal, notice, learned });
       const { terms } = session;
       log.info(
         { at: `${options.host}:${options.port}`, requester: options.connect.requester, terms },
         'session opened',
       );
-      contacts.reached(target.serverId);
+      contacts.reached(target.serverId, terms);
       return session;
     } catch (thrown) {
       const error = toPesitError(thrown);

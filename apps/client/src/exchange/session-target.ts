@@ -3,7 +3,7 @@ import type { SyncPointOptions } from '@pesit-node/protocol';
 import { NO_SYNC } from '@pesit-node/protocol';
 import type { SecretBox } from '@pesit-node/service';
 
-import { passwordContext } from '../remote-servers/store.js';
+import { passwordContext, preconnectContext } from '../remote-servers/store.js';
 import type { RemoteServerRow } from '../remote-servers/store.js';
 import type { TransferSettings } from '../transfers/row.js';
 import type { ExchangeSettings } from './settings.js';
@@ -20,7 +20,7 @@ export interface SessionTarget {
 }
 
 type Server = Omit<RemoteServerRow, 'last_contact'>;
-type Terms = Pick<TransferSettings, 'syncPointsEnabled' | 'syncInterval' | 'syncWindow'>;
+type Terms = Pick<TransferSettings, 'syncPointsEnabled' | 'syncInterval' | 'syncWindow' | 'crc' | 'resync'>;
 
 /** PI 22: both, so that one session serves either direction. */
 const ACCESS_BOTH = 2;
@@ -41,23 +41,37 @@ export const sessionTarget = (
   { settings, secrets }: { readonly settings: ExchangeSettings; readonly secrets: SecretBox },
 ): SessionTarget => {
   const { host, port, dialect, server_id: serverId, password: sealed } = server;
+  const { preconnect_id: identifier, preconnect_password: sealedPreconnect, single_article: singleArticle } = server;
   const sync = syncPoints(server, terms, settings);
+  const crc = terms.crc ?? server.crc ?? false;
+  const resynchronisation = terms.resync ?? server.resync ?? false;
+  const open = (secret: string | null, context: (id: number) => string): string | undefined =>
+    secret === null ? undefined : secrets.open(secret, context(server.id));
   return {
     serverId: server.id,
     serverName: server.name,
     maxSessions: Math.min(server.max_connections ?? settings.maxConnectionsPerHost, settings.maxConnectionsPerHost),
-    key: JSON.stringify([server.id, host, port, dialect, requester, serverId, sealed, sync]),
+    key: JSON.stringify([
+      ...[server.id, host, port, dialect, requester, serverId, sealed, sync, crc, resynchronisation],
+      ...[identifier, sealedPreconnect],
+    ]),
     options: () => ({
       host,
       port,
       dialect,
       connectTimeout: settings.connectTimeout,
       timers: { response: settings.readTimeout },
+      ...(singleArticle === null ? {} : { singleArticle }),
+      ...(identifier === null
+        ? {}
+        : { preconnection: { identifier, password: open(sealedPreconnect, preconnectContext) ?? '' } }),
       connect: {
         requester,
         server: serverId,
-        password: sealed === null ? undefined : secrets.open(sealed, passwordContext(server.id)),
+        password: open(sealed, passwordContext),
         syncPoints: sync,
+        crc,
+        resynchronisation,
         accessType: ACCESS_BOTH,
         defaultIntervalKb: settings.syncInterval,
       },

@@ -1,7 +1,8 @@
 import { PesitRequester } from '@pesit-node/net';
 import type { Logger, SecretBox } from '@pesit-node/service';
 
-import type { RemoteServerRow } from '../remote-servers/store.js';
+import type { Negotiated, RemoteServerRow } from '../remote-servers/store.js';
+import { negotiatedOf } from './contacts.js';
 import type { Contacts } from './contacts.js';
 import { errorCodeOf, explain, toPesitError } from './outcome.js';
 import type { TransferErrorCode } from './outcome.js';
@@ -17,14 +18,7 @@ export type TestResult =
       /** PI 6 of the answer: 1 = D, 2 = E. */
       readonly serverVersion: number;
       readonly message: string;
-      readonly negotiated: {
-        readonly version: number;
-        readonly syncInterval: number;
-        readonly syncWindow: number;
-        readonly accessType: number;
-        readonly crc: boolean;
-        readonly resync: boolean;
-      };
+      readonly negotiated: Negotiated;
     }
   | {
       readonly success: false;
@@ -55,20 +49,23 @@ export const testConnection =
       began = performance.now();
       const session = await PesitRequester.open(target.options());
       const answered = latency();
-      const { version, syncInterval, syncWindow, accessType, crc, resynchronisation: resync } = session.terms;
+      const { terms } = session;
+      const negotiated = negotiatedOf(terms);
       await session.release();
-      contacts.reached(server.id);
+      contacts.reached(server.id, terms);
+      await contacts.settled();
       log.info({ latency: answered }, 'connection test succeeded');
       return {
         success: true,
         latency: answered,
-        serverVersion: version,
+        serverVersion: terms.version,
         message: `${server.name} accepted a session of ${server.client_id} with ${server.server_id}`,
-        negotiated: { version, syncInterval: syncInterval / 1024, syncWindow, accessType, crc, resync },
+        negotiated,
       };
     } catch (thrown) {
       const error = toPesitError(thrown);
       contacts.failed(server.id, error);
+      await contacts.settled();
       const { diagnostic } = error;
       log.warn({ diagnostic, reason: error.message }, 'connection test failed');
       const errorCode = errorCodeOf(error, 'connecting');

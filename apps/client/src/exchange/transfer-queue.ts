@@ -240,15 +240,20 @@ export class TransferQueue {
       this.#leases.end(id);
       this.#running.delete(id);
       if (row !== undefined && isOver(row)) {
-        await transfer
-          .settled()
-          .catch((error: unknown) => this.#log.error({ err: error, transferId: id }, 'note stays'));
+        await this.#settle(row, transfer);
         this.#callers.over(row);
       } else if (row?.status === 'PENDING') {
         this.#wakeIn('delay' in end ? end.delay : 0);
       }
       if (this.#running.size === 0) this.#idle.emit('idle');
       this.wake();
+    });
+  }
+
+  /** What was kept for another attempt goes, now or with the next sweep. */
+  async #settle({ id, restartable }: TransferRow, transfer: RunningTransfer): Promise<void> {
+    await transfer.settled(restartable).catch((error: unknown) => {
+      this.#log.error({ err: error, transferId: id }, 'what was kept for a restart stays until the next sweep');
     });
   }
 

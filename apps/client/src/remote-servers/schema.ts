@@ -1,3 +1,4 @@
+import { CODE_PAGES } from '@pesit-node/protocol';
 import { identifier, notBuiltYet, plainText } from '@pesit-node/service';
 import { z } from 'zod';
 
@@ -21,6 +22,9 @@ const password = z
     'expected 1 to 8 printable ASCII characters, no blank at either end',
   );
 
+/** Eight characters of EBCDIC, blank padded (pesit-e.md §1). */
+const preconnection = z.string().regex(/^[A-Za-z0-9$#@_.-]{1,8}$/, 'expected 1 to 8 letters, digits, or $ # @ _ . -');
+
 const TCPIP_HEADER = {
   true: 'length-prefixed',
   false: 'raw',
@@ -41,24 +45,24 @@ export const transferSettings = {
   /** KB; 0 = no sync points. */
   syncInterval: z.int().min(0).max(65_534),
   syncWindow: z.int().min(0).max(255),
+  /** PI 21. */
+  compression: z.enum(['none', 'horizontal', 'vertical', 'both']),
+  /** PI 1. */
+  crc: z.boolean(),
+  /** PI 23. */
+  resync: z.boolean(),
+  /** PI 16: the lines of a text file are EBCDIC on the wire, of a code page. */
+  ebcdic: z.boolean(),
+  codePage: z.enum(CODE_PAGES),
 };
 
 /** Fields of the interface whose behaviour is not built: what they may say is that it is not wanted. */
-export const unbuiltSettings = {
-  compression: z.enum(['none', 'horizontal', 'vertical', 'both']).optional(),
-  crc: z.boolean().optional(),
-  resync: z.boolean().optional(),
-};
-
 const unbuiltFields = {
-  ...unbuiltSettings,
   tlsPort: z.int().min(1).max(65_535).nullish(),
   tlsEnabled: z.boolean().optional(),
-  preconnectId: z.string().nullish(),
-  preconnectPassword: z.string().nullish(),
 };
 
-const NOT_WANTED: ReadonlySet<unknown> = new Set([undefined, null, false, 'none']);
+const NOT_WANTED: ReadonlySet<unknown> = new Set([undefined, null, false]);
 
 /** @throws {ApiError} 422 naming the fields that ask for what is not built yet. */
 export const refuseUnbuilt = (body: Readonly<Record<string, unknown>>): void => {
@@ -83,6 +87,13 @@ const clearableFields = {
   maxEntitySize: transferSettings.maxEntitySize.nullable(),
   syncInterval: transferSettings.syncInterval.nullable(),
   syncWindow: transferSettings.syncWindow.nullable(),
+  compression: transferSettings.compression.nullable(),
+  crc: transferSettings.crc.nullable(),
+  resync: transferSettings.resync.nullable(),
+  ebcdic: transferSettings.ebcdic.nullable(),
+  codePage: transferSettings.codePage.nullable(),
+  preconnectId: preconnection.nullable(),
+  preconnectPassword: password.nullable(),
 };
 
 const requiredFields = { name, host, serverId: identifier(24), clientId: identifier(24) };

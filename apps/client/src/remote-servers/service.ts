@@ -1,3 +1,4 @@
+import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
 import { ApiError, conflict, isUniqueViolation } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 
@@ -7,7 +8,7 @@ import { refuseUnbuilt } from './schema.js';
 import type { CreateRemoteServer, RemoteServerFields } from './schema.js';
 import type { RemoteServerRow, RemoteServerStore } from './store.js';
 
-/** A remote server as the interface shows it: without its password, defaults of the configuration filled in. */
+/** A remote server as the interface shows it: without its passwords, defaults of the configuration filled in. */
 const view = (row: RemoteServerRow, settings: ExchangeSettings) => ({
   id: row.id,
   name: row.name,
@@ -24,15 +25,19 @@ const view = (row: RemoteServerRow, settings: ExchangeSettings) => ({
   maxEntitySize: row.max_entity_size ?? settings.maxEntitySize,
   syncInterval: row.sync_interval ?? settings.syncInterval,
   syncWindow: row.sync_window ?? settings.syncWindow,
-  compression: 'none',
-  crc: false,
-  resync: false,
+  compression: row.compression ?? 'none',
+  crc: row.crc ?? false,
+  resync: row.resync ?? false,
+  ebcdic: row.ebcdic ?? false,
+  codePage: row.code_page ?? DEFAULT_CODE_PAGE,
+  preconnectId: row.preconnect_id,
   recordLength: row.record_length,
   recordFormat: row.record_format,
   text: row.text,
   status: row.status,
   statusReason: row.status_reason,
   lastContact: row.last_contact,
+  negotiated: row.negotiated,
 });
 
 export type RemoteServerView = ReturnType<typeof view>;

@@ -1,4 +1,4 @@
-import type { Dialect } from '@pesit-node/protocol';
+import type { CodePage, Dialect } from '@pesit-node/protocol';
 import type { SecretBox } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
@@ -6,7 +6,22 @@ import type { RemoteServerFields } from './schema.js';
 
 export type ContactStatus = 'UNKNOWN' | 'CONNECTED' | 'UNREACHABLE' | 'REFUSED';
 
-/** A row of `remote_servers`. `password` is sealed; null in a setting means the default of the configuration. */
+/** `compression` of the interface. */
+export type CompressionName = 'none' | 'horizontal' | 'vertical' | 'both';
+
+/** What the last session came to. `syncInterval` in KB, 0 without sync points. */
+export interface Negotiated {
+  readonly dialect: Dialect;
+  /** PI 6: 1 = D, 2 = E. */
+  readonly version: number;
+  readonly syncInterval: number;
+  readonly syncWindow: number;
+  readonly accessType: number;
+  readonly crc: boolean;
+  readonly resync: boolean;
+}
+
+/** A row of `remote_servers`. Passwords are sealed; null in a setting means the default of the configuration. */
 export interface RemoteServerRow {
   readonly id: number;
   readonly name: string;
@@ -25,6 +40,15 @@ export interface RemoteServerRow {
   readonly record_length: number | null;
   readonly record_format: number | null;
   readonly text: boolean | null;
+  readonly compression: CompressionName | null;
+  readonly crc: boolean | null;
+  readonly resync: boolean | null;
+  readonly ebcdic: boolean | null;
+  readonly code_page: CodePage | null;
+  readonly preconnect_id: string | null;
+  readonly preconnect_password: string | null;
+  readonly negotiated: Negotiated | null;
+  readonly single_article: 'plain' | 'prefixed' | null;
   readonly status: ContactStatus;
   readonly status_reason: string | null;
   readonly last_contact: Date | null;
@@ -46,10 +70,20 @@ const COLUMNS = {
   recordLength: 'record_length',
   recordFormat: 'record_format',
   text: 'text',
-} as const satisfies Record<Exclude<keyof RemoteServerFields, 'password'>, keyof RemoteServerRow>;
+  compression: 'compression',
+  crc: 'crc',
+  resync: 'resync',
+  ebcdic: 'ebcdic',
+  codePage: 'code_page',
+  preconnectId: 'preconnect_id',
+} as const satisfies Record<
+  Exclude<keyof RemoteServerFields, 'password' | 'preconnectPassword'>,
+  keyof RemoteServerRow
+>;
 
 /** Where a sealed password belongs: it opens for no other server. */
 export const passwordContext = (id: number): string => `remote-server/${id}/password`;
+export const preconnectContext = (id: number): string => `remote-server/${id}/preconnect-password`;
 
 const table = 'remote_servers';
 
@@ -59,10 +93,14 @@ export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
     const columns = Object.entries(COLUMNS)
       .filter(([field]) => field in fields)
       .map(([field, column]) => [column, fields[field as keyof typeof COLUMNS]] as const);
-    const { password } = fields;
+    const { password, preconnectPassword } = fields;
+    const sealed = (secret: string | null, context: string) => secret && secrets.seal(secret, context);
     return {
       ...Object.fromEntries(columns),
-      ...(password === undefined ? {} : { password: password && secrets.seal(password, passwordContext(id)) }),
+      ...(password === undefined ? {} : { password: sealed(password, passwordContext(id)) }),
+      ...(preconnectPassword === undefined
+        ? {}
+        : { preconnect_password: sealed(preconnectPassword, preconnectContext(id)) }),
     };
   };
 
@@ -96,9 +134,24 @@ export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
     /** @throws a check violation (`transfers_of_a_server`) while transfers of the server wait or run */
     remove: async (id: number): Promise<boolean> => (await knex(table).where({ id }).delete()) > 0,
 
-    /** What the last contact with the server came to. */
-    contacted: async (id: number, status: ContactStatus, reason: string | null): Promise<void> => {
-      await knex(table).where({ id }).update({ status, status_reason: reason, last_contact: knex.fn.now() });
+    /** What the last contact with the server came to; `negotiated` stays when there was no session. */
+    contacted: async (
+      id: number,
+      status: ContactStatus,
+      reason: string | null,
+      negotiated: Negotiated | undefined,
+    ): Promise<void> => {
+      await knex(table)
+        .where({ id })
+        .update({
+          ...{ status, status_reason: reason, last_contact: knex.fn.now() },
+          ...(negotiated === undefined ? {} : { negotiated: JSON.stringify(negotiated) }),
+        });
+    },
+
+    /** How the server writes single articles (pesit-e.md §2): the next session begins with it. */
+    learned: async (id: number, style: 'plain' | 'prefixed'): Promise<void> => {
+      await knex(table).where({ id }).update({ single_article: style });
     },
   };
 };

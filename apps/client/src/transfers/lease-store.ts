@@ -71,18 +71,22 @@ const END = `
     sync_point = coalesce(cast(:syncPoint as integer), sync_point),
     checksum = :checksum, local_path = :localPath,
     diagnostic = :diagnostic, error_code = :errorCode, error_message = :errorMessage,
-    pesit_transfer_id = coalesce(cast(:pesitTransferId as integer), pesit_transfer_id)
+    pesit_transfer_id = coalesce(cast(:pesitTransferId as integer), pesit_transfer_id),
+    reply = coalesce(cast(:reply as bytea), reply), label = coalesce(:label, label),
+    free_message = coalesce(cast(:freeMessage as bytea), free_message),
+    original_sender = coalesce(:originalSender, original_sender), final_receiver = coalesce(:finalReceiver, final_receiver)
   where ${UNDER_LEASE}
   returning ${columnsOf('transfers')}`;
 
 const NOT_GIVEN = {
   ...{ size: null, bytesTransferred: null, articles: null, syncPoint: null, checksum: null, localPath: null },
   ...{ diagnostic: null, errorCode: null, errorMessage: null, pesitTransferId: null },
+  ...{ reply: null, label: null, freeMessage: null, originalSender: null, finalReceiver: null },
   ...{ delay: 0, counts: 'ended', restartable: false },
 };
 
 /** Values for a statement: null for what is not given. */
-const withNulls = (given: object): Readonly<Record<string, string | number | boolean | null>> => ({
+const withNulls = (given: object): Readonly<Record<string, string | number | boolean | Buffer | null>> => ({
   ...NOT_GIVEN,
   ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
 });
@@ -101,12 +105,13 @@ const RENEW = `
   where t.id = r.id and t.fence = r.fence and t.status = 'IN_PROGRESS'
   returning t.id, t.cancel_requested`;
 
-/** Whether the partner knows of the attempt is not known: the next one is a restart, to be safe. */
+/** Whether the partner knows of the attempt is not known: the next one is a restart, to be safe; a message has none. */
 const REQUEUE = `
   update transfers set
-    status = case when cancel_requested then 'CANCELLED' when failures + 1 >= :attempts then 'FAILED' else 'PENDING' end,
-    end_time = case when cancel_requested or failures + 1 >= :attempts then now() end,
-    failures = failures + 1, restartable = not cancel_requested, lease_until = null,
+    status = case when cancel_requested then 'CANCELLED' when failures + 1 >= :attempts or type = 'MESSAGE' then 'FAILED'
+      else 'PENDING' end,
+    end_time = case when cancel_requested or failures + 1 >= :attempts or type = 'MESSAGE' then now() end,
+    failures = failures + 1, restartable = type = 'FILE' and not cancel_requested, lease_until = null,
     diagnostic = '2-223', error_code = 'TRANSFER_FAILED', error_message = :message
   where status = 'IN_PROGRESS' and case when cast(:node as text) is null then lease_until < now() else node = :node end
   returning id, status`;

@@ -1,15 +1,18 @@
+import { readBytes, showBytes } from './opaque-text.js';
 import type { Progress, TransferRow } from './row.js';
 
 /**
  * The outbound transfer record of the interface. `duration` in milliseconds, `size` in bytes of the file,
  * `bytesTransferred` and `articles` as PI 27 and PI 28 count them; what is not known (yet) is null. A PENDING one with
  * `nextAttemptAt` waits for another attempt, and says why the last one failed. `restartable`: the next attempt goes on where
- * the last one was interrupted. `node` is the process that made the last attempt.
+ * the last one was interrupted. `label`, `freeMessage`, `originalSender` and `finalReceiver` are PI 37, 99, 61 and 62, of the
+ * partner's file or of the request. `node` is the process that made the last attempt.
  * @param live figures of a running transfer that are newer than its row
  */
 export const toRecord = (row: TransferRow, live?: Progress) => ({
   id: row.id,
   transferId: row.id,
+  type: row.type,
   status: row.status,
   direction: row.direction,
   filename: row.filename,
@@ -36,6 +39,13 @@ export const toRecord = (row: TransferRow, live?: Progress) => ({
   restartable: row.restartable,
   syncPoint: row.sync_point,
   node: row.node,
+  label: row.label ?? row.settings.label ?? null,
+  freeMessage: showBytes(
+    row.free_message ?? (row.settings.freeMessage === undefined ? null : readBytes(row.settings.freeMessage)),
+  ),
+  originalSender: row.original_sender ?? row.settings.originalSender ?? null,
+  finalReceiver: row.final_receiver ?? row.settings.finalReceiver ?? null,
+  ...(row.type === 'MESSAGE' ? { message: row.settings.message ?? null, reply: showBytes(row.reply) } : {}),
 });
 
 export type TransferRecord = ReturnType<typeof toRecord>;

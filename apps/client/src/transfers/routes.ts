@@ -3,7 +3,7 @@ import type { IRouter, Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 
 import type { TransferRecord } from './record.js';
-import { historyQuery, receiveBody, sendBody, uploadQuery, waitQuery } from './schema.js';
+import { historyQuery, messageBody, receiveBody, sendBody, uploadQuery, waitQuery } from './schema.js';
 import type { TransferService, Wait } from './service.js';
 
 const params = z.strictObject({ id: z.uuid('expected a UUID') });
@@ -11,13 +11,15 @@ const params = z.strictObject({ id: z.uuid('expected a UUID') });
 const OCTET_STREAM = 'application/octet-stream';
 const PREFER_WAIT = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?/i;
 const MAX_WAIT_SECONDS = 300;
+/** A message is sent for its answer. */
+const MESSAGE_WAIT_SECONDS = 30;
 
 /** `?wait=`, else `Prefer: wait=` (RFC 7240 §4.3), which is cut to what is possible. */
-const waitOf = (seconds: number | undefined, req: Request, res: Response): Wait | undefined => {
+const waitOf = (seconds: number | undefined, req: Request, res: Response, otherwise = 0): Wait | undefined => {
   const preferred = PREFER_WAIT.exec(req.get('Prefer') ?? '')?.[1];
-  const wanted = seconds ?? (preferred === undefined ? 0 : Math.min(Number(preferred), MAX_WAIT_SECONDS));
+  const wanted = seconds ?? (preferred === undefined ? otherwise : Math.min(Number(preferred), MAX_WAIT_SECONDS));
   if (wanted === 0) return undefined;
-  if (seconds === undefined) res.set('Preference-Applied', `wait=${wanted}`);
+  if (seconds === undefined && preferred !== undefined) res.set('Preference-Applied', `wait=${wanted}`);
   const gone = new AbortController();
   // Any reason does; without one, a DOMException is made for each request.
   res.once('close', () => gone.abort('closed'));
@@ -90,6 +92,11 @@ export const transferRoutes = (router: IRouter, transfers: TransferService): voi
   resource(router, '/api/v1/transfers/receive', {
     post: endpoint({ body: receiveBody, query: waitQuery }, async ({ body, query, req, res }) =>
       accepted(res, await transfers.receive(body, waitOf(query.wait, req, res))),
+    ),
+  });
+  resource(router, '/api/v1/transfers/message', {
+    post: endpoint({ body: messageBody, query: waitQuery }, async ({ body, query, req, res }) =>
+      accepted(res, await transfers.message(body, waitOf(query.wait, req, res, MESSAGE_WAIT_SECONDS))),
     ),
   });
   resource(router, ['/api/v1/transfers/history', '/api/v1/transfers'], {

@@ -1,10 +1,12 @@
+import type { CodePage } from '@pesit-node/protocol';
 import type { Pacing } from '@pesit-node/storage';
 
-import type { RemoteServerRow } from '../remote-servers/store.js';
-import type { DIRECTIONS, TRANSFER_STATUSES } from './schema.js';
+import type { CompressionName, RemoteServerRow } from '../remote-servers/store.js';
+import type { DIRECTIONS, TRANSFER_STATUSES, TRANSFER_TYPES } from './schema.js';
 
 export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
 export type Direction = (typeof DIRECTIONS)[number];
+export type TransferType = (typeof TRANSFER_TYPES)[number];
 
 /** What a request set beside the names; absent = as the remote server has it. */
 export interface TransferSettings {
@@ -22,6 +24,14 @@ export interface TransferSettings {
   readonly finalReceiver?: string | undefined;
   readonly localName?: string | undefined;
   readonly overwrite?: boolean | undefined;
+  readonly compression?: CompressionName | undefined;
+  readonly crc?: boolean | undefined;
+  readonly resync?: boolean | undefined;
+  readonly ebcdic?: boolean | undefined;
+  readonly codePage?: CodePage | undefined;
+  /** Of a MESSAGE: PI 91 as `readBytes` takes it, and whether an answer is wanted. */
+  readonly message?: string | undefined;
+  readonly expectReply?: boolean | undefined;
 }
 
 /** `SourceVersion` of storage as JSON has it: nanoseconds are more than a number holds. */
@@ -33,6 +43,7 @@ export interface StoredVersion {
 /** A row of `transfers`. */
 export interface TransferRow {
   readonly id: string;
+  readonly type: TransferType;
   readonly status: TransferStatus;
   readonly direction: Direction;
   readonly server_id: number | null;
@@ -71,6 +82,13 @@ export interface TransferRow {
   readonly sync_point: number | null;
   /** Of a SEND: how the attempts placed their points. */
   readonly pacings: readonly Pacing[] | null;
+  /** Of a MESSAGE: PI 91 of the answer. */
+  readonly reply: Buffer | null;
+  /** Of a RECEIVE, as the partner has them: PI 37, 99, 61, 62. */
+  readonly label: string | null;
+  readonly free_message: Buffer | null;
+  readonly original_sender: string | null;
+  readonly final_receiver: string | null;
   /** Of the lease: what is written under an older one has no effect. */
   readonly fence: number;
   readonly node: string | null;
@@ -83,6 +101,7 @@ export interface Job extends TransferRow {
 
 export interface NewTransfer {
   readonly id: string;
+  readonly type: TransferType;
   readonly direction: Direction;
   readonly server: number | string;
   /** PI 3; default: the server's clientId. */
@@ -108,6 +127,11 @@ interface Figures {
   readonly diagnostic?: string | undefined;
   readonly errorCode?: string | undefined;
   readonly errorMessage?: string | undefined;
+  readonly reply?: Buffer | undefined;
+  readonly label?: string | undefined;
+  readonly freeMessage?: Buffer | undefined;
+  readonly originalSender?: string | undefined;
+  readonly finalReceiver?: string | undefined;
 }
 
 /** The end of a transfer. */
@@ -147,11 +171,11 @@ export interface Progress {
  * runs.
  */
 const COLUMNS = [
-  ...['id', 'status', 'direction', 'server_id', 'server_name', 'partner_id', 'filename', 'remote_filename'],
+  ...['id', 'type', 'status', 'direction', 'server_id', 'server_name', 'partner_id', 'filename', 'remote_filename'],
   ...['virtual_file', 'source_path', 'source_version', 'settings', 'created_time', 'start_time', 'end_time', 'size'],
   ...['bytes_transferred', 'articles', 'checksum', 'local_path', 'diagnostic', 'error_code', 'error_message'],
   ...['pesit_transfer_id', 'attempts', 'failures', 'postponements', 'next_attempt_at', 'restartable', 'sync_point'],
-  ...['pacings', 'fence', 'node'],
+  ...['pacings', 'reply', 'label', 'free_message', 'original_sender', 'final_receiver', 'fence', 'node'],
 ];
 export const columnsOf = (table: string): string => COLUMNS.map((column) => `${table}.${column}`).join(', ');
 

@@ -1,7 +1,8 @@
 import { identifier, pagingFields, periodFields } from '@pesit-node/service';
 import { z } from 'zod';
 
-import { transferSettings, unbuiltSettings } from '../remote-servers/schema.js';
+import { transferSettings } from '../remote-servers/schema.js';
+import { isReadable, readBytes } from './opaque-text.js';
 
 /** Text that travels in a C parameter: 7-bit ASCII; blanks at its end would be lost (pesit-e.md §2). */
 const ascii = (max: number) =>
@@ -34,6 +35,14 @@ const localName = z
     'expected a plain file name: no directories, none of \\ : * ? " < > |, no control characters, no dot or blank first',
   );
 
+/** Bytes that the protocol does not look into: text, or `base64:` and the bytes. */
+const opaque = (max: number) =>
+  z
+    .string()
+    .refine((value) => !value.includes('\0'), 'NUL is not allowed: give such bytes as base64:…')
+    .refine(isReadable, 'expected base64 (RFC 4648 §4) after base64:')
+    .refine((value) => readBytes(value).length <= max, `expected at most ${max} bytes`);
+
 const serverFields = {
   serverId: z.int().min(1).max(2_147_483_647).optional(),
   server: z.string().min(1).max(100).optional(),
@@ -51,6 +60,14 @@ const sessionFields = {
   syncInterval: transferSettings.syncInterval.optional(),
   syncWindow: transferSettings.syncWindow.optional(),
   text: transferSettings.text.optional(),
+  compression: transferSettings.compression.optional(),
+  crc: transferSettings.crc.optional(),
+  resync: transferSettings.resync.optional(),
+  ebcdic: transferSettings.ebcdic.optional(),
+  codePage: transferSettings.codePage.optional(),
+  freeMessage: opaque(FREE_MESSAGE_MAX).optional(),
+  originalSender: identifier(24).optional(),
+  finalReceiver: identifier(24).optional(),
 };
 
 const sendFields = {
@@ -60,12 +77,6 @@ const sendFields = {
   recordLength: transferSettings.recordLength.optional(),
   recordFormat: transferSettings.recordFormat.optional(),
   label: ascii(LABEL_MAX).optional(),
-  freeMessage: z
-    .string()
-    .refine((value) => Buffer.byteLength(value) <= FREE_MESSAGE_MAX, `expected at most ${FREE_MESSAGE_MAX} bytes`)
-    .optional(),
-  originalSender: identifier(24).optional(),
-  finalReceiver: identifier(24).optional(),
 };
 
 interface Addressed {
@@ -101,7 +112,6 @@ const addressed = (value: Addressed, context: z.RefinementCtx): void => {
 export const sendBody = z
   .strictObject({
     ...sendFields,
-    ...unbuiltSettings,
     filename: localPath.optional(),
     fileContent: z.string().optional(),
   })
@@ -136,7 +146,6 @@ const flag = <T extends z.ZodType>(field: T) =>
 export const uploadQuery = z
   .strictObject({
     ...sendFields,
-    ...unbuiltSettings,
     wait,
     serverId: number(sendFields.serverId),
     maxEntitySize: number(sendFields.maxEntitySize),
@@ -146,8 +155,9 @@ export const uploadQuery = z
     recordFormat: number(sendFields.recordFormat),
     syncPointsEnabled: flag(sendFields.syncPointsEnabled),
     text: flag(sendFields.text),
-    crc: flag(unbuiltSettings.crc),
-    resync: flag(unbuiltSettings.resync),
+    crc: flag(sendFields.crc),
+    resync: flag(sendFields.resync),
+    ebcdic: flag(sendFields.ebcdic),
   })
   .superRefine(addressed);
 
@@ -156,9 +166,24 @@ export const receiveBody = z
     ...serverFields,
     ...nameFields,
     ...sessionFields,
-    ...unbuiltSettings,
     localName: localName.optional(),
     overwrite: z.boolean().optional(),
+  })
+  .superRefine(addressed);
+
+/** PI 91 over all FPDUs of a message. */
+const MESSAGE_MAX = 65_536;
+
+export const messageBody = z
+  .strictObject({
+    ...serverFields,
+    partnerId: nameFields.partnerId,
+    virtualFile: identifier(FILE_NAME_MAX),
+    message: opaque(MESSAGE_MAX),
+    expectReply: z.boolean().optional(),
+    crc: sessionFields.crc,
+    originalSender: sessionFields.originalSender,
+    finalReceiver: sessionFields.finalReceiver,
   })
   .superRefine(addressed);
 
@@ -167,6 +192,7 @@ export type ReceiveBody = z.output<typeof receiveBody>;
 
 export const TRANSFER_STATUSES = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
 export const DIRECTIONS = ['SEND', 'RECEIVE'] as const;
+export const TRANSFER_TYPES = ['FILE', 'MESSAGE'] as const;
 
 export const historyQuery = z.strictObject({
   ...pagingFields({
@@ -186,6 +212,7 @@ export const historyQuery = z.strictObject({
     defaultSort: 'createdTime,desc',
   }),
   ...periodFields(),
+  type: z.enum(TRANSFER_TYPES).optional(),
   status: z.enum(TRANSFER_STATUSES).optional(),
   direction: z.enum(DIRECTIONS).optional(),
   restartable: z

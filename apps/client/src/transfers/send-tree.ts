@@ -1,5 +1,5 @@
 import type { BigIntStats } from 'node:fs';
-import { lstat, mkdir, realpath } from 'node:fs/promises';
+import { lstat, mkdir, readdir, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 
 import { ApiError, unavailable, validation } from '@pesit-node/service';
@@ -31,6 +31,7 @@ const sendable = (path: string, { size, mtimeNs }: BigIntStats): Sendable => ({
 
 /** Contents that came with a request, below the send tree; they stay as long as their transfer may be sent again. */
 const SPOOL = 'spool';
+const SENT_POINTS = '.sent';
 
 /**
  * The files to send: `<data.directory>/send`. Files are found below it alone, whatever a request names, and what is uploaded
@@ -49,6 +50,18 @@ export class SendTree {
   /** Uploads that were queued, or were about to be. */
   get spoolDirectory(): string {
     return join(this.root, SPOOL);
+  }
+
+  /** See `SentPoints`. */
+  sentPointsPath(id: string): string {
+    return join(this.root, STAGING_DIRECTORY, `${id}${SENT_POINTS}`);
+  }
+
+  /** The ids of transfers that have a table of sent points, and its path. */
+  async sentPoints(): Promise<readonly (readonly [id: string, path: string])[]> {
+    const names = await readdir(join(this.root, STAGING_DIRECTORY)).catch(() => []);
+    const ids = names.filter((name) => name.endsWith(SENT_POINTS)).map((name) => name.slice(0, -SENT_POINTS.length));
+    return ids.map((id) => [id, this.sentPointsPath(id)]);
   }
 
   async prepare(): Promise<void> {

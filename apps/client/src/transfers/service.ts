@@ -8,12 +8,11 @@ import type { z } from 'zod';
 
 import type { TransferQueue } from '../exchange/transfer-queue.js';
 import type { ReceivedTree } from '../exchange/received-tree.js';
-import { refuseUnbuilt } from '../remote-servers/schema.js';
 import { serverNotFound } from '../remote-servers/service.js';
 import type { RemoteServerStore } from '../remote-servers/store.js';
 import { toRecord } from './record.js';
 import type { TransferRecord } from './record.js';
-import type { HistoryQuery, receiveBody, sendBody, uploadQuery } from './schema.js';
+import type { HistoryQuery, messageBody, receiveBody, sendBody, uploadQuery } from './schema.js';
 import { decodeBase64 } from './send-tree.js';
 import type { SendTree } from './send-tree.js';
 import type { NewTransfer, StoredVersion, TransferRow, TransferSettings } from './row.js';
@@ -42,9 +41,11 @@ const RETRY_AFTER = 5;
 const settingsOf = (body: TransferSettings): TransferSettings => {
   const { maxEntitySize, syncPointsEnabled, syncInterval, syncWindow, text, recordLength, recordFormat } = body;
   const { label, freeMessage, originalSender, finalReceiver, localName, overwrite } = body;
+  const { compression, crc, resync, ebcdic, codePage, message, expectReply } = body;
   return {
     ...{ maxEntitySize, syncPointsEnabled, syncInterval, syncWindow, text, recordLength, recordFormat },
     ...{ label, freeMessage, originalSender, finalReceiver, localName, overwrite },
+    ...{ compression, crc, resync, ebcdic, codePage, message, expectReply },
   };
 };
 
@@ -128,6 +129,7 @@ export const transferService = (deps: TransferServiceDeps) => {
     },
   ): NewTransfer => ({
     id,
+    type: body.message === undefined ? 'FILE' : 'MESSAGE',
     direction,
     server: serverOf(body),
     partnerId: body.partnerId,
@@ -159,7 +161,6 @@ export const transferService = (deps: TransferServiceDeps) => {
   return {
     /** Both forms of the send payload: a file of the send tree, or a content in base64. */
     send: async (body: z.output<typeof sendBody>, wait?: Wait): Promise<TransferRecord> => {
-      refuseUnbuilt(body);
       const { filename, fileContent } = body;
       if (fileContent !== undefined) return sendContent(body, [decodeBase64(fileContent)], wait);
       const source = await sendTree.find(filename as string);
@@ -172,18 +173,23 @@ export const transferService = (deps: TransferServiceDeps) => {
       content: AsyncIterable<Buffer>,
       wait?: Wait,
     ): Promise<TransferRecord> => {
-      refuseUnbuilt(query);
       // Before the first byte is taken: a large file should not travel for nothing.
       await admit(serverOf(query));
       return sendContent(query, content, wait);
     },
 
     receive: async (body: z.output<typeof receiveBody>, wait?: Wait): Promise<TransferRecord> => {
-      refuseUnbuilt(body);
       await requireFreeName(body);
       const filename = body.localName ?? nameOf(body);
       return enqueue(newTransfer(randomUUID(), 'RECEIVE', body, { filename }), wait);
     },
+
+    /** Whoever asks without a word on waiting waits for the answer of the partner: that is what a message is sent for. */
+    message: (body: z.output<typeof messageBody>, wait?: Wait): Promise<TransferRecord> =>
+      enqueue(
+        newTransfer(randomUUID(), 'SEND', { ...body, remoteFilename: undefined }, { filename: body.virtualFile }),
+        wait,
+      ),
 
     /** The same transfer again, from where it was interrupted: a FAILED one, or one that waits for its next attempt. */
     retry: (id: string, wait?: Wait): Promise<TransferRecord> =>
@@ -213,7 +219,8 @@ export const transferService = (deps: TransferServiceDeps) => {
       const source = row.source_path === null ? undefined : await sendTree.find(row.source_path);
       return enqueue(
         {
-          ...{ id: randomUUID(), direction, server, settings, partnerId: row.partner_id, filename: row.filename },
+          ...{ id: randomUUID(), type: row.type, direction, server, settings },
+          ...{ partnerId: row.partner_id, filename: row.filename },
           ...{ remoteFilename: row.remote_filename ?? undefined, virtualFile: row.virtual_file ?? undefined },
           ...{ sourcePath: source?.path, sourceVersion: source?.version, size: source?.size },
         },

@@ -9,9 +9,9 @@ import type { HistoryQuery } from './schema.js';
 
 /** Inserts unless the server is unknown or disabled, or the queue is full: one round trip when all is well. */
 const insertFor = (column: 'id' | 'name'): string => `
-  insert into transfers (id, status, direction, server_id, server_name, partner_id, filename, remote_filename,
+  insert into transfers (id, type, status, direction, server_id, server_name, partner_id, filename, remote_filename,
     virtual_file, source_path, source_version, size, settings)
-  select cast(:id as uuid), 'PENDING', :direction, s.id, s.name, coalesce(:partnerId, s.client_id), :filename, :remoteFilename,
+  select cast(:id as uuid), :type, 'PENDING', :direction, s.id, s.name, coalesce(:partnerId, s.client_id), :filename, :remoteFilename,
     :virtualFile, :sourcePath, cast(:sourceVersion as jsonb), cast(:size as bigint), cast(:settings as jsonb)
   from remote_servers s
   where s.${column} = :server and s.enabled and (select count(*) from transfers where ${DUE}) < :room
@@ -48,7 +48,8 @@ const requestStore = (knex: Knex) => ({
     const { sql, name } = INSERT[typeof transfer.server as 'number' | 'string'];
     const { partnerId, remoteFilename, virtualFile, sourcePath, sourceVersion, size } = transfer;
     const values = {
-      ...{ id: transfer.id, direction: transfer.direction, server: transfer.server, filename: transfer.filename, room },
+      ...{ id: transfer.id, type: transfer.type, direction: transfer.direction, server: transfer.server, room },
+      filename: transfer.filename,
       ...{ partnerId: partnerId ?? null, remoteFilename: remoteFilename ?? null, virtualFile: virtualFile ?? null },
       ...{ sourcePath: sourcePath ?? null, size: size ?? null },
       sourceVersion: sourceVersion === undefined ? null : JSON.stringify(sourceVersion),
@@ -81,8 +82,9 @@ const requestStore = (knex: Knex) => ({
   },
 
   page: async <T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<Page<T>> => {
-    const { status, direction, serverId, restartable, from, to } = query;
+    const { type, status, direction, serverId, restartable, from, to } = query;
     const rows = knex('transfers').where((filter) => {
+      if (type !== undefined) void filter.where({ type });
       if (status !== undefined) void filter.where({ status });
       if (direction !== undefined) void filter.where({ direction });
       if (serverId !== undefined) void filter.where({ server_id: serverId });

@@ -8,6 +8,7 @@ import type {
   ArticleSource,
   Burst,
   DiagnosticCode,
+  MessageAnswer,
   Parameters,
   SyncPoint,
 } from '@pesit-node/protocol';
@@ -40,6 +41,17 @@ export interface PartnerOptions {
   readonly port?: number;
   /** Keeps what it was sent of a file that was cut off, and places again what it served (pesit-e.md §5). Default false. */
   readonly restarts?: boolean;
+  /** PI 21 that it allows. Default none. */
+  readonly compression?: 0 | 1 | 2 | 3;
+  /** PI 23. Default false. */
+  readonly resynchronisation?: boolean;
+  /** PI 16 of the files served. Default 2, binary. */
+  readonly dataCode?: number;
+  /** PI 99 of ACK(SELECT). */
+  readonly freeMessage?: Buffer;
+  /** Answers a message; what it rejects with is the answer. */
+  readonly message?: (parameters: Parameters) => Promise<MessageAnswer | undefined>;
+  readonly preconnect?: ListenerOptions['preconnect'];
 }
 
 type Step = (parameters: Parameters | undefined, partner: Partner) => Promise<void> | void;
@@ -152,6 +164,7 @@ class MemorySource implements ArticleSource {
 
 export const startPartner = async (options: PartnerOptions = {}): Promise<Partner> => {
   const { files = {}, recordLength = 1000, recordFormat = 128, label, before = {} } = options;
+  const { compression = 0, dataCode = 2, message } = options;
   const state = {
     connects: [] as Parameters[],
     creates: [] as Parameters[],
@@ -185,7 +198,8 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
       connect: async ({ parameters }) => {
         state.connects.push(parameters);
         await before.connect?.(parameters, partner);
-        return { syncPoints: options.syncPoints ?? { intervalKb: 32, window: 4 } };
+        const { resynchronisation = false } = options;
+        return { syncPoints: options.syncPoints ?? { intervalKb: 32, window: 4 }, resynchronisation };
       },
       create: async (parameters) => {
         state.creates.push(parameters);
@@ -194,7 +208,7 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
         create = parameters;
         context = contextOf(parameters);
         contexts.set(parameters.transferId ?? 0, context);
-        return { maxEntitySize: 16_000 };
+        return { maxEntitySize: 16_000, compression };
       },
       select: async (parameters) => {
         state.selects.push(parameters);
@@ -210,7 +224,9 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
           maxEntitySize: 16_000,
           fileName,
           transferId,
-          dataCode: 2,
+          dataCode,
+          compression,
+          freeMessage: options.freeMessage,
           recordFormat,
           recordLength,
           ...(label === undefined ? {} : { fileLabel: label }),
@@ -239,6 +255,7 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
           context.done = true;
         }
       },
+      ...(message === undefined ? {} : { message }),
       transferFailed: ({ diagnostic }, endCode) => {
         state.open--;
         state.failures.push({ diagnostic, endCode });
@@ -266,6 +283,7 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
     tcpipHeader: options.tcpipHeader ?? 'auto',
     timers: { close: 200, ...options.timers },
     accept,
+    ...(options.preconnect === undefined ? {} : { preconnect: options.preconnect }),
     rejected: () => undefined,
   });
   const partner: Partner = {

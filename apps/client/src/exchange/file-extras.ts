@@ -1,0 +1,51 @@
+import { COMPRESSION_MODES, DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
+import type { CodePage, FileRequest } from '@pesit-node/protocol';
+import type { RecordFormat } from '@pesit-node/storage';
+
+import { readBytes } from '../transfers/opaque-text.js';
+import type { Job, TransferSettings } from '../transfers/row.js';
+
+type Settings = Pick<TransferSettings, 'ebcdic' | 'codePage'>;
+type Server = Pick<Job['server'], 'ebcdic' | 'code_page'>;
+
+/** PI 16. */
+export const EBCDIC = 1;
+const ASCII = 0;
+const BINARY = 2;
+
+/** Of which code page EBCDIC lines are, and whether they are EBCDIC whatever the partner says. */
+export interface WantedCodePage {
+  readonly codePage: CodePage;
+  readonly always: boolean;
+}
+
+export const codePageOf = (settings: Settings, server: Server): WantedCodePage => ({
+  codePage: settings.codePage ?? server.code_page ?? DEFAULT_CODE_PAGE,
+  always: settings.ebcdic ?? server.ebcdic ?? false,
+});
+
+/** The code page in which a text file is sent, if it is to be EBCDIC. */
+export const ebcdicOf = (settings: Settings, server: Server): { readonly codePage?: CodePage } => {
+  const { codePage, always } = codePageOf(settings, server);
+  return always ? { codePage } : {};
+};
+
+export const dataCodeOf = ({ text, codePage }: RecordFormat): number => {
+  if (!text) return BINARY;
+  return codePage === undefined ? ASCII : EBCDIC;
+};
+
+/** What CREATE and SELECT carry alike, beside the names: PI 21 of ORF, 61, 62, 99. */
+export const extrasOf = ({
+  settings,
+  server,
+}: Job): Pick<FileRequest, 'compression' | 'originalSender' | 'finalReceiver' | 'freeMessage'> => {
+  const compression = settings.compression ?? server.compression ?? 'none';
+  const { originalSender, finalReceiver, freeMessage } = settings;
+  return {
+    compression: compression === 'none' ? 0 : COMPRESSION_MODES[compression],
+    originalSender,
+    finalReceiver,
+    freeMessage: freeMessage === undefined ? undefined : readBytes(freeMessage),
+  };
+};

@@ -1,0 +1,40 @@
+import { FILE_TYPE_MESSAGE } from '@pesit-node/protocol';
+
+import { readBytes } from '../transfers/opaque-text.js';
+import type { Job } from '../transfers/row.js';
+import type { Completed, Work } from './run-transfer.js';
+
+/** A message on its way out (§4.4.31): sent once. Whether the partner has it when no answer came, nobody can tell. */
+export const messaging = (job: Job): Work => {
+  const { settings, virtual_file: virtualFile, pesit_transfer_id: transferId } = job;
+  const message = readBytes(settings.message ?? '');
+  let sent = false;
+  return {
+    run: async (session, signal): Promise<Completed> => {
+      sent = true;
+      const request = {
+        fileIdentifier: { fileType: FILE_TYPE_MESSAGE, fileName: virtualFile ?? '' },
+        transferId: transferId ?? 0,
+        replyExpected: settings.expectReply ?? false,
+        originalSender: settings.originalSender,
+        finalReceiver: settings.finalReceiver,
+        message,
+      };
+      const { reply } = await session.sendMessage({ request, signal });
+      const size = message.length;
+      return { status: 'COMPLETED', size, bytesTransferred: size, articles: 0, reply: reply && Buffer.from(reply) };
+    },
+    startOver: () => Promise.resolve(false),
+    get accepted() {
+      return sent;
+    },
+    restartable: false,
+    get repeatable() {
+      return !sent;
+    },
+    totals: { dataBytes: 0, articles: 0 },
+    facts: {},
+    close: () => Promise.resolve(),
+    settled: () => Promise.resolve(),
+  };
+};

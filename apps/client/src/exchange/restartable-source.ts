@@ -1,0 +1,120 @@
+import type { PesitRequester } from '@pesit-node/net';
+import type { ArticleSource, Burst, SyncPoint } from '@pesit-node/protocol';
+import type { FileSource, Pacing } from '@pesit-node/storage';
+
+import { pacingsWith } from './pacings.js';
+import type { RestartContext } from './restart-context.js';
+import type { SentPoints } from './sent-points.js';
+
+type Session = Pick<PesitRequester, 'terms' | 'fileTerms' | 'totals'>;
+
+/**
+ * The source of one transfer over all its attempts. Knows when the first data were asked for: before, the partner holds
+ * nothing that a second CREATE would double. How points are placed is committed before the first of them leaves, so that a
+ * file without points costs no statement. Points between compressed articles are written down one by one.
+ */
+export class RestartableSource implements ArticleSource {
+  started = false;
+  readonly #source: FileSource;
+  readonly #context: RestartContext;
+  readonly #sent: SentPoints;
+  #pacings: readonly Pacing[];
+  #session: Session | undefined;
+  #from = 0;
+  #lastPoint = 0;
+  #kept = false;
+
+  constructor(source: FileSource, pacings: readonly Pacing[], context: RestartContext, sent: SentPoints) {
+    this.#source = source;
+    this.#pacings = pacings;
+    this.#context = context;
+    this.#sent = sent;
+  }
+
+  /** To be called before each CREATE: the file is at its start, whatever an earlier session did. */
+  async begin(session: Session): Promise<void> {
+    this.#session = session;
+    this.#from = 0;
+    this.#lastPoint = 0;
+    this.#kept = false;
+    await this.#source.startAt(0, []);
+  }
+
+  /** Undefined: no attempt has placed such a point, or it is not known any more where. */
+  async goTo(number: number): Promise<SyncPoint | undefined> {
+    const point = (await this.#goToSent(number)) ?? (await this.#goToCounted(number));
+    if (point === undefined) return undefined;
+    this.#from = number;
+    this.#lastPoint = number;
+    return point;
+  }
+
+  /** The attempts before are of no account any more. */
+  async forget(): Promise<void> {
+    this.#pacings = [];
+    await this.#sent.forgetAfter(0);
+  }
+
+  async goBack(point: SyncPoint): Promise<void> {
+    await this.#source.goBack(point);
+    this.#lastPoint = point.number;
+    if (this.#compression !== 0) await this.#sent.forgetAfter(point.number);
+  }
+
+  async fill(burst: Burst): Promise<boolean> {
+    this.started = true;
+    const before = this.#session?.totals;
+    const more = await this.#source.fill(burst);
+    const { lastPoint, maxUnsegmentedArticle } = burst;
+    if (lastPoint > this.#lastPoint) {
+      if (!this.#kept) await this.#keepPacing(maxUnsegmentedArticle);
+      if (this.#compression !== 0 && before !== undefined) await this.#keepPoint(lastPoint, before);
+      this.#lastPoint = lastPoint;
+    }
+    return more;
+  }
+
+  get #compression(): number {
+    return this.#session?.fileTerms?.compression ?? 0;
+  }
+
+  async #goToSent(number: number): Promise<SyncPoint | undefined> {
+    const point = this.#pacings.some(({ compression = 0 }) => compression !== 0)
+      ? await this.#sent.find(number)
+      : undefined;
+    if (point === undefined) return undefined;
+    this.#source.points.set(number, point.fileOffset);
+    await this.#source.goBack(point);
+    return point;
+  }
+
+  #goToCounted(number: number): Promise<SyncPoint | undefined> {
+    // Those that began at the point or behind it did not place it.
+    return this.#source.startAt(
+      number,
+      this.#pacings.filter(({ from }) => from < number),
+    );
+  }
+
+  async #keepPacing(maxUnsegmentedArticle: number): Promise<void> {
+    const interval = this.#session?.terms.syncInterval ?? 0;
+    const compression = this.#compression;
+    const attempt = {
+      from: this.#from,
+      interval,
+      maxUnsegmentedArticle,
+      ...(compression === 0 ? {} : { compression }),
+    };
+    const before = this.#pacings;
+    this.#pacings = pacingsWith(before, attempt);
+    await this.#sent.forgetAfter(this.#from);
+    if (this.#pacings !== before) await this.#context.keepPacings(this.#pacings);
+    this.#kept = true;
+  }
+
+  /** Placed before the first article of the burst: the totals are those before it (annex A §3). */
+  async #keepPoint(number: number, { dataBytes, articles }: Session['totals']): Promise<void> {
+    const fileOffset = this.#source.points.offsetOf(number);
+    if (fileOffset !== undefined) await this.#sent.add({ number, fileOffset, dataBytes, articles });
+  }
+}

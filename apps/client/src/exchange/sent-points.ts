@@ -1,0 +1,64 @@
+import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+import type { SyncPoint } from '@pesit-node/protocol';
+
+/** A point and where it stands in the file. */
+export interface SentPoint extends SyncPoint {
+  /** Bytes of the file before it. */
+  readonly fileOffset: number;
+}
+
+const LINE = /^(\d+) (\d+) (\d+) (\d+)$/;
+
+const lineOf = ({ number, fileOffset, dataBytes, articles }: SentPoint): string =>
+  `${number} ${fileOffset} ${dataBytes} ${articles}\n`;
+
+/**
+ * The points of a transfer that is sent compressed, a line each, written before the point leaves: their places follow from
+ * no rule, as those of other transfers do. It survives the process; a power cut may cost its last lines, and the file then
+ * goes from its start.
+ */
+export class SentPoints {
+  readonly #path: string;
+  #exists = false;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async find(number: number): Promise<SentPoint | undefined> {
+    return (await this.#read()).findLast((point) => point.number === number);
+  }
+
+  async add(point: SentPoint): Promise<void> {
+    if (!this.#exists) await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+    this.#exists = true;
+    await appendFile(this.#path, lineOf(point), { mode: 0o600 });
+  }
+
+  /** An attempt begins at `number`, or goes back to it: what was placed behind it is gone. */
+  async forgetAfter(number: number): Promise<void> {
+    const points = await this.#read();
+    const left = points.filter((point) => point.number <= number);
+    if (left.length < points.length) await writeFile(this.#path, left.map(lineOf).join(''), { mode: 0o600 });
+  }
+
+  async remove(): Promise<void> {
+    if (this.#exists) await rm(this.#path, { force: true });
+  }
+
+  async #read(): Promise<readonly SentPoint[]> {
+    const text = await readFile(this.#path, 'latin1').catch(() => '');
+    this.#exists = text !== '';
+    // What stands behind the last line end was cut off while it was written.
+    return text
+      .split('\n')
+      .slice(0, -1)
+      .flatMap((line) => {
+        const [number, fileOffset, dataBytes, articles] = (LINE.exec(line)?.slice(1) ?? []).map(Number);
+        if (number === undefined || fileOffset === undefined || dataBytes === undefined) return [];
+        return articles === undefined ? [] : [{ number, fileOffset, dataBytes, articles }];
+      });
+  }
+}

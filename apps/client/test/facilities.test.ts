@@ -1,0 +1,295 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { PesitError } from '@pesit-node/protocol';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { GOOD } from './support/raw-server.js';
+import { refusal } from './support/partner.js';
+import { expectNoSecrets } from './support/service.js';
+import type { Service } from './support/service.js';
+import { deferred, until, world } from './support/world.js';
+
+afterAll(expectNoSecrets);
+
+const AT_ONCE = { attempts: 3, initialDelay: 0, maxDelay: 0, multiplier: 1, jitter: 0 };
+/** Compresses well, in both ways, and differs from point to point. */
+const LINES = Buffer.from(
+  Array.from({ length: 6000 }, (_, n) => `${String(n * 7919).padStart(12, ' ')} ${'-'.repeat(n % 70)}\n`).join(''),
+);
+
+eachDatabase((harness) => {
+  const the = world(harness);
+
+  const sendFile = async (service: Service, content: Buffer, fields: object = {}) => {
+    await writeFile(join(service.data, 'send/f'), content);
+    const request = { server: 'bank', virtualFile: 'V', filename: 'f', ...fields };
+    return (await service.api.post('/transfers/send?wait=20', request)).body;
+  };
+
+  describe('compression', () => {
+    test.each(['horizontal', 'vertical', 'both'] as const)(
+      '%s: fewer bytes, the same file, both ways',
+      async (compression) => {
+        const partner = await the.partner({ compression: 3, files: { X: LINES } });
+        const service = await the.service();
+        await the.remote(service, partner.port);
+        const sent = await sendFile(service, LINES, { compression, recordLength: 500 });
+        expect(sent).toMatchObject({ status: 'COMPLETED', size: LINES.length });
+        expect(sent.bytesTransferred).toBeLessThan(LINES.length);
+        expect(partner.written[0]!.content.equals(LINES)).toBe(true);
+        const received = await the.receive(service, { compression });
+        expect(received).toMatchObject({ status: 'COMPLETED', size: LINES.length });
+        expect(received.bytesTransferred).toBeLessThan(LINES.length);
+        expect((await readFile(received.localPath as string)).equals(LINES)).toBe(true);
+      },
+    );
+
+    test('of the server, unless the request says otherwise; a partner that allows none gets none', async () => {
+      const partner = await the.partner({ compression: 1 });
+      const service = await the.service();
+      await the.remote(service, partner.port, { compression: 'horizontal' });
+      const bytes = async (fields: object) => (await sendFile(service, LINES, fields)).bytesTransferred as number;
+      expect(await bytes({})).toBeLessThan(LINES.length);
+      expect(await bytes({ compression: 'none' })).toBe(LINES.length);
+      expect(await bytes({ compression: 'vertical' })).toBe(LINES.length);
+    });
+
+    test.each([
+      ['cut in the data', [{ from: 'client', afterBytes: 40_000 }] as const, false],
+      ['with its confirmation lost', [], true],
+    ])('a transfer %s goes on from its last point, once', async (_name, cuts, loses) => {
+      let ends = 0;
+      const partner = await the.partner({
+        ...{ compression: 3, restarts: true, syncPoints: { intervalKb: 4, window: 2 } },
+        before: {
+          endTransfer: () => {
+            if (loses && ++ends === 1) proxy.drop();
+          },
+        },
+      });
+      const proxy = await the.proxy(partner.port, cuts);
+      const service = await the.service({ settings: { retry: AT_ONCE } });
+      await the.remote(service, proxy.port, { compression: 'both' });
+      const record = await sendFile(service, LINES, { recordLength: 300 });
+      expect(record).toMatchObject({ status: 'COMPLETED', attempts: 2, pesitTransferId: 1, restartable: false });
+      expect(partner.creates.map(({ restarted }) => restarted)).toEqual([undefined, 1]);
+      expect(partner.written.map(({ content }) => content.equals(LINES))).toEqual([true]);
+      expect(await the.filesIn(service, 'send')).toEqual(['f']);
+    });
+  });
+
+  describe('CRC and resynchronisation', () => {
+    test('of the server or of the request: sessions with and without are not shared', async () => {
+      const partner = await the.partner({ resynchronisation: true });
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      for (const fields of [{}, { crc: true }, { resync: true }, { crc: false }]) {
+        expect((await the.send(service, fields)).status).toBe('COMPLETED');
+      }
+      expect(partner.connects.map(({ crc, resynchronisation }) => [crc, resynchronisation])).toEqual([
+        [undefined, undefined],
+        [1, undefined],
+        [undefined, 1],
+      ]);
+      await service.api.put('/servers/1', { crc: true, resync: true });
+      expect((await service.api.post('/servers/1/test')).body.negotiated).toMatchObject({ crc: true, resync: true });
+    });
+  });
+
+  test('the pre-connection of the server, and what is wrong with it', async () => {
+    const asked: unknown[] = [];
+    const partner = await the.partner({
+      preconnect: ({ marker, identifier, password }) => {
+        asked.push([marker, identifier, password]);
+        if (password !== 'Pre#Pass') return Promise.reject(refusal('3-304', 'no'));
+        return Promise.resolve();
+      },
+    });
+    const service = await the.service();
+    await the.remote(service, partner.port, { preconnectId: 'NODE1', preconnectPassword: 'Pre#Pass' });
+    expect((await the.send(service)).status).toBe('COMPLETED');
+    await service.api.put('/servers/1', { preconnectPassword: 'Wr0ng#Pw' });
+    expect(await the.send(service)).toMatchObject({ status: 'FAILED', errorCode: 'AUTH_FAILED', diagnostic: '3-304' });
+    expect((await service.api.post('/servers/1/test')).body).toMatchObject({
+      success: false,
+      errorCode: 'AUTH_FAILED',
+    });
+    expect(asked).toEqual([
+      ['PESIT', 'NODE1', 'Pre#Pass'],
+      ['PESIT', 'NODE1', 'Wr0ng#Pw'],
+      ['PESIT', 'NODE1', 'Wr0ng#Pw'],
+    ]);
+  });
+
+  test('what was negotiated is shown with the server, after a test and after a transfer', async () => {
+    const partner = await the.partner({ syncPoints: { intervalKb: 16, window: 3 } });
+    const service = await the.service();
+    await the.remote(service, partner.port);
+    const negotiated = {
+      ...{ dialect: 'length-prefixed', version: 2, syncInterval: 16, syncWindow: 3 },
+      ...{ accessType: 2, crc: false, resync: false },
+    };
+    expect((await service.api.post('/servers/1/test')).body.negotiated).toEqual(negotiated);
+    expect((await service.api.get('/servers/1')).body).toMatchObject({ status: 'CONNECTED', negotiated });
+    await service.api.put('/servers/1', { tcpipHeader: 'raw', syncInterval: 8 });
+    await the.send(service);
+    const changed = { ...negotiated, dialect: 'raw', syncInterval: 8 };
+    await until(async () => (await service.api.get('/servers/1')).body.negotiated.dialect === 'raw');
+    expect((await service.api.get('/servers/1')).body.negotiated).toEqual(changed);
+  });
+
+  describe('EBCDIC', () => {
+    const TEXT = 'ABC é\nxyz\n';
+    const articles = (page: string): string[] => (page === '297' ? ['c1c2c340c0', 'a7a8a9'] : ['c1c2c34051', 'a7a8a9']);
+
+    test.each(['037', '297'])('lines in code page %s, both ways', async (codePage) => {
+      const lines = articles(codePage).map((hex) => Buffer.from(hex, 'hex'));
+      const partner = await the.partner({ files: { X: lines[0]! }, dataCode: 1 });
+      const service = await the.service();
+      await the.remote(service, partner.port, { text: true, codePage });
+      await sendFile(service, Buffer.from(TEXT, 'latin1'), { ebcdic: true });
+      expect(partner.creates[0]).toMatchObject({ dataCode: 1 });
+      expect(partner.written[0]!.articles.map((article) => article.toString('hex'))).toEqual(articles(codePage));
+      const received = await the.receive(service);
+      expect((await readFile(received.localPath as string)).toString('latin1')).toBe('ABC é\n');
+    });
+
+    test('a binary file is never translated', async () => {
+      const partner = await the.partner();
+      const service = await the.service();
+      await the.remote(service, partner.port, { ebcdic: true });
+      await sendFile(service, Buffer.from(TEXT));
+      expect(partner.creates[0]).toMatchObject({ dataCode: 2 });
+      expect(partner.written[0]!.content.toString()).toBe(TEXT);
+    });
+  });
+
+  describe('free text and attributes', () => {
+    test('sent as they are given, opaque bytes too, and shown in the record', async () => {
+      const partner = await the.partner();
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      const fields = { label: 'L', originalSender: 'FIRST', finalReceiver: 'LAST', freeMessage: 'base64:AP+A' };
+      expect(await the.send(service, fields)).toMatchObject({ ...fields, status: 'COMPLETED' });
+      expect(partner.creates[0]).toMatchObject({
+        ...{ originalSender: 'FIRST', finalReceiver: 'LAST', freeMessage: Buffer.from([0, 255, 128]) },
+        logicalAttributes: { fileLabel: 'L' },
+      });
+    });
+
+    test('received from the partner', async () => {
+      const partner = await the.partner({
+        ...{ files: { X: Buffer.from('x') }, label: 'their name', freeMessage: Buffer.from([0, 1]) },
+      });
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      const asked = { originalSender: 'FIRST', finalReceiver: 'LAST', freeMessage: 'hello' };
+      expect(await the.receive(service, asked)).toMatchObject({
+        ...{ label: 'their name', freeMessage: 'base64:AAE=', originalSender: 'FIRST', finalReceiver: 'LAST' },
+      });
+      expect(partner.selects[0]).toMatchObject({ ...asked, freeMessage: Buffer.from('hello') });
+    });
+  });
+
+  describe('messages', () => {
+    const MESSAGE = { server: 'bank', virtualFile: 'TALK', message: 'are you there?' };
+
+    test('the answer of the request is the answer of the partner', async () => {
+      const heard: unknown[] = [];
+      const partner = await the.partner({
+        message: ({ fileIdentifier, transferId, message, attributesWanted }) => {
+          heard.push([fileIdentifier?.fileName, transferId, message?.toString(), attributesWanted]);
+          return Promise.resolve({ reply: Buffer.from('yes') });
+        },
+      });
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      const { status, body } = await service.api.post('/transfers/message', { ...MESSAGE, expectReply: true });
+      expect([status, body]).toMatchObject([
+        200,
+        { type: 'MESSAGE', status: 'COMPLETED', reply: 'yes', message: 'are you there?', direction: 'SEND', size: 14 },
+      ]);
+      const silent = await service.api.post('/transfers/message', { ...MESSAGE, message: 'x'.repeat(65_536) });
+      expect(silent.body).toMatchObject({ status: 'COMPLETED', reply: null, size: 65_536 });
+      expect(heard).toEqual([
+        ['TALK', 1, 'are you there?', 1],
+        ['TALK', 2, 'x'.repeat(65_536), undefined],
+      ]);
+      const { body: listed } = await service.api.get('/transfers?type=MESSAGE');
+      expect(listed.totalElements).toBe(2);
+      expect((await service.api.get('/transfers?type=FILE')).body.totalElements).toBe(0);
+      const replayed = await service.api.post(`/transfers/${body.id}/replay?wait=20`);
+      expect(replayed.body).toMatchObject({ type: 'MESSAGE', status: 'COMPLETED', reply: 'yes' });
+    });
+
+    test('a partner that takes none: FAILED 2-209', async () => {
+      const partner = await the.partner();
+      const service = await the.service({ settings: { retry: AT_ONCE } });
+      await the.remote(service, partner.port);
+      const { status, body } = await service.api.post('/transfers/message', MESSAGE);
+      expect([status, body]).toMatchObject([200, { status: 'FAILED', diagnostic: '2-209', attempts: 1 }]);
+    });
+
+    test('no answer: FAILED, and not sent again by itself', async () => {
+      const server = await the.rawServer({ ...GOOD, '? c016': 'close' });
+      const service = await the.service({ settings: { retry: AT_ONCE } });
+      await the.remote(service, server.port);
+      const { body } = await service.api.post('/transfers/message', MESSAGE);
+      expect(body).toMatchObject({ status: 'FAILED', diagnostic: '3-310', restartable: false });
+      expect(body.errorMessage).toContain('is not sent again by itself');
+      expect(server.sessions).toBe(1);
+    });
+
+    test('not delivered for want of a session: tried again', async () => {
+      let connects = 0;
+      const partner = await the.partner({
+        message: () => Promise.resolve(undefined),
+        before: {
+          connect: () => {
+            if (++connects === 1) throw new PesitError('no', { fault: 'local', diagnostic: '3-302' });
+          },
+        },
+      });
+      const service = await the.service({ settings: { retry: AT_ONCE } });
+      await the.remote(service, partner.port);
+      expect((await service.api.post('/transfers/message', MESSAGE)).body).toMatchObject({
+        ...{ status: 'COMPLETED', attempts: 2 },
+      });
+    });
+
+    test('that waits can be cancelled, and one whose process died is not sent again', async () => {
+      const held = deferred();
+      const partner = await the.partner({ message: () => held.promise.then(() => undefined) });
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      const { status, body } = await service.api.post('/transfers/message?wait=0', MESSAGE);
+      expect([status, body.status]).toEqual([202, 'PENDING']);
+      await until(async () => (await service.transfers.find(body.id as string))?.status === 'IN_PROGRESS');
+      await the
+        .database()
+        .knex('transfers')
+        .update({ lease_until: new Date(0) });
+      expect(await service.transfers.requeueOrphans('expired', 5, 'gone')).toEqual([{ id: body.id, status: 'FAILED' }]);
+      held.resolve();
+    });
+
+    test.each([
+      ['virtualFile', { virtualFile: undefined }],
+      ['message', { message: undefined }],
+      ['message', { message: 'a\u0000' }],
+      ['message', { message: 'base64:A' }],
+      ['message', { message: 'x'.repeat(65_537) }],
+      ['expectReply', { expectReply: 'yes' }],
+      ['server', { server: undefined }],
+      ['filename', { filename: 'f' }],
+    ])('a wrong %s is a 400', async (field, wrong) => {
+      const service = await the.service();
+      await the.remote(service, 1);
+      const { status, body } = await service.api.post('/transfers/message', { ...MESSAGE, ...wrong });
+      const fields = body.details.map((detail: { readonly field: string }) => detail.field);
+      expect([status, fields]).toEqual([400, [field]]);
+    });
+  });
+});
