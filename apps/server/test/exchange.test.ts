@@ -165,14 +165,6 @@ eachDatabase((harness) => {
     test('more than the disk has room for: 2-206', () =>
       refused('2-206', 'IN', { maxReservationKb: 0xffff_ffff }, /are free in/));
 
-    test('EBCDIC into text: 2-226, not translated yet; into a binary file it is taken as it is', async () => {
-      await node().virtualFile('TEXT', { text: true });
-      await refused('2-226', 'TEXT', { dataCode: 1 }, /EBCDIC/);
-      const content = bytes(500);
-      await node().send(await node().connect(), 'IN', content, { dataCode: 1 });
-      expect(await node().received('IN')).toEqual([content]);
-    });
-
     test('where rights were taken away during the session: 2-226', async () => {
       const session = await node().connect();
       await node().send(session, 'IN', bytes(1));

@@ -88,6 +88,9 @@ eachDatabase((harness) => {
         freeMessage: 'text',
         originalSender: null,
         finalReceiver: null,
+        creationDate: null,
+        compression: 'none',
+        fileType: 0,
       });
     });
 
@@ -139,6 +142,8 @@ eachDatabase((harness) => {
       ['?status=IN_PROGRESS', [4]],
       ['?status=CANCELLED', [5]],
       ['?status=PENDING', []],
+      ['?type=FILE', [5, 4, 3, 2, 1, 0]],
+      ['?type=MESSAGE', []],
       ['?virtualFileId=X', [3]],
       ['?listener=S2', [3]],
       ['?partnerId=B&direction=RECEIVE&status=COMPLETED&virtualFileId=X&listener=S2', [3]],
@@ -176,6 +181,8 @@ eachDatabase((harness) => {
       ['sort=password', 'sort'],
       ['sort=startTime,down', 'sort'],
       ['status=DONE', 'status'],
+      ['type=NOTE', 'type'],
+      ['restartable=yes', 'restartable'],
       ['direction=UP', 'direction'],
       ['from=yesterday', 'from'],
       ['to=2026-02-30', 'to'],

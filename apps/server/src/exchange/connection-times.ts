@@ -1,12 +1,15 @@
 import type { Logger } from '@pesit-node/service';
 
+import type { PartnerSeen } from '../partners/seen.js';
 import type { PartnerStore } from '../partners/store.js';
 
-/** Keeps `lastConnection` of partners: at once, but with one statement at a time, however many sessions come. */
+/**
+ * Keeps `lastConnection` and what was seen of partners: at once, but with one statement at a time, however many sessions come.
+ */
 export class ConnectionTimes {
   readonly #partners: PartnerStore;
   readonly #logger: Logger;
-  readonly #waiting = new Set<string>();
+  readonly #waiting = new Map<string, PartnerSeen>();
   #writing: Promise<void> | undefined;
 
   constructor(partners: PartnerStore, logger: Logger) {
@@ -14,9 +17,9 @@ export class ConnectionTimes {
     this.#logger = logger;
   }
 
-  /** A session of the partner was accepted now. */
-  add(partnerId: string): void {
-    this.#waiting.add(partnerId);
+  /** The partner is connected now, and this was seen of it. */
+  add(partnerId: string, seen: PartnerSeen): void {
+    this.#waiting.set(partnerId, { ...this.#waiting.get(partnerId), ...seen });
     this.#writing ??= this.#write();
   }
 
@@ -27,12 +30,13 @@ export class ConnectionTimes {
 
   async #write(): Promise<void> {
     while (this.#waiting.size > 0) {
-      const ids = [...this.#waiting];
+      const seen = new Map(this.#waiting);
       this.#waiting.clear();
       try {
-        await this.#partners.connected(ids);
+        await this.#partners.connected(seen);
       } catch (error) {
-        this.#logger.debug({ partners: ids, reason: (error as Error).message }, 'time of connection not recorded');
+        const partners = [...seen.keys()];
+        this.#logger.debug({ partners, reason: (error as Error).message }, 'time of connection not recorded');
       }
     }
     this.#writing = undefined;

@@ -57,7 +57,7 @@ export interface PartnerContext extends ExchangeContext {
   /** As it was when the session began. */
   readonly listener: ListenerRow;
   readonly partner: PartnerRow;
-  readonly session: Pick<ServerConnection, 'id' | 'remoteAddress' | 'terms' | 'totals'>;
+  readonly session: Pick<ServerConnection, 'id' | 'remoteAddress' | 'terms' | 'fileTerms' | 'totals'>;
   /** With session, listener and partner on every line. */
   readonly logger: Logger;
 }

@@ -5,6 +5,7 @@ import type { BindPort } from '../listeners/running.js';
 import type { ListenerRow } from '../listeners/store.js';
 import type { ExchangeContext } from './context.js';
 import { PartnerSession } from './partner-session.js';
+import { admitPreconnection } from './preconnection.js';
 
 /** Where partners meet the configuration, the files and the history: opens ports, and knows what still goes on. */
 export class Exchange {
@@ -45,6 +46,7 @@ export class Exchange {
       get timers() {
         return { response: settings().read_timeout };
       },
+      preconnect: (preconnection) => admitPreconnection(context, preconnection),
       accept: (connection) => new PartnerSession({ context, listener: settings(), connection, refused, track }),
       rejected: (remoteAddress, reason) => {
         refused();

@@ -5,6 +5,7 @@ import type { ListenerRow } from '../listeners/store.js';
 import type { PartnerRow } from '../partners/store.js';
 import type { ExchangeContext } from './context.js';
 import { isPlausible, readable } from './names.js';
+import { hasPreconnected } from './preconnection.js';
 import { asking, refusal } from './refusal.js';
 
 /** The same for a wrong password and a disabled partner: never say which (pesit-e.md §9). */
@@ -21,7 +22,7 @@ const PASSWORD_LENGTH = 8;
 export const identify = async (
   { partners, verifier, license, places }: Pick<ExchangeContext, 'partners' | 'verifier' | 'license' | 'places'>,
   listener: ListenerRow,
-  { parameters }: ConnectIndication,
+  { parameters, preconnection }: ConnectIndication,
 ): Promise<PartnerRow> => {
   const unlicensed = sessionRefusal(license);
   if (unlicensed !== undefined) throw refusal(unlicensed.diagnostic, unlicensed.text, unlicensed.peerText);
@@ -45,6 +46,13 @@ export const identify = async (
     );
   }
   if (!proven) throw refusal('3-304', `the password (PI 5) of ${partner.partner_id} is wrong`, NOT_AUTHORISED);
+  if (!(await hasPreconnected({ verifier }, partner, preconnection))) {
+    throw refusal(
+      '3-304',
+      `${partner.partner_id} did not come by the pre-connection ${partner.preconnect_id ?? ''} that is asked of it: correct it on the other side, or set preconnectId to null`,
+      NOT_AUTHORISED,
+    );
+  }
   if (!partner.enabled) throw refusal('3-304', `the partner ${partner.partner_id} is disabled`, NOT_AUTHORISED);
   if (accessControl.slice(PASSWORD_LENGTH).trim() !== '') {
     throw refusal(

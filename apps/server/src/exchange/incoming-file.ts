@@ -8,6 +8,7 @@ import type { Delivery } from '@pesit-node/storage';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferCompletion, TransferFailure, TransferProgress } from '../transfers/record.js';
+import { compressionMode, compressionName } from '../virtual-files/format.js';
 import { virtualFileFor } from './access.js';
 import { isRestart, startOf } from './context.js';
 import type { IncomingTransfer, PartnerContext } from './context.js';
@@ -29,7 +30,10 @@ export const acceptIncoming = async (context: PartnerContext, parameters: Parame
   const { fileName = '', fileType = 0 } = parameters.fileIdentifier ?? {};
   const file = await virtualFileFor(context, 'WRITE', fileName, fileType);
   const start = startOf(context, 'RECEIVE', parameters);
-  const answer = { maxEntitySize: context.listener.max_entity_size ?? context.config['transfer.max-entity-size'] };
+  const answer = {
+    maxEntitySize: context.listener.max_entity_size ?? context.config['transfer.max-entity-size'],
+    compression: compressionMode(file.compression),
+  };
   const before = isRestart(parameters) ? await asking('2-201', () => context.restarts.find(start)) : undefined;
   if (before?.status === 'COMPLETED') return new ReplayedFile(context, before, answer, file.text);
   if (before !== undefined) {
@@ -83,11 +87,14 @@ export class IncomingFile implements IncomingTransfer {
     this.#before = before;
   }
 
-  readonly progress = (): TransferProgress => ({
-    dataBytes: this.#staged?.dataBytes ?? this.#before?.bytes_transferred ?? 0,
-    articles: this.#staged?.articles ?? this.#before?.articles ?? 0,
-    syncPoint: this.#staged?.stablePoint?.number ?? 0,
-  });
+  readonly progress = (): TransferProgress => {
+    if (this.#staged !== undefined) {
+      // As PI 27 counts them: compressed articles are longer in the file.
+      return { ...this.#context.session.totals, syncPoint: this.#staged.stablePoint?.number ?? 0 };
+    }
+    const { bytes_transferred: dataBytes = 0, articles = 0, sync_point: syncPoint = 0 } = this.#before ?? {};
+    return { dataBytes, articles, syncPoint };
+  };
 
   /** WRITE: from the newest point of earlier attempts whose bytes are proved to be there. */
   async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
@@ -131,6 +138,7 @@ export class IncomingFile implements IncomingTransfer {
       path: where,
       filename: path,
       lastPoint: staged.stablePoint,
+      compression: compressionName(this.#context.session.fileTerms?.compression ?? 0),
     });
     if (staged.stablePoint !== undefined || content.size >= INTENT_FROM) {
       await completions.intend(this.record, completionOf(path), deadline);

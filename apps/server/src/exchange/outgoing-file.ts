@@ -2,12 +2,13 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 import { FPDU_HEADER_LENGTH, PesitError } from '@pesit-node/protocol';
-import type { ArticleSource, Parameters, SelectAnswer, SyncPoint } from '@pesit-node/protocol';
+import type { ArticleSource, CompressionMode, Parameters, SelectAnswer, SyncPoint } from '@pesit-node/protocol';
 import { FileSource, findFileToSend, formatOf, matchesGlob } from '@pesit-node/storage';
 import type { Pacing, RecordFormat, SendableFile } from '@pesit-node/storage';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferFailure, TransferProgress } from '../transfers/record.js';
+import { compressionMode, compressionName, DATA_CODES, recordSettings } from '../virtual-files/format.js';
 import type { VirtualFileRow } from '../virtual-files/store.js';
 import { virtualFileFor } from './access.js';
 import { isRestart, startOf } from './context.js';
@@ -40,16 +41,13 @@ export const acceptOutgoing = async (context: PartnerContext, parameters: Parame
   const { file, reserved } =
     before === undefined ? await find(context, virtualFile, fileName) : findAgain(context, before);
   try {
-    const format = formatOf({
-      recordFormat: virtualFile.record_format ?? undefined,
-      recordLength: virtualFile.record_length ?? undefined,
-      text: virtualFile.text,
-    });
+    const format = formatOf(recordSettings(virtualFile));
+    const compression = compressionMode(virtualFile.compression);
     const source = await openSource(context, file.path, format, before);
     try {
-      const pacing = pacingOf(context, parameters);
+      const pacing = pacingOf(context, parameters, compression);
       const name = basename(file.path);
-      const answer = answerOf(context, fileName, source, format);
+      const answer = { ...answerOf(context, fileName, source, format), compression };
       const offer = { source, name, reserved, earlier: before?.pacings ?? [], pacing, answer };
       if (before !== undefined) {
         const record =
@@ -59,6 +57,8 @@ export const acceptOutgoing = async (context: PartnerContext, parameters: Parame
       const record = await context.journal.begin({
         ...start,
         filename: name,
+        label: answer.fileLabel,
+        creationDate: answer.creationDate,
         source: { path: file.path, version: source.version, pacings: [{ from: 0, ...pacing }] },
       });
       return new OutgoingFile(context, record, record.transferId, offer, undefined);
@@ -117,13 +117,16 @@ export class OutgoingFile implements OutgoingTransfer {
       throw refusal('2-214', `the point ${point} (PI 18) is not known here: read from the start (0)`);
     }
     const { number, dataBytes, articles } = found;
-    if (this.#before !== undefined) {
+    // Said with the record already, unless less was agreed than is allowed.
+    const compression = this.#context.session.fileTerms?.compression ?? 0;
+    if (this.#before !== undefined || compression !== pacing.compression) {
       const standing = earlier.filter(({ from }) => from < number);
-      const pacings = [...standing, { from: number, ...pacing }];
+      const pacings = [...standing, { ...pacing, from: number, compression }];
       await asking('2-201', () => this.#context.contexts.paced(this.record, pacings));
-      const { attempts } = this.#before;
+    }
+    if (this.#before !== undefined) {
       this.#context.logger.info(
-        { transfer: this.record.id, attempt: attempts + 1, point: number, dataBytes },
+        { transfer: this.record.id, attempt: this.#before.attempts + 1, point: number, dataBytes },
         'transfer goes on from a sync point',
       );
     }
@@ -142,6 +145,7 @@ export class OutgoingFile implements OutgoingTransfer {
         checksum: source.checksum,
         path: source.path,
         filename: this.name,
+        compression: compressionName(this.#context.session.fileTerms?.compression ?? 0),
         sentMtimeNs: source.version.mtimeNs,
       };
       await completions.complete(this.record, completion, completions.deadline());
@@ -186,13 +190,21 @@ const openSource = async (
   }
 };
 
-/** Points are placed by what was negotiated: that alone finds them again. */
-const pacingOf = ({ session, listener, config }: PartnerContext, { maxEntitySize = 0 }: Parameters) => {
+/**
+ * Points are placed by what was negotiated: that alone finds them again.
+ * @param compression as allowed; what is agreed is known at READ
+ */
+const pacingOf = (
+  { session, listener, config }: PartnerContext,
+  { maxEntitySize = 0 }: Parameters,
+  compression: CompressionMode | 0,
+): Omit<Pacing, 'from'> => {
   const ours = listener.max_entity_size ?? config['transfer.max-entity-size'];
   const trailer = session.terms?.crc === true ? CRC_LENGTH : 0;
   return {
     interval: session.terms?.syncInterval ?? 0,
     maxUnsegmentedArticle: Math.min(maxEntitySize, ours) - FPDU_HEADER_LENGTH - trailer,
+    compression,
   };
 };
 
@@ -204,6 +216,7 @@ const answerOf = (
 ): Omit<SelectAnswer, 'transferId'> => ({
   fileName,
   maxEntitySize: listener.max_entity_size ?? config['transfer.max-entity-size'],
+  ...(format.text ? { dataCode: format.codePage === undefined ? DATA_CODES.ascii : DATA_CODES.ebcdic } : {}),
   recordFormat: format.recordFormat,
   recordLength: format.recordLength,
   fileLabel: asLabel(basename(source.path)),

@@ -5,6 +5,7 @@ import type {
   ArticleSource,
   ConnectAnswer,
   CreateAnswer,
+  MessageAnswer,
   Parameters,
   SelectAnswer,
   SingleArticleStyle,
@@ -13,11 +14,14 @@ import type {
 import type { Logger } from '@pesit-node/service';
 
 import type { ListenerRow } from '../listeners/store.js';
+import { seenIn } from '../partners/seen.js';
+import type { PartnerSeen } from '../partners/seen.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import { startOf } from './context.js';
 import type { ExchangeContext, IncomingTransfer, OutgoingTransfer, PartnerContext } from './context.js';
 import { identify } from './identification.js';
 import { acceptIncoming } from './incoming-file.js';
+import { acceptMessage } from './message.js';
 import { readable } from './names.js';
 import { acceptOutgoing } from './outgoing-file.js';
 import { failureOf } from './refusal.js';
@@ -40,6 +44,8 @@ export class PartnerSession implements ServerHandler {
   #partner: PartnerContext | undefined;
   #file: IncomingTransfer | OutgoingTransfer | undefined;
   #startedAt = 0;
+  /** PI 25 of the last file. */
+  #maxEntitySize: number | undefined;
 
   constructor(options: PartnerSessionOptions) {
     const { context, listener, connection } = options;
@@ -63,9 +69,11 @@ export class PartnerSession implements ServerHandler {
       if (error instanceof PesitError) this.#logger.warn({ requester, ...wordsOf(error) }, 'connection refused');
       throw error;
     }
-    context.times.add(this.#partner.partner.partner_id);
+    const { partner } = this.#partner;
+    const where = { listener: listener.server_id, remoteAddress: connection.remoteAddress };
+    this.#see(seenIn(indication, where));
     this.#logger.info({ dialect: indication.dialect }, 'partner connected');
-    return this.#connectAnswer();
+    return this.#connectAnswer(partner.seen.singleArticle);
   }
 
   async create(parameters: Parameters): Promise<CreateAnswer> {
@@ -115,12 +123,24 @@ export class PartnerSession implements ServerHandler {
     );
   }
 
+  async message(parameters: Parameters): Promise<MessageAnswer> {
+    const partner = this.#partner;
+    if (partner === undefined) throw new Error('a message before CONNECT');
+    try {
+      return await acceptMessage(partner, parameters);
+    } catch (error) {
+      if (error instanceof PesitError) this.#logger.warn(wordsOf(error), 'message refused');
+      throw error;
+    }
+  }
+
   deselected(): Promise<void> {
     return Promise.resolve();
   }
 
   learned(style: SingleArticleStyle): void {
     this.#logger.debug({ style }, 'style of single articles (ID.SRC 1) recognised');
+    this.#see({ singleArticle: style });
   }
 
   notice(text: string): void {
@@ -155,6 +175,7 @@ export class PartnerSession implements ServerHandler {
     try {
       const file = await accept(partner);
       this.#file = file;
+      this.#seeEntity(parameters.maxEntitySize ?? 0);
       this.#startedAt = Date.now();
       partner.progress.add(file);
       this.#logger.info({ transfer: file.record.id, direction, filename: file.name }, 'transfer begins');
@@ -169,12 +190,28 @@ export class PartnerSession implements ServerHandler {
     }
   }
 
-  #connectAnswer(): ConnectAnswer {
+  /** Once a session, not once a file: most partners ask for the same in each. */
+  #seeEntity(maxEntitySize: number): void {
+    const { seen } = this.#partner?.partner ?? {};
+    if ((this.#maxEntitySize ?? seen?.maxEntitySize) !== maxEntitySize) this.#see({ maxEntitySize });
+    this.#maxEntitySize = maxEntitySize;
+  }
+
+  /** Remembers what the partner has shown of itself. */
+  #see(seen: PartnerSeen): void {
+    const id = this.#partner?.partner.partner_id;
+    if (id !== undefined) this.#options.context.times.add(id, seen);
+  }
+
+  #connectAnswer(singleArticle: SingleArticleStyle | undefined): ConnectAnswer {
     const { context, listener } = this.#options;
     const intervalKb = listener.sync_interval ?? context.config['transfer.sync-point-interval'];
     const window = listener.sync_window ?? context.config['transfer.sync-window'];
     const wanted = context.config['transfer.sync-points-enabled'] && intervalKb > 0;
-    return wanted ? { syncPoints: { intervalKb, window }, defaultIntervalKb: intervalKb } : {};
+    const known = singleArticle === undefined ? {} : { singleArticle };
+    return wanted
+      ? { syncPoints: { intervalKb, window }, resynchronisation: true, defaultIntervalKb: intervalKb, ...known }
+      : known;
   }
 }
 

@@ -13,6 +13,7 @@ import {
 } from '@pesit-node/storage';
 import type { Durability, RecordFormat } from '@pesit-node/storage';
 
+import { recordSettings } from '../virtual-files/format.js';
 import type { VirtualFileRow } from '../virtual-files/store.js';
 import type { PartnerContext } from './context.js';
 import { matchesName, readable } from './names.js';
@@ -30,9 +31,6 @@ export interface ReceivePlace {
   readonly format: RecordFormat;
   readonly durability: Durability;
 }
-
-/** PI 16. */
-const EBCDIC = 1;
 
 /** The place of a new file. @throws PesitError when the virtual file does not take what CREATE announces */
 export const newPlace = (
@@ -68,18 +66,8 @@ export const samePlace = (
 ): ReceivePlace => ({ ...howToReceive(context, file, parameters), ...began });
 
 const howToReceive = ({ config }: PartnerContext, file: VirtualFileRow, parameters: Parameters) => {
-  if (file.text && parameters.dataCode === EBCDIC) {
-    throw refusal(
-      '2-226',
-      `the partner sends EBCDIC (PI 16), and the virtual file ${file.file_id} is text: EBCDIC is not translated in this version; let the partner send ASCII, or set text to false`,
-      'EBCDIC text is not accepted for this virtual file',
-    );
-  }
   const { recordFormat, recordLength = 0 } = parameters.logicalAttributes ?? {};
-  const format = receivedFormat(
-    { recordFormat, recordLength },
-    { recordFormat: file.record_format ?? undefined, recordLength: file.record_length ?? undefined, text: file.text },
-  );
+  const format = receivedFormat({ recordFormat, recordLength }, recordSettings(file, parameters.dataCode));
   return { overwrite: file.overwrite, format, durability: file.durability ?? config['transfer.durability'] };
 };
 

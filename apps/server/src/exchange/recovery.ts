@@ -146,11 +146,12 @@ export class Recovery {
         checksum: checksum ?? undefined,
         path,
         filename,
+        compression: row.compression ?? 'none',
         lastPoint: { number: syncPoint, dataBytes, articles },
       };
     }
     const checksum = this.#options.config['transfer.checksum'] === 'sha256' ? await sha256(path) : undefined;
-    return { dataBytes: size, articles: 0, syncPoint: 0, size, checksum, path, filename };
+    return { dataBytes: size, articles: 0, syncPoint: 0, size, checksum, path, filename, compression: 'none' };
   }
 }
 

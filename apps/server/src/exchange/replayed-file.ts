@@ -5,6 +5,7 @@ import type { ArticleBatch, ArticleSink, CreateAnswer, PesitError, SyncPoint } f
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferFailure, TransferProgress } from '../transfers/record.js';
+import { compressionName } from '../virtual-files/format.js';
 import type { IncomingTransfer, PartnerContext } from './context.js';
 import { failureOf, refusal } from './refusal.js';
 
@@ -12,8 +13,8 @@ import { failureOf, refusal } from './refusal.js';
  * A file that is complete here, and whose last acknowledgement the partner has lost (pesit-e.md §5): it is sent to the last
  * point, what it sends from there is counted and dropped, and the end is acknowledged. Neither file nor record change.
  *
- * A partner that gives an old identity to another file would lose that one. So the counts must agree and, where the whole
- * binary file comes once more, its hash; otherwise the end is refused, and the identity is free for the next attempt.
+ * A partner that gives an old identity to another file would lose that one. So the hash must agree where the whole binary
+ * file comes once more, and the counts in any other case; otherwise the end is refused, and the identity is free for the next attempt.
  */
 export class ReplayedFile implements IncomingTransfer {
   readonly direction = 'RECEIVE';
@@ -42,11 +43,10 @@ export class ReplayedFile implements IncomingTransfer {
   });
 
   write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
-    const { sync_point: number, point_bytes: dataBytes, point_articles: articles, checksum, size } = this.#done;
+    const { sync_point: number, point_bytes: dataBytes, point_articles: articles, checksum } = this.#done;
     const usesPoints = number > 0 && (this.#context.session.terms?.syncInterval ?? 0) > 0;
     const from = usesPoints ? { number, dataBytes, articles } : { number: 0, dataBytes: 0, articles: 0 };
-    const isPlain = !this.#isText && size === this.#done.bytes_transferred;
-    this.#hash = !usesPoints && isPlain && checksum !== null ? createHash('sha256') : undefined;
+    this.#hash = !usesPoints && !this.#isText && checksum !== null ? createHash('sha256') : undefined;
     this.#context.logger.info(
       { transfer: this.record.id, point: from.number },
       'the partner restarts a transfer that is complete here: what it sends again is dropped',
@@ -57,17 +57,27 @@ export class ReplayedFile implements IncomingTransfer {
   async end(): Promise<void> {
     const { dataBytes, articles } = this.#context.session.totals;
     const expected = this.progress();
-    // `Recovery` completes small files that nobody had counted; their size is known, and of binary ones their hash.
-    const isCounted = expected.articles > 0 || this.#done.size === 0;
-    const agrees = !isCounted || (dataBytes === expected.dataBytes && articles === expected.articles);
-    const digest = this.#hash === undefined ? undefined : `sha256:${this.#hash.digest('hex')}`;
-    if (agrees && (digest === undefined || digest === this.#done.checksum)) return;
+    if (this.#hash !== undefined) {
+      if (`sha256:${this.#hash.digest('hex')}` === this.#done.checksum) return;
+    } else if (!this.#isComparable() || (dataBytes === expected.dataBytes && articles === expected.articles)) {
+      return;
+    }
     await this.#context.contexts.forget(this.record);
     throw refusal(
       '3-319',
       `the partner restarts transfer ${this.record.id}, which is complete here with ${expected.dataBytes} bytes in ${expected.articles} articles, and sends another file (${dataBytes} bytes in ${articles} articles): nothing of it is kept; its next attempt is taken as a new transfer`,
       'this transfer is complete here with another content: send the file as a new transfer',
     );
+  }
+
+  /**
+   * Nobody has counted the small files that `Recovery` found delivered; and with another compression the same articles have
+   * other lengths.
+   */
+  #isComparable(): boolean {
+    const isCounted = this.#done.articles > 0 || this.#done.size === 0;
+    const compression = compressionName(this.#context.session.fileTerms?.compression ?? 0);
+    return isCounted && compression === (this.#done.compression ?? 'none');
   }
 
   fail(error: PesitError, endCode: number | undefined): Promise<TransferFailure> {

@@ -42,7 +42,8 @@ export class Restarts {
     for (;;) {
       const row = await contexts.find(start);
       if (row === undefined) return undefined;
-      if (row.status === 'COMPLETED') return this.#isSame(row, start) ? row : undefined;
+      // What is read is what this side has said of it.
+      if (row.status === 'COMPLETED') return start.direction === 'SEND' || this.#isSame(row, start) ? row : undefined;
       if (row.status === 'FAILED') return row;
       if (await recovery.settle(row)) continue;
       if (performance.now() >= deadline) throw busy(row.id);

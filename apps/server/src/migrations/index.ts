@@ -6,9 +6,10 @@ import { listeners } from './0003-listeners.js';
 import { transfers } from './0004-transfers.js';
 import { sentFiles } from './0005-sent-files.js';
 import { restart } from './0006-restart.js';
+import { facilities } from './0007-facilities.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
   schema: 'pesit_server',
-  migrations: [partners, virtualFiles, listeners, transfers, sentFiles, restart],
+  migrations: [partners, virtualFiles, listeners, transfers, sentFiles, restart, facilities],
 };

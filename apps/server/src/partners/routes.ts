@@ -4,9 +4,9 @@ import type { IRouter } from 'express';
 import { z } from 'zod';
 
 import { partnerId, renames } from '../schemas.js';
-import { refuseUnbuilt } from '../unbuilt.js';
 import { accessOf, createPartner, operationsOf, updatePartner } from './schema.js';
 import type { AccessType, UpdatePartner } from './schema.js';
+import { productOf } from './seen.js';
 import type { PartnerRow, PartnerStore, PartnerValues } from './store.js';
 
 const PATH = '/api/v1/config/partners';
@@ -21,9 +21,15 @@ const toPartner = (row: PartnerRow) => ({
   allowedOperations: operationsOf(row.access_type),
   accessType: row.access_type,
   maxConnections: row.max_connections,
+  preconnectId: row.preconnect_id,
   lastConnection: row.last_connection?.toISOString() ?? null,
   transferCount: row.transfer_count,
+  lastSeen: lastSeen(row),
 });
+
+/** What its last sessions have shown; null before the first. */
+const lastSeen = ({ seen }: PartnerRow) =>
+  Object.keys(seen).length === 0 ? null : { ...seen, product: productOf(seen) ?? null };
 
 const accessIn = (body: UpdatePartner): AccessType | undefined =>
   body.accessType ?? (body.allowedOperations && accessOf(body.allowedOperations));
@@ -38,11 +44,22 @@ const valuesOf = async (body: UpdatePartner): Promise<Partial<PartnerValues>> =>
     ...(body.enabled === undefined ? {} : { enabled: body.enabled }),
     ...(access === undefined ? {} : { access_type: access }),
     ...(body.maxConnections === undefined ? {} : { max_connections: body.maxConnections }),
+    ...(await preconnectionOf(body)),
   };
 };
 
-const refuseUnbuiltFields = (body: UpdatePartner): void =>
-  refuseUnbuilt(body, { preconnectId: [], preconnectPassword: [] });
+/** Without an identifier nothing is asked, and no password is kept. */
+const preconnectionOf = async ({
+  preconnectId,
+  preconnectPassword,
+}: UpdatePartner): Promise<Partial<PartnerValues>> => {
+  if (preconnectId === null) return { preconnect_id: null, preconnect_password_hash: null };
+  const hash = typeof preconnectPassword !== 'string' ? null : await hashPassword(preconnectPassword);
+  return {
+    ...(preconnectId === undefined ? {} : { preconnect_id: preconnectId }),
+    ...(preconnectPassword === undefined ? {} : { preconnect_password_hash: hash }),
+  };
+};
 
 export const partnerRoutes = (router: IRouter, store: PartnerStore, logger: Logger): void => {
   const params = z.strictObject({ partnerId: partnerId() });
@@ -52,7 +69,6 @@ export const partnerRoutes = (router: IRouter, store: PartnerStore, logger: Logg
       res.json((await store.list()).map(toPartner));
     }),
     post: endpoint({ body: createPartner }, async ({ body, res }) => {
-      refuseUnbuiltFields(body);
       const id = (body.partnerId ?? body.id) as string;
       const created = await store.create(id, {
         name: null,
@@ -60,6 +76,8 @@ export const partnerRoutes = (router: IRouter, store: PartnerStore, logger: Logg
         enabled: true,
         access_type: 'BOTH',
         max_connections: null,
+        preconnect_id: null,
+        preconnect_password_hash: null,
         ...(await valuesOf(body)),
       } as PartnerValues);
       if (created === undefined) throw conflict(`Partner ${JSON.stringify(id)} exists already`);
@@ -81,7 +99,6 @@ export const partnerRoutes = (router: IRouter, store: PartnerStore, logger: Logg
       if (renames([body.partnerId, body.id], id)) {
         throw validation([{ field: 'partnerId', message: `cannot be changed from ${id}: create another partner` }]);
       }
-      refuseUnbuiltFields(body);
       const row = await store.update(id, await valuesOf(body));
       if (row === undefined) throw notFound('Partner', id);
       logger.info({ partner: id, fields: Object.keys(body) }, 'partner changed');

@@ -8,12 +8,15 @@ export const ACCESS_TYPES = ['READ', 'WRITE', 'BOTH'] as const;
 export type AccessType = (typeof ACCESS_TYPES)[number];
 export type Operation = 'READ' | 'WRITE';
 
-/** PI 5 holds a password in 8 bytes; trailing blanks are not significant there (pesit-e.md §2). */
-const password = () =>
+/** What is sent in eight bytes, padded with blanks. */
+const eight = (expected: string) =>
   z
     .string()
-    .regex(/^[\x20-\x7e]{1,8}$/, 'expected 1 to 8 printable ASCII characters (PI 5)')
+    .regex(/^[\x20-\x7e]{1,8}$/, `expected ${expected}`)
     .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
+
+/** PI 5 holds a password in 8 bytes; trailing blanks are not significant there (pesit-e.md §2). */
+const password = () => eight('1 to 8 printable ASCII characters (PI 5)');
 
 const fields = {
   partnerId: partnerId().optional(),
@@ -27,10 +30,11 @@ const fields = {
     .optional(),
   accessType: z.enum(ACCESS_TYPES).optional(),
   maxConnections: z.int().min(1).max(100_000).nullish(),
-  preconnectId: z.string().max(8).nullish(),
-  preconnectPassword: z.string().max(8).nullish(),
+  preconnectId: eight('1 to 8 printable ASCII characters').nullish(),
+  preconnectPassword: eight('1 to 8 printable ASCII characters').nullish(),
   lastConnection: readOnly(),
   transferCount: readOnly(),
+  lastSeen: readOnly(),
 };
 
 export const accessOf = (operations: readonly Operation[]): AccessType => {
@@ -79,6 +83,9 @@ export const createPartner = z
     consistent(body, context);
     if (body.partnerId === undefined && body.id === undefined) {
       context.addIssue({ code: 'custom', path: ['partnerId'], message: 'expected partnerId (or id)' });
+    }
+    if (typeof body.preconnectPassword === 'string' && typeof body.preconnectId !== 'string') {
+      context.addIssue({ code: 'custom', path: ['preconnectId'], message: 'expected beside preconnectPassword' });
     }
   });
 

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 
 import type { AccessType } from './schema.js';
+import type { PartnerSeen } from './seen.js';
 
 export interface PartnerRow {
   readonly partner_id: string;
@@ -12,12 +13,17 @@ export interface PartnerRow {
   readonly access_type: AccessType;
   /** Sessions at a time; null = as many as the listener takes. */
   readonly max_connections: number | null;
+  /** Null: no pre-connection is asked of it. */
+  readonly preconnect_id: string | null;
+  /** scrypt; null: the identifier is enough. */
+  readonly preconnect_password_hash: string | null;
+  readonly seen: PartnerSeen;
   readonly last_connection: Date | null;
   readonly transfer_count: number;
 }
 
 /** What the administrator sets. */
-export type PartnerValues = Omit<PartnerRow, 'partner_id' | 'last_connection' | 'transfer_count'>;
+export type PartnerValues = Omit<PartnerRow, 'partner_id' | 'seen' | 'last_connection' | 'transfer_count'>;
 
 export class PartnerStore {
   readonly #knex: Knex;
@@ -56,8 +62,17 @@ export class PartnerStore {
     return (await this.#knex('partners').where('partner_id', id).delete()) > 0;
   }
 
-  /** Sessions of these partners were accepted now. */
-  async connected(ids: readonly string[]): Promise<void> {
-    await this.#knex('partners').whereIn('partner_id', ids).update({ last_connection: this.#knex.fn.now() });
+  /** Those that come with this identifier of a pre-connection. */
+  async withPreconnection(identifier: string): Promise<readonly PartnerRow[]> {
+    return this.#knex<PartnerRow>('partners').where('preconnect_id', identifier);
+  }
+
+  /** These partners are connected now, and this was seen of them; what was seen before and is not named stays. */
+  async connected(seen: ReadonlyMap<string, PartnerSeen>): Promise<void> {
+    await this.#knex.raw(
+      `update partners p set last_connection = now(), seen = p.seen || v.seen::jsonb
+       from unnest(?::text[], ?::text[]) as v (partner_id, seen) where p.partner_id = v.partner_id`,
+      [[...seen.keys()], [...seen.values()].map((value) => JSON.stringify(value))],
+    );
   }
 }

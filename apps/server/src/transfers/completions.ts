@@ -134,7 +134,7 @@ export class Completions {
       `with done as (
          update transfers set status = 'COMPLETED', end_time = now(), diagnostic = :success, delivering = false,
            size = :size, checksum = :checksum, path = :path, filename = :filename, bytes_transferred = :bytes_transferred,
-           articles = :articles, sync_point = :sync_point, point_bytes = :point_bytes, point_articles = :point_articles
+           articles = :articles, sync_point = :sync_point, compression = :compression, point_bytes = :point_bytes, point_articles = :point_articles
          where id = :id and fence = :fence and status = 'IN_PROGRESS' returning id, partner_id, listener
        ), partner as (
          update partners p set transfer_count = transfer_count + 1 from done where p.partner_id = done.partner_id
@@ -216,14 +216,15 @@ export class Completions {
   }
 }
 
-const completionColumns = ({ size, checksum, path, filename, lastPoint, ...progress }: TransferCompletion) => ({
-  size,
-  checksum: checksum ?? null,
-  path,
-  filename,
-  ...progressColumns(progress),
-  point_bytes: lastPoint?.dataBytes ?? 0,
-  point_articles: lastPoint?.articles ?? 0,
+const completionColumns = (completion: TransferCompletion) => ({
+  size: completion.size,
+  checksum: completion.checksum ?? null,
+  path: completion.path,
+  filename: completion.filename,
+  compression: completion.compression,
+  ...progressColumns(completion),
+  point_bytes: completion.lastPoint?.dataBytes ?? 0,
+  point_articles: completion.lastPoint?.articles ?? 0,
 });
 
 export const progressColumns = ({ dataBytes, articles, syncPoint }: TransferProgress) => ({

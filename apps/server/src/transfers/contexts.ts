@@ -2,6 +2,7 @@ import type { Pacing } from '@pesit-node/storage';
 import type { Knex } from 'knex';
 
 import type { AttemptOrigin, RecordHandle, TransferIdentity } from './record.js';
+import type { Compression } from '../virtual-files/format.js';
 import type { TransferDirection, TransferStatus } from './schema.js';
 
 export interface ContextsOptions {
@@ -35,6 +36,7 @@ export interface ContextRow {
   readonly delivering: boolean;
   readonly size: number | null;
   readonly checksum: string | null;
+  readonly compression: Compression | null;
   readonly bytes_transferred: number;
   readonly articles: number;
   readonly sync_point: number;
@@ -55,7 +57,7 @@ export interface ExpiredContext {
 }
 
 const COLUMNS = `id, fence, status, direction, partner_id, transfer_id, virtual_file_id, instance, attempts, start_time,
-  filename, path, label, creation_date, context, directory, delivering, size, checksum, bytes_transferred, articles,
+  filename, path, label, creation_date, context, directory, delivering, size, checksum, compression, bytes_transferred, articles,
   sync_point, point_bytes, point_articles, source_size, source_mtime_ns::text as source_mtime_ns, pacings`;
 
 /** The index `transfers_context_idx` serves this. */
@@ -87,7 +89,7 @@ export class TransferContexts {
   async find(identity: TransferIdentity): Promise<ContextRow | undefined> {
     const { knex, retentionDays } = this.#options;
     const { rows } = await knex.raw<{ rows: ContextRow[] }>(
-      `select ${COLUMNS} from transfers where ${SAME_TRANSFER} and context is not null
+      `select ${COLUMNS} from transfers where ${SAME_TRANSFER} and context is not null and type = 'FILE'
          and (restartable or status in ('IN_PROGRESS', 'COMPLETED'))
          and (status = 'IN_PROGRESS' or end_time > now() - make_interval(days => :retentionDays))
        order by id desc limit 1`,

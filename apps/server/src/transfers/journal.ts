@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
+import { SUCCESS } from '@pesit-node/protocol';
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 import type { Knex } from 'knex';
@@ -9,7 +10,7 @@ import { Completions, noDatabase, NOT_SUPERSEDED, progressColumns } from './comp
 import { identityBindings, SUPERSEDE } from './contexts.js';
 import { Outbox } from './outbox.js';
 import type { Availability } from './outbox.js';
-import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } from './record.js';
+import type { MessageContent, RecordHandle, TransferFailure, TransferProgress, TransferStart } from './record.js';
 
 export interface JournalOptions {
   readonly knex: Knex;
@@ -89,6 +90,36 @@ export class TransferJournal {
       const [row] = rows;
       if (row === undefined) throw new Error('the record of the transfer was not written');
       return { id: row.id, fence: row.fence, transferId: row.transfer_id, superseded: row.superseded ?? [] };
+    } catch (error) {
+      throw isDatabaseUnavailable(error) ? noDatabase(error) : error;
+    }
+  }
+
+  /**
+   * A message, complete as it is here.
+   * @returns the number of its record
+   * @throws PesitError 2-201 when the database is not available: the partner comes again.
+   */
+  async message(start: TransferStart, { fileType, text, dataCode }: MessageContent): Promise<number> {
+    try {
+      const { knex } = this.#options;
+      const [row] = await knex('transfers')
+        .insert({
+          ...this.#columnsOf(start),
+          type: 'MESSAGE',
+          status: 'COMPLETED',
+          diagnostic: SUCCESS,
+          transfer_id: start.transferId,
+          end_time: knex.fn.now(),
+          size: text.length,
+          bytes_transferred: text.length,
+          file_type: fileType,
+          message: text,
+          data_code: dataCode ?? null,
+        })
+        .returning<{ id: number }[]>('id');
+      if (row === undefined) throw new Error('the record of the message was not written');
+      return row.id;
     } catch (error) {
       throw isDatabaseUnavailable(error) ? noDatabase(error) : error;
     }

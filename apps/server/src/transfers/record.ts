@@ -1,6 +1,7 @@
 import type { DiagnosticCode, SyncPoint } from '@pesit-node/protocol';
 import type { Pacing, SourceVersion } from '@pesit-node/storage';
 
+import type { Compression } from '../virtual-files/format.js';
 import type { TransferDirection } from './schema.js';
 
 /** What names a transfer over all its attempts (pesit-e.md §5); PI 11 is 0 for every file. */
@@ -38,6 +39,16 @@ export interface TransferStart extends TransferIdentity, AttemptOrigin {
   readonly source?: Source | undefined;
 }
 
+/** What a message is made of. */
+export interface MessageContent {
+  /** PI 11: 65535 a message, 65534 a reply, anything else the acknowledgement of a file of that type. */
+  readonly fileType: number;
+  /** PI 91. */
+  readonly text: Buffer;
+  /** PI 16 of the text. */
+  readonly dataCode: number | undefined;
+}
+
 /** Where a received file is staged, and under which key. */
 export interface Staging {
   readonly context: string;
@@ -71,6 +82,8 @@ export interface TransferCompletion extends TransferProgress {
   /** Absolute path of the file on this side. */
   readonly path: string;
   readonly filename: string;
+  /** PI 21 as agreed. */
+  readonly compression: Compression;
   /** The last sync point with its totals; undefined when there was none. */
   readonly lastPoint?: SyncPoint | undefined;
   /** Of a file that was read: with path and size it says which one the partner has. */

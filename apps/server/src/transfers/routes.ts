@@ -2,14 +2,8 @@ import { endpoint, notFound, resource } from '@pesit-node/service';
 import type { IRouter } from 'express';
 
 import { historyQuery, transferParams } from './schema.js';
-import type { TransferRow, TransferStore } from './store.js';
-
-/** PI 99 is opaque: shown as text when it is printable ASCII, else as `base64:` and its bytes. */
-export const freeMessageText = (bytes: Buffer | null): string | null => {
-  if (bytes === null) return null;
-  const text = bytes.toString('latin1');
-  return /^[\x20-\x7e]*$/.test(text) && !text.startsWith('base64:') ? text : `base64:${bytes.toString('base64')}`;
-};
+import { creationDate, freeMessageText, messageText } from './texts.js';
+import type { TransferDetail, TransferRow, TransferStore } from './store.js';
 
 /** A record of the history as the interface shows it. */
 const toTransfer = (row: TransferRow) => ({
@@ -41,6 +35,15 @@ const toTransfer = (row: TransferRow) => ({
   freeMessage: freeMessageText(row.free_message),
   originalSender: row.original_sender,
   finalReceiver: row.final_receiver,
+  creationDate: creationDate(row.creation_date),
+  compression: row.compression ?? 'none',
+  fileType: row.file_type,
+});
+
+/** One record: of a message its text, too. */
+const toDetail = (row: TransferDetail) => ({
+  ...toTransfer(row),
+  ...(row.message === null ? {} : { message: messageText(row.message, row.data_code) }),
 });
 
 export const transferRoutes = (router: IRouter, store: TransferStore): void => {
@@ -53,7 +56,7 @@ export const transferRoutes = (router: IRouter, store: TransferStore): void => {
     get: endpoint({ params: transferParams }, async ({ params: { id }, res }) => {
       const row = await store.get(id);
       if (row === undefined) throw notFound('Transfer', id);
-      res.json(toTransfer(row));
+      res.json(toDetail(row));
     }),
   });
 };

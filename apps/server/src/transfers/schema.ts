@@ -8,6 +8,8 @@ export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
 export const TRANSFER_DIRECTIONS = ['SEND', 'RECEIVE'] as const;
 export type TransferDirection = (typeof TRANSFER_DIRECTIONS)[number];
 
+export const TRANSFER_TYPES = ['FILE', 'MESSAGE'] as const;
+
 /** A filter is compared with what a peer sent, so it need not be an identifier that could be configured. */
 const filter = (max: number) => z.string().min(1).max(max).optional();
 
@@ -34,6 +36,7 @@ export const historyQuery = z.strictObject({
   listener: filter(24),
   direction: z.enum(TRANSFER_DIRECTIONS).optional(),
   status: z.enum(TRANSFER_STATUSES).optional(),
+  type: z.enum(TRANSFER_TYPES).optional(),
   restartable: z
     .enum(['true', 'false'], 'expected true or false')
     .transform((text) => text === 'true')

@@ -2,6 +2,7 @@ import { fetchPage } from '@pesit-node/service';
 import type { Page } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
+import type { Compression } from '../virtual-files/format.js';
 import type { HistoryQuery, TransferDirection, TransferStatus } from './schema.js';
 
 export interface TransferRow {
@@ -32,7 +33,51 @@ export interface TransferRow {
   readonly free_message: Buffer | null;
   readonly original_sender: string | null;
   readonly final_receiver: string | null;
+  readonly creation_date: string | null;
+  readonly compression: Compression | null;
+  readonly file_type: number;
 }
+
+/** The text of a message is read with its own record alone: a page of them would be large. */
+export interface TransferDetail extends TransferRow {
+  /** PI 91. */
+  readonly message: Buffer | null;
+  readonly data_code: number | null;
+}
+
+/** What a page shows: all columns of `TransferRow`. */
+const COLUMNS = [
+  'id',
+  'type',
+  'partner_id',
+  'direction',
+  'virtual_file_id',
+  'filename',
+  'size',
+  'status',
+  'start_time',
+  'end_time',
+  'transfer_id',
+  'listener',
+  'node',
+  'session_id',
+  'remote_address',
+  'bytes_transferred',
+  'articles',
+  'sync_point',
+  'attempts',
+  'restartable',
+  'checksum',
+  'diagnostic',
+  'error_message',
+  'label',
+  'free_message',
+  'original_sender',
+  'final_receiver',
+  'creation_date',
+  'compression',
+  'file_type',
+] as const satisfies readonly (keyof TransferRow)[];
 
 /** Reads of the history; writes belong to `journal.ts`. */
 export class TransferStore {
@@ -42,8 +87,8 @@ export class TransferStore {
     this.#knex = knex;
   }
 
-  async get(id: number): Promise<TransferRow | undefined> {
-    return this.#knex<TransferRow>('transfers').where('id', id).first();
+  async get(id: number): Promise<TransferDetail | undefined> {
+    return this.#knex<TransferDetail>('transfers').where('id', id).first();
   }
 
   async page<T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<Page<T>> {
@@ -55,11 +100,12 @@ export class TransferStore {
       direction: query.direction,
       status: query.status,
       restartable: query.restartable,
+      type: query.type,
     };
     const rows = this.#knex('transfers');
     for (const [column, value] of Object.entries(filters)) if (value !== undefined) void rows.where(column, value);
     if (from !== undefined) void rows.where('start_time', '>=', from);
     if (to !== undefined) void rows.where('start_time', '<', to);
-    return fetchPage(rows, query, { tieBreak: 'id', map });
+    return fetchPage(rows, query, { tieBreak: 'id', columns: COLUMNS, map });
   }
 }

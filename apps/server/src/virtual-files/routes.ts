@@ -1,3 +1,4 @@
+import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
 import { conflict, endpoint, notFound, resource, validation } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 import { DEFAULT_RECEIVE_PATTERN, DEFAULT_RECORD_LENGTH } from '@pesit-node/storage';
@@ -31,9 +32,10 @@ const toVirtualFile = (row: VirtualFileRow) => ({
   recordFormat: row.record_format,
   text: row.text,
   durability: row.durability,
-  ebcdic: false,
+  ebcdic: row.ebcdic,
+  codePage: row.code_page ?? DEFAULT_CODE_PAGE,
+  compression: row.compression,
   maxRetries: 0,
-  compression: 'none',
 });
 
 const COLUMNS = {
@@ -51,6 +53,9 @@ const COLUMNS = {
   recordFormat: 'record_format',
   text: 'text',
   durability: 'durability',
+  ebcdic: 'ebcdic',
+  codePage: 'code_page',
+  compression: 'compression',
 } as const satisfies Partial<Record<keyof UpdateVirtualFile, keyof VirtualFileValues>>;
 
 /** Columns of the fields that are there. */
@@ -74,6 +79,9 @@ const DEFAULTS: Omit<VirtualFileValues, 'direction'> = {
   record_format: null,
   text: false,
   durability: null,
+  ebcdic: false,
+  code_page: null,
+  compression: 'none',
 };
 
 export const virtualFileRoutes = (
@@ -85,7 +93,7 @@ export const virtualFileRoutes = (
   const params = z.strictObject({ fileId: fileId() });
 
   const admit = async (body: UpdateVirtualFile): Promise<void> => {
-    refuseUnbuilt(body, { ebcdic: [false], maxRetries: [0], compression: ['none'] });
+    refuseUnbuilt(body, { maxRetries: [0] });
     await directories.admit([
       { field: 'receiveDirectory', path: body.receiveDirectory, create: true },
       { field: 'sendDirectory', path: body.sendDirectory, create: body.sendFile === undefined },

@@ -1,8 +1,10 @@
+import { CODE_PAGES } from '@pesit-node/protocol';
 import { plainText } from '@pesit-node/service';
 import { validatePattern } from '@pesit-node/storage';
 import { z } from 'zod';
 
 import { fileId } from '../schemas.js';
+import { COMPRESSIONS } from './format.js';
 
 export const DIRECTIONS = ['RECEIVE', 'SEND', 'BOTH'] as const;
 /** Seen by this node: RECEIVE = a partner may write it, SEND = a partner may read it. */
@@ -34,9 +36,16 @@ const fields = {
   recordFormat: z.union([z.literal(0), z.literal(128)], 'expected 0 (fixed) or 128 (variable)').nullish(),
   text: z.boolean().optional(),
   durability: z.enum(['checkpoint', 'end', 'none']).nullish(),
-  ebcdic: z.boolean().nullish(),
+  ebcdic: z
+    .boolean()
+    .nullish()
+    .transform((value) => (value === null ? false : value)),
   maxRetries: z.int().min(0).nullish(),
-  compression: z.enum(['none', 'horizontal', 'vertical', 'both']).nullish(),
+  codePage: z.enum(CODE_PAGES).nullish(),
+  compression: z
+    .enum(COMPRESSIONS)
+    .nullish()
+    .transform((value) => (value === null ? 'none' : value)),
 };
 
 interface Ambiguous {

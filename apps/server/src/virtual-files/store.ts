@@ -2,6 +2,7 @@ import type { Durability } from '@pesit-node/storage';
 import type { Knex } from 'knex';
 
 import type { AccessType } from '../partners/schema.js';
+import type { Compression } from './format.js';
 import type { FileDirection } from './schema.js';
 
 /** What a partner may do with a virtual file now; undefined: does not exist. */
@@ -27,6 +28,11 @@ export interface VirtualFileRow {
   readonly record_format: 0 | 128 | null;
   readonly text: boolean;
   readonly durability: Durability | null;
+  readonly compression: Compression;
+  /** Of a text file: its articles are EBCDIC. */
+  readonly ebcdic: boolean;
+  /** Null: 037. */
+  readonly code_page: string | null;
 }
 
 export type VirtualFileValues = Omit<VirtualFileRow, 'file_id'>;

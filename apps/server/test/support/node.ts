@@ -167,14 +167,15 @@ export class TestNode {
   }
 
   async connect(
-    options: Partial<RequesterOptions['connect']> & { readonly port?: number } = {},
+    options: Partial<RequesterOptions['connect']> & Partial<Pick<RequesterOptions, 'port' | 'preconnection'>> = {},
   ): Promise<PesitRequester> {
-    const { port = this.port, ...connect } = options;
+    const { port = this.port, preconnection, ...connect } = options;
     const session = await PesitRequester.open({
       host: '127.0.0.1',
       port,
       dialect: 'length-prefixed',
       connectTimeout: 5000,
+      preconnection,
       connect: {
         requester: 'ACME',
         server: 'NODE1',

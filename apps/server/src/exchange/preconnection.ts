@@ -1,0 +1,44 @@
+import type { Preconnection } from '@pesit-node/net';
+
+import type { PartnerRow } from '../partners/store.js';
+import type { ExchangeContext } from './context.js';
+import { isPlausible, readable } from './names.js';
+import { asking, refusal } from './refusal.js';
+
+/** Longest identifier and password of a pre-connection (§3.8.2). */
+const LENGTH = 8;
+
+/**
+ * The answer to a pre-connection: ACK0 when this resolves, NAK0 when it rejects. An identifier that no partner is configured
+ * with is acknowledged: who it is shows in the CONNECT, and whoever has to come by a pre-connection is refused there.
+ * @throws PesitError 3-304, or 3-322 when the database is away
+ */
+export const admitPreconnection = async (
+  { partners, verifier }: Pick<ExchangeContext, 'partners' | 'verifier'>,
+  { identifier, password }: Preconnection,
+): Promise<void> => {
+  const known = await asking('3-322', async () =>
+    isPlausible(identifier, LENGTH) ? partners.withPreconnection(identifier) : [],
+  );
+  if (known.length === 0) return;
+  const proofs = await Promise.all(known.map((partner) => proves(verifier, partner, password)));
+  if (proofs.includes(true)) return;
+  throw refusal('3-304', `the pre-connection of ${JSON.stringify(readable(identifier, LENGTH))} has a wrong password`);
+};
+
+/** Whether the session of a partner came by the pre-connection that is asked of it, if one is. */
+export const hasPreconnected = async (
+  { verifier }: Pick<ExchangeContext, 'verifier'>,
+  partner: PartnerRow,
+  preconnection: Preconnection | undefined,
+): Promise<boolean> => {
+  if (partner.preconnect_id === null) return true;
+  if (preconnection?.identifier !== partner.preconnect_id) return false;
+  return proves(verifier, partner, preconnection.password);
+};
+
+const proves = async (
+  verifier: ExchangeContext['verifier'],
+  { preconnect_password_hash: hash }: PartnerRow,
+  password: string,
+): Promise<boolean> => hash === null || verifier.verify(password, hash);

@@ -1,0 +1,50 @@
+import type { ConnectIndication } from '@pesit-node/net';
+import type { Dialect, SingleArticleStyle } from '@pesit-node/protocol';
+
+/** What the last sessions of a partner have shown of it, by the names of the specification. */
+export interface PartnerSeen {
+  readonly listener?: string;
+  readonly remoteAddress?: string;
+  readonly dialect?: Dialect;
+  /** Marker of its pre-connection; null: it came without. */
+  readonly preconnection?: 'PESIT' | 'CFTPSITX' | null;
+  /** PI 6 as it came: Axway products set bits beside the version. */
+  readonly version?: number;
+  /** PI 7 as it asked; null: no sync points. */
+  readonly syncPoints?: { readonly intervalKb: number; readonly window: number } | null;
+  /** PI 23 and PI 1 as it asked. */
+  readonly resynchronisation?: boolean;
+  readonly crc?: boolean;
+  /** PI 22: 0 write, 1 read, 2 both. */
+  readonly accessType?: number;
+  /** PI 25 of its last CREATE or SELECT. */
+  readonly maxEntitySize?: number;
+  /** How it writes single articles (ID.SRC = 1), when it does. */
+  readonly singleArticle?: SingleArticleStyle;
+}
+
+/** Capability flags of Axway products in PI 6 (pesit-e.md §2). */
+const AXWAY_FLAGS = 0xc0;
+
+/** What a CONNECT shows. */
+export const seenIn = (
+  { parameters, dialect, preconnection }: ConnectIndication,
+  where: { readonly listener: string; readonly remoteAddress: string },
+): PartnerSeen => ({
+  ...where,
+  dialect,
+  preconnection: preconnection?.marker ?? null,
+  version: parameters.version ?? 0,
+  syncPoints: parameters.syncPoints ?? null,
+  resynchronisation: parameters.resynchronisation === 1,
+  crc: parameters.crc === 1,
+  accessType: parameters.accessType ?? 0,
+});
+
+/** The product that these habits are known of; undefined when they say nothing. */
+export const productOf = ({ preconnection, version = 0, singleArticle }: PartnerSeen): string | undefined => {
+  if (preconnection === 'CFTPSITX') return 'Transfer CFT';
+  if ((version & AXWAY_FLAGS) !== 0) return 'an Axway product';
+  if (singleArticle !== undefined && singleArticle !== 'unknown') return 'Connect:Express';
+  return undefined;
+};
