@@ -354,6 +354,26 @@ eachDatabase((harness) => {
     expect(nodes.map(({ node }: { node: string }) => node).join()).toMatch(/^a,b$|^a$|^b$/);
   });
 
+  test('a small file costs three statements, either way: insert, take, end', async () => {
+    const partner = await the.partner({ files: { X: Buffer.from('x') } });
+    const service = await the.service();
+    await the.remote(service, partner.port);
+    // The first session tells of the server, the second file of none.
+    await the.send(service);
+    await the.receive(service);
+    const statements: string[] = [];
+    const { knex } = the.database();
+    const listen = ({ sql }: { readonly sql: string }): void => {
+      statements.push(sql.trim().split(/\s+/, 3).join(' '));
+    };
+    knex.on('query', listen);
+    expect((await the.send(service)).status).toBe('COMPLETED');
+    expect((await the.receive(service)).status).toBe('COMPLETED');
+    knex.removeListener('query', listen);
+    const each = ['insert into transfers', 'with busy as', 'update transfers set'];
+    expect(statements).toEqual([...each, ...each]);
+  });
+
   test('progress is written, and shown newer than written', async () => {
     const held = deferred();
     const begun = deferred();
