@@ -98,26 +98,29 @@ describe('refusals', () => {
     await writeOneFile(peer);
   });
 
-  test.each(['with its end', 'after its end'])('IDT %s: the session goes on, and what was delivered stays', async (when) => {
-    const { peer, handler } = await session(() => undefined);
-    await peer.openToWrite();
-    peer.send('DTF', Buffer.from('abc'));
-    peer.send('DTF.END', OK);
-    const idt = peer.entity('IDT', `${diagnostic('2-216')} 130110`);
-    if (when === 'with its end') {
-      peer.write(Buffer.concat([peer.entity('TRANS.END'), idt]));
-    } else {
-      await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
-      peer.write(idt);
-    }
-    await peer.expect('ACK(IDT)');
-    await peer.closeFile();
-    await peer.release();
-    await handler.over;
-    expect(handler.imbalance).toEqual([]);
-    const expected = when === 'with its end' ? ['FAILED 2-216 end 16'] : ['END'];
-    expect(handler.calls.slice(2)).toEqual([...expected, 'DESELECTED', 'ENDED released']);
-  });
+  test.each(['with its end', 'after its end'])(
+    'IDT %s: the session goes on, and what was delivered stays',
+    async (when) => {
+      const { peer, handler } = await session(() => undefined);
+      await peer.openToWrite();
+      peer.send('DTF', Buffer.from('abc'));
+      peer.send('DTF.END', OK);
+      const idt = peer.entity('IDT', `${diagnostic('2-216')} 130110`);
+      if (when === 'with its end') {
+        peer.write(Buffer.concat([peer.entity('TRANS.END'), idt]));
+      } else {
+        await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+        peer.write(idt);
+      }
+      await peer.expect('ACK(IDT)');
+      await peer.closeFile();
+      await peer.release();
+      await handler.over;
+      expect(handler.imbalance).toEqual([]);
+      const expected = when === 'with its end' ? ['FAILED 2-216 end 16'] : ['END'];
+      expect(handler.calls.slice(2)).toEqual([...expected, 'DESELECTED', 'ENDED released']);
+    },
+  );
 
   test('a second WRITE for a file that is over is refused without asking', async () => {
     const { peer, handler } = await session(() => undefined);
