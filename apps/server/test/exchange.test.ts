@@ -50,6 +50,22 @@ eachDatabase((harness) => {
       });
     });
 
+    test('a small file with three statements: what it may, that it begins, that it is complete', async () => {
+      const session = await node().connect();
+      await node().send(session, 'IN', bytes(10));
+      const { knex } = node().database;
+      const statements: string[] = [];
+      const record = ({ sql }: { sql: string }): number => statements.push(sql);
+      knex.on('query', record);
+      await node().send(session, 'IN', bytes(10));
+      knex.off('query', record);
+      const words = [/^select f\.\*/, /^with superseded as/, /^with done as/];
+      expect(statements.filter((sql) => words.some((word) => word.test(sql)))).toHaveLength(3);
+      const others = statements.filter((sql) => !words.some((word) => word.test(sql)));
+      // Of the node, not of the file: the watch over the database, the lease, the license.
+      expect(others.filter((sql) => /transfers|partners|virtual_files/.test(sql))).toEqual([]);
+    });
+
     test('several files in one session, also after one that was refused', async () => {
       const session = await node().connect();
       const contents = [bytes(10), bytes(200_000), bytes(3)];

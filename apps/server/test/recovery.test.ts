@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { link, mkdir, mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { link, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -70,6 +70,7 @@ eachDatabase((harness) => {
         remote_address: '::1',
         context,
         directory: directory(),
+        overwrite: false,
         ...record,
       });
     const part = join(directory(), '.pesit', `${context}.part`);
@@ -133,10 +134,15 @@ eachDatabase((harness) => {
     );
   });
 
-  test('a file of that name that was there before is not taken for it', async () => {
-    await orphan({ final: 'content' });
-    await utimes(join(directory(), 'name'), 1_000_000_000, 1_000_000_000);
+  test('a file that may replace another proves nothing by its name: it is received once more', async () => {
+    await orphan({ final: 'content', record: { overwrite: true } });
     expect(await recovered()).toMatchObject(RESTARTABLE);
+  });
+
+  test('the empty file that kept the name of a delivery is taken away', async () => {
+    await orphan({ staged: 'content', final: '', record: INTENT });
+    expect(await recovered()).toMatchObject(RESTARTABLE);
+    expect(await node().received('IN')).toEqual([]);
   });
 
   test('a file of that name that another transfer has delivered is not taken for it', async () => {

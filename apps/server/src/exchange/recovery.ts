@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { lstat } from 'node:fs/promises';
+import { lstat, unlink } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 
 import type { Config, Logger } from '@pesit-node/service';
@@ -24,9 +24,6 @@ export interface RecoveryOptions {
 /** What the file system says of a transfer without its process. */
 type Finding =
   { readonly kind: 'delivered'; readonly completion: TransferCompletion } | { readonly kind: 'interrupted' };
-
-/** A clock of a file server may be behind ours. */
-const CLOCK_SLACK_MS = 2000;
 
 const STOPPED = { status: 'FAILED', diagnostic: '2-223', message: 'the service stopped during the transfer' } as const;
 
@@ -105,16 +102,28 @@ export class Recovery {
     // A volume that is not mounted says nothing.
     await ensureReceiveDirectory(directory);
     const staged = await StagedFile.peek(directory, context);
-    if (staged !== undefined && !staged.delivered && staged.size > 0) return { kind: 'interrupted' };
     const path = await finalPath({ directory, path: filename });
     const final = await lstat(path).catch(() => undefined);
     if (final?.isFile() !== true) return { kind: 'interrupted' };
+    if (staged !== undefined && !staged.delivered && staged.size > 0) {
+      if (final.size === 0 && !row.overwrite) await this.#freeName(row, path);
+      return { kind: 'interrupted' };
+    }
     const isOurs = row.delivering
       ? await this.#isIntended(row, path, final.size)
-      : staged?.delivered === true || (await this.#isFresh(row, path, final));
+      : staged?.delivered === true || (await this.#isOnlyOurs(row, path, final.size));
     return isOurs
       ? { kind: 'delivered', completion: await this.#completionOf(row, path, final.size) }
       : { kind: 'interrupted' };
+  }
+
+  /** Where there are no hard links an empty file keeps the final name until the staged one is moved onto it. */
+  async #freeName({ id: transfer }: ContextRow, path: string): Promise<void> {
+    await unlink(path);
+    this.#options.logger.warn(
+      { transfer, path },
+      'name of a delivery that was cut off is free again: its file was empty',
+    );
   }
 
   async #isIntended({ size, checksum }: ContextRow, path: string, found: number): Promise<boolean> {
@@ -123,14 +132,10 @@ export class Recovery {
 
   /**
    * Small files have no intent. Their staged file is gone only when it was delivered, or never written; the name was free when
-   * the transfer began; so a file of that name that came since, and that no other record speaks of, is this one.
+   * the transfer began, unless it may replace another; so a file of that name that no other record speaks of is this one.
    */
-  async #isFresh(
-    row: ContextRow,
-    path: string,
-    { size, mtimeMs }: { size: number; mtimeMs: number },
-  ): Promise<boolean> {
-    if (size >= INTENT_FROM || mtimeMs < row.start_time.getTime() - CLOCK_SLACK_MS) return false;
+  async #isOnlyOurs(row: ContextRow, path: string, size: number): Promise<boolean> {
+    if (row.overwrite || size >= INTENT_FROM) return false;
     return !(await this.#options.contexts.isDelivered(path, row));
   }
 

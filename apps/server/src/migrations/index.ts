@@ -7,9 +7,10 @@ import { transfers } from './0004-transfers.js';
 import { sentFiles } from './0005-sent-files.js';
 import { restart } from './0006-restart.js';
 import { facilities } from './0007-facilities.js';
+import { overwrite } from './0008-overwrite.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
   schema: 'pesit_server',
-  migrations: [partners, virtualFiles, listeners, transfers, sentFiles, restart, facilities],
+  migrations: [partners, virtualFiles, listeners, transfers, sentFiles, restart, facilities, overwrite],
 };

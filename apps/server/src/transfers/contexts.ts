@@ -33,6 +33,7 @@ export interface ContextRow {
   readonly creation_date: string | null;
   readonly context: string | null;
   readonly directory: string | null;
+  readonly overwrite: boolean;
   readonly delivering: boolean;
   readonly size: number | null;
   readonly checksum: string | null;
@@ -57,7 +58,7 @@ export interface ExpiredContext {
 }
 
 const COLUMNS = `id, fence, status, direction, partner_id, transfer_id, virtual_file_id, instance, attempts, start_time,
-  filename, path, label, creation_date, context, directory, delivering, size, checksum, compression, bytes_transferred, articles,
+  filename, path, label, creation_date, context, directory, overwrite, delivering, size, checksum, compression, bytes_transferred, articles,
   sync_point, point_bytes, point_articles, source_size, source_mtime_ns::text as source_mtime_ns, pacings`;
 
 /** The index `transfers_context_idx` serves this. */

@@ -74,6 +74,7 @@ export class TransferJournal {
         status: 'IN_PROGRESS',
         context: staging?.context ?? randomUUID(),
         directory: staging?.directory ?? null,
+        overwrite: staging?.overwrite ?? true,
         path: source?.path ?? null,
         source_size: source?.version.size ?? null,
         source_mtime_ns: source?.version.mtimeNs.toString() ?? null,

@@ -53,6 +53,8 @@ export interface MessageContent {
 export interface Staging {
   readonly context: string;
   readonly directory: string;
+  /** It may replace another file of its name. */
+  readonly overwrite: boolean;
 }
 
 /** A file that is read: which one, in which version, and how its points are placed. */
