@@ -2,7 +2,20 @@
 import { describe, expect, test } from '@jest/globals';
 import { ServerSession } from '../src/index.js';
 import type { Role, State } from '../src/index.js';
-import { dissect, entity, fpdu, hex, minimal, num, pi, prefixed, text, valueOf, withCrc } from './support/builder.js';
+import {
+  diagnosticOf,
+  dissect,
+  entity,
+  fpdu,
+  hex,
+  minimal,
+  num,
+  pi,
+  prefixed,
+  text,
+  valueOf,
+  withCrc,
+} from './support/builder.js';
 import type { Dissected, Name } from './support/builder.js';
 import { OWN, PEER, solo } from './support/solo.js';
 
@@ -27,11 +40,10 @@ const OK = '0203 000000';
 
 const said = (fpdus: readonly Dissected[]): string =>
   fpdus
-    .map(({ name, body }) => {
-      const code = valueOf(body, 2);
-      const end = valueOf(body, 19);
-      const diagnostic = code === undefined ? '' : ` ${code[0]}-${String(code.readUInt16BE(1)).padStart(3, '0')}`;
-      return `${name}${diagnostic}${end === undefined ? '' : ` end ${end[0]}`}`;
+    .map((one) => {
+      const end = valueOf(one.body, 19);
+      const diagnostic = valueOf(one.body, 2) === undefined ? '' : ` ${diagnosticOf(one)}`;
+      return `${one.name}${diagnostic}${end === undefined ? '' : ` end ${end[0]}`}`;
     })
     .join(', ');
 

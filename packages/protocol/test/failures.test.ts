@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { END_CODES, PesitError } from '../src/index.js';
 import type { Role, SessionEvent } from '../src/index.js';
 import { START, articlesOf, difference } from './support/articles.js';
-import { entity, fpdu, hex, minimal, prefixed, text, valueOf } from './support/builder.js';
+import { diagnosticOf, entity, fpdu, hex, minimal, prefixed, text, valueOf } from './support/builder.js';
 import type { Dissected } from './support/builder.js';
 import { CREATE, Pair, errorOf, notices, refusal } from './support/pair.js';
 import { WAYS, connected, inStates, stateOf } from './support/states.js';
@@ -17,11 +17,6 @@ const eventsOf = (pair: Pair, role: Role): SessionEvent[] =>
   role === 'requester' ? pair.requesterEvents : pair.serverEvents;
 
 /** PI 2 as it is printed. */
-function diagnosticOf(one: Dissected): string {
-  const code = valueOf(one.body, 2)!;
-  return `${code[0]}-${String(code.readUInt16BE(1)).padStart(3, '0')}`;
-}
-
 /** The last FPDU is an ABORT (or IDT) with this diagnostic. */
 function expectLast(fpdus: readonly Dissected[], name: 'ABORT' | 'IDT', diagnostic: string): Dissected {
   const last = fpdus.at(-1)!;

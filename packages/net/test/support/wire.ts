@@ -1,66 +1,22 @@
 /**
  * PeSIT by hand: what partners that behave, and partners that do not, put on the wire. Codes and layouts are those of
- * pesit-e.md §1 and §2, typed in again; the encoder under test is never used for them.
+ * pesit-e.md §1 and §2, by the builder of the protocol tests; the encoder under test is never used for them.
  */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import type { Dialect } from '@pesit-node/protocol';
+import { CODES, fpdu, hex, entity as prefixedEntity } from '../../../protocol/test/support/builder.js';
+import type { Dissected, Name } from '../../../protocol/test/support/builder.js';
 
-/** Phase and type. */
-const CODES = {
-  CONNECT: '4020',
-  ACONNECT: '4021',
-  RCONNECT: '4022',
-  RELEASE: '4023',
-  RELCONF: '4024',
-  ABORT: '4025',
-  READ: 'c001',
-  WRITE: 'c002',
-  SYN: 'c003',
-  'DTF.END': 'c004',
-  RESYN: 'c005',
-  IDT: 'c006',
-  'TRANS.END': 'c008',
-  CREATE: 'c011',
-  SELECT: 'c012',
-  DESELECT: 'c013',
-  ORF: 'c014',
-  CRF: 'c015',
-  MSG: 'c016',
-  MSGDM: 'c017',
-  MSGMM: 'c018',
-  MSGFM: 'c019',
-  'ACK(CREATE)': 'c030',
-  'ACK(SELECT)': 'c031',
-  'ACK(DESELECT)': 'c032',
-  'ACK(ORF)': 'c033',
-  'ACK(CRF)': 'c034',
-  'ACK(READ)': 'c035',
-  'ACK(WRITE)': 'c036',
-  'ACK(TRANS.END)': 'c037',
-  'ACK(SYN)': 'c038',
-  'ACK(RESYN)': 'c039',
-  'ACK(IDT)': 'c03a',
-  'ACK(MSG)': 'c03b',
-  DTF: '0000',
-  DTFDA: '0041',
-  DTFMA: '0040',
-  DTFFA: '0042',
-} as const;
+export { diagnosticOf, fpdu, hex, valueOf } from '../../../protocol/test/support/builder.js';
+export type { Name } from '../../../protocol/test/support/builder.js';
+/** An FPDU as it came, read by hand. */
+export type Seen = Dissected;
 
-export type Name = keyof typeof CODES;
-
+/** Names by phase and type. */
 const NAMES = new Map(Object.entries(CODES).map(([name, codes]) => [codes as string, name as Name]));
 
-/** Hexadecimal digits; blanks are for the reader. */
-export const hex = (digits: string): Buffer => {
-  const clean = digits.replaceAll(/\s/g, '');
-  if (!/^([0-9a-f]{2})*$/i.test(clean)) throw new Error(`not hexadecimal: ${digits}`);
-  return Buffer.from(clean, 'hex');
-};
-
-const be16 = (value: number): Buffer => Buffer.from([value >> 8, value & 0xff]);
 const ascii = (text: string): string => Buffer.from(text, 'latin1').toString('hex');
 
 /** Success, as PI 2. */
@@ -86,39 +42,8 @@ export const BODIES = {
   READ: '120100',
 } as const;
 
-export function fpdu(name: Name, destination: number, source: number, body: string | Buffer = ''): Buffer {
-  const content = typeof body === 'string' ? hex(body) : body;
-  return Buffer.concat([be16(content.length + 6), hex(CODES[name]), Buffer.from([destination, source]), content]);
-}
-
-export const entity = (dialect: Dialect, bytes: Buffer): Buffer =>
-  dialect === 'raw' ? bytes : Buffer.concat([be16(bytes.length), bytes]);
-
-/** An FPDU as it came, read by hand. */
-export interface Seen {
-  readonly name: Name;
-  readonly destination: number;
-  readonly source: number;
-  readonly body: Buffer;
-}
-
-/** The value of parameter `code` at the top level of a body. */
-export function valueOf(body: Buffer, code: number): Buffer | undefined {
-  for (let offset = 0; offset < body.length;) {
-    const long = body[offset + 1] === 0xff;
-    const length = long ? body.readUInt16BE(offset + 2) : body[offset + 1]!;
-    const start = offset + (long ? 4 : 2);
-    if (body[offset] === code) return body.subarray(start, start + length);
-    offset = start + length;
-  }
-  return undefined;
-}
-
-/** PI 2 of an FPDU, as `3-309`. */
-export function diagnosticOf(seen: Seen): string {
-  const value = valueOf(seen.body, 2);
-  return value === undefined ? 'none' : `${value[0]}-${String(value.readUInt16BE(1)).padStart(3, '0')}`;
-}
+/** One FPDU as an entity of the dialect. */
+export const entity = (dialect: Dialect, bytes: Buffer): Buffer => (dialect === 'raw' ? bytes : prefixedEntity(bytes));
 
 /** One end of a connection, moved by the test alone. */
 export class RawPeer {

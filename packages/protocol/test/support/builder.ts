@@ -195,3 +195,9 @@ export function valueOf(body: Buffer, code: number): Buffer | undefined {
   }
   return undefined;
 }
+
+/** PI 2 of an FPDU, as `3-309`; `none` when it has none. */
+export function diagnosticOf({ body }: Pick<Dissected, 'body'>): string {
+  const value = valueOf(body, 2);
+  return value === undefined ? 'none' : `${value[0]}-${String(value.readUInt16BE(1)).padStart(3, '0')}`;
+}
