@@ -44,12 +44,20 @@ eachDatabase((harness) => {
     for (const id of [waiting.id, failed.id, NOBODY]) await leave(service, `received/.pesit/${id}.part`, 8);
     await leave(service, `received/.pesit/${NOBODY}.delivery`, 8);
     await leave(service, 'received/.pesit/young.part', 6);
+    // Killed when its record was COMPLETED, before its note was removed.
+    const { body: done } = await service.api.post('/transfers/receive', { server: 'bank', virtualFile: 'X' });
+    const completed = knex('transfers').where({ id: done.id });
+    await completed.clone().update({ status: 'IN_PROGRESS', node: 'n', lease_until: new Date(), fence: 1 });
+    await completed.clone().update({ status: 'COMPLETED', end_time: new Date() });
+    for (const id of [waiting.id, done.id]) await leave(service, `received/.pesit/${id}.delivery`, 0);
     await leave(service, 'send/.pesit/cut-off.part', 8);
     await leave(service, `send/spool/${NOBODY}`, 8);
     await leave(service, `send/spool/${sent.id}`, 8);
     await service.exchange.leftovers.sweep();
 
-    expect(await the.filesIn(service, 'received')).toEqual([`${waiting.id}.part`, 'young.part'].sort());
+    expect(await the.filesIn(service, 'received')).toEqual(
+      [`${waiting.id}.part`, `${waiting.id}.delivery`, 'young.part'].sort(),
+    );
     expect(await the.filesIn(service, 'send')).toEqual([sent.id]);
     expect((await service.api.get(`/transfers/${failed.id}`)).body).toMatchObject({ restartable: false });
     const told = service.log.entries().filter(({ msg }) => String(msg).includes('removed'));
@@ -57,6 +65,6 @@ eachDatabase((harness) => {
       [NOBODY, failed.id, 'cut-off', join(service.data, `send/spool/${NOBODY}`)].sort(),
     );
     await service.exchange.leftovers.sweep();
-    expect(await the.filesIn(service, 'received')).toHaveLength(2);
+    expect(await the.filesIn(service, 'received')).toHaveLength(3);
   });
 });

@@ -71,6 +71,7 @@ export class Leftovers {
     const { root } = receivedTree;
     const staged = await listLeftovers(root);
     const notes = await listNotes(root);
+    await this.#settled(notes.map(({ id }) => id));
     const old = [...staged.map(({ key, modified }) => ({ id: key, modified })), ...notes].filter(({ modified }) =>
       this.#isOld(modified),
     );
@@ -80,6 +81,13 @@ export class Leftovers {
       if (UUID.test(id)) await store.notRestartable(id);
       logger.info({ transferId: id }, 'what was staged for the transfer is removed: nobody came back for it');
     }
+  }
+
+  /** Notes of deliveries whose record is COMPLETED: the process died before it removed them. */
+  async #settled(noted: readonly string[]): Promise<void> {
+    const { store, receivedTree } = this.#options;
+    const statuses = await store.statusesOf(noted.filter((id) => UUID.test(id)));
+    for (const id of noted) if (statuses.get(id) === 'COMPLETED') await receivedTree.forget(id);
   }
 
   /** Uploads that were cut off. */

@@ -96,6 +96,8 @@ class Attempt {
   readonly #log: Logger;
   #phase: Phase = 'connecting';
   #work: Work | undefined;
+  /** An earlier attempt had delivered the file: its note is all that is left. */
+  #wasDelivered = false;
   #interruption: Interruption | undefined;
 
   constructor(job: Job, deps: TransferDeps, signal: AbortSignal, requireLease: () => Promise<void>) {
@@ -111,6 +113,7 @@ class Attempt {
   }
 
   async settled(restartable: boolean): Promise<void> {
+    if (this.#wasDelivered) await this.#deps.receivedTree.forget(this.#job.id);
     await this.#work?.settled(restartable);
   }
 
@@ -120,7 +123,8 @@ class Attempt {
     let end: AttemptEnd;
     try {
       const begun = await this.#begin();
-      this.#work = 'status' in begun ? undefined : begun;
+      if ('status' in begun) this.#wasDelivered = true;
+      else this.#work = begun;
       const completed = 'status' in begun ? begun : await this.#exchange(begun);
       const { size, bytesTransferred: bytes, localPath } = completed;
       this.#log.info({ size, bytes, localPath }, 'transfer completed');
