@@ -99,6 +99,8 @@ eachDatabase((harness) => {
         restartable: false,
         syncPoint: null,
         node: 'test-node',
+        roundTrip: expect.any(Number),
+        advice: null,
         label: null,
         freeMessage: null,
         originalSender: null,
@@ -347,6 +349,8 @@ eachDatabase((harness) => {
           success: true,
           latency: expect.any(Number),
           serverVersion: 2,
+          roundTrip: expect.any(Number),
+          advice: expect.stringContaining('ask the partner for'),
           message: 'bank accepted a session of NODE1 with BANKSRV',
           negotiated: {
             version: 2,

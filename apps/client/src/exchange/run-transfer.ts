@@ -1,3 +1,4 @@
+import { windowAdvice } from '@pesit-node/net';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import type { PesitError } from '@pesit-node/protocol';
 import type { Logger, SecretBox } from '@pesit-node/service';
@@ -88,6 +89,13 @@ export const runTransfer = (
 /** Counts that do not agree are not mended by going on where they were wrong. */
 const WRONG_COUNTS = '3-319';
 
+/** With what was seen of the line, and advice where the sync points held the transfer up: only a long one is. */
+const lineSeen = (end: Completed, { roundTripMs, terms }: PesitRequester): Completed => {
+  const isLong = (end.bytesTransferred ?? 0) > terms.syncInterval * terms.syncWindow;
+  const advice = isLong ? windowAdvice(roundTripMs, terms)?.text : undefined;
+  return { ...end, roundTrip: Math.round(roundTripMs * 10) / 10, advice };
+};
+
 class Attempt {
   readonly #job: Job;
   readonly #deps: TransferDeps;
@@ -126,8 +134,8 @@ class Attempt {
       if ('status' in begun) this.#wasDelivered = true;
       else this.#work = begun;
       const completed = 'status' in begun ? begun : await this.#exchange(begun);
-      const { size, bytesTransferred: bytes, localPath } = completed;
-      this.#log.info({ size, bytes, localPath }, 'transfer completed');
+      const { size, bytesTransferred: bytes, localPath, advice } = completed;
+      this.#log.info({ size, bytes, localPath, ...(advice === undefined ? {} : { advice }) }, 'transfer completed');
       end = completed;
     } catch (thrown) {
       end = this.#failed(thrown);
@@ -165,7 +173,7 @@ class Attempt {
     // Nobody could tell whether an idle session that turns out to be dead has brought a message there.
     const lease = await this.#acquire(this.#job.type === 'MESSAGE');
     try {
-      return await work.run(lease.session, this.#signal);
+      return lineSeen(await work.run(lease.session, this.#signal), lease.session);
     } catch (error) {
       if (!lease.reused || lease.session.usable || work.accepted || this.#signal.aborted) throw error;
       this.#log.info({ sessionId: lease.sessionId, reason: toPesitError(error).message }, 'idle session was dead');
@@ -174,7 +182,7 @@ class Attempt {
     }
     const fresh = await this.#acquire(true);
     try {
-      return await work.run(fresh.session, this.#signal);
+      return lineSeen(await work.run(fresh.session, this.#signal), fresh.session);
     } finally {
       fresh.release();
     }

@@ -1,4 +1,4 @@
-import { PesitRequester } from '@pesit-node/net';
+import { PesitRequester, windowAdvice } from '@pesit-node/net';
 import type { Logger, SecretBox } from '@pesit-node/service';
 
 import type { Negotiated, RemoteServerRow } from '../remote-servers/store.js';
@@ -19,6 +19,10 @@ export type TestResult =
       readonly serverVersion: number;
       readonly message: string;
       readonly negotiated: Negotiated;
+      /** Of the line alone. */
+      readonly roundTrip: number;
+      /** Which sync points to ask the partner for; null where those negotiated let the line be filled. */
+      readonly advice: string | null;
     }
   | {
       readonly success: false;
@@ -49,7 +53,7 @@ export const testConnection =
       began = performance.now();
       const session = await PesitRequester.open(target.options());
       const answered = latency();
-      const { terms } = session;
+      const { terms, roundTripMs } = session;
       const negotiated = negotiatedOf(terms);
       await session.release();
       contacts.reached(server.id, terms);
@@ -61,6 +65,8 @@ export const testConnection =
         serverVersion: terms.version,
         message: `${server.name} accepted a session of ${server.client_id} with ${server.server_id}`,
         negotiated,
+        roundTrip: Math.round(roundTripMs * 10) / 10,
+        advice: windowAdvice(roundTripMs, terms)?.text ?? null,
       };
     } catch (thrown) {
       const error = toPesitError(thrown);

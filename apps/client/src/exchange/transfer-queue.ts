@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events';
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 
+import { isOver } from '../transfers/row.js';
 import type { AttemptEnd, Job, Progress, TransferRow } from '../transfers/row.js';
 import type { TransferStore } from '../transfers/store.js';
 import { Interruption } from './interruption.js';
@@ -39,8 +40,6 @@ interface Running {
 
 /** How long an interrupted transfer may take to end. */
 const INTERRUPT_MS = 8000;
-
-const isOver = ({ status }: TransferRow): boolean => status !== 'PENDING' && status !== 'IN_PROGRESS';
 
 /**
  * The queue over the table. Rows are taken one at a time, when there is a slot and reason to believe that one waits:

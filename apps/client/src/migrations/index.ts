@@ -4,9 +4,10 @@ import { remoteServers } from './0001-remote-servers.js';
 import { transfers } from './0002-transfers.js';
 import { restart } from './0003-restart.js';
 import { facilities } from './0004-facilities.js';
+import { requests } from './0005-requests.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
   schema: 'pesit_client',
-  migrations: [remoteServers, transfers, restart, facilities],
+  migrations: [remoteServers, transfers, restart, facilities, requests],
 };

@@ -72,6 +72,7 @@ const END = `
     checksum = :checksum, local_path = :localPath,
     diagnostic = :diagnostic, error_code = :errorCode, error_message = :errorMessage,
     pesit_transfer_id = coalesce(cast(:pesitTransferId as integer), pesit_transfer_id),
+    round_trip = coalesce(cast(:roundTrip as double precision), round_trip), advice = coalesce(:advice, advice),
     reply = coalesce(cast(:reply as bytea), reply), label = coalesce(:label, label),
     free_message = coalesce(cast(:freeMessage as bytea), free_message),
     original_sender = coalesce(:originalSender, original_sender), final_receiver = coalesce(:finalReceiver, final_receiver)
@@ -81,6 +82,7 @@ const END = `
 const NOT_GIVEN = {
   ...{ size: null, bytesTransferred: null, articles: null, syncPoint: null, checksum: null, localPath: null },
   ...{ diagnostic: null, errorCode: null, errorMessage: null, pesitTransferId: null },
+  ...{ roundTrip: null, advice: null },
   ...{ reply: null, label: null, freeMessage: null, originalSender: null, finalReceiver: null },
   ...{ delay: 0, counts: 'ended', restartable: false },
 };

@@ -6,7 +6,8 @@ import type { Progress, TransferRow } from './row.js';
  * `bytesTransferred` and `articles` as PI 27 and PI 28 count them; what is not known (yet) is null. A PENDING one with
  * `nextAttemptAt` waits for another attempt, and says why the last one failed. `restartable`: the next attempt goes on where
  * the last one was interrupted. `label`, `freeMessage`, `originalSender` and `finalReceiver` are PI 37, 99, 61 and 62, of the
- * partner's file or of the request. `node` is the process that made the last attempt.
+ * partner's file or of the request. `node` is the process that made the last attempt; `roundTrip` in
+ * milliseconds and `advice` are what it saw of the line.
  * @param live figures of a running transfer that are newer than its row
  */
 export const toRecord = (row: TransferRow, live?: Progress) => ({
@@ -39,6 +40,8 @@ export const toRecord = (row: TransferRow, live?: Progress) => ({
   restartable: row.restartable,
   syncPoint: row.sync_point,
   node: row.node,
+  roundTrip: row.round_trip,
+  advice: row.advice,
   label: row.label ?? row.settings.label ?? null,
   freeMessage: showBytes(
     row.free_message ?? (row.settings.freeMessage === undefined ? null : readBytes(row.settings.freeMessage)),

@@ -2,9 +2,10 @@ import { ApiError, endpoint, resource, validation } from '@pesit-node/service';
 import type { IRouter, Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 
+import { idempotencyKeyOf } from './idempotency.js';
 import type { TransferRecord } from './record.js';
 import { historyQuery, messageBody, receiveBody, sendBody, uploadQuery, waitQuery } from './schema.js';
-import type { TransferService, Wait } from './service.js';
+import type { Caller, TransferService, Wait } from './service.js';
 
 const params = z.strictObject({ id: z.uuid('expected a UUID') });
 
@@ -25,6 +26,11 @@ const waitOf = (seconds: number | undefined, req: Request, res: Response, otherw
   res.once('close', () => gone.abort('closed'));
   return { seconds: wanted, signal: gone.signal };
 };
+
+const callerOf = (...[seconds, req, res, otherwise]: Parameters<typeof waitOf>): Caller => ({
+  wait: waitOf(seconds, req, res, otherwise),
+  key: idempotencyKeyOf(req.get('Idempotency-Key')),
+});
 
 /** 202 while the transfer goes on, 200 when the caller has waited for its end. */
 const accepted = (res: Response, record: TransferRecord): void => {
@@ -47,11 +53,11 @@ async function* bodyOf(req: Request): AsyncGenerator<Buffer> {
 
 const sendRoute = (transfers: TransferService): RequestHandler => {
   const json = endpoint({ body: sendBody, query: waitQuery }, async ({ body, query, req, res }) =>
-    accepted(res, await transfers.send(body, waitOf(query.wait, req, res))),
+    accepted(res, await transfers.send(body, callerOf(query.wait, req, res))),
   );
   const upload = endpoint({ query: uploadQuery }, async ({ query, req, res }) => {
     try {
-      accepted(res, await transfers.upload(query, bodyOf(req), waitOf(query.wait, req, res)));
+      accepted(res, await transfers.upload(query, bodyOf(req), callerOf(query.wait, req, res)));
     } catch (error) {
       // The rest of the body is not read: the connection cannot be used again.
       if (!req.complete) res.set('Connection', 'close');
@@ -91,12 +97,12 @@ export const transferRoutes = (router: IRouter, transfers: TransferService): voi
   resource(router, '/api/v1/transfers/send', { post: sendRoute(transfers) });
   resource(router, '/api/v1/transfers/receive', {
     post: endpoint({ body: receiveBody, query: waitQuery }, async ({ body, query, req, res }) =>
-      accepted(res, await transfers.receive(body, waitOf(query.wait, req, res))),
+      accepted(res, await transfers.receive(body, callerOf(query.wait, req, res))),
     ),
   });
   resource(router, '/api/v1/transfers/message', {
     post: endpoint({ body: messageBody, query: waitQuery }, async ({ body, query, req, res }) =>
-      accepted(res, await transfers.message(body, waitOf(query.wait, req, res, MESSAGE_WAIT_SECONDS))),
+      accepted(res, await transfers.message(body, callerOf(query.wait, req, res, MESSAGE_WAIT_SECONDS))),
     ),
   });
   resource(router, ['/api/v1/transfers/history', '/api/v1/transfers'], {

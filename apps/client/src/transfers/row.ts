@@ -89,10 +89,18 @@ export interface TransferRow {
   readonly free_message: Buffer | null;
   readonly original_sender: string | null;
   readonly final_receiver: string | null;
+  /** Of the session, in milliseconds. */
+  readonly round_trip: number | null;
+  /** Which sync points to ask the partner for, where those of the session hold the transfer up. */
+  readonly advice: string | null;
   /** Of the lease: what is written under an older one has no effect. */
   readonly fence: number;
   readonly node: string | null;
 }
+
+/** Nothing more happens to it by itself. */
+export const isOver = ({ status }: Pick<TransferRow, 'status'>): boolean =>
+  status !== 'PENDING' && status !== 'IN_PROGRESS';
 
 /** A transfer that this process shall run, with its remote server as it is now. */
 export interface Job extends TransferRow {
@@ -113,6 +121,13 @@ export interface NewTransfer {
   readonly sourceVersion: StoredVersion | undefined;
   readonly size: number | undefined;
   readonly settings: TransferSettings;
+  readonly idempotency?: Idempotency | undefined;
+}
+
+/** A request that may be sent again: the caller's key for it, and what was asked for. */
+export interface Idempotency {
+  readonly key: string;
+  readonly hash: string;
 }
 
 /** What is known when an attempt ends; absent = as the record has it. */
@@ -127,6 +142,8 @@ interface Figures {
   readonly diagnostic?: string | undefined;
   readonly errorCode?: string | undefined;
   readonly errorMessage?: string | undefined;
+  readonly roundTrip?: number | undefined;
+  readonly advice?: string | undefined;
   readonly reply?: Buffer | undefined;
   readonly label?: string | undefined;
   readonly freeMessage?: Buffer | undefined;
@@ -176,6 +193,7 @@ const COLUMNS = [
   ...['bytes_transferred', 'articles', 'checksum', 'local_path', 'diagnostic', 'error_code', 'error_message'],
   ...['pesit_transfer_id', 'attempts', 'failures', 'postponements', 'next_attempt_at', 'restartable', 'sync_point'],
   ...['pacings', 'reply', 'label', 'free_message', 'original_sender', 'final_receiver', 'fence', 'node'],
+  ...['round_trip', 'advice'],
 ];
 export const columnsOf = (table: string): string => COLUMNS.map((column) => `${table}.${column}`).join(', ');
 

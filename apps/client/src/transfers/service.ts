@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { basename } from 'node:path';
 
-import { ApiError, conflict, notFound, unavailable } from '@pesit-node/service';
+import { ApiError, conflict, isUniqueViolation, notFound, unavailable } from '@pesit-node/service';
 import type { Logger, Page } from '@pesit-node/service';
 import type { z } from 'zod';
 
@@ -10,11 +10,13 @@ import type { TransferQueue } from '../exchange/transfer-queue.js';
 import type { ReceivedTree } from '../exchange/received-tree.js';
 import { serverNotFound } from '../remote-servers/service.js';
 import type { RemoteServerStore } from '../remote-servers/store.js';
+import { requestHash } from './idempotency.js';
 import { toRecord } from './record.js';
 import type { TransferRecord } from './record.js';
 import type { HistoryQuery, messageBody, receiveBody, sendBody, uploadQuery } from './schema.js';
 import { decodeBase64 } from './send-tree.js';
 import type { SendTree } from './send-tree.js';
+import { isOver } from './row.js';
 import type { NewTransfer, StoredVersion, TransferRow, TransferSettings } from './row.js';
 import type { TransferStore } from './store.js';
 
@@ -24,6 +26,13 @@ type Names = Pick<z.output<typeof sendBody>, 'serverId' | 'server' | 'partnerId'
 export interface Wait {
   readonly seconds: number;
   readonly signal: AbortSignal;
+}
+
+/** How a request was made, beside what it asks for. */
+export interface Caller {
+  readonly wait?: Wait | undefined;
+  /** `Idempotency-Key`: the same request with the same key makes no second transfer. */
+  readonly key?: string | undefined;
 }
 
 export interface TransferServiceDeps {
@@ -90,29 +99,49 @@ export const transferService = (deps: TransferServiceDeps) => {
   ): Promise<TransferRecord> => {
     const ended = wait && queue.whenEnded(id, wait.seconds * 1000, wait.signal);
     const row = await act();
-    return toRecord(ended === undefined ? row : ((await ended) ?? (await store.find(id)) ?? row));
+    return toRecord(ended === undefined || isOver(row) ? row : ((await ended) ?? (await store.find(id)) ?? row));
   };
 
-  const enqueue = (transfer: NewTransfer, wait: Wait | undefined): Promise<TransferRecord> =>
+  const enqueueNew = (transfer: NewTransfer, wait: Wait | undefined): Promise<TransferRecord> =>
     withWait(transfer.id, wait, async () => {
       const row = await insert(transfer);
       queue.arrived();
       return row;
     });
 
+  /** @param hasContent the request brought a content of `transfer.size` bytes */
+  const enqueue = async (transfer: NewTransfer, { wait, key }: Caller, hasContent = false): Promise<TransferRecord> => {
+    if (key === undefined) return enqueueNew(transfer, wait);
+    const hash = requestHash(transfer, hasContent);
+    try {
+      return await enqueueNew({ ...transfer, idempotency: { key, hash } }, wait);
+    } catch (error) {
+      // A queue that is full now was not when the request came first.
+      if (!(error instanceof ApiError) && !isUniqueViolation(error, 'transfers_idempotency_key')) throw error;
+      const earlier = await store.findByKey(key);
+      if (earlier === undefined) throw error;
+      if (earlier.request_hash !== hash) throw conflict('This Idempotency-Key was used for another request');
+      return withWait(earlier.id, wait, () => existing(earlier.id));
+    }
+  };
+
   /** Queues a content that came with the request; the content goes when its transfer cannot be queued. */
   const sendContent = async (
     body: Names & TransferSettings,
     content: AsyncIterable<Buffer> | Iterable<Buffer>,
-    wait: Wait | undefined,
+    caller: Caller,
   ): Promise<TransferRecord> => {
     const id = randomUUID();
     const spooled = await sendTree.spool(id, content);
+    const unused = () => rm(spooled.path, { force: true });
     try {
-      return await enqueue(newTransfer(id, 'SEND', body, { filename: nameOf(body), ...spooled }), wait);
+      const transfer = newTransfer(id, 'SEND', body, { filename: nameOf(body), ...spooled });
+      const record = await enqueue(transfer, caller, true);
+      if (record.id !== id) await unused();
+      return record;
     } catch (error) {
       // After any other error the transfer may be in the queue, and needs its content.
-      if (error instanceof ApiError) await rm(spooled.path, { force: true });
+      if (error instanceof ApiError) await unused();
       throw error;
     }
   };
@@ -160,35 +189,36 @@ export const transferService = (deps: TransferServiceDeps) => {
 
   return {
     /** Both forms of the send payload: a file of the send tree, or a content in base64. */
-    send: async (body: z.output<typeof sendBody>, wait?: Wait): Promise<TransferRecord> => {
+    send: async (body: z.output<typeof sendBody>, caller: Caller): Promise<TransferRecord> => {
       const { filename, fileContent } = body;
-      if (fileContent !== undefined) return sendContent(body, [decodeBase64(fileContent)], wait);
+      if (fileContent !== undefined) return sendContent(body, [decodeBase64(fileContent)], caller);
       const source = await sendTree.find(filename as string);
-      return enqueue(newTransfer(randomUUID(), 'SEND', body, { filename: filename as string, ...source }), wait);
+      return enqueue(newTransfer(randomUUID(), 'SEND', body, { filename: filename as string, ...source }), caller);
     },
 
     /** A content as the body of the request, of any size. */
     upload: async (
       query: z.output<typeof uploadQuery>,
       content: AsyncIterable<Buffer>,
-      wait?: Wait,
+      caller: Caller,
     ): Promise<TransferRecord> => {
       // Before the first byte is taken: a large file should not travel for nothing.
-      await admit(serverOf(query));
-      return sendContent(query, content, wait);
+      const isAgain = caller.key !== undefined && (await store.findByKey(caller.key)) !== undefined;
+      if (!isAgain) await admit(serverOf(query));
+      return sendContent(query, content, caller);
     },
 
-    receive: async (body: z.output<typeof receiveBody>, wait?: Wait): Promise<TransferRecord> => {
+    receive: async (body: z.output<typeof receiveBody>, caller: Caller): Promise<TransferRecord> => {
       await requireFreeName(body);
       const filename = body.localName ?? nameOf(body);
-      return enqueue(newTransfer(randomUUID(), 'RECEIVE', body, { filename }), wait);
+      return enqueue(newTransfer(randomUUID(), 'RECEIVE', body, { filename }), caller);
     },
 
     /** Whoever asks without a word on waiting waits for the answer of the partner: that is what a message is sent for. */
-    message: (body: z.output<typeof messageBody>, wait?: Wait): Promise<TransferRecord> =>
+    message: (body: z.output<typeof messageBody>, caller: Caller): Promise<TransferRecord> =>
       enqueue(
         newTransfer(randomUUID(), 'SEND', { ...body, remoteFilename: undefined }, { filename: body.virtualFile }),
-        wait,
+        caller,
       ),
 
     /** The same transfer again, from where it was interrupted: a FAILED one, or one that waits for its next attempt. */
@@ -224,7 +254,7 @@ export const transferService = (deps: TransferServiceDeps) => {
           ...{ remoteFilename: row.remote_filename ?? undefined, virtualFile: row.virtual_file ?? undefined },
           ...{ sourcePath: source?.path, sourceVersion: source?.version, size: source?.size },
         },
-        wait,
+        { wait },
       );
     },
 

@@ -10,9 +10,10 @@ import type { HistoryQuery } from './schema.js';
 /** Inserts unless the server is unknown or disabled, or the queue is full: one round trip when all is well. */
 const insertFor = (column: 'id' | 'name'): string => `
   insert into transfers (id, type, status, direction, server_id, server_name, partner_id, filename, remote_filename,
-    virtual_file, source_path, source_version, size, settings)
+    virtual_file, source_path, source_version, size, settings, idempotency_key, request_hash)
   select cast(:id as uuid), :type, 'PENDING', :direction, s.id, s.name, coalesce(:partnerId, s.client_id), :filename, :remoteFilename,
-    :virtualFile, :sourcePath, cast(:sourceVersion as jsonb), cast(:size as bigint), cast(:settings as jsonb)
+    :virtualFile, :sourcePath, cast(:sourceVersion as jsonb), cast(:size as bigint), cast(:settings as jsonb),
+    :key, :hash
   from remote_servers s
   where s.${column} = :server and s.enabled and (select count(*) from transfers where ${DUE}) < :room
   returning ${columnsOf('transfers')}`;
@@ -43,6 +44,7 @@ const requestStore = (knex: Knex) => ({
   /**
    * @param room how many may be due before this one
    * @returns undefined when the server is not there or disabled, or there is no room
+   * @throws a unique violation (`transfers_idempotency_key`) when a request with this key was queued before
    */
   insert: async (transfer: NewTransfer, room: number): Promise<TransferRow | undefined> => {
     const { sql, name } = INSERT[typeof transfer.server as 'number' | 'string'];
@@ -54,6 +56,7 @@ const requestStore = (knex: Knex) => ({
       ...{ sourcePath: sourcePath ?? null, size: size ?? null },
       sourceVersion: sourceVersion === undefined ? null : JSON.stringify(sourceVersion),
       settings: JSON.stringify(transfer.settings),
+      ...{ key: transfer.idempotency?.key ?? null, hash: transfer.idempotency?.hash ?? null },
     };
     const { rows } = await knex.raw<{ rows: TransferRow[] }>(sql, values).options({ name });
     return rows[0];
@@ -80,6 +83,11 @@ const requestStore = (knex: Knex) => ({
   notRestartable: async (id: string): Promise<void> => {
     await knex('transfers').where({ id, status: 'FAILED', direction: 'RECEIVE' }).update({ restartable: false });
   },
+
+  /** The transfer of an earlier request with this key. @returns its record, and the hash of what it asked for */
+  findByKey: async (key: string): Promise<(TransferRow & { readonly request_hash: string | null }) | undefined> =>
+    (await knex('transfers').where({ idempotency_key: key }).first()) as
+      (TransferRow & { readonly request_hash: string | null }) | undefined,
 
   page: async <T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<Page<T>> => {
     const { type, status, direction, serverId, restartable, from, to } = query;
