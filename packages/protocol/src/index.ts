@@ -3,8 +3,9 @@
  *
  * Theory of operation. Three tables are the specification: `parameters.ts`, `fpdus.ts`, `automaton.ts`. One codec
  * (`codec.ts`) reads and writes every control FPDU from the first two; `framing.ts` finds FPDUs in a stream of bytes
- * without copying them; `receiving.ts` and `sending.ts` are the data path, articles to FPDUs and back. `session.ts` looks
- * every event up in the automaton and is driven by bytes and time: `RequesterSession` and `ServerSession` add the verbs of
+ * without copying them; `receiving.ts` and `sending.ts` are the data path, articles to FPDUs and back. `session-core.ts` looks
+ * every event up in the automaton and is driven by bytes and time; `session.ts` adds the data of a file, their interruption
+ * and resynchronisation; `RequesterSession` and `ServerSession` the verbs of
  * their role. Sockets and clocks are in `net`, files in `storage`; both meet here through the types of `articles.ts`.
  *
  * A peer's mistake is a `PesitError` with the diagnostic to send, never another error; a wrong call by the program throws.
@@ -51,7 +52,7 @@ export { MAX_SYNC_POINT, burstBufferSize } from './sending.js';
 export { ServerSession } from './server-session.js';
 export type { ConnectAnswer, CreateAnswer, SelectAnswer } from './server-session.js';
 export { END_CODES, Session } from './session.js';
-export type { SessionEvent, SessionOptions } from './session.js';
+export type { SessionEvent, SessionOptions } from './session-events.js';
 export { printable } from './texts.js';
 export { DEFAULT_TIMERS } from './timers.js';
 export type { Timers } from './timers.js';

@@ -19,7 +19,7 @@ import type { CompressionOptions, Parameters, SyncPointOptions } from './paramet
 import { messageFpdus } from './messages.js';
 import type { MessageRequest } from './messages.js';
 import { Session } from './session.js';
-import type { SessionOptions } from './session.js';
+import type { SessionOptions } from './session-events.js';
 
 export interface ConnectRequest {
   /** PI 3 and PI 4: the connection partners. */

@@ -20,7 +20,7 @@ import {
 import type { Parameters, SyncPointOptions } from './parameters.js';
 import type { SingleArticleStyle } from './receiving.js';
 import { Session } from './session.js';
-import type { SessionOptions } from './session.js';
+import type { SessionOptions } from './session-events.js';
 import { textForPeer } from './texts.js';
 
 export interface ConnectAnswer {
