@@ -67,6 +67,38 @@ eachDatabase((harness) => {
     expect(partner.written).toHaveLength(1);
   });
 
+  test('away for longer than a lease: what runs is given up with IDT 4, and goes on when the database is back', async () => {
+    const held = deferred();
+    const begun = deferred();
+    const partner = await the.partner({
+      ...{ restarts: true, syncPoints: { intervalKb: 1, window: 1 } },
+      before: {
+        checkpoint: () => {
+          begun.resolve();
+          return held.promise;
+        },
+      },
+    });
+    const service = await the.service({ pollMs: 20, progressMs: 20, leaseMs: 600 });
+    await the.remote(service, partner.port);
+    const { body } = await service.api.post('/transfers/send', {
+      ...{ ...SEND, recordLength: 500, fileContent: Buffer.alloc(9000, 1).toString('base64') },
+    });
+    await begun.promise;
+    loseDatabase(the.database());
+    await until(() => Promise.resolve(partner.failures.length === 1));
+    expect(partner.failures).toEqual([{ diagnostic: '2-223', endCode: 4 }]);
+    held.resolve();
+    const ended = service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
+    findDatabase(the.database());
+    expect(await ended).toMatchObject({ status: 'COMPLETED', attempts: 1, fence: 2 });
+    expect(partner.creates.map(({ transferId, restarted }) => [transferId, restarted])).toEqual([
+      [1, undefined],
+      [1, 1],
+    ]);
+    expect(partner.written.map(({ content }) => content.length)).toEqual([9000]);
+  });
+
   test('lost before a request: 503; back: the same request works', async () => {
     const { service, held } = await start();
     held.resolve();

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { lstat, open, readdir, readFile, realpath, rm } from 'node:fs/promises';
+import { lstat, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
@@ -28,14 +28,14 @@ export type DeliveryNote = z.output<typeof note>;
 
 const SUFFIX = '.delivery';
 
-const placeOf = async (root: string, id: string) => {
-  const staging = join(await realpath(root), STAGING_DIRECTORY);
+const placeOf = (root: string, id: string) => {
+  const staging = join(root, STAGING_DIRECTORY);
   return { staging, path: join(staging, `${id}${SUFFIX}`), staged: join(staging, `${id}.part`) };
 };
 
 /** @param durable on stable storage when this resolves; otherwise it survives the process alone */
 export const writeNote = async (root: string, id: string, content: DeliveryNote, durable: boolean): Promise<void> => {
-  const { path, staging } = await placeOf(root, id);
+  const { path, staging } = placeOf(root, id);
   const file = await open(path, 'w', 0o600);
   try {
     await file.writeFile(JSON.stringify(content));
@@ -51,7 +51,7 @@ export const writeNote = async (root: string, id: string, content: DeliveryNote,
 /** Undefined as well when a power cut left half of it: then it was never acted upon. */
 export const readNote = async (root: string, id: string): Promise<DeliveryNote | undefined> => {
   try {
-    const { path } = await placeOf(root, id);
+    const { path } = placeOf(root, id);
     return note.parse(JSON.parse(await readFile(path, 'utf8')));
   } catch {
     return undefined;
@@ -59,12 +59,12 @@ export const readNote = async (root: string, id: string): Promise<DeliveryNote |
 };
 
 export const removeNote = async (root: string, id: string): Promise<void> => {
-  await rm((await placeOf(root, id)).path, { force: true });
+  await rm(placeOf(root, id).path, { force: true });
 };
 
 /** The notes that are there, whatever they say. */
 export const listNotes = async (root: string): Promise<readonly { readonly id: string; readonly modified: Date }[]> => {
-  const { staging } = await placeOf(root, '');
+  const { staging } = placeOf(root, '');
   const found = [];
   for (const name of await readdir(staging).catch(() => [])) {
     const facts = name.endsWith(SUFFIX) ? await lstat(join(staging, name)).catch(() => undefined) : undefined;
@@ -84,7 +84,7 @@ const hashOf = async (path: string): Promise<string> => {
  * @returns undefined when it was not: it is staged still, or gone
  */
 export const deliveredPath = async (root: string, id: string, noted: DeliveryNote): Promise<string | undefined> => {
-  const { staged } = await placeOf(root, id);
+  const { staged } = placeOf(root, id);
   const part = await lstat(staged).catch(() => undefined);
   // One name alone, the staged one: nothing was delivered.
   if (part?.nlink === 1) return undefined;
