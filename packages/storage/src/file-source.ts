@@ -1,4 +1,5 @@
 import { constants } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { MAX_SYNC_POINT } from '@pesit-node/protocol';
 import type { ArticleSource, Burst, PesitError, SyncPoint } from '@pesit-node/protocol';
 import { BlockCutter } from './block-cutter.js';
@@ -12,7 +13,7 @@ import { nodeFiles } from './files.js';
 import type { FileFacts, FileOperations, OpenFile } from './files.js';
 import { LineCutter } from './line-cutter.js';
 import { PointTable } from './point-table.js';
-import { hashUpTo } from './prefix-hash.js';
+import { HashBeside, hashUpTo } from './prefix-hash.js';
 import type { RecordFormat } from './record-format.js';
 import type { ChecksumKind } from './staged-options.js';
 
@@ -56,6 +57,13 @@ export interface FileSourceOptions {
 }
 
 const SOURCE = 'the file to send';
+/**
+ * Bytes before a restart point that are hashed before the first burst leaves. Behind more the whole file is hashed beside the
+ * sending: a partner waits for data no longer than Tp.
+ */
+const HASHED_FIRST = 64 * 1024 * 1024;
+/** Milliseconds that the end of a transfer waits for such a hash; less than any Tp. */
+const HASH_LIMIT = 10_000;
 
 /** A file while it is sent. It is opened once, so a file renamed over it meanwhile changes nothing. */
 export class FileSource implements ArticleSource {
@@ -69,6 +77,7 @@ export class FileSource implements ArticleSource {
   #reader: SourceReader;
   #cutter: Cutter;
   #checksum: string | undefined;
+  #beside: HashBeside | undefined;
   #ended = false;
   #closed: Promise<void> | undefined;
 
@@ -125,6 +134,20 @@ export class FileSource implements ArticleSource {
   /** `sha256:` and 64 hex digits of the file's bytes, those before a restart point included; undefined before the end was reached, or with `checksum: 'none'`. */
   get checksum(): string | undefined {
     return this.#checksum;
+  }
+
+  /**
+   * To be awaited at the end, before `checksum` is read: behind a far restart point the hash may be under way still. After
+   * `limit` milliseconds the transfer goes without one.
+   */
+  async hashed(limit = HASH_LIMIT): Promise<void> {
+    if (this.#beside === undefined || !this.#ended || this.#checksum !== undefined) return;
+    const timeout = new AbortController();
+    const over = delay(limit, undefined, { signal: timeout.signal }).catch(() => undefined);
+    const checksum = await Promise.race([this.#beside.checksum, over]);
+    timeout.abort();
+    // What was hashed beside was read once more: it must be the version that was sent.
+    if (checksum !== undefined && (await this.#hasChanged()) === undefined) this.#checksum = checksum;
   }
 
   /**
@@ -186,17 +209,28 @@ export class FileSource implements ArticleSource {
 
   /** May be called again. */
   close(): Promise<void> {
-    this.#closed ??= this.#file.close();
+    this.#closed ??= this.#close();
     return this.#closed;
   }
 
   /** Before the last burst leaves: what was read is the file as it was at the start, or it is not sent as whole. */
   async #end(): Promise<void> {
-    const now = await this.#file.stat();
-    if (now.size !== this.size) throw this.#changed(`${this.size} bytes expected, ${now.size} found`);
-    if (now.mtimeNs !== this.#facts.mtimeNs) throw this.#changed('its modification time is not the one of the start');
+    const how = await this.#hasChanged();
+    if (how !== undefined) throw this.#changed(how);
     this.#ended = true;
     this.#checksum = this.#reader.hash?.checksum();
+  }
+
+  /** In words how the file is not the one that was opened. */
+  async #hasChanged(): Promise<string | undefined> {
+    const now = await this.#file.stat();
+    if (now.size !== this.size) return `${this.size} bytes expected, ${now.size} found`;
+    return now.mtimeNs === this.#facts.mtimeNs ? undefined : 'its modification time is not the one of the start';
+  }
+
+  async #close(): Promise<void> {
+    await this.#beside?.stop();
+    await this.#file.close();
   }
 
   #goToStart(): void {
@@ -216,6 +250,11 @@ export class FileSource implements ArticleSource {
       points: this.points,
       hashUpTo: async (fileOffset) => {
         if (reader.hash === undefined) return;
+        if (fileOffset > HASHED_FIRST) {
+          reader.hash = undefined;
+          this.#beside ??= new HashBeside(this.#file, this.size);
+          return;
+        }
         reader.hash = await hashUpTo(this.#file, fileOffset);
         if (reader.hash === undefined) throw this.#changed(`it ends before byte ${fileOffset} of ${this.size}`);
       },

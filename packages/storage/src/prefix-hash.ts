@@ -61,6 +61,38 @@ export class PrefixHash {
   }
 }
 
+/** Bytes after which a hash beside other work looks whether it is still wanted. */
+const STEP = 8 * 1024 * 1024;
+
+/** The hash of a whole file, computed beside other work on it. */
+export class HashBeside {
+  /** `sha256:` and 64 hex digits; undefined when it was stopped, the file ends before `size`, or cannot be read. */
+  readonly checksum: Promise<string | undefined>;
+  #stopped = false;
+
+  constructor(file: OpenFile, size: number) {
+    this.checksum = this.#run(new PrefixHash(file, size), size).catch(() => undefined);
+  }
+
+  /** To be called before the file is closed. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.checksum;
+  }
+
+  async #run(prefix: PrefixHash, size: number): Promise<string | undefined> {
+    try {
+      for (let end = STEP; !this.#stopped; end += STEP) {
+        const hash = await prefix.upTo(Math.min(end, size));
+        if (hash === undefined || end >= size) return hash?.checksum();
+      }
+      return undefined;
+    } finally {
+      await prefix.stop();
+    }
+  }
+}
+
 /** The hash of the first `offset` bytes; undefined when the file ends before. */
 export async function hashUpTo(file: OpenFile, offset: number): Promise<RunningHash | undefined> {
   const prefix = new PrefixHash(file, offset);

@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 
-/** The SHA-256 of the file up to a place in it, as soon as the hash has come that far. */
+/** The SHA-256 of the file up to a place in it, as soon as the hash has come that far; and the hash there, to go on with. */
 export interface HashMark {
   readonly digest: Buffer | undefined;
+  readonly hash: RunningHash | undefined;
 }
 
 interface Pending {
   readonly offset: number;
   digest: Buffer | undefined;
+  hash: RunningHash | undefined;
 }
 
 /** SHA-256 of a file as it grows, which also tells the digest of each marked prefix (1.6 µs a mark, measured). */
@@ -30,8 +32,8 @@ export class RunningHash {
 
   /** @param offset not before `position`, nor before an earlier mark */
   mark(offset: number): HashMark {
-    const mark: Pending = { offset, digest: undefined };
-    if (offset === this.#position) mark.digest = this.#digestSoFar();
+    const mark: Pending = { offset, digest: undefined, hash: undefined };
+    if (offset === this.#position) this.#reach(mark);
     else this.#marks.push(mark);
     return mark;
   }
@@ -44,7 +46,7 @@ export class RunningHash {
       this.#hash.update(rest.subarray(0, length));
       rest = rest.subarray(length);
       this.#position = mark.offset;
-      mark.digest = this.#digestSoFar();
+      this.#reach(mark);
       this.#marks.shift();
     }
     this.#hash.update(rest);
@@ -61,7 +63,8 @@ export class RunningHash {
     return `sha256:${this.#hash.digest('hex')}`;
   }
 
-  #digestSoFar(): Buffer {
-    return this.#hash.copy().digest();
+  #reach(mark: Pending): void {
+    mark.digest = this.#hash.copy().digest();
+    mark.hash = this.copy();
   }
 }

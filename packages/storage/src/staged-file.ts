@@ -15,6 +15,7 @@ import type { HashMark, RunningHash } from './running-hash.js';
 import { cutBack, openAgain, openNew } from './staged-opening.js';
 import type { OpenedStaging } from './staged-opening.js';
 import type { Delivery, DeliveryTarget, Durability, StagedContent, StagedFileOptions } from './staged-options.js';
+import { forgetHash, keepHash } from './staged-hashes.js';
 import type { StagingLock } from './staging-lock.js';
 import { removeStaged } from './staging-place.js';
 import type { StagingPlace } from './staging-place.js';
@@ -53,6 +54,8 @@ export class StagedFile implements ArticleSink {
   #commits!: GroupCommit<MarkedPoint>;
   #dataBytes = 0;
   #stablePoint: StoredPoint | undefined;
+  /** Of the bytes before it. */
+  #stableHash: RunningHash | undefined;
   #entryIsStable: boolean;
   #goingBack: Promise<void> | undefined;
   #failure: PesitError | undefined;
@@ -108,6 +111,7 @@ export class StagedFile implements ArticleSink {
     this.#decoder = new ArticleDecoder(this.#options.format, point.articles);
     this.#dataBytes = point.dataBytes;
     this.#stablePoint = point.number === 0 ? undefined : point;
+    this.#stableHash = point.number === 0 ? undefined : hash?.copy();
     this.#hash = hash;
     this.#writer = new FileWriter(this.#file, point.fileOffset, hash, (error) => this.#fail(error, 'write'));
     this.#commits = new GroupCommit(
@@ -200,7 +204,8 @@ export class StagedFile implements ArticleSink {
     await this.#journal.close();
     try {
       const { place, lock } = { place: this.#place, lock: this.#lock };
-      this.#goOn(await cutBack(this.#options, place, lock, this.#file, number));
+      const known = this.#stablePoint?.number === number ? this.#stableHash?.copy() : undefined;
+      this.#goOn(await cutBack(this.#options, place, lock, this.#file, number, known));
       this.#prepared = undefined;
     } catch (error) {
       throw this.#fail(error, 'write');
@@ -274,7 +279,9 @@ export class StagedFile implements ArticleSink {
       this.#entryIsStable = true;
     }
     // The flush of an earlier point may end later.
-    if (newest.number > (this.#stablePoint?.number ?? 0)) this.#stablePoint = pointOf(newest);
+    if (newest.number <= (this.#stablePoint?.number ?? 0)) return;
+    this.#stablePoint = pointOf(newest);
+    this.#stableHash = newest.mark?.hash;
   }
 
   async #prepare(): Promise<StagedContent> {
@@ -340,6 +347,7 @@ export class StagedFile implements ArticleSink {
       await this.#commits.idle();
       await this.#stop();
       if (this.#durability === 'end' && this.#stablePoint) await this.#flush();
+      if (this.#stableHash !== undefined) keepHash(this.stagedPath, this.#stableHash);
     } catch (error) {
       throw storageError(error, 'flush', this.stagedPath, 'the received file');
     } finally {
@@ -349,6 +357,7 @@ export class StagedFile implements ArticleSink {
   }
 
   async #discard(): Promise<void> {
+    forgetHash(this.stagedPath);
     await this.#goingBack;
     await this.#delivering?.catch(() => undefined);
     if (this.#delivered) return this.#closeDelivered();
@@ -377,6 +386,7 @@ export class StagedFile implements ArticleSink {
    * second name that it was delivered, and it and a journal are swept like any leftover.
    */
   #closeDelivered(): Promise<void> {
+    forgetHash(this.stagedPath);
     const { files, stagedPath, journalPath } = this.#place;
     const sweep = (path: string) => unlinkIfThere(files, path).catch(() => false);
     this.#swept ??= Promise.all([

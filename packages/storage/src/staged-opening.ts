@@ -13,6 +13,7 @@ import { hashUpTo } from './prefix-hash.js';
 import { findUsablePoint } from './usable-point.js';
 import { RunningHash } from './running-hash.js';
 import type { StagedFileOptions } from './staged-options.js';
+import { keptHash } from './staged-hashes.js';
 import { StagingLock } from './staging-lock.js';
 import { placeIn, requireKey } from './staging-place.js';
 import type { StagingPlace } from './staging-place.js';
@@ -119,7 +120,8 @@ async function goOn(
   const found = await findJournal(place.files, place.journalPath, constants.O_RDWR);
   if (typeof found === 'string') return startOver(options, place, lock, file, size === 0 ? undefined : found);
   return closedOnFailure(found.file, async () => {
-    const usable = await findUsablePoint(found, file, size, { format, hashed: checksum === 'sha256' });
+    const known = keptHash(place.stagedPath);
+    const usable = await findUsablePoint(found, file, size, { format, hashed: checksum === 'sha256', known });
     if (usable.found === undefined) {
       await found.file.close();
       return startOver(options, place, lock, file, usable.reason);
@@ -131,6 +133,7 @@ async function goOn(
 
 /**
  * Cuts a file that is being written, and whose journal is closed, back to point `number`; 0 is the start.
+ * @param known the hash at the point, where it is: else what is before the point is read
  * @throws StorageError 2-218 when its journal does not have the point
  */
 export async function cutBack(
@@ -139,6 +142,7 @@ export async function cutBack(
   lock: StagingLock,
   file: OpenFile,
   number: number,
+  known: RunningHash | undefined,
 ): Promise<OpenedStaging> {
   if (number === 0) return startOver(options, place, lock, file, undefined);
   const journal = await findJournal(place.files, place.journalPath, constants.O_RDWR);
@@ -146,7 +150,7 @@ export async function cutBack(
   return closedOnFailure(journal.file, async () => {
     const found = await newestPoint(journal, (point) => point.number === number);
     if (found === undefined) throw noSuchPoint(place.stagedPath, number, 'its journal does not have it');
-    const hash = options.checksum === 'none' ? undefined : await hashUpTo(file, found.point.fileOffset);
+    const hash = options.checksum === 'none' ? undefined : (known ?? (await hashUpTo(file, found.point.fileOffset)));
     return { ...(await goOnFrom(options, place, lock, file, journal, found)), hash, reason: undefined };
   });
 }

@@ -16,12 +16,20 @@ export interface UsablePoint {
   readonly reason: string | undefined;
 }
 
+/** How the file goes on, and what is known of it. */
+interface Expectation {
+  readonly format: RecordFormat;
+  readonly hashed: boolean;
+  /** The hash at a point whose bytes this process has written, to go on with. */
+  readonly known: RunningHash | undefined;
+}
+
 const nothing = (reason: string): UsablePoint => ({ found: undefined, hash: undefined, reason });
 
 /**
  * The newest point that the file can be trusted up to.
  *
- * With a hash the part that is there is read anyway, as Node cannot keep the state of one, and every point that carries a
+ * With a hash the part that is there is read, unless this process has kept its state for the newest point (`staged-hashes.ts`), and every point that carries a
  * digest is checked against it on the way: bytes that came back wrong after a power cut are never built upon, flushed or
  * not. Without a hash a point counts whose data were flushed before it was written, and points that need their digest are
  * checked all the same: what was acknowledged with one setting is not lost with the other.
@@ -30,13 +38,13 @@ export async function findUsablePoint(
   journal: FoundJournal,
   file: OpenFile,
   size: number,
-  { format, hashed }: { readonly format: RecordFormat; readonly hashed: boolean },
+  { format, hashed, known }: Expectation,
 ): Promise<UsablePoint> {
   const [before, now] = [journal.header.format, format].map(inWords);
   if (before !== now) {
     return nothing(`it was received as ${before}, and would go on as ${now}`);
   }
-  if (hashed) return verifiedPoint(journal, file, size);
+  if (hashed) return (await knownPoint(journal, size, known)) ?? verifiedPoint(journal, file, size);
   const isWithin = ({ fileOffset }: JournalPoint) => fileOffset <= size;
   const found = await newestPoint(journal, (point) => isWithin(point) && point.flushed);
   const newer = await newestPoint(journal, (point) => isWithin(point) && point.digest !== undefined);
@@ -49,6 +57,19 @@ export async function findUsablePoint(
 
 const inWords = ({ name, recordLength, codePage }: Pick<RecordFormat, 'name' | 'recordLength' | 'codePage'>) =>
   `${name} of ${recordLength}${codePage === undefined ? '' : `, EBCDIC ${codePage}`}`;
+
+/** The newest point of the journal, when it is the one whose hash is known: then nothing has to be read. */
+async function knownPoint(
+  journal: FoundJournal,
+  size: number,
+  known: RunningHash | undefined,
+): Promise<UsablePoint | undefined> {
+  if (known === undefined) return undefined;
+  const newest = await newestPoint(journal, ({ fileOffset }) => fileOffset <= size);
+  const digest = known.mark(known.position).digest;
+  if (newest?.point.fileOffset !== known.position || digest === undefined) return undefined;
+  return newest.point.digest?.equals(digest) === true ? { found: newest, hash: known, reason: undefined } : undefined;
+}
 
 async function verifiedPoint(journal: FoundJournal, file: OpenFile, size: number): Promise<UsablePoint> {
   const prefix = new PrefixHash(file, size);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { copyFileSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { StagedFile, formatOf, nodeFiles } from '../src/index.js';
@@ -55,6 +55,52 @@ describe('a file that goes on', () => {
     });
     expect(readFileSync(delivery.path, 'utf8')).toBe('one\nthree\nfive\n');
     expect(filesIn(directory)).toEqual(['out']);
+  });
+
+  test('in the process that released it nothing is read for the hash: a partner waits no longer than Tp', async () => {
+    const directory = sandbox();
+    await interrupted(directory);
+    let reads = 0;
+    const counting: FileOperations = {
+      ...nodeFiles,
+      open: async (path, flags, mode) => {
+        const file = await nodeFiles.open(path, flags, mode);
+        const readv: typeof file.readv = (buffers, position) => {
+          if (path.endsWith('.part')) reads += 1;
+          return file.readv(buffers, position);
+        };
+        return { ...file, readv };
+      },
+    };
+    const { file, point } = await StagedFile.resume(optionsIn(directory, { files: counting }));
+    expect(point.number).toBe(2);
+    file.write(batchOf('five'));
+    // Not stored as a point: the state of point 2 serves once more.
+    await file.release();
+    const again = await StagedFile.resume(optionsIn(directory, { files: counting }));
+    expect(again.point.number).toBe(2);
+    expect(reads).toBe(0);
+    again.file.write(batchOf('five'));
+    const { checksum } = await again.file.deliver({ path: 'out', overwrite: false });
+    expect(checksum).toBe(sha256('one\nthree\nfive\n'));
+  });
+
+  test('a hash that is not the one of the newest point is not used', async () => {
+    const directory = sandbox();
+    await interrupted(directory);
+    const journal = readFileSync(join(directory, '.pesit/k.points'));
+    const { file } = await StagedFile.resume(optionsIn(directory));
+    file.write(batchOf('five'));
+    await file.checkpoint({ number: 3, dataBytes: 12, articles: 3 });
+    await file.release();
+    // Another process went back to point 2, and was killed.
+    writeFileSync(join(directory, '.pesit/k.points'), journal);
+    truncateSync(join(directory, '.pesit/k.part'), 10);
+    const again = await StagedFile.resume(optionsIn(directory));
+    expect(again.point.number).toBe(2);
+    again.file.write(batchOf('six'));
+    const { checksum } = await again.file.deliver({ path: 'out', overwrite: false });
+    expect(checksum).toBe(sha256('one\nthree\nsix\n'));
   });
 
   test('as often as it is interrupted', async () => {
@@ -246,8 +292,11 @@ describe('a journal that is not as it should be', () => {
   });
 
   test('bytes of the file that changed: the point before them, and the reason', async () => {
-    const directory = sandbox();
-    await interrupted(directory);
+    const before = sandbox();
+    await interrupted(before);
+    // As another process finds it.
+    const directory = join(sandbox(), 'moved');
+    renameSync(before, directory);
     writeFileSync(join(directory, '.pesit/k.part'), 'one\nthrXe\nfi');
     const { file, point, reason } = await StagedFile.resume(optionsIn(directory));
     expect(point.number).toBe(1);

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ArticleSender } from '../../protocol/src/sending.js';
-import { FileSource, formatOf } from '../src/index.js';
-import type { Pacing, RecordFormat, StoredPoint } from '../src/index.js';
+import { FileSource, formatOf, nodeFiles } from '../src/index.js';
+import type { FileOperations, Pacing, RecordFormat, StoredPoint } from '../src/index.js';
 import { drain } from './support/articles.js';
 import { rejection, sandbox } from './support/sandbox.js';
 
@@ -108,6 +108,74 @@ test.each(names)('%s: every point of every attempt is found again, exactly where
     }),
     { numRuns: 40 },
   );
+});
+
+describe('a restart behind a long part', () => {
+  const size = 80 * 1024 * 1024;
+  const far: Pacing[] = [{ from: 0, interval: 70_400_000, maxUnsegmentedArticle: 32_000 }];
+  const point = { number: 1, dataBytes: 70_400_000, articles: 2200, fileOffset: 70_400_000 };
+  const format = formatOf({ recordLength: 32_000 });
+
+  function sparse(): string {
+    const path = fileWith('start');
+    truncateSync(path, size);
+    return path;
+  }
+
+  const hashOfSparse = createHash('sha256')
+    .update('start')
+    .update(Buffer.alloc(size - 5))
+    .digest('hex');
+
+  /** `readv` of the part that the partner has waits until `release` is called. */
+  function slowBefore(offset: number) {
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const files: FileOperations = {
+      ...nodeFiles,
+      open: async (path, flags, mode) => {
+        const file = await nodeFiles.open(path, flags, mode);
+        const readv: typeof file.readv = async (buffers, position) => {
+          if (position < offset) await released;
+          return file.readv(buffers, position);
+        };
+        return { ...file, readv };
+      },
+    };
+    return { files, release };
+  }
+
+  test('begins before that part is hashed; the checksum is there in the end', async () => {
+    const { files, release } = slowBefore(64_000_000);
+    const path = sparse();
+    const source = await FileSource.open(path, format, { files });
+    expect(await source.startAt(1, far)).toEqual(point);
+    const { bytes, more } = await sent(source, point, 65_535, 0, Infinity);
+    expect({ bytes: bytes.length, more }).toEqual({ bytes: size - 70_400_000, more: false });
+    await source.hashed(1);
+    expect(source.checksum).toBeUndefined();
+    release();
+    await source.hashed();
+    expect(source.checksum).toBe(`sha256:${hashOfSparse}`);
+    await source.close();
+  });
+
+  test('a file that changed after it was sent has no checksum; one that is closed is read no further', async () => {
+    const path = sparse();
+    const source = await FileSource.open(path, format);
+    await source.startAt(1, far);
+    await sent(source, point, 65_535, 0, Infinity);
+    utimesSync(path, 1, 1);
+    await source.hashed();
+    expect(source.checksum).toBeUndefined();
+    await source.close();
+
+    const other = await FileSource.open(sparse(), format);
+    await other.startAt(1, far);
+    await other.close();
+    await other.hashed();
+    expect(other.checksum).toBeUndefined();
+  });
 });
 
 describe('a point that was never placed', () => {

@@ -100,6 +100,7 @@ export const sending = async (
       try {
         const pointOf = (number: number) => source.goTo(number);
         const { dataBytes, articles } = await session.sendFile({ request, source, pointOf, signal });
+        await file.hashed();
         return { ...done, bytesTransferred: dataBytes, articles, checksum: file.checksum };
       } catch (error) {
         if (restarted && error instanceof PesitError && error.fault === 'refused') {

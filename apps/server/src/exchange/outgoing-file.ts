@@ -136,6 +136,7 @@ export class OutgoingFile implements OutgoingTransfer {
 
   async end(): Promise<void> {
     const { source } = this.#offer;
+    await source.hashed();
     await source.close();
     if (this.#before?.status !== 'COMPLETED') {
       const { completions } = this.#context.journal;
