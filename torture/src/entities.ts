@@ -33,12 +33,27 @@ function seenAt(bytes: Buffer, at: number): SeenFpdu {
 /** An FPDU in a line, data with its size alone. */
 export const lineOf = (fpdu: SeenFpdu): string => describeFpdu(fpdu.bytes);
 
+/** What the CONNECT of a connection says of its framing; known to the readers of both directions. */
+export interface Framing {
+  readonly dialect: Dialect;
+  /** PI 1: two bytes follow every FPDU. */
+  crc: boolean;
+}
+
+const CRC_LENGTH = 2;
+/** CONNECT's codes, and PI 1 = 1, which is its first parameter when it is there (pesit-e.md §2). */
+const CONNECT = Buffer.from('4020', 'hex');
+const CRC_USED = Buffer.from('010101', 'hex');
+
 export class EntityReader {
+  readonly #framing: Framing;
   readonly #prefix: number;
   #rest: Buffer = Buffer.alloc(0);
 
-  constructor(dialect: Dialect) {
-    this.#prefix = dialect === 'raw' ? 0 : 2;
+  /** @param framing is changed by the CONNECT that passes */
+  constructor(framing: Framing) {
+    this.#framing = framing;
+    this.#prefix = framing.dialect === 'raw' ? 0 : 2;
   }
 
   /** Bytes of an entity that is not whole yet. */
@@ -52,7 +67,7 @@ export class EntityReader {
     const entities: SeenEntity[] = [];
     let at = 0;
     while (bytes.length - at >= 2) {
-      const end = at + this.#prefix + bytes.readUInt16BE(at);
+      const end = at + this.#lengthAt(bytes, at);
       if (end > bytes.length || end <= at) break;
       entities.push(this.#entity(bytes.subarray(at, end)));
       at = end;
@@ -61,14 +76,25 @@ export class EntityReader {
     return entities;
   }
 
+  /** In the raw dialect the CRC is not counted in any length. */
+  #lengthAt(bytes: Buffer, at: number): number {
+    const start = at + this.#prefix;
+    if (
+      bytes.length >= start + FPDU_HEADER_LENGTH + CRC_USED.length &&
+      CONNECT.equals(bytes.subarray(start + 2, start + 4))
+    )
+      this.#framing.crc = CRC_USED.equals(bytes.subarray(start + FPDU_HEADER_LENGTH, start + FPDU_HEADER_LENGTH + 3));
+    const trailer = this.#prefix === 0 && this.#framing.crc ? CRC_LENGTH : 0;
+    return this.#prefix + bytes.readUInt16BE(at) + trailer;
+  }
+
   #entity(bytes: Buffer): SeenEntity {
     const fpdus: SeenFpdu[] = [];
     let at = this.#prefix;
-    // Fewer bytes than a header are a CRC.
     while (bytes.length - at >= FPDU_HEADER_LENGTH) {
       const fpdu = seenAt(bytes, at);
       fpdus.push(fpdu);
-      at += fpdu.bytes.length;
+      at += fpdu.bytes.length + (this.#framing.crc ? CRC_LENGTH : 0);
     }
     return { bytes, fpdus };
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dialect } from '@pesit-node/protocol';
 import type { Observation } from './judge.js';
-import { SILENCE_MS, type SessionPlan, type TransferPlan } from './plan.js';
+import type { SessionPlan, TransferPlan } from './plan.js';
 import type { Traffic } from './proxy.js';
 import { call, RestError, type Json } from './rest.js';
 import { sha256 } from './source.js';
@@ -24,11 +24,12 @@ const GIVEN_UP_MS = 8000;
 /** How long a service may be away in a round: a restart on a machine that is busy. */
 const START_AGAIN_MS = 60_000;
 
-/** PI 31 and text of a format, as both apps take them. */
-const recordFields = ({ file: { format, recordLength } }: TransferPlan): Json => ({
+/** PI 31, text and PI 16 of a format, as both apps take them. */
+const recordFields = ({ file: { format, recordLength, ebcdic } }: TransferPlan): Json => ({
   recordLength,
   recordFormat: format.endsWith('F') ? 0 : 128,
   text: format.startsWith('T'),
+  ebcdic,
 });
 
 /** The same question until there is an answer: the service or its database may be away. */
@@ -62,8 +63,13 @@ export class Exchange {
    * Makes the two know each other.
    * @param port of the listener
    * @param proxies where the client app finds it, by dialect
+   * @param readTimeout of the listener, milliseconds
    */
-  async configure(port: number, proxies: ReadonlyMap<Dialect, { readonly port: number }>): Promise<void> {
+  async configure(
+    port: number,
+    proxies: ReadonlyMap<Dialect, { readonly port: number }>,
+    readTimeout: number,
+  ): Promise<void> {
     const server = this.#server;
     await call('POST', `${server}/api/v1/config/partners`, {
       partnerId: PARTNER_ID,
@@ -78,10 +84,16 @@ export class Exchange {
         // A second delivery gets another name: it must be seen, not refused.
         receiveFilenamePattern: '${virtualFile}_${uuid}',
         text: fileId === INBOX.text,
+        compression: 'both',
       });
     }
-    await call('POST', `${server}/api/v1/config/files`, { fileId: OUTBOX, direction: 'SEND', sendDirectory: 'outbox' });
-    await call('POST', `${server}/api/v1/servers`, { serverId: SERVER_ID, port, readTimeout: SILENCE_MS });
+    await call('POST', `${server}/api/v1/config/files`, {
+      fileId: OUTBOX,
+      direction: 'SEND',
+      sendDirectory: 'outbox',
+      compression: 'both',
+    });
+    await call('POST', `${server}/api/v1/servers`, { serverId: SERVER_ID, port, readTimeout });
     await call('POST', `${server}/api/v1/servers/${SERVER_ID}/start`);
     for (const [dialect, proxy] of proxies) {
       await call('POST', `${this.#client}/api/v1/servers`, {
@@ -138,6 +150,9 @@ export class Exchange {
       syncPointsEnabled: session.interval > 0,
       syncInterval: session.interval,
       syncWindow: session.window,
+      compression: session.compression,
+      crc: session.crc,
+      resync: session.resync,
       ...(direction === 'push'
         ? {
             filename: name,

@@ -30,6 +30,8 @@ export type Action =
   | { readonly do: 'stall'; readonly ms: number }
   /** The entity at the moment never arrives; then the connection is cut, or goes on as if nothing were. */
   | { readonly do: 'drop'; readonly cut: boolean }
+  /** One bit of the entity is turned, somewhere behind its length; only a CRC can notice. */
+  | { readonly do: 'damage'; readonly at: number }
   /** SIGKILL, so many milliseconds after the moment: between two steps of what the moment has set off. */
   | { readonly do: 'kill'; readonly victim: Victim; readonly afterMs: number };
 

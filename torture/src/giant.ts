@@ -9,6 +9,8 @@ import type { Stage } from './stage.js';
 
 const CUT_AT = 0.95;
 const LIMIT_MS = 3_600_000;
+/** Tp as partners have it: what is there already is read for its hash while one of them waits. */
+export const GIANT_SILENCE_MS = 30_000;
 
 export interface GiantFigures {
   readonly bytes: number;
@@ -26,8 +28,16 @@ export async function runGiant(stage: Stage, gibibytes: number): Promise<GiantFi
   const size = gibibytes * 2 ** 30;
   const plan: RoundPlan = {
     seed: 0,
-    transfers: [{ direction: 'push', file: { size, format: 'BV', recordLength: 32_000 } }],
-    session: { dialect: 'length-prefixed', entity: 65_535, interval: 1024, window: 16 },
+    transfers: [{ direction: 'push', file: { size, format: 'BV', recordLength: 32_000, ebcdic: false, runs: false } }],
+    session: {
+      dialect: 'length-prefixed',
+      entity: 65_535,
+      interval: 1024,
+      window: 16,
+      compression: 'none',
+      crc: false,
+      resync: false,
+    },
     latencyMs: 0,
     faults: [
       { moment: { at: 'bytes', direction: 'request', count: Math.floor(size * CUT_AT) }, action: { do: 'reset' } },

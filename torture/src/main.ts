@@ -19,7 +19,7 @@ import { join } from 'node:path';
 import { Database, type Cluster } from './database.js';
 import type { Victim } from './faults.js';
 import { resentBytes, statuses, type Fate, type Finding } from './judge.js';
-import { runGiant } from './giant.js';
+import { GIANT_SILENCE_MS, runGiant } from './giant.js';
 import { parseOptions, USAGE, type Options } from './options.js';
 import { planRound, type RoundPlan } from './plan.js';
 import { inWords, runRound, type RoundResult } from './round.js';
@@ -75,7 +75,7 @@ async function end(): Promise<void> {
 
 async function runOne(options: Options, gibibytes: number): Promise<void> {
   const directory = join(await begin(options), 'giant');
-  stage = await Stage.start(directory, database, 'giant');
+  stage = await Stage.start(directory, database, 'giant', GIANT_SILENCE_MS);
   const figures = await runGiant(stage, gibibytes);
   console.log(JSON.stringify(figures, null, 2));
   if (figures.findings.length > 0) evidence.push(directory);

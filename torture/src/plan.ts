@@ -15,6 +15,10 @@ export interface FilePlan {
   readonly format: Format;
   /** PI 32; of BF and TF every record has it. */
   readonly recordLength: number;
+  /** PI 16, of a text: EBCDIC on the wire. */
+  readonly ebcdic: boolean;
+  /** Long runs of the same byte: compression has something to do. */
+  readonly runs: boolean;
 }
 
 export interface SessionPlan {
@@ -25,7 +29,15 @@ export interface SessionPlan {
   readonly interval: number;
   /** PI 7, points. */
   readonly window: number;
+  /** PI 21. */
+  readonly compression: (typeof COMPRESSIONS)[number];
+  /** PI 1. */
+  readonly crc: boolean;
+  /** PI 23. */
+  readonly resync: boolean;
 }
+
+const COMPRESSIONS = ['none', 'horizontal', 'vertical', 'both'] as const;
 
 export interface TransferPlan {
   /** `push`: our client sends and our server receives; `pull`: the other way. */
@@ -58,9 +70,10 @@ const SIZES: readonly (readonly [weight: number, size: readonly [low: number, hi
   [2, [16 * MB, 64 * MB]],
 ];
 
-function planFile(chance: Chance): FilePlan {
+/** @param most bytes */
+function planFile(chance: Chance, most: number): FilePlan {
   const [low, high] = chance.weighted(SIZES);
-  const wanted = chance.between(low, high);
+  const wanted = Math.min(most, chance.between(low, high));
   const format = chance.weighted<Format>([
     [5, 'BV'],
     [2, 'BF'],
@@ -70,10 +83,13 @@ function planFile(chance: Chance): FilePlan {
   // Short records make many articles: enough of them in a small file, too slow in a large one.
   const recordLength = wanted > MB ? chance.pick([1000, 4096, 30_000]) : chance.pick([80, 250, 4096, 8000]);
   // A file of fixed records ends with a whole one (pesit-e.md §6).
-  if (format === 'BF') return { size: Math.ceil(wanted / recordLength) * recordLength, format, recordLength };
+  const runs = chance.below(3) === 0;
+  const ebcdic = format.startsWith('T') && chance.below(3) === 0;
+  const common = { format, recordLength, ebcdic, runs };
+  if (format === 'BF') return { ...common, size: Math.ceil(wanted / recordLength) * recordLength };
   // A line is one byte and its end at least, also where the source begins a new megabyte.
   const size = format !== 'BV' && wanted % MB === 1 ? wanted + 1 : wanted;
-  return { size, format, recordLength };
+  return { ...common, size };
 }
 
 function planSession(chance: Chance, { size }: FilePlan): SessionPlan {
@@ -89,7 +105,15 @@ function planSession(chance: Chance, { size }: FilePlan): SessionPlan {
     [16, [1, 2, 4, 16]],
     [1, [0]],
   ]);
-  return { dialect, entity, interval: chance.pick(interval), window: chance.pick(window) };
+  return {
+    dialect,
+    entity,
+    interval: chance.pick(interval),
+    window: chance.pick(window),
+    compression: chance.below(3) === 0 ? chance.pick(COMPRESSIONS) : 'none',
+    crc: chance.below(5) === 0,
+    resync: chance.below(2) === 0,
+  };
 }
 
 /** The FPDUs at which a fault is most telling, and which way they go; DATA: the way of the file. */
@@ -126,13 +150,15 @@ class FaultPlanner {
   readonly #push: boolean;
   readonly #size: number;
   readonly #points: number;
+  readonly #crc: boolean;
   readonly #victims: readonly Victim[];
 
-  constructor(chance: Chance, push: boolean, size: number, points: number, victims: readonly Victim[]) {
+  constructor(chance: Chance, { direction, file }: TransferPlan, session: SessionPlan, victims: readonly Victim[]) {
     this.#chance = chance;
-    this.#push = push;
-    this.#size = size;
-    this.#points = points;
+    this.#push = direction === 'push';
+    this.#size = file.size;
+    this.#points = session.interval === 0 ? 0 : Math.floor(file.size / (session.interval * KB));
+    this.#crc = session.crc;
     this.#victims = victims;
   }
 
@@ -146,6 +172,8 @@ class FaultPlanner {
       [7, 'half-close'],
       [7, 'stall'],
       [16, 'drop'],
+      // Without CRC nobody could notice.
+      [this.#crc ? 40 : 0, 'damage'],
     ]);
     const moment = kind === 'drop' ? this.#acknowledgement() : this.#moment(kind, isLater);
     return { moment, action: this.#action(kind) };
@@ -170,6 +198,8 @@ class FaultPlanner {
         return { do: kind, ms: chance.below(6) === 0 ? SILENCE_MS + 500 : chance.between(20, 400) };
       case 'drop':
         return { do: kind, cut: chance.below(4) > 0 };
+      case 'damage':
+        return { do: kind, at: chance.below(1 << 19) };
       default:
         return { do: kind };
     }
@@ -221,10 +251,9 @@ class FaultPlanner {
 export function planRound(seed: number, victims: readonly Victim[]): RoundPlan {
   const chance = new Chance(seed);
   const direction = chance.pick(['push', 'pull'] as const);
-  const file = planFile(chance);
+  const file = planFile(chance, 64 * MB);
   const session = planSession(chance, file);
-  const points = session.interval === 0 ? 0 : Math.floor(file.size / (session.interval * KB));
-  const planner = new FaultPlanner(chance, direction === 'push', file.size, points, victims);
+  const planner = new FaultPlanner(chance, { direction, file }, session, victims);
   const count = chance.weighted([
     [1, 0],
     [11, 1],
@@ -239,7 +268,9 @@ export function planRound(seed: number, victims: readonly Victim[]): RoundPlan {
     [file.size < MB ? 1 : 0, 8],
   ]);
   const absenceMs = chance.between(0, 400);
-  const other = { direction: direction === 'push' ? 'pull' : 'push', file: planFile(chance) } as const;
+  // The terms of the session fit the first one: the other shall not have points by the ten thousand.
+  const most = session.interval === 0 ? MB : session.interval * MB;
+  const other = { direction: direction === 'push' ? 'pull' : 'push', file: planFile(chance, most) } as const;
   const transfers = [{ direction, file }, ...(chance.below(4) === 0 ? [other] : [])] as const;
   return { seed, transfers, session, latencyMs, faults, absenceMs };
 }

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dialect } from '@pesit-node/protocol';
-import { EntityReader, lineOf, type SeenEntity } from './entities.js';
+import { EntityReader, lineOf, type Framing, type SeenEntity } from './entities.js';
 import { Trigger, type Action, type Direction, type Fault, type Victim } from './faults.js';
 
 /** Lines of the wire that are kept: the last ones tell what happened. */
@@ -37,14 +37,14 @@ export interface Traffic {
 class Link {
   readonly #proxy: FaultProxy;
   readonly #sockets: Readonly<Record<Direction, Socket>>;
-  readonly #dialect: Dialect;
+  readonly #framing: Framing;
   /** A fault was here, and may still hold bytes back. */
   impaired = false;
 
   constructor(proxy: FaultProxy, fromRequester: Socket, fromServer: Socket, dialect: Dialect) {
     this.#proxy = proxy;
     this.#sockets = { request: fromRequester, answer: fromServer };
-    this.#dialect = dialect;
+    this.#framing = { dialect, crc: false };
     for (const socket of [fromRequester, fromServer]) {
       socket.setNoDelay(true);
       // Whatever ends a connection ends the pipe that reads or writes it.
@@ -69,7 +69,7 @@ class Link {
   async #pipe(direction: Direction): Promise<void> {
     const from = this.#sockets[direction];
     const to = this.#sockets[direction === 'request' ? 'answer' : 'request'];
-    const reader = new EntityReader(this.#dialect);
+    const reader = new EntityReader(this.#framing);
     try {
       for await (const chunk of from.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         if (this.#proxy.latencyMs > 0) await delay(this.#proxy.latencyMs);
@@ -100,7 +100,8 @@ class Link {
       run = [];
       const goesOn = await this.#act(strike.action, to);
       if (!goesOn || to.destroyed) return false;
-      if (strike.action.do !== 'drop') run.push(entity.bytes.subarray(strike.at));
+      if (strike.action.do === 'damage') run.push(damaged(entity.bytes, strike.action.at));
+      else if (strike.action.do !== 'drop') run.push(entity.bytes.subarray(strike.at));
     }
     await write(to, Buffer.concat(run));
     return true;
@@ -121,9 +122,18 @@ class Link {
         return !action.cut;
       default:
         this.#proxy.act(action, this);
-        return action.do === 'kill';
+        return action.do === 'kill' || action.do === 'damage';
     }
   }
+}
+
+/** @param at any number: which bit, behind the length of the entity and that of its first FPDU */
+function damaged(bytes: Buffer, at: number): Buffer {
+  const copy = Buffer.from(bytes);
+  const start = Math.min(4, copy.length - 1);
+  const index = start + (Math.floor(at / 8) % (copy.length - start));
+  copy[index] = (copy[index] as number) ^ (1 << (at % 8));
+  return copy;
 }
 
 /** Resolves when the kernel has the bytes. */

@@ -41,16 +41,21 @@ function faultInWords({ moment, action }: Fault): string {
   return `${words} ${moment.side} ${moment.name}${moment.occurrence > 1 ? ` ${moment.occurrence}` : ''}`;
 }
 
-const transferInWords = ({ direction, file: { size, format, recordLength } }: TransferPlan): string =>
-  `${direction} ${size} B ${format}${recordLength}`;
+const transferInWords = ({ direction, file: { size, format, recordLength, ebcdic } }: TransferPlan): string =>
+  `${direction} ${size} B ${format}${recordLength}${ebcdic ? ' EBCDIC' : ''}`;
 
 /** The plan in a line. */
 export function inWords({ transfers, session, latencyMs, faults }: RoundPlan): string {
-  const { dialect, entity, interval, window } = session;
+  const { dialect, entity, interval, window, compression, crc, resync } = session;
   const points = interval === 0 ? 'no points' : `${interval} KB x ${window}`;
   const latency = latencyMs === 0 ? '' : `, ${latencyMs} ms each way`;
   const what = faults.length === 0 ? 'nothing' : faults.map(faultInWords).join('; ');
-  return `${transfers.map(transferInWords).join(' and ')}, ${dialect} ${entity}, ${points}${latency}: ${what}`;
+  const extras = [
+    compression === 'none' ? '' : `, compression ${compression}`,
+    crc ? ', CRC' : '',
+    resync ? ', RESYN' : '',
+  ];
+  return `${transfers.map(transferInWords).join(' and ')}, ${dialect} ${entity}, ${points}${extras.join('')}${latency}: ${what}`;
 }
 
 /** Looks until all is well, or nothing can be expected to change any more. */

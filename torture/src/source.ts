@@ -30,6 +30,15 @@ function makeLines(target: Buffer, longest: number, chance: Chance): void {
   if (target[length - 2] === LF) target[length - 2] = LETTER_A;
 }
 
+/** Makes runs of 1 to 100 equal bytes of random ones. */
+function makeRuns(target: Buffer, chance: Chance): void {
+  for (let at = 0; at < target.length;) {
+    const end = Math.min(target.length, at + chance.between(1, 100));
+    target.fill(target[at] as number, at, end);
+    at = end;
+  }
+}
+
 /** Writes the file and flushes it. @returns its SHA-256 in hex */
 export async function writeSource(path: string, plan: FilePlan, seed: number): Promise<string> {
   const chance = new Chance(seed ^ 0x5eed);
@@ -38,6 +47,7 @@ export async function writeSource(path: string, plan: FilePlan, seed: number): P
   try {
     for (let written = 0; written < plan.size; written += CHUNK) {
       const chunk = chance.fill(Buffer.allocUnsafe(Math.min(CHUNK, plan.size - written)));
+      if (plan.runs) makeRuns(chunk, chance);
       if (plan.format.startsWith('T')) makeLines(chunk, plan.recordLength - 2, chance);
       hash.update(chunk);
       await file.write(chunk);

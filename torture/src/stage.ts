@@ -60,13 +60,24 @@ export class Stage {
   /**
    * @param directory where all of it lives; must not exist
    * @param database undefined: each app has its embedded one
+   * @param name of the database in it
+   * @param silenceMs how long either app waits for the other
    */
-  static async start(directory: string, database: Database | undefined, name: string): Promise<Stage> {
+  static async start(
+    directory: string,
+    database: Database | undefined,
+    name: string,
+    silenceMs = SILENCE_MS,
+  ): Promise<Stage> {
     mkdirSync(directory, { recursive: true });
-    const shared =
-      database === undefined
-        ? {}
-        : { DATABASE_URL: await database.create(name), SECRETS_KEY: randomBytes(32).toString('base64') };
+    const shared = {
+      TRANSFER_READ_TIMEOUT: String(silenceMs),
+      TRANSFER_CONNECTION_TIMEOUT: String(silenceMs),
+      ...(database && {
+        DATABASE_URL: await database.create(name),
+        SECRETS_KEY: randomBytes(32).toString('base64'),
+      }),
+    };
     const apps = {
       server: await Stage.#app('server', directory, shared),
       client: await Stage.#app('client', directory, shared),
@@ -77,7 +88,7 @@ export class Stage {
     const stage = new Stage(directory, apps, database, proxies);
     try {
       await Promise.all([apps.server.process.start(), apps.client.process.start()]);
-      await stage.exchange.configure(port, proxies);
+      await stage.exchange.configure(port, proxies, silenceMs);
     } catch (error) {
       stage.abandon();
       throw error;
@@ -102,8 +113,6 @@ export class Stage {
           ADMIN_USERNAME: ADMIN.username,
           ADMIN_PASSWORD: ADMIN.password,
           LOG_LEVEL: 'info',
-          TRANSFER_READ_TIMEOUT: String(SILENCE_MS),
-          TRANSFER_CONNECTION_TIMEOUT: String(SILENCE_MS),
           // The partner's wish counts: the smaller of both (pesit-e.md §3).
           TRANSFER_MAX_ENTITY_SIZE: '65535',
           TRANSFER_SYNC_POINT_INTERVAL: '65534',

@@ -3,8 +3,19 @@ import { judge, resentBytes, type Fate, type Observation } from '../src/judge.js
 import { MB, type SessionPlan, type TransferPlan } from '../src/plan.js';
 
 const HASH = 'ab'.repeat(32);
-const plan: TransferPlan = { direction: 'push', file: { size: 5 * MB, format: 'BV', recordLength: 4096 } };
-const session: SessionPlan = { dialect: 'raw', entity: 4096, interval: 64, window: 2 };
+const plan: TransferPlan = {
+  direction: 'push',
+  file: { size: 5 * MB, format: 'BV', recordLength: 4096, ebcdic: false, runs: false },
+};
+const session: SessionPlan = {
+  dialect: 'raw',
+  entity: 4096,
+  interval: 64,
+  window: 2,
+  compression: 'none',
+  crc: false,
+  resync: false,
+};
 const record = {
   ...{ id: 1, status: 'COMPLETED', size: 5 * MB, checksum: `sha256:${HASH}` },
   ...{ bytesTransferred: 5 * MB, articles: 1280 },

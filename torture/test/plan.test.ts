@@ -19,7 +19,7 @@ test('the seed alone decides', () => {
 
 test('everything that can go wrong does, in both directions, with every format', () => {
   for (const direction of ['push', 'pull'] as const) {
-    for (const action of ['cut', 'reset', 'half-close', 'stall', 'drop', 'kill'] as const) {
+    for (const action of ['cut', 'reset', 'half-close', 'stall', 'drop', 'damage', 'kill'] as const) {
       const has = (plan: RoundPlan) =>
         plan.transfers[0].direction === direction && plan.faults.some((f) => f.action.do === action);
       expect([direction, action, count(has)]).toEqual([direction, action, expect.any(Number)]);
@@ -65,10 +65,13 @@ test('a plan in words', () => {
   const plan: RoundPlan = {
     seed: 7,
     transfers: [
-      { direction: 'push', file: { size: 1000, format: 'BF', recordLength: 250 } },
-      { direction: 'pull', file: { size: 7, format: 'TV', recordLength: 80 } },
+      { direction: 'push', file: { size: 1000, format: 'BF', recordLength: 250, ebcdic: false, runs: false } },
+      { direction: 'pull', file: { size: 7, format: 'TV', recordLength: 80, ebcdic: true, runs: false } },
     ],
-    session: { dialect: 'raw', entity: 4096, interval: 4, window: 2 },
+    session: {
+      ...{ dialect: 'raw', entity: 4096, interval: 4, window: 2 },
+      ...{ compression: 'both', crc: true, resync: false },
+    },
     latencyMs: 8,
     faults: [
       { moment: { at: 'bytes', direction: 'request', count: 17 }, action: { do: 'cut' } },
@@ -81,7 +84,7 @@ test('a plan in words', () => {
     absenceMs: 0,
   };
   expect(inWords(plan)).toBe(
-    'push 1000 B BF250 and pull 7 B TV80, raw 4096, 4 KB x 2, 8 ms each way: cut at byte 17 of the requests; ' +
+    'push 1000 B BF250 and pull 7 B TV80 EBCDIC, raw 4096, 4 KB x 2, compression both, CRC, 8 ms each way: cut at byte 17 of the requests; ' +
       'drop and cut before ACK(SYN) 3; kill the database (+20 ms) after 5 ms',
   );
 });
@@ -106,7 +109,7 @@ test('the source of a text is lines, none of them empty, none too long; the same
   const directory = await mkdtemp(join(tmpdir(), 'pesit-torture-test-'));
   try {
     for (const size of [2, 3, 81, 5000, MB + 2]) {
-      const plan = { size, format: 'TV', recordLength: 80 } as const;
+      const plan = { size, format: 'TV', recordLength: 80, ebcdic: false, runs: size % 2 === 0 } as const;
       const [path, again] = [join(directory, 'a'), join(directory, 'b')];
       const hash = await writeSource(path, plan, size);
       expect(await writeSource(again, plan, size)).toBe(hash);
@@ -118,9 +121,13 @@ test('the source of a text is lines, none of them empty, none too long; the same
       expect(Math.min(...lines.map((line) => line.length))).toBeGreaterThan(0);
       expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
     }
-    expect(await writeSource(join(directory, 'empty'), { size: 0, format: 'TF', recordLength: 80 }, 1)).toBe(
-      'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
-    );
+    expect(
+      await writeSource(
+        join(directory, 'empty'),
+        { size: 0, format: 'TF', recordLength: 80, ebcdic: false, runs: false },
+        1,
+      ),
+    ).toBe('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855');
   } finally {
     await rm(directory, { recursive: true });
   }

@@ -165,6 +165,34 @@ test('a stall holds one direction and loses nothing', async () => {
   expect(performance.now() - began).toBeGreaterThanOrEqual(59);
 });
 
+test('damage is one bit behind the lengths; everything else passes as it is', async () => {
+  arm(
+    { at: 'fpdu', direction: 'request', name: 'DTF', occurrence: 2, side: 'before' },
+    { do: 'damage', at: 8 * 10 + 3 },
+  );
+  const { requester, responder } = await connected();
+  requester.socket.write(Buffer.concat([WRITE, DTF, DTF, SYN]));
+  const damaged = Buffer.from(DTF);
+  damaged[14] = 0xaa ^ 0x08;
+  const expected = Buffer.concat([WRITE, DTF, damaged, SYN]);
+  expect((await responder.has(expected.length)).toString('hex')).toBe(expected.toString('hex'));
+});
+
+test('in the raw dialect the CONNECT tells that two bytes follow each FPDU, both ways', async () => {
+  await proxy.close();
+  proxy = await FaultProxy.listen((server.address() as AddressInfo).port, 'raw');
+  arm({ at: 'fpdu', direction: 'answer', name: 'ACK(SYN)', occurrence: 1, side: 'before' }, { do: 'drop', cut: false });
+  const { requester, responder } = await connected();
+  const bare = (whole: Buffer, crc: string): Buffer => Buffer.concat([whole.subarray(2), Buffer.from(crc, 'hex')]);
+  const connect = bare(entity('4020', '010101' + '030141'), 'ffff');
+  requester.socket.write(Buffer.concat([connect, bare(DTF, '0000'), bare(SYN, '1234')]));
+  await responder.has(connect.length + DTF.length + SYN.length);
+  responder.socket.write(Buffer.concat([bare(ACK_WRITE, '0001'), bare(ACK_SYN, '0002'), bare(ACK_WRITE, '0003')]));
+  const expected = Buffer.concat([bare(ACK_WRITE, '0001'), bare(ACK_WRITE, '0003')]);
+  expect((await requester.has(expected.length)).toString('hex')).toBe(expected.toString('hex'));
+  expect(proxy.disarm().dataBytes).toEqual({ request: 100, answer: 0 });
+});
+
 test('latency delays each direction', async () => {
   proxy.arm({ faults: [], latencyMs: 30, kill: () => undefined });
   const { requester, responder } = await connected();
