@@ -22,6 +22,7 @@ import { PartnerPlaces } from './exchange/partner-places.js';
 import { ProgressReporter } from './exchange/progress-reporter.js';
 import { Recovery } from './exchange/recovery.js';
 import { Restarts } from './exchange/restarts.js';
+import { RunningTransfers } from './exchange/running-transfers.js';
 import { ListenerService } from './listeners/service.js';
 import { ListenerStore } from './listeners/store.js';
 import { MIGRATIONS } from './migrations/index.js';
@@ -125,9 +126,11 @@ export const createNode = (options: NodeOptions): ServerNode => {
     ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
   });
   const recovery = new Recovery({ config, contexts, journal, instances, logger });
+  const running = new RunningTransfers();
   const restarts = new Restarts({
     contexts,
     recovery,
+    running,
     logger,
     waitMs: options.restartWaitMs ?? instances.leaseMs * 1.2,
   });
@@ -151,6 +154,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       journal,
       contexts,
       restarts,
+      running,
       directories,
       verifier,
       license,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 
 import { describe, expect, test } from '@jest/globals';
 import { PesitError } from '@pesit-node/protocol';
@@ -208,13 +209,36 @@ eachDatabase((harness) => {
     test('a second one is told to come again: 2-207, and the first one ends well', async () => {
       const first = await open(create(), ORF, WRITE, DTF, syn(1));
       const second = await open();
-      const answer = await second.send(RESTART);
+      let answer: Buffer | undefined;
+      const asked = second.send(RESTART).then((told) => (answer = told));
+      let articles = 1;
+      while (answer === undefined) {
+        await first.send(DTF);
+        articles += 1;
+        await delay(20);
+      }
+      await asked;
       expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['c030', '2-207']);
       second.socket.destroy();
       await first.send(DTF_END);
-      expect(diagnosticOf(await first.send(transEnd(DATA.length, 1)))).toBe('0-000');
+      expect(diagnosticOf(await first.send(transEnd(articles * DATA.length, articles)))).toBe('0-000');
       first.socket.destroy();
-      expect((await node().received('IN')).map(String)).toEqual([DATA]);
+      expect((await node().received('IN')).map(String)).toEqual([DATA.repeat(articles)]);
+    });
+
+    test('one in which nothing moves any more gives way: its connection was lost without our knowing', async () => {
+      const first = await open(create(), ORF, WRITE, DTF, syn(1));
+      const second = await open();
+      expect(diagnosticOf(await second.send(RESTART))).toBe('0-000');
+      const told = await first.next();
+      expect([codesOf(told), diagnosticOf(told)]).toEqual(['4025', '3-314']);
+      first.socket.destroy();
+      await second.send(ORF);
+      expect(pointOf(await second.send(WRITE))).toBe(1);
+      await second.send(DTF_END);
+      expect(diagnosticOf(await second.send(transEnd(DATA.length, 1)))).toBe('0-000');
+      second.socket.destroy();
+      expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 2 })]);
     });
 
     test('a restart waits for one that is just ending', async () => {
@@ -474,6 +498,7 @@ eachDatabase((harness) => {
       await offer();
       const transferId = await cutOff();
       const session = await node().connect();
+      const sink = await StagedFile.create({ receiveDirectory: node().data, key: 'x', format: formatOf({}) });
       const asked = session.receiveFile({
         request: {
           fileIdentifier: { fileType: 0, fileName: 'OUT' },
@@ -481,13 +506,11 @@ eachDatabase((harness) => {
           restarted: true,
           maxEntitySize: 32_768,
         },
-        open: async () => ({
-          from: { number: 99, dataBytes: 99, articles: 99 },
-          sink: await StagedFile.create({ receiveDirectory: node().data, key: 'x', format: formatOf({}) }),
-        }),
+        open: () => Promise.resolve({ from: { number: 99, dataBytes: 99, articles: 99 }, sink }),
         stored: () => Promise.resolve(),
       });
       await expect(asked).rejects.toEqual(refusedWith('2-214'));
+      await sink.discard();
     });
 
     test('has lost the last acknowledgement: sent the tail again, and no record changes', async () => {

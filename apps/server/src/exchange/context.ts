@@ -24,6 +24,7 @@ import { readable } from './names.js';
 import type { PartnerPlaces } from './partner-places.js';
 import type { ProgressReporter } from './progress-reporter.js';
 import type { Restarts } from './restarts.js';
+import type { RunningTransfers } from './running-transfers.js';
 
 /** What every session works with. */
 export interface ExchangeContext {
@@ -46,6 +47,7 @@ export interface ExchangeContext {
   readonly license: Pick<LicenseKeeper, 'status'>;
   readonly places: PartnerPlaces;
   readonly progress: ProgressReporter;
+  readonly running: RunningTransfers;
   readonly times: ConnectionTimes;
   /** Files that are being read now, `partner NUL path`: nobody is offered the same file twice at a time. */
   readonly outgoing: Set<string>;

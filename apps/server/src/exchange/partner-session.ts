@@ -100,7 +100,7 @@ export class PartnerSession implements ServerHandler {
     const file = this.#file;
     if (file === undefined) throw new Error('TRANS.END without a file');
     await file.end();
-    this.#options.context.progress.remove(file);
+    this.#forget(file);
     this.#file = undefined;
     const { dataBytes, articles } = file.progress();
     const durationMs = Date.now() - this.#startedAt;
@@ -114,9 +114,9 @@ export class PartnerSession implements ServerHandler {
     const file = this.#file;
     if (file === undefined) return;
     this.#file = undefined;
-    this.#options.context.progress.remove(file);
     const progress = file.progress();
     const { status, restartable } = await file.fail(error, endCode);
+    this.#forget(file);
     this.#logger.warn(
       { transfer: file.record.id, filename: file.name, ...progress, restartable, ...wordsOf(error) },
       status === 'CANCELLED' ? 'transfer cancelled' : 'transfer failed',
@@ -178,6 +178,7 @@ export class PartnerSession implements ServerHandler {
       this.#seeEntity(parameters.maxEntitySize ?? 0);
       this.#startedAt = Date.now();
       partner.progress.add(file);
+      partner.running.add(file, this.#options.connection);
       this.#logger.info({ transfer: file.record.id, direction, filename: file.name }, 'transfer begins');
       return file;
     } catch (error) {
@@ -188,6 +189,12 @@ export class PartnerSession implements ServerHandler {
       await partner.journal.refused(start, failureOf(error));
       throw error;
     }
+  }
+
+  #forget(file: IncomingTransfer | OutgoingTransfer): void {
+    const { progress, running } = this.#options.context;
+    progress.remove(file);
+    running.remove(file);
   }
 
   /** Once a session, not once a file: most partners ask for the same in each. */

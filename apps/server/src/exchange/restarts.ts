@@ -7,10 +7,12 @@ import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
 import type { AttemptOrigin, TransferStart } from '../transfers/record.js';
 import type { Recovery } from './recovery.js';
 import { refusal } from './refusal.js';
+import type { RunningTransfers } from './running-transfers.js';
 
 export interface RestartsOptions {
   readonly contexts: TransferContexts;
   readonly recovery: Recovery;
+  readonly running: RunningTransfers;
   readonly logger: Logger;
   /**
    * How long a restart waits for the attempt before it to end, milliseconds: longer than the lease of a process that died,
@@ -20,6 +22,8 @@ export interface RestartsOptions {
 }
 
 const ASK_AGAIN_MS = 100;
+/** How long a session that was ended for a restart may take to let go. */
+const LET_GO_MS = 5000;
 
 /** What a partner means that restarts a transfer (PI 15 = 1). */
 export class Restarts {
@@ -31,14 +35,16 @@ export class Restarts {
   }
 
   /**
-   * The transfer that the partner goes on with: interrupted, or COMPLETED. Nobody works on it any more; of one that another
-   * session still has, the end is waited for, and one whose process has died is brought to its end here.
+   * The transfer that the partner goes on with: interrupted, or COMPLETED. Nobody works on it any more: of one that another
+   * session still has, the end is waited for, and one whose process has died is brought to its end here. A session of this
+   * process in which nothing has moved all the while is a connection that the partner has lost without our knowing: it ends.
    * @returns undefined when it is not known here: it begins anew (pesit-e.md §5)
    * @throws PesitError 2-207 while another session has it
    */
   async find(start: TransferStart): Promise<ContextRow | undefined> {
-    const { contexts, recovery, waitMs } = this.#options;
-    const deadline = performance.now() + waitMs;
+    const { contexts, recovery, running, waitMs } = this.#options;
+    let deadline = performance.now() + waitMs;
+    let first: { readonly id: number; readonly motion: string | undefined } | undefined;
     for (;;) {
       const row = await contexts.find(start);
       if (row === undefined) return undefined;
@@ -46,7 +52,13 @@ export class Restarts {
       if (row.status === 'COMPLETED') return start.direction === 'SEND' || this.#isSame(row, start) ? row : undefined;
       if (row.status === 'FAILED') return row;
       if (await recovery.settle(row)) continue;
-      if (performance.now() >= deadline) throw busy(row.id);
+      if (first?.id !== row.id) first = { id: row.id, motion: running.motionOf(row.id) };
+      if (performance.now() >= deadline) {
+        if (first.motion === undefined || first.motion !== running.motionOf(row.id)) throw busy(row.id);
+        running.abort(row.id, replaced(row.id));
+        first = { id: row.id, motion: undefined };
+        deadline += LET_GO_MS;
+      }
       await delay(ASK_AGAIN_MS);
     }
   }
@@ -91,6 +103,13 @@ export class Restarts {
     return false;
   }
 }
+
+const replaced = (id: number) =>
+  refusal(
+    '3-314',
+    `nothing moved in this session, and the partner restarts transfer ${id} in another: this connection was lost`,
+    'the transfer was restarted in another connection',
+  );
 
 const busy = (id: number) =>
   refusal(

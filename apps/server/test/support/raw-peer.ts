@@ -108,7 +108,9 @@ export const DTF = step('DTF', (y) => fpdu([0, 0], [y, 0], Buffer.from(DATA)), f
 export const syn = (number: number): Step => step(`SYN ${number}`, (y) => fpdu([0xc0, 0x03], [y, 0], pi(20, [number])));
 export const DTF_END = step('DTF.END', (y) => fpdu([0xc0, 0x04], [y, 0], SUCCESS), false);
 export const transEnd = (dataBytes: number, articles: number): Step =>
-  step('TRANS.END', (y) => fpdu([0xc0, 0x08], [y, 0], Buffer.concat([pi(27, [dataBytes]), pi(28, [articles])])));
+  step('TRANS.END', (y) =>
+    fpdu([0xc0, 0x08], [y, 0], Buffer.concat([pi(27, three(dataBytes)), pi(28, three(articles))])),
+  );
 export const ACK_IDT = step('ACK(IDT)', (y) => fpdu([0xc0, 0x3a], [y, 0], Buffer.alloc(0)), false);
 export const CRF = step('CRF', (y) => fpdu([0xc0, 0x15], [y, 0], SUCCESS));
 export const DESELECT = step('DESELECT', (y) => fpdu([0xc0, 0x13], [y, 0], SUCCESS));

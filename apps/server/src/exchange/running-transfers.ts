@@ -1,0 +1,33 @@
+import type { ServerConnection } from '@pesit-node/net';
+import type { PesitError } from '@pesit-node/protocol';
+
+import type { FileTransfer } from './context.js';
+
+interface Running {
+  readonly file: FileTransfer;
+  readonly connection: Pick<ServerConnection, 'abort'>;
+}
+
+/** The transfers that sessions of this process have. */
+export class RunningTransfers {
+  readonly #running = new Map<number, Running>();
+
+  add(file: FileTransfer, connection: Running['connection']): void {
+    this.#running.set(file.record.id, { file, connection });
+  }
+
+  remove({ record }: FileTransfer): void {
+    this.#running.delete(record.id);
+  }
+
+  /** Changes as long as the transfer moves; undefined when no session of this process has it. */
+  motionOf(id: number): string | undefined {
+    const progress = this.#running.get(id)?.file.progress();
+    return progress && `${progress.dataBytes}/${progress.syncPoint}`;
+  }
+
+  /** Ends the session that has the transfer. */
+  abort(id: number, reason: PesitError): void {
+    this.#running.get(id)?.connection.abort(reason);
+  }
+}
