@@ -181,6 +181,18 @@ eachDatabase((harness) => {
     expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 1 })]);
     expect((await node().received('IN')).map(String)).toEqual([DATA]);
   });
+
+  test('what nobody had counted of it is counted then', async () => {
+    await orphan({ final: DATA });
+    expect(await recovered()).toMatchObject({ status: 'COMPLETED', articles: 0 });
+    const peer = await RawPeer.open(node().port);
+    for (const step of [CONNECT, create({ restarted: true }), ORF, WRITE, DTF, DTF_END]) await peer.send(step);
+    expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
+    peer.socket.destroy();
+    expect(await node().history()).toEqual([
+      expect.objectContaining({ status: 'COMPLETED', bytesTransferred: DATA.length, articles: 1 }),
+    ]);
+  });
 });
 
 /** Pods share PostgreSQL; the embedded database has one process. */

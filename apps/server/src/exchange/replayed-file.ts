@@ -6,12 +6,14 @@ import type { ArticleBatch, ArticleSink, CreateAnswer, PesitError, SyncPoint } f
 import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferFailure, TransferProgress } from '../transfers/record.js';
 import { compressionName } from '../virtual-files/format.js';
+import type { Compression } from '../virtual-files/format.js';
 import type { IncomingTransfer, PartnerContext } from './context.js';
 import { failureOf, refusal } from './refusal.js';
 
 /**
  * A file that is complete here, and whose last acknowledgement the partner has lost (pesit-e.md §5): it is sent to the last
- * point, what it sends from there is counted and dropped, and the end is acknowledged. Neither file nor record change.
+ * point, what it sends from there is counted and dropped, and the end is acknowledged. The file does not change; of the record only counts
+ * that were not known.
  *
  * A partner that gives an old identity to another file would lose that one. So the hash must agree where the whole binary
  * file comes once more, and the counts in any other case; otherwise the end is refused, and the identity is free for the next attempt.
@@ -57,9 +59,12 @@ export class ReplayedFile implements IncomingTransfer {
   async end(): Promise<void> {
     const { dataBytes, articles } = this.#context.session.totals;
     const expected = this.progress();
-    if (this.#hash !== undefined) {
-      if (`sha256:${this.#hash.digest('hex')}` === this.#done.checksum) return;
-    } else if (!this.#isComparable() || (dataBytes === expected.dataBytes && articles === expected.articles)) {
+    const isSame =
+      this.#hash === undefined
+        ? !this.#isComparable() || (dataBytes === expected.dataBytes && articles === expected.articles)
+        : `sha256:${this.#hash.digest('hex')}` === this.#done.checksum;
+    if (isSame) {
+      if (!this.#isCounted) await this.#context.contexts.count(this.record, { dataBytes, articles }, this.#compression);
       return;
     }
     await this.#context.contexts.forget(this.record);
@@ -70,14 +75,18 @@ export class ReplayedFile implements IncomingTransfer {
     );
   }
 
-  /**
-   * Nobody has counted the small files that `Recovery` found delivered; and with another compression the same articles have
-   * other lengths.
-   */
+  /** Nobody has counted the small files that `Recovery` found delivered: this attempt does, as it sends all of them. */
+  get #isCounted(): boolean {
+    return this.#done.articles > 0 || this.#done.size === 0;
+  }
+
+  get #compression(): Compression {
+    return compressionName(this.#context.session.fileTerms?.compression ?? 0);
+  }
+
+  /** With another compression the same articles have other lengths. */
   #isComparable(): boolean {
-    const isCounted = this.#done.articles > 0 || this.#done.size === 0;
-    const compression = compressionName(this.#context.session.fileTerms?.compression ?? 0);
-    return isCounted && compression === (this.#done.compression ?? 'none');
+    return this.#isCounted && this.#compression === (this.#done.compression ?? 'none');
   }
 
   fail(error: PesitError, endCode: number | undefined): Promise<TransferFailure> {

@@ -1,7 +1,7 @@
 import type { Pacing } from '@pesit-node/storage';
 import type { Knex } from 'knex';
 
-import type { AttemptOrigin, RecordHandle, TransferIdentity } from './record.js';
+import type { AttemptOrigin, RecordHandle, TransferIdentity, TransferProgress } from './record.js';
 import type { Compression } from '../virtual-files/format.js';
 import type { TransferDirection, TransferStatus } from './schema.js';
 
@@ -150,6 +150,18 @@ export class TransferContexts {
   /** A completed transfer that turned out to be another one than a partner means: not recognised any more. */
   async forget({ id }: Pick<RecordHandle, 'id'>): Promise<void> {
     await this.#options.knex('transfers').where({ id }).update({ context: null });
+  }
+
+  /** Of a completed transfer whose articles nobody had counted: PI 27 and PI 28 as its partner confirms them. */
+  async count(
+    { id, fence }: RecordHandle,
+    { dataBytes, articles }: Pick<TransferProgress, 'dataBytes' | 'articles'>,
+    compression: Compression,
+  ): Promise<void> {
+    await this.#options
+      .knex('transfers')
+      .where({ id, fence, status: 'COMPLETED', articles: 0 })
+      .update({ bytes_transferred: dataBytes, articles, compression });
   }
 
   /** An interrupted transfer that cannot go on: what the partner is told is added to its reason. */
