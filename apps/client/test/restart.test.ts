@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -260,28 +261,58 @@ eachDatabase((harness) => {
       expect(service.log.lines.join()).toContain('another one than at the first attempt');
     });
 
+    test('a partner that gave no PI 13, and a process that was killed: from the start, whatever is staged', async () => {
+      // Without a PI 13 no SELECT can say that it is a restart: a READ from a point of ours would mean nothing there.
+      const server = await the.rawServer((_name, session) => ({
+        ...GOOD,
+        CONNECT: '4021 060102' + '0703000101',
+        SELECT: GOOD.SELECT!.toString().replace('0d0105', '0d0100'),
+        READ: [GOOD.READ![0]!, '0000 61626364', 'c003 140101', ...(session === 1 ? [] : ['c004 0203000000'])],
+      }));
+      const service = await the.service();
+      await the.remote(service, server.port, { syncInterval: 1, syncWindow: 1 });
+      const { body } = await service.api.post('/transfers/receive', { server: 'bank', virtualFile: 'X' });
+      await until(() => Promise.resolve(server.names().includes('? c038')));
+      const left = await mkdtemp(join(tmpdir(), 'pesit-client-left-'));
+      await cp(join(service.data, 'received'), join(left, 'received'), { recursive: true });
+      await the
+        .database()
+        .knex('transfers')
+        .update({ lease_until: new Date(0), node: 'dead' });
+      expect(await service.transfers.requeueOrphans('expired', 5, 'gone')).toMatchObject([{ status: 'PENDING' }]);
+      const other = await the.service({ node: 'other', data: left, settings: { retry: AT_ONCE } });
+      await until(async () => (await other.transfers.find(body.id as string))?.status === 'COMPLETED');
+      expect(await readFile(join(left, 'received/X'), 'latin1')).toBe('abcd');
+      const asked = (name: string) =>
+        server.arrived.filter((one) => one.name === name).map(({ fpdu }) => fpdu.toString('hex', 6));
+      expect(asked('READ')).toEqual(['120100', '120100']);
+      expect(new Set(asked('SELECT')).size).toBe(1);
+    });
+
     test.each([
-      ['SELECT', 'select', '2-215'],
-      ['READ', 'read', '2-214'],
-    ] as const)(
-      'a partner that refuses the restart at %s: the whole file, as a new transfer',
-      async (_at, step, code) => {
-        let count = 0;
-        const { partner, service } = await start([{ from: 'server', afterBytes: 50_000 }], {
-          before: {
-            [step]: () => {
-              if (++count === 2) throw refusal(code, 'not from there');
-            },
+      ['SELECT, once', 'select', '2-215', 1, [0, undefined]],
+      ['READ, the point alone', 'read', '2-214', 1, [1000, 1]],
+      ['READ, twice', 'read', '2-214', 2, [0, undefined]],
+    ] as const)('a partner that refuses the restart at %s: the whole file', async (_at, step, code, times, last) => {
+      let count = 0;
+      const { partner, service } = await start([{ from: 'server', afterBytes: 50_000 }], {
+        before: {
+          [step]: () => {
+            if (++count > 1 && count <= 1 + times) throw refusal(code, 'not from there');
           },
-        });
-        expect(await the.receive(service)).toMatchObject({ status: 'COMPLETED', checksum: sha256(BIG), attempts: 2 });
-        expect(partner.selects.map(({ transferId, restarted }) => [transferId, restarted])).toEqual([
-          [0, undefined],
-          [1000, 1],
-          [0, undefined],
-        ]);
-      },
-    );
+        },
+      });
+      const record = await the.receive(service);
+      expect(record).toMatchObject({ status: 'COMPLETED', checksum: sha256(BIG), attempts: 2 });
+      expect(record.bytesTransferred).toBe(BIG.length);
+      const asked = partner.selects.map(({ transferId, restarted }) => [transferId, restarted]);
+      expect(asked.slice(0, 2)).toEqual([
+        [0, undefined],
+        [1000, 1],
+      ]);
+      expect(asked.at(-1)).toEqual(last);
+      expect(partner.reads.at(-1)).toBe(0);
+    });
 
     test.each([
       ['end', 'sha256'],

@@ -15,6 +15,7 @@ import type { Completed, Keep, TransferDeps, Work } from './run-transfer.js';
 
 const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 const KILOBYTES = 0;
+const UNKNOWN_POINT = '2-214';
 /** Up to here a file is had again faster than it is noted for a power cut: the note survives the process alone. */
 const SMALL_FILE = 1_048_576;
 
@@ -71,7 +72,9 @@ const resume = async (job: Job, { settings, receivedTree, logger }: Deps): Promi
   }
   const context = contextIn(await StagedFile.peek(root, job.id));
   const transferId = context?.transferId ?? noted?.context.transferId ?? job.pesit_transfer_id ?? 0;
-  if (context === undefined) return { resumed: undefined, transferId: transferId || undefined };
+  // Without a PI 13 the next SELECT cannot be a restart, and a new transfer begins at its first byte (pesit-e.md §5).
+  if (transferId === 0) return NOTHING;
+  if (context === undefined) return { resumed: undefined, transferId };
   const { checksum, durability } = settings;
   const resumed = await StagedFile.resume({
     ...{ receiveDirectory: root, key: job.id, format: formatIn(context), checksum, durability },
@@ -82,7 +85,7 @@ const resume = async (job: Job, { settings, receivedTree, logger }: Deps): Promi
     { transferId: job.id, syncPoint: point.number, fileOffset: point.fileOffset, reason },
     'staged file resumed',
   );
-  return { resumed: { ...resumed, context }, transferId: transferId || undefined };
+  return { resumed: { ...resumed, context }, transferId };
 };
 
 /**
@@ -104,6 +107,8 @@ class Receiving implements Work {
   #attributes: Parameters | undefined;
   #staged: StagedFile | undefined;
   #hasNote: boolean;
+  /** As PI 27 and PI 28 count: bytes of compressed articles, not those of the file. */
+  #totals = (): TransferTotals => START;
 
   constructor(job: Job, deps: Deps, restart: RestartContext, begun: Begun) {
     this.#job = job;
@@ -123,7 +128,7 @@ class Receiving implements Work {
   }
 
   get totals(): TransferTotals {
-    return { dataBytes: this.#staged?.dataBytes ?? 0, articles: this.#staged?.articles ?? 0 };
+    return this.#totals();
   }
 
   get facts(): Work['facts'] {
@@ -138,19 +143,26 @@ class Receiving implements Work {
   async run(session: PesitRequester, signal: AbortSignal): Promise<Completed> {
     const { settings, receivedTree } = this.#deps;
     const { remote_filename: remoteFilename, virtual_file: virtualFile, settings: wanted, server } = this.#job;
-    const { dataBytes, articles } = await session.receiveFile({
-      request: {
-        fileIdentifier: { fileType: 0, fileName: virtualFile ?? remoteFilename ?? '' },
-        // 0: the server allocates it (pesit-e.md §5).
-        transferId: this.#begun.transferId ?? 0,
-        restarted: this.#begun.transferId !== undefined,
-        maxEntitySize: wanted.maxEntitySize ?? server.max_entity_size ?? settings.maxEntitySize,
-        ...extrasOf(this.#job),
-      },
-      open: (answer) => this.#open(answer),
-      stored: () => this.#prepare(session.totals),
-      signal,
-    });
+    this.#totals = () => session.totals;
+    const { dataBytes, articles } = await session
+      .receiveFile({
+        request: {
+          fileIdentifier: { fileType: 0, fileName: virtualFile ?? remoteFilename ?? '' },
+          // 0: the server allocates it (pesit-e.md §5).
+          transferId: this.#begun.transferId ?? 0,
+          restarted: this.#begun.transferId !== undefined,
+          maxEntitySize: wanted.maxEntitySize ?? server.max_entity_size ?? settings.maxEntitySize,
+          ...extrasOf(this.#job),
+        },
+        open: (answer) => this.#open(answer),
+        stored: () => this.#prepare(session.totals),
+        signal,
+      })
+      .finally(() => {
+        // The session may serve another transfer from now on.
+        const { totals } = session;
+        this.#totals = () => totals;
+      });
     await this.#restart.requireLease();
     const { size, checksum, path } = await receivedTree.deliver(
       this.#staged as StagedFile,
@@ -164,12 +176,15 @@ class Receiving implements Work {
   }
 
   async startOver(error: PesitError): Promise<boolean> {
-    if (this.#begun.transferId === undefined || !refusesRestart(error, 'RECEIVE')) return false;
-    await this.#restart.startOver();
+    const { transferId, resumed } = this.#begun;
+    if (transferId === undefined || !refusesRestart(error, 'RECEIVE')) return false;
+    // The point is not known there, the transfer may be: it may be complete there, and not be served to a new one.
+    const isPointAlone = error.diagnostic === UNKNOWN_POINT && (resumed?.point.number ?? 0) > 0;
+    if (!isPointAlone) await this.#restart.startOver();
     await this.#staged?.discard();
     this.#staged = undefined;
     this.#attributes = undefined;
-    this.#begun = NOTHING;
+    this.#begun = isPointAlone ? { resumed: undefined, transferId } : NOTHING;
     return true;
   }
 
