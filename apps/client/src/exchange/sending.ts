@@ -103,6 +103,9 @@ export const sending = async (
         await file.hashed();
         return { ...done, bytesTransferred: dataBytes, articles, checksum: file.checksum };
       } catch (error) {
+        const last = session.totals;
+        // The session may serve another transfer from now on.
+        totals = () => last;
         if (restarted && error instanceof PesitError && error.fault === 'refused') {
           if (error.diagnostic === ALREADY_TRANSFERRED) return done;
         }
