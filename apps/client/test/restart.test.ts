@@ -266,8 +266,8 @@ eachDatabase((harness) => {
       const server = await the.rawServer((_name, session) => ({
         ...GOOD,
         CONNECT: '4021 060102' + '0703000101',
-        SELECT: GOOD.SELECT!.toString().replace('0d0105', '0d0100'),
-        READ: [GOOD.READ![0]!, '0000 61626364', 'c003 140101', ...(session === 1 ? [] : ['c004 0203000000'])],
+        SELECT: GOOD['SELECT']!.toString().replace('0d0105', '0d0100'),
+        READ: [GOOD['READ']![0]!, '0000 61626364', 'c003 140101', ...(session === 1 ? [] : ['c004 0203000000'])],
       }));
       const service = await the.service();
       await the.remote(service, server.port, { syncInterval: 1, syncWindow: 1 });
