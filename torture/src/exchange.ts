@@ -231,6 +231,7 @@ export class Exchange {
       serverRecords: serverRecords.filter(isOurs),
       dataBytes: traffic.dataBytes[way],
       attempts: traffic.attempts[way],
+      resyns: traffic.resyns,
     };
   }
 

@@ -16,6 +16,8 @@ export interface Observation {
   readonly dataBytes: number;
   /** Attempts that came as far as WRITE or READ. */
   readonly attempts: number;
+  /** Resynchronisations that were answered. */
+  readonly resyns: number;
 }
 
 export type Fate = 'lost' | 'doubled' | 'wrong' | 'unfinished';
@@ -97,7 +99,7 @@ export const statuses = (records: readonly Json[]): string =>
 
 /** Everything that is not as it must be; empty when the transfer is well. */
 export function judge(plan: TransferPlan, session: SessionPlan, observation: Observation): readonly Finding[] {
-  const { clientRecords, serverRecords, leftovers, hash, attempts } = observation;
+  const { clientRecords, serverRecords, leftovers, hash, attempts, resyns } = observation;
   const findings = [
     ...judgeFile(plan, observation),
     ...judgeRecords('client', clientRecords, plan, hash),
@@ -116,7 +118,7 @@ export function judge(plan: TransferPlan, session: SessionPlan, observation: Obs
         });
     }
   }
-  const limit = Math.max(0, attempts - 1) * resendLimit(session, articleBytes(client));
+  const limit = (Math.max(0, attempts - 1) + resyns) * resendLimit(session, articleBytes(client));
   const resent = resentBytes(observation);
   if (resent > limit)
     findings.push({

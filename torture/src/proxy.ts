@@ -29,6 +29,8 @@ export interface Traffic {
   readonly dataBytes: Readonly<Record<Direction, number>>;
   /** Attempts that came as far as WRITE, by the direction of their data `request`, or READ, `answer`. */
   readonly attempts: Readonly<Record<Direction, number>>;
+  /** Resynchronisations that were answered: each goes back as a restart does. */
+  readonly resyns: number;
   /** One line an FPDU, consecutive data FPDUs in one. */
   readonly wire: readonly string[];
 }
@@ -158,6 +160,7 @@ export class FaultProxy {
   #struck = 0;
   #connections = 0;
   #attempts: Record<Direction, number> = { request: 0, answer: 0 };
+  #resyns = 0;
   #dataBytes: Record<Direction, number> = { request: 0, answer: 0 };
   #lines: string[] = [];
   #began = performance.now();
@@ -193,6 +196,7 @@ export class FaultProxy {
     this.#struck = 0;
     this.#connections = 0;
     this.#attempts = { request: 0, answer: 0 };
+    this.#resyns = 0;
     this.#dataBytes = { request: 0, answer: 0 };
     this.#lines = [];
     this.#began = performance.now();
@@ -217,6 +221,7 @@ export class FaultProxy {
       connections: this.#connections,
       dataBytes: this.#dataBytes,
       attempts: this.#attempts,
+      resyns: this.#resyns,
       wire: this.#lines,
     };
   }
@@ -289,6 +294,7 @@ export class FaultProxy {
       this.#dataBytes[direction] += fpdu.dataBytes;
       if (fpdu.name === 'WRITE') this.#attempts.request++;
       if (fpdu.name === 'READ') this.#attempts.answer++;
+      if (fpdu.name === 'ACK(RESYN)') this.#resyns++;
       if (fpdu.dataBytes === 0) {
         this.#line(`${direction === 'request' ? '-->' : '<--'} ${lineOf(fpdu)}`);
         continue;

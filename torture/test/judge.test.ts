@@ -29,6 +29,7 @@ const good: Observation = {
   serverRecords: [record],
   dataBytes: 5 * MB + 100_000,
   attempts: 2,
+  resyns: 0,
 };
 
 test('a round that is well', () => {
@@ -79,6 +80,12 @@ test.each<[Fate, string, Partial<Observation>]>([
   ['wrong', '1 bytes were sent again in 1 attempts, 0 are the limit', { attempts: 1, dataBytes: 5 * MB + 1 }],
 ])('%s: %s', (fate, text, change) => {
   expect(judge(plan, session, { ...good, ...change })).toContainEqual({ fate, text });
+});
+
+test('a resynchronisation may cost as much as a restart', () => {
+  const one = { ...good, attempts: 1, dataBytes: 5 * MB + 1_000_000 };
+  expect(judge(plan, session, one)).toHaveLength(1);
+  expect(judge(plan, session, { ...one, resyns: 1 })).toEqual([]);
 });
 
 test('without points the whole file may go again, without acknowledgements what was in flight', () => {
