@@ -237,7 +237,6 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await listeners.close();
         await exchange.settled();
         await housekeeping.stop();
-        await restarts.settled();
         await journal.settled(LAST_RECORDS_MS);
         await instances.stop();
       },

@@ -20,6 +20,7 @@ import {
   diagnosticOf,
   DTF,
   DTF_END,
+  IDT_CANCELLED,
   ORF,
   pointOf,
   RawPeer,
@@ -142,6 +143,7 @@ eachDatabase((harness) => {
       expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
       peer.socket.destroy();
       expect((await node().received('IN')).map(String)).toEqual([DATA]);
+      await node().node.housekeeping.expire();
       expect(await node().history()).toEqual([
         expect.objectContaining({ status: 'COMPLETED', attempts: 1 }),
         expect.objectContaining({
@@ -150,7 +152,17 @@ eachDatabase((harness) => {
           errorMessage: expect.stringMatching(/; the partner began it anew$/),
         }),
       ]);
-      await until(async () => (await node().staged('IN')).length === 0 || undefined);
+      expect(await node().staged('IN')).toEqual([]);
+    });
+
+    test('that it began anew and that failed for good is not known any more: nothing of two files is mixed', async () => {
+      await interrupted();
+      const anew = await open(create(), ORF, WRITE, DTF, IDT_CANCELLED);
+      anew.socket.destroy();
+      await node().record(({ status }) => status === 'CANCELLED');
+      const peer = await open(RESTART, ORF);
+      expect(pointOf(await peer.send(WRITE))).toBe(0);
+      peer.socket.destroy();
     });
 
     test('restarts what is not known here: from the first byte', async () => {
@@ -542,7 +554,7 @@ eachDatabase((harness) => {
       const said = node()
         .log.entries()
         .map(({ msg }) => msg);
-      expect(said).toContain('interrupted transfer was not restarted in time: it cannot be any more');
+      expect(said).toContain('interrupted transfer cannot be restarted any more: too late, or begun anew');
       expect(said).toContain('leftover of an old transfer removed');
       const peer = await open(RESTART, ORF);
       expect(pointOf(await peer.send(WRITE))).toBe(0);

@@ -41,7 +41,10 @@ export class Housekeeping {
         }, ms).unref(),
       );
     };
-    every(instances.leaseMs, 'recovery', () => recovery.run());
+    every(instances.leaseMs, 'recovery', async () => {
+      await recovery.run();
+      await this.expire();
+    });
     every(HOUR_MS, 'removal of leftovers', () => this.sweep());
     this.#running = this.#quietly('removal of leftovers', () => this.sweep());
   }
@@ -51,13 +54,19 @@ export class Housekeeping {
     await this.#running;
   }
 
-  /** Ends the time of interrupted transfers, and removes what is left of them and of others that nobody knows. */
-  async sweep(): Promise<void> {
-    const { contexts, instances, logger, receiveDirectories } = this.#options;
+  /** Ends interrupted transfers that cannot go on any more, and removes what they have staged. */
+  async expire(): Promise<void> {
+    const { contexts, logger } = this.#options;
     for (const { id: transfer, filename, directory, context } of await contexts.expire()) {
-      logger.info({ transfer, filename }, 'interrupted transfer was not restarted in time: it cannot be any more');
+      logger.info({ transfer, filename }, 'interrupted transfer cannot be restarted any more: too late, or begun anew');
       if (directory !== null) await this.#remove(directory, context);
     }
+  }
+
+  /** Removes what is left of transfers that cannot go on any more, and of others that nobody knows. */
+  async sweep(): Promise<void> {
+    const { instances, receiveDirectories } = this.#options;
+    await this.expire();
     for (const directory of await receiveDirectories()) await this.#sweepDirectory(directory);
     await instances.forgetOld();
   }

@@ -46,9 +46,6 @@ export const acceptIncoming = async (context: PartnerContext, parameters: Parame
   const place = newPlace(context, file, parameters, randomUUID());
   await checkPlace(place, parameters);
   const record = await context.journal.begin({ ...start, filename: place.path, staging: place });
-  for (const { directory, context: key } of record.superseded) {
-    if (directory !== null) context.restarts.remove(directory, key);
-  }
   return new IncomingFile(context, record, place, answer, undefined);
 };
 

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { removeLeftover } from '@pesit-node/storage';
 import type { Logger } from '@pesit-node/service';
 
 import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
@@ -28,7 +27,6 @@ const LET_GO_MS = 5000;
 /** What a partner means that restarts a transfer (PI 15 = 1). */
 export class Restarts {
   readonly #options: RestartsOptions;
-  readonly #removals = new Set<Promise<void>>();
 
   constructor(options: RestartsOptions) {
     this.#options = options;
@@ -69,25 +67,6 @@ export class Restarts {
     const taken = await this.#options.contexts.take(row, { listener, sessionId, remoteAddress });
     if (taken === undefined) throw busy(row.id);
     return taken;
-  }
-
-  /** Removes what was staged for a transfer that will not go on; nobody waits for it. */
-  remove(directory: string, key: string): void {
-    const { logger } = this.#options;
-    const removal = removeLeftover(directory, key)
-      .then((removed) => {
-        if (removed) logger.info({ directory, key }, 'staged file removed: its transfer was begun anew');
-        else logger.warn({ directory, key }, 'staged file is in use: it is removed when its time is over');
-      })
-      .catch((error: unknown) => {
-        logger.warn({ directory, key, err: error }, 'staged file cannot be removed');
-      })
-      .finally(() => this.#removals.delete(removal));
-    this.#removals.add(removal);
-  }
-
-  async settled(): Promise<void> {
-    while (this.#removals.size > 0) await Promise.all(this.#removals);
   }
 
   /**

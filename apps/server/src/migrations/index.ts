@@ -8,9 +8,10 @@ import { sentFiles } from './0005-sent-files.js';
 import { restart } from './0006-restart.js';
 import { facilities } from './0007-facilities.js';
 import { overwrite } from './0008-overwrite.js';
+import { newestContext } from './0009-newest-context.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
   schema: 'pesit_server',
-  migrations: [partners, virtualFiles, listeners, transfers, sentFiles, restart, facilities, overwrite],
+  migrations: [partners, virtualFiles, listeners, transfers, sentFiles, restart, facilities, overwrite, newestContext],
 };

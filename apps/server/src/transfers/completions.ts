@@ -6,6 +6,7 @@ import type { Logger } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { settledWithin } from '../settled-within.js';
+import { IS_NEWEST } from './contexts.js';
 import type { Outbox } from './outbox.js';
 import type { RecordHandle, TransferCompletion, TransferProgress } from './record.js';
 
@@ -37,15 +38,6 @@ const taken = (id: number): PesitError =>
     diagnostic: '2-207',
     peerText: 'this transfer goes on in another session',
   });
-
-/** In a statement whose only columns of these names are those of the record. */
-export const NOT_SUPERSEDED = `not exists (
-  select from transfers newer where newer.id > transfers.id and newer.transfer_id = transfers.transfer_id
-    and newer.partner_id = transfers.partner_id and newer.direction = transfers.direction
-    and newer.virtual_file_id = transfers.virtual_file_id
-    and newer.original_sender is not distinct from transfers.original_sender
-    and newer.final_receiver is not distinct from transfers.final_receiver
-    and (newer.restartable or newer.status in ('IN_PROGRESS', 'COMPLETED')))`;
 
 /**
  * The end of transfers that went well, in the order of design §3: the intent, for a file whose delivery would be costly to
@@ -195,7 +187,7 @@ export class Completions {
          ), gone as (
            update transfers set status = 'FAILED', withdrawn = true, end_time = now(), diagnostic = :diagnostic,
              error_message = :message, path = case when direction = 'SEND' then path end, size = null, checksum = null,
-             delivering = false, restartable = ${NOT_SUPERSEDED}
+             delivering = false, restartable = ${IS_NEWEST}
            from old where transfers.id = old.id returning old.*
          ), partner as (
            update partners p set transfer_count = transfer_count - 1

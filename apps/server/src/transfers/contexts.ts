@@ -61,6 +61,14 @@ const COLUMNS = `id, fence, status, direction, partner_id, transfer_id, virtual_
   filename, path, label, creation_date, context, directory, overwrite, delivering, size, checksum, compression, bytes_transferred, articles,
   sync_point, point_bytes, point_articles, source_size, source_mtime_ns::text as source_mtime_ns, pacings`;
 
+/** No younger transfer has the identity of this one. */
+export const IS_NEWEST = `not exists (
+  select from transfers newer where newer.transfer_id = transfers.transfer_id and newer.partner_id = transfers.partner_id
+    and newer.id > transfers.id and newer.direction = transfers.direction
+    and newer.virtual_file_id = transfers.virtual_file_id
+    and newer.original_sender is not distinct from transfers.original_sender
+    and newer.final_receiver is not distinct from transfers.final_receiver and newer.context is not null)`;
+
 /** The index `transfers_context_idx` serves this. */
 const SAME_TRANSFER = `transfer_id = :transferId and partner_id = :partnerId and direction = :direction
   and virtual_file_id = :virtualFileId and original_sender is not distinct from :originalSender
@@ -86,17 +94,17 @@ export class TransferContexts {
     this.#options = options;
   }
 
-  /** The newest transfer of this identity that a restart can mean. */
+  /** The newest transfer of this identity, when a restart can mean it; an older one it cannot. */
   async find(identity: TransferIdentity): Promise<ContextRow | undefined> {
     const { knex, retentionDays } = this.#options;
-    const { rows } = await knex.raw<{ rows: ContextRow[] }>(
-      `select ${COLUMNS} from transfers where ${SAME_TRANSFER} and context is not null and type = 'FILE'
-         and (restartable or status in ('IN_PROGRESS', 'COMPLETED'))
-         and (status = 'IN_PROGRESS' or end_time > now() - make_interval(days => :retentionDays))
-       order by id desc limit 1`,
+    const { rows } = await knex.raw<{ rows: (ContextRow & { readonly is_known: boolean })[] }>(
+      `select ${COLUMNS}, (status = 'IN_PROGRESS' or ((restartable or status = 'COMPLETED')
+         and end_time > now() - make_interval(days => :retentionDays))) as is_known
+       from transfers where ${SAME_TRANSFER} and context is not null order by id desc limit 1`,
       { ...bindingsOf(identity), retentionDays },
     );
-    return rows[0];
+    const [newest] = rows;
+    return newest?.is_known === true ? newest : undefined;
   }
 
   /**
@@ -184,12 +192,13 @@ export class TransferContexts {
     return other !== undefined;
   }
 
-  /** Interrupted transfers whose time is over: not restartable from now on. @returns where each was staged */
+  /** Interrupted transfers that cannot go on any more: their time is over, or the partner has begun them anew. */
   async expire(): Promise<readonly ExpiredContext[]> {
     const { knex, retentionDays } = this.#options;
     const { rows } = await knex.raw<{ rows: ExpiredContext[] }>(
-      `update transfers set restartable = false, error_message = error_message || '; not restarted in time'
-       where restartable and end_time < now() - make_interval(days => ?)
+      `update transfers set restartable = false, error_message = error_message ||
+         case when ${IS_NEWEST} then '; not restarted in time' else '; the partner began it anew' end
+       where restartable and (end_time < now() - make_interval(days => ?) or not ${IS_NEWEST})
        returning id, filename, context, directory`,
       [retentionDays],
     );
@@ -206,10 +215,3 @@ export class TransferContexts {
     return new Set(rows.map(({ context }) => context));
   }
 }
-
-/** Restartable transfers of the same identity as one that begins anew: they are given up (pesit-e.md §5). */
-export const SUPERSEDE = `update transfers set restartable = false,
-    error_message = error_message || '; the partner began it anew'
-  where ${SAME_TRANSFER} and restartable returning context, directory`;
-
-export const identityBindings = bindingsOf;

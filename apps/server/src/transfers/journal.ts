@@ -6,8 +6,8 @@ import type { Logger } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { settledWithin } from '../settled-within.js';
-import { Completions, noDatabase, NOT_SUPERSEDED, progressColumns } from './completions.js';
-import { identityBindings, SUPERSEDE } from './contexts.js';
+import { Completions, noDatabase, progressColumns } from './completions.js';
+import { IS_NEWEST } from './contexts.js';
 import { Outbox } from './outbox.js';
 import type { Availability } from './outbox.js';
 import type { MessageContent, RecordHandle, TransferFailure, TransferProgress, TransferStart } from './record.js';
@@ -31,13 +31,9 @@ const MAX_MESSAGE = 2000;
 /** How long a record of a failure may keep the session waiting; it is written later then. */
 const RECORD_MS = 500;
 
-type Superseded = BegunTransfer['superseded'] | null;
-
 /** A record that has begun. */
 export interface BegunTransfer extends RecordHandle {
   readonly transferId: number;
-  /** What earlier attempts of the same identity have staged; null directory: nothing. */
-  readonly superseded: readonly { readonly context: string; readonly directory: string | null }[];
 }
 
 /**
@@ -61,36 +57,27 @@ export class TransferJournal {
     return this.#completions;
   }
 
-  /**
-   * A new transfer. Interrupted ones of the same identity are given up by it.
-   * @throws PesitError 2-201 when the database is not available: the partner comes again.
-   */
+  /** @throws PesitError 2-201 when the database is not available: the partner comes again. */
   async begin(start: TransferStart): Promise<BegunTransfer> {
     try {
       const { knex } = this.#options;
       const { source, staging } = start;
-      const columns = {
-        ...this.#columnsOf(start),
-        status: 'IN_PROGRESS',
-        context: staging?.context ?? randomUUID(),
-        directory: staging?.directory ?? null,
-        overwrite: staging?.overwrite ?? true,
-        path: source?.path ?? null,
-        source_size: source?.version.size ?? null,
-        source_mtime_ns: source?.version.mtimeNs.toString() ?? null,
-        pacings: source === undefined ? null : JSON.stringify(source.pacings),
-        transfer_id: start.transferId === 0 ? knex.raw("nextval('transfer_ids')") : start.transferId,
-      };
-      const begun = knex('transfers').insert(columns).returning(['id', 'fence', 'transfer_id']);
-      // One statement, for it is made for every file: a common table expression runs once, whoever reads it.
-      const { rows } = await knex.raw<{ rows: (RecordHandle & { transfer_id: number; superseded: Superseded })[] }>(
-        `with superseded as (${SUPERSEDE}), begun as (:begun)
-         select begun.*, (select json_agg(superseded) from superseded) as superseded from begun`,
-        { ...identityBindings(start), begun: begun as unknown as Knex.Value },
-      );
-      const [row] = rows;
+      const [row] = await knex('transfers')
+        .insert({
+          ...this.#columnsOf(start),
+          status: 'IN_PROGRESS',
+          context: staging?.context ?? randomUUID(),
+          directory: staging?.directory ?? null,
+          overwrite: staging?.overwrite ?? true,
+          path: source?.path ?? null,
+          source_size: source?.version.size ?? null,
+          source_mtime_ns: source?.version.mtimeNs.toString() ?? null,
+          pacings: source === undefined ? null : JSON.stringify(source.pacings),
+          transfer_id: start.transferId === 0 ? knex.raw("nextval('transfer_ids')") : start.transferId,
+        })
+        .returning<(RecordHandle & { transfer_id: number })[]>(['id', 'fence', 'transfer_id']);
       if (row === undefined) throw new Error('the record of the transfer was not written');
-      return { id: row.id, fence: row.fence, transferId: row.transfer_id, superseded: row.superseded ?? [] };
+      return { id: row.id, fence: row.fence, transferId: row.transfer_id };
     } catch (error) {
       throw isDatabaseUnavailable(error) ? noDatabase(error) : error;
     }
@@ -156,7 +143,7 @@ export class TransferJournal {
         .update({
           ...failureColumns(failure),
           ...(progress === undefined ? {} : progressColumns(progress)),
-          restartable: failure.restartable && knex.raw(NOT_SUPERSEDED),
+          restartable: failure.restartable && knex.raw(IS_NEWEST),
           delivering: false,
           size: null,
           checksum: null,

@@ -37,7 +37,7 @@ const STATEMENTS = { intent: /set .*"delivering" = /, complete: /status = 'COMPL
 const { query } = Client.prototype;
 Client.prototype.query = function (statement, ...rest) {
   const text = statement?.text ?? '';
-  if (/begun as \(insert/.test(text)) armed = true;
+  if (/^insert into "transfers"/.test(text)) armed = true;
   const name = Object.keys(STATEMENTS).find((key) => STATEMENTS[key].test(text));
   if (name === undefined) return query.call(this, statement, ...rest);
   die('before', name);

@@ -111,6 +111,10 @@ export const transEnd = (dataBytes: number, articles: number): Step =>
   step('TRANS.END', (y) =>
     fpdu([0xc0, 0x08], [y, 0], Buffer.concat([pi(27, three(dataBytes)), pi(28, three(articles))])),
   );
+/** The requester cancels: 2-216, end code 16. */
+export const IDT_CANCELLED = step('IDT', (y) =>
+  fpdu([0xc0, 0x06], [y, 0], Buffer.concat([pi(2, [2, 0, 216]), pi(19, [16])])),
+);
 export const ACK_IDT = step('ACK(IDT)', (y) => fpdu([0xc0, 0x3a], [y, 0], Buffer.alloc(0)), false);
 export const CRF = step('CRF', (y) => fpdu([0xc0, 0x15], [y, 0], SUCCESS));
 export const DESELECT = step('DESELECT', (y) => fpdu([0xc0, 0x13], [y, 0], SUCCESS));
