@@ -3,7 +3,7 @@
  * watches the session's deadline. Knows no role: `server-connection.ts` and `requester.ts` handle the events.
  */
 import type { Socket } from 'node:net';
-import type { Session, SessionEvent } from '@pesit-node/protocol';
+import type { Session, SessionEvent, WireDirection } from '@pesit-node/protocol';
 import { asPesitError } from './errors.js';
 import { readInto } from './receive-buffers.js';
 import type { BulkBuffers } from './receive-buffers.js';
@@ -11,8 +11,13 @@ import type { BulkBuffers } from './receive-buffers.js';
 /** Milliseconds of a monotonic clock: the `now` of every session. */
 export const now = (): number => performance.now();
 
+/** Sees what passes a connection, e.g. for a `SessionTrace`. The bytes are used again when it returns. */
+export type WireObserver = (direction: WireDirection, bytes: Buffer) => void;
+
 export interface ConnectionHooks {
   readonly onEvent: (event: SessionEvent) => void;
+  /** Every byte of the session, in order; valid only during the call. */
+  readonly onBytes: WireObserver;
   /** Something of this side threw: the session is aborted, the process goes on. */
   readonly onBug: (error: unknown) => void;
 }
@@ -68,6 +73,7 @@ export class Connection {
   /** Feeds bytes as if the socket had brought them. */
   receive(bytes: Buffer): void {
     try {
+      this.#hooks.onBytes('received', bytes);
       this.session.receive(bytes, now());
     } catch (error) {
       this.#bug(error);
@@ -112,6 +118,7 @@ export class Connection {
       this.#write();
       this.#blockedWrites += 1;
       if (this.#blockedWrites === 1) this.session.setOutputBlocked(true, now());
+      this.#hooks.onBytes('sent', bytes);
       this.socket.write(bytes, () => {
         this.#blockedWrites -= 1;
         // Progress: what waits behind this burst has its own time.
@@ -175,7 +182,10 @@ export class Connection {
     // The session has no clock: what the partner owes for these bytes, it owes from now on.
     this.session.touch(now());
     if (output.length > 1) this.socket.cork();
-    for (const bytes of output) this.socket.write(bytes);
+    for (const bytes of output) {
+      this.#hooks.onBytes('sent', bytes);
+      this.socket.write(bytes);
+    }
     if (output.length > 1) this.socket.uncork();
   }
 

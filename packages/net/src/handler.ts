@@ -18,6 +18,7 @@ import type {
   SingleArticleStyle,
   SyncPoint,
 } from '@pesit-node/protocol';
+import type { WireObserver } from './connection.js';
 
 /** Identifier and password of a pre-connection, before any CONNECT (pesit-e.md §1). */
 export interface Preconnection {
@@ -44,6 +45,11 @@ export interface ServerConnection {
   readonly fileTerms: FileTerms | undefined;
   /** Data bytes and articles of the current transfer. */
   readonly totals: { readonly dataBytes: number; readonly articles: number };
+  /**
+   * Shows every byte of the session to `observer` from now on, e.g. to a `SessionTrace`; undefined: to nobody. Called in
+   * `accept`, it sees the CONNECT too. What it throws ends the session.
+   */
+  observe(observer: WireObserver | undefined): void;
   /** Interrupts the running transfer (IDT 12 with the reason), or aborts when none runs. */
   cancel(reason: PesitError): void;
   /** Ends the connection at once (ABORT). */

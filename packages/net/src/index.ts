@@ -8,6 +8,7 @@
  * `data-pump.ts`: articles to and from `storage`, through the interfaces of `protocol`, with back-pressure from disk to
  * socket and from socket to disk, into and out of buffers that are used again (`receive-buffers.ts`). Whatever an application throws ends a request, a transfer or a session, never the process.
  */
+export type { WireObserver } from './connection.js';
 export { decodePreconnectionAnswer, detect, encodePreconnection } from './detection.js';
 export type { Detection } from './detection.js';
 export type { ConnectIndication, Preconnection, ServerConnection, ServerHandler } from './handler.js';

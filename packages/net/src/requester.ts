@@ -20,6 +20,7 @@ import type {
   Timers,
 } from '@pesit-node/protocol';
 import { Connection, now } from './connection.js';
+import type { WireObserver } from './connection.js';
 import { asPesitError, cancellation } from './errors.js';
 import { FileData } from './file-data.js';
 import type { SessionListener } from './file-data.js';
@@ -41,6 +42,8 @@ export interface RequesterOptions {
   readonly singleArticle?: SingleArticleStyle | undefined;
   /** How the partner writes single articles; worth remembering. */
   readonly learned?: (style: SingleArticleStyle) => void;
+  /** See `observe`: from CONNECT on. */
+  readonly observer?: WireObserver | undefined;
   /** What was tolerated of the partner: for the log. */
   readonly notice?: (text: string) => void;
 }
@@ -108,6 +111,7 @@ export class PesitRequester {
   /** A DTF.END that came with the ACK(READ) before it, while nobody waited yet. */
   #early: Parameters | undefined;
   readonly #data: FileData;
+  #observer: WireObserver | undefined;
   /** Resynchronisations so far: what was waited for before one is void. */
   #wentBack = 0;
   /** Why the running transfer, or the session, is over: `#cancelled` by us where no IDT can say so. */
@@ -136,6 +140,7 @@ export class PesitRequester {
     this.roundTripMs = roundTripMs;
     this.#notice = options.notice;
     this.#learned = options.learned;
+    this.#observer = options.observer;
     this.#session = new RequesterSession(
       {
         dialect: options.dialect,
@@ -149,6 +154,9 @@ export class PesitRequester {
     this.#connection = new Connection(socket, this.#session, {
       onEvent: (event) => {
         this.#data.handle(event);
+      },
+      onBytes: (direction, bytes) => {
+        this.#observer?.(direction, bytes);
       },
       // The session is aborted with it, and that is what the running operation rejects with.
       onBug: () => undefined,
@@ -282,6 +290,11 @@ export class PesitRequester {
       this.abort(new PesitError('released by the program', { fault: 'local', diagnostic: '3-312' }));
     }
     await this.#connection.closed();
+  }
+
+  /** Shows every byte of the session to `observer` from now on, e.g. to a `SessionTrace`; undefined: to nobody. */
+  observe(observer: WireObserver | undefined): void {
+    this.#observer = observer;
   }
 
   abort(reason: PesitError): void {

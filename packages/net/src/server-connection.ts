@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { END_CODES, PesitError, REPLY_EXPECTED, SUCCESS } from '@pesit-node/protocol';
 import type { ConnectionTerms, FileTerms, FpduName, Parameters, ServerSession } from '@pesit-node/protocol';
 import { Connection } from './connection.js';
+import type { WireObserver } from './connection.js';
 import type { ArticleOutflow } from './data-pump.js';
 import { asPesitError } from './errors.js';
 import { FileData } from './file-data.js';
@@ -31,6 +32,7 @@ export class PartnerConnection implements ServerConnection {
   readonly #connection: Connection;
   readonly #handler: ServerHandler;
   readonly #data: FileData;
+  #observer: WireObserver | undefined;
   /** Resolves when the last source is no longer asked for articles. */
   #sent: Promise<void> = Promise.resolve();
   /** A file is accepted and neither ended nor reported as failed. */
@@ -55,6 +57,9 @@ export class PartnerConnection implements ServerConnection {
       onEvent: (event) => {
         this.#data.handle(event);
       },
+      onBytes: (direction, bytes) => {
+        this.#observer?.(direction, bytes);
+      },
       onBug: (error) => {
         this.#report(error);
       },
@@ -72,6 +77,10 @@ export class PartnerConnection implements ServerConnection {
 
   get totals(): { readonly dataBytes: number; readonly articles: number } {
     return this.#session.totals;
+  }
+
+  observe(observer: WireObserver | undefined): void {
+    this.#observer = observer;
   }
 
   receive(bytes: Buffer): void {

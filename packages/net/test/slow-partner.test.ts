@@ -60,6 +60,7 @@ function sending(): { socket: StubSocket; session: RequesterSession; events: Ses
   const events: SessionEvent[] = [];
   const connection = new Connection(socket as unknown as Socket, session, {
     onEvent: (event) => events.push(event),
+    onBytes: () => undefined,
     onBug: (error) => {
       throw error;
     },

@@ -53,6 +53,8 @@ export { ServerSession } from './server-session.js';
 export type { ConnectAnswer, CreateAnswer, SelectAnswer } from './server-session.js';
 export { END_CODES, Session } from './session.js';
 export type { SessionEvent, SessionOptions } from './session-events.js';
+export { SessionTrace } from './session-trace.js';
+export type { TraceLine, WireDirection } from './session-trace.js';
 export { printable } from './texts.js';
 export { DEFAULT_TIMERS } from './timers.js';
 export type { Timers } from './timers.js';
