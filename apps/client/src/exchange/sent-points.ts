@@ -22,6 +22,8 @@ const lineOf = ({ number, fileOffset, dataBytes, articles }: SentPoint): string 
 export class SentPoints {
   readonly #path: string;
   #exists = false;
+  /** As it was last read. */
+  #text = '';
 
   constructor(path: string) {
     this.#path = path;
@@ -39,9 +41,10 @@ export class SentPoints {
 
   /** An attempt begins at `number`, or goes back to it: what was placed behind it is gone. */
   async forgetAfter(number: number): Promise<void> {
-    const points = await this.#read();
-    const left = points.filter((point) => point.number <= number);
-    if (left.length < points.length) await writeFile(this.#path, left.map(lineOf).join(''), { mode: 0o600 });
+    const left = (await this.#read()).filter((point) => point.number <= number);
+    const text = left.map(lineOf).join('');
+    // A line that was cut off goes as well: the next one would be joined to it.
+    if (text !== this.#text) await writeFile(this.#path, text, { mode: 0o600 });
   }
 
   async remove(): Promise<void> {
@@ -50,6 +53,7 @@ export class SentPoints {
 
   async #read(): Promise<readonly SentPoint[]> {
     const text = await readFile(this.#path, 'latin1').catch(() => '');
+    this.#text = text;
     this.#exists = text !== '';
     // What stands behind the last line end was cut off while it was written.
     return text

@@ -1,0 +1,166 @@
+import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { PesitError } from '@pesit-node/protocol';
+import type { DiagnosticCode, Fault } from '@pesit-node/protocol';
+
+import { Leases } from '../src/exchange/leases.js';
+import type { LeasesOptions } from '../src/exchange/leases.js';
+import type { Interruption } from '../src/exchange/interruption.js';
+import { pacingsWith } from '../src/exchange/pacings.js';
+import { delayAfter, refusesRestart, verdictOn } from '../src/exchange/retry.js';
+import { SentPoints } from '../src/exchange/sent-points.js';
+
+const error = (fault: Fault, diagnostic: DiagnosticCode): PesitError => new PesitError('x', { fault, diagnostic });
+
+describe('what follows a failed attempt', () => {
+  test.each([
+    ['final', 'refused', ['2-204', '2-205', '2-216', '2-220', '2-226', '3-301', '3-304', '3-308', '3-318', '9-999']],
+    ['again', 'refused', ['1-100', '2-213', '2-214', '2-215', '2-219', '2-223', '3-302', '3-317', '3-319']],
+    ['later', 'refused', ['2-201', '2-207', '3-300', '3-303', '3-309', '3-322']],
+    ['again', 'transport', ['3-310']],
+    ['again', 'timeout', ['3-317']],
+    ['final', 'local', ['2-200', '2-205', '2-215', '2-220']],
+    ['again', 'local', ['2-211', '2-213', '2-219']],
+    ['later', 'local', ['2-201', '2-207']],
+  ] as const)('%s when %s', (verdict, fault, codes) => {
+    for (const code of codes) {
+      expect([code, verdictOn(error(fault, code as DiagnosticCode))]).toEqual([code, verdict]);
+    }
+  });
+
+  test('the delay grows, is bounded, and moves by the jitter', () => {
+    const policy = { attempts: 9, initialDelay: 1000, maxDelay: 20_000, multiplier: 3, jitter: 0.2 };
+    expect([1, 2, 3, 4, 50].map((count) => delayAfter(count, policy, 0.5))).toEqual([1000, 3000, 9000, 20_000, 20_000]);
+    expect([0, 1].map((random) => delayAfter(1, policy, random))).toEqual([800, 1200]);
+    const many = Array.from({ length: 200 }, () => delayAfter(1, policy));
+    expect(Math.min(...many)).toBeGreaterThanOrEqual(800);
+    expect(Math.max(...many)).toBeLessThanOrEqual(1200);
+    expect(new Set(many).size).toBeGreaterThan(50);
+  });
+
+  test.each([
+    ['SEND', 'refused', ['2-204', '2-214', '2-218', '2-233'], ['2-215', '2-226', '2-207', '3-304']],
+    ['RECEIVE', 'refused', ['2-204', '2-214', '2-215', '2-218', '2-233'], ['2-205', '2-226']],
+    ['SEND', 'local', ['2-214'], ['2-215', '2-204']],
+    ['RECEIVE', 'local', [], ['2-214', '2-215']],
+    ['SEND', 'transport', [], ['3-310']],
+  ] as const)('a restart that is refused: %s, %s', (direction, fault, refuses, others) => {
+    for (const code of [...refuses, ...others]) {
+      const expected = (refuses as readonly string[]).includes(code);
+      expect([code, refusesRestart(error(fault, code as DiagnosticCode), direction)]).toEqual([code, expected]);
+    }
+  });
+});
+
+describe('how the attempts placed their points', () => {
+  const first = { from: 0, interval: 4096, maxUnsegmentedArticle: 1000 };
+  const other = { ...first, maxUnsegmentedArticle: 500 };
+
+  test('an attempt that goes on as the one before adds nothing', () => {
+    const known = [first];
+    expect(pacingsWith(known, { ...first, from: 7 })).toBe(known);
+    expect(pacingsWith(known, first)).toBe(known);
+    expect(pacingsWith([], first)).toEqual([first]);
+  });
+
+  test('what was placed behind the start of an attempt is gone', () => {
+    const second = { ...other, from: 5 };
+    expect(pacingsWith([first], second)).toEqual([first, second]);
+    expect(pacingsWith([first, second], { ...other, from: 3 })).toEqual([first, { ...other, from: 3 }]);
+    expect(pacingsWith([first, second], { ...first, from: 3 })).toEqual([first]);
+    expect(pacingsWith([first, second], other)).toEqual([other]);
+    expect(pacingsWith([first], { ...first, from: 5, compression: 3 })).toEqual([
+      first,
+      { ...first, from: 5, compression: 3 },
+    ]);
+  });
+});
+
+describe('the points of a compressed file', () => {
+  let directory: string;
+  const point = (number: number) => ({
+    number,
+    fileOffset: number * 1000,
+    dataBytes: number * 100,
+    articles: number * 10,
+  });
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'pesit-sent-'));
+  });
+  afterEach(() => rm(directory, { recursive: true, force: true }));
+
+  test('are found by another process, a line that was cut off is not', async () => {
+    const path = join(directory, 'new/x.sent');
+    const points = new SentPoints(path);
+    for (const number of [1, 2, 3]) await points.add(point(number));
+    await appendFile(path, '4 4000 4');
+    const later = new SentPoints(path);
+    expect(await later.find(3)).toEqual(point(3));
+    expect(await later.find(4)).toBeUndefined();
+    await later.forgetAfter(3);
+    await later.add(point(4));
+    expect(await later.find(4)).toEqual(point(4));
+    await later.forgetAfter(2);
+    expect(await readFile(path, 'latin1')).toBe('1 1000 100 10\n2 2000 200 20\n');
+    await later.add({ ...point(3), fileOffset: 2500 });
+    expect(await later.find(3)).toEqual({ ...point(3), fileOffset: 2500 });
+    await later.remove();
+    expect(await new SentPoints(path).find(1)).toBeUndefined();
+  });
+});
+
+describe('leases', () => {
+  const lease = (renew: LeasesOptions['renew']) => {
+    const failures: unknown[] = [];
+    const leases = new Leases({
+      ...{ renew, progressOf: (id: string) => ({ id }), leaseMs: 1000 },
+      failed: (reason) => failures.push(reason),
+    });
+    const abort = new AbortController();
+    return { leases, abort, failures };
+  };
+  const kindOf = ({ signal }: AbortController): unknown => (signal.reason as Interruption | undefined)?.kind;
+
+  test('is good for a while without a statement, and renewed by one when it grows old', async () => {
+    let renewed = 0;
+    const { leases, abort } = lease(() => Promise.resolve([{ id: 'a', cancel_requested: ++renewed > 9 }]));
+    leases.begin('a', 1, abort, performance.now());
+    await leases.require('a');
+    expect(renewed).toBe(0);
+    leases.begin('a', 1, abort, performance.now() - 600);
+    await leases.require('a');
+    expect(renewed).toBe(1);
+    expect(abort.signal.aborted).toBe(false);
+  });
+
+  test('is lost when the database knows it no more', async () => {
+    const { leases, abort } = lease(() => Promise.resolve([]));
+    leases.begin('a', 1, abort, performance.now() - 600);
+    await expect(leases.require('a')).rejects.toMatchObject({ kind: 'lost' });
+    expect(kindOf(abort)).toBe('lost');
+    await expect(leases.require('unknown')).rejects.toMatchObject({ kind: 'lost' });
+  });
+
+  test('is given up before it runs out when it cannot be renewed', async () => {
+    const { leases, abort, failures } = lease(() => Promise.reject(new Error('away')));
+    leases.begin('a', 1, abort, performance.now() - 700);
+    await leases.renew();
+    expect(kindOf(abort)).toBeUndefined();
+    leases.begin('a', 1, abort, performance.now() - 900);
+    await leases.renew();
+    expect(kindOf(abort)).toBe('lost');
+    expect(failures).toHaveLength(2);
+  });
+
+  test('brings the wish to cancel', async () => {
+    const { leases, abort } = lease(() => Promise.resolve([{ id: 'a', cancel_requested: true }]));
+    leases.begin('a', 1, abort, performance.now());
+    await leases.renew();
+    expect(kindOf(abort)).toBe('cancelled');
+    leases.end('a');
+    await leases.renew();
+  });
+});
