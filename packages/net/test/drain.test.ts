@@ -60,6 +60,30 @@ test('connections without CONNECT are closed, whatever they have sent', async ()
   expect(it.handlers[0]!.calls).toHaveLength(1);
 });
 
+test('a message that is being stored is answered; then its session ends', async () => {
+  const asked = gate();
+  const stored = gate();
+  const it = await listen({}, (handler) => {
+    handler.takeMessages();
+    handler.hooks.message = async () => {
+      asked.open();
+      await stored.passed;
+    };
+  });
+  const peer = await rawPeer(it.port);
+  await peer.open();
+  peer.send('MSG', '0907 0b02ffff 0c014d 0d0101');
+  await asked.passed;
+  const closed = it.listener.close(draining, HOUR);
+  stored.open();
+  expect(diagnosticOf(await peer.expect('ACK(MSG)'))).toBe('0-000');
+  expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-322');
+  peer.socket.end();
+  await closed;
+  expect(it.handlers[0]!.messages).toHaveLength(1);
+  expect(it.handlers[0]!.imbalance).toEqual([]);
+});
+
 test('a transfer that runs ends in peace; then its session does', async () => {
   const it = await listen();
   const peer = await rawPeer(it.port);
