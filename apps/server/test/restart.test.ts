@@ -285,6 +285,18 @@ eachDatabase((harness) => {
       expect(await node().staged('IN')).toHaveLength(2);
     });
 
+    test('one that another has taken meanwhile removes nothing of it', async () => {
+      const first = await open(create(), ORF, WRITE, DTF);
+      await node().database.knex('transfers').update({ fence: 7 });
+      first.socket.resetAndDestroy();
+      await until(async () => {
+        const { activeConnections } = await node().call('get', '/api/v1/servers/NODE1/status');
+        return activeConnections === 0 || undefined;
+      });
+      expect(await node().staged('IN')).toEqual([expect.stringMatching(/\.part$/)]);
+      expect((await node().history())[0]).toMatchObject({ status: 'IN_PROGRESS' });
+    });
+
     test('a small one that another has taken meanwhile takes back what it delivered', async () => {
       const first = await open(create(), ORF, WRITE, DTF, DTF_END);
       await node().database.knex('transfers').update({ fence: 7 });

@@ -6,6 +6,7 @@ import type { ArticleSink, CreateAnswer, Parameters, PesitError, SyncPoint } fro
 import { removeLeftover, StagedFile } from '@pesit-node/storage';
 import type { Delivery } from '@pesit-node/storage';
 
+import { settledWithin } from '../settled-within.js';
 import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferCompletion, TransferFailure, TransferProgress } from '../transfers/record.js';
 import { compressionMode, compressionName } from '../virtual-files/format.js';
@@ -21,6 +22,9 @@ const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
 /** From this size on a file that was delivered by a process that died is found by what was recorded of it, not by reading it. */
 export const INTENT_FROM = 1_048_576;
+
+/** How long the database may keep the end of a session waiting, milliseconds. */
+const ASK_MS = 500;
 
 /** Errors after which nothing that was received can be trusted: the next attempt begins at the start. */
 const UNTRUSTED: ReadonlySet<string> = new Set(['1-100', '3-319']);
@@ -169,18 +173,25 @@ export class IncomingFile implements IncomingTransfer {
     }
   }
 
+  /** Keeps what a restart can use, and removes nothing that another session may be at work with. */
   async #letGo({ restartable, diagnostic }: TransferFailure): Promise<void> {
     const { directory, context: key } = this.#place;
-    // Somebody else may be at work with it.
-    const mayRemove = diagnostic !== '2-207';
-    const useful = restartable && !UNTRUSTED.has(diagnostic);
-    if (this.#staged === undefined) {
-      if (!useful && mayRemove && this.#before !== undefined) await removeLeftover(directory, key);
-    } else if (mayRemove && !(useful && this.#staged.stablePoint !== undefined)) {
-      await this.#staged.discard();
+    const isUseful = restartable && !UNTRUSTED.has(diagnostic);
+    const staged = this.#staged;
+    if (staged === undefined) {
+      const isLeft = this.#before !== undefined && !isUseful;
+      if (isLeft && (await this.#isOwned())) await removeLeftover(directory, key);
+    } else if ((isUseful && staged.stablePoint !== undefined) || !(await this.#isOwned())) {
+      await staged.release();
     } else {
-      await this.#staged.release();
+      await staged.discard();
     }
+  }
+
+  /** True while the database cannot say otherwise: who would take a transfer has to ask it, too. */
+  async #isOwned(): Promise<boolean> {
+    const asked = await settledWithin(this.#context.contexts.isOwned(this.record), ASK_MS);
+    return asked.kind !== 'done' || asked.value;
   }
 
   /** A file that overwrites stays: the next attempt overwrites it again, and what it replaced is gone anyway. */

@@ -147,6 +147,12 @@ export class TransferContexts {
     return rows[0];
   }
 
+  /** Whether nobody else has taken the transfer meanwhile. */
+  async isOwned({ id, fence }: RecordHandle): Promise<boolean> {
+    const row = await this.#options.knex('transfers').where({ id, fence }).first<object | undefined>('id');
+    return row !== undefined;
+  }
+
   /** How the points of the attempt that begins are placed. To be kept before its first burst leaves. */
   async paced({ id, fence }: RecordHandle, pacings: readonly Pacing[]): Promise<void> {
     await this.#options
