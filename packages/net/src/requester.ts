@@ -40,6 +40,8 @@ export interface RequesterOptions {
   readonly signal?: AbortSignal | undefined;
   /** What earlier connections have learned of this partner's single articles. */
   readonly singleArticle?: SingleArticleStyle | undefined;
+  /** Whether we send several articles in one DTF; default true. */
+  readonly multiArticle?: boolean | undefined;
   /** How the partner writes single articles; worth remembering. */
   readonly learned?: (style: SingleArticleStyle) => void;
   /** See `observe`: from CONNECT on. */
@@ -148,6 +150,7 @@ export class PesitRequester {
         connectionId: randomInt(1, 256),
         timers: options.timers ?? {},
         ...(options.singleArticle === undefined ? {} : { singleArticle: options.singleArticle }),
+        multiArticle: options.multiArticle ?? true,
       },
       options.connect.crc === true,
     );

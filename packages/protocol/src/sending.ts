@@ -17,6 +17,8 @@ export interface ArticleSenderOptions {
   /** Bytes before each entity (`ENTITY_PREFIX_LENGTH`). */
   readonly prefix: number;
   readonly crc: boolean;
+  /** Default true: articles that fit together share a DTF. */
+  readonly multiArticle?: boolean;
   /** ID.DST: the peer's identifier. */
   readonly destination: number;
   /** Negotiated interval in bytes; 0 = no points. */
@@ -270,7 +272,8 @@ export class ArticleSender implements Burst {
     this.#used += this.#options.prefix;
     const header = this.#used;
     this.#used += FPDU_HEADER_LENGTH;
-    if (FPDU_HEADER_LENGTH + 2 * (2 + length) + this.#trailer <= this.#options.entitySize) {
+    const hasRoomForTwo = FPDU_HEADER_LENGTH + 2 * (2 + length) + this.#trailer <= this.#options.entitySize;
+    if (hasRoomForTwo && this.#options.multiArticle !== false) {
       this.#open = header;
       this.#count = 1;
       this.#writeArticleLength(length);

@@ -37,4 +37,9 @@ export interface SessionOptions {
   readonly timers?: Partial<Timers>;
   /** What is known of the peer's single articles. */
   readonly singleArticle?: SingleArticleStyle;
+  /**
+   * Whether we send several articles in one DTF; default true. Some products compare the whole body of a DTF of fixed records
+   * with PI 32 (PeSIT Wizard), or are set so (MULTART of CFT).
+   */
+  readonly multiArticle?: boolean;
 }

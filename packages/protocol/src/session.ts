@@ -373,6 +373,7 @@ export abstract class Session extends SessionCore {
       entitySize,
       prefix: ENTITY_PREFIX_LENGTH[this.options.dialect],
       crc: this.reader.crc,
+      multiArticle: this.options.multiArticle ?? true,
       destination: this.peerId,
       interval: this.terms?.syncInterval ?? 0,
       window: this.terms?.syncWindow ?? 0,

@@ -78,6 +78,27 @@ function articlesIn(fpdus: readonly Dissected[]): Buffer[] {
 const shape = (fpdus: readonly Dissected[]): string[] =>
   fpdus.map(({ name, source, body }) => `${name}/${source}/${body.length}`);
 
+describe('a peer that takes one article in each DTF', () => {
+  test('short articles travel alone, with the same points; those beyond the entity still in segments', () => {
+    const articles = [80, 80, 1, 80, 5000, 80].map((length, i) => Buffer.alloc(length, i + 1));
+    const { fpdus, points } = send(articles, { multiArticle: false, interval: 200, window: 2 });
+    expect(fpdus.map(({ name, source }) => `${name} ${source}`)).toEqual([
+      'DTF 0',
+      'DTF 0',
+      'DTF 0',
+      'SYN 0',
+      'DTF 0',
+      'SYN 0',
+      'DTFDA 0',
+      'DTFFA 0',
+      'SYN 0',
+      'DTF 0',
+    ]);
+    expect(articlesIn(fpdus)).toEqual(articles);
+    expect(points).toEqual(send(articles, { interval: 200, window: 2 }).points);
+  });
+});
+
 describe('layout', () => {
   test('one article that fills the entity is a plain DTF', () => {
     expect(shape(send(articlesOf([4090, 4090])).fpdus)).toEqual(['DTF/0/4090', 'DTF/0/4090']);
