@@ -11,6 +11,7 @@ import { startPartner } from './support/partner.js';
 import type { Partner, PartnerOptions } from './support/partner.js';
 import { empty, expectNoSecrets, openDatabase, startService } from './support/service.js';
 import type { Service, ServiceOptions } from './support/service.js';
+import { until } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -126,6 +127,8 @@ eachDatabase((harness) => {
         historicalAttributes: { creationDate: expect.stringMatching(/^\d{12}$/) },
       });
       expect((await service.api.get(`/transfers/${body.id}`)).body).toEqual(body);
+      // Written beside the transfer, not before its end.
+      await until(async () => (await service.api.get('/servers/1')).body.status !== 'UNKNOWN');
       expect((await service.api.get('/servers/1')).body).toMatchObject({
         status: 'CONNECTED',
         statusReason: null,
