@@ -30,6 +30,7 @@ import { PartnerStore } from './partners/store.js';
 import { TransferContexts } from './transfers/contexts.js';
 import { Instances } from './transfers/instances.js';
 import { TransferJournal } from './transfers/journal.js';
+import { SentPoints } from './transfers/sent-points.js';
 import { TransferStore } from './transfers/store.js';
 import { VirtualFileStore } from './virtual-files/store.js';
 
@@ -116,6 +117,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const virtualFiles = new VirtualFileStore(knex);
   const listenerStore = new ListenerStore(knex);
   const retentionDays = config['transfer.staging-retention'];
+  const sentPoints = new SentPoints(knex);
   const contexts = new TransferContexts({ knex, node, instance, retentionDays });
   const instances = new Instances({
     knex,
@@ -136,6 +138,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   });
   const housekeeping = new Housekeeping({
     contexts,
+    sentPoints,
     instances,
     recovery,
     receiveDirectories: async () => {
@@ -153,6 +156,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       virtualFiles,
       journal,
       contexts,
+      sentPoints,
       restarts,
       running,
       directories,

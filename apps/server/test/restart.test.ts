@@ -484,6 +484,34 @@ eachDatabase((harness) => {
       expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 3 })]);
     });
 
+    test('goes on when it reads compressed, from a point that follows from no rule', async () => {
+      await node().call('put', '/api/v1/config/files/OUT', { compression: 'both', recordLength: 1000 });
+      const file = await offer(Buffer.concat(Array.from({ length: 4000 }, () => Buffer.alloc(1000, bytes(400)))));
+      await expect(read({ compression: 3 }, 2_000_000)).rejects.toMatchObject({ diagnostic: '3-399' });
+      const { transferId } = (await node().ended()) as unknown as { transferId: number };
+      const { point } = await read({ transferId, restarted: true, compression: 3 });
+      expect(point).toBeGreaterThan(0);
+      expect((await content()).equals(file.content)).toBe(true);
+      expect(await node().history()).toEqual([
+        expect.objectContaining({
+          status: 'COMPLETED',
+          attempts: 2,
+          compression: 'both',
+          checksum: sha256(file.content),
+        }),
+      ]);
+    });
+
+    test('never goes on from a place of an attempt that another has overtaken', async () => {
+      await node().call('put', '/api/v1/config/files/OUT', { compression: 'both', recordLength: 1000 });
+      await offer(Buffer.concat(Array.from({ length: 4000 }, () => Buffer.alloc(1000, bytes(400)))));
+      await expect(read({ compression: 3 }, 2_000_000)).rejects.toMatchObject({ diagnostic: '3-399' });
+      const { transferId } = (await node().ended()) as unknown as { transferId: number };
+      await expect(read({ transferId, restarted: true }, 500_000)).rejects.toMatchObject({ diagnostic: '3-399' });
+      await node().record(({ status, attempts }) => status === 'FAILED' && attempts === 2);
+      await expect(read({ transferId, restarted: true })).rejects.toEqual(refusedWith('2-214'));
+    });
+
     test('reads on after a restart of the service', async () => {
       const file = await offer();
       const transferId = await cutOff();

@@ -18,6 +18,7 @@ import type { TransferContexts } from '../transfers/contexts.js';
 import type { TransferJournal } from '../transfers/journal.js';
 import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';
+import type { SentPoints } from '../transfers/sent-points.js';
 import type { VirtualFileStore } from '../virtual-files/store.js';
 import type { ConnectionTimes } from './connection-times.js';
 import { readable } from './names.js';
@@ -41,6 +42,7 @@ export interface ExchangeContext {
   readonly virtualFiles: VirtualFileStore;
   readonly journal: TransferJournal;
   readonly contexts: TransferContexts;
+  readonly sentPoints: SentPoints;
   readonly restarts: Restarts;
   readonly directories: Directories;
   readonly verifier: PasswordVerifier;

@@ -4,10 +4,12 @@ import type { Logger } from '@pesit-node/service';
 
 import type { TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
+import type { SentPoints } from '../transfers/sent-points.js';
 import type { Recovery } from './recovery.js';
 
 export interface HousekeepingOptions {
   readonly contexts: TransferContexts;
+  readonly sentPoints: SentPoints;
   readonly instances: Instances;
   readonly recovery: Recovery;
   /** Every directory into which files are received now. */
@@ -65,9 +67,10 @@ export class Housekeeping {
 
   /** Removes what is left of transfers that cannot go on any more, and of others that nobody knows. */
   async sweep(): Promise<void> {
-    const { instances, receiveDirectories } = this.#options;
+    const { instances, sentPoints, retentionDays, receiveDirectories } = this.#options;
     await this.expire();
     for (const directory of await receiveDirectories()) await this.#sweepDirectory(directory);
+    await sentPoints.forgetOld(retentionDays);
     await instances.forgetOld();
   }
 

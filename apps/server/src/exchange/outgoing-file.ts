@@ -11,6 +11,7 @@ import type { RecordHandle, TransferFailure, TransferProgress } from '../transfe
 import { compressionMode, compressionName, DATA_CODES, recordSettings } from '../virtual-files/format.js';
 import type { VirtualFileRow } from '../virtual-files/store.js';
 import { virtualFileFor } from './access.js';
+import { CompressedSource } from './compressed-source.js';
 import { isRestart, startOf } from './context.js';
 import type { OutgoingTransfer, PartnerContext } from './context.js';
 import { asCreationDate, asLabel, readable } from './names.js';
@@ -112,7 +113,7 @@ export class OutgoingFile implements OutgoingTransfer {
   /** READ. @throws PesitError 2-214 for a point that no attempt has placed */
   async read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }> {
     const { source, earlier, pacing } = this.#offer;
-    const found = point === 0 ? START : await source.startAt(point, earlier);
+    const found = point === 0 ? START : ((await this.#goToSent(point)) ?? (await this.#goToCounted(point)));
     if (found === undefined) {
       throw refusal('2-214', `the point ${point} (PI 18) is not known here: read from the start (0)`);
     }
@@ -131,7 +132,32 @@ export class OutgoingFile implements OutgoingTransfer {
       );
     }
     this.#began = true;
-    return { from: { number, dataBytes, articles }, source };
+    const from = { number, dataBytes, articles };
+    if (compression !== 0 || earlier.some(isCompressed)) {
+      await asking('2-201', () => this.#context.sentPoints.forgetAfter(this.record, number));
+    }
+    if (compression === 0) return { from, source };
+    return { from, source: new CompressedSource(this.#context, this.record, source, number) };
+  }
+
+  /** A point that was placed while compressing. */
+  async #goToSent(number: number): Promise<SyncPoint | undefined> {
+    const { source, earlier } = this.#offer;
+    if (!earlier.some(isCompressed)) return undefined;
+    const point = await asking('2-201', () => this.#context.sentPoints.find(this.record, number));
+    if (point === undefined) return undefined;
+    source.points.set(number, point.fileOffset);
+    await source.goBack(point);
+    return point;
+  }
+
+  #goToCounted(number: number): Promise<SyncPoint | undefined> {
+    const { source, earlier } = this.#offer;
+    // Attempts that began at the point or behind it did not place it.
+    return source.startAt(
+      number,
+      earlier.filter(({ from }) => from < number),
+    );
   }
 
   async end(): Promise<void> {
@@ -170,6 +196,8 @@ export class OutgoingFile implements OutgoingTransfer {
     if (reserved !== undefined) this.#context.outgoing.delete(reserved);
   }
 }
+
+const isCompressed = ({ compression = 0 }: Pacing): boolean => compression !== 0;
 
 /** @throws StorageError 2-215 when it is not the version of the first attempt: the transfer is not restartable any more */
 const openSource = async (

@@ -9,9 +9,21 @@ import { restart } from './0006-restart.js';
 import { facilities } from './0007-facilities.js';
 import { overwrite } from './0008-overwrite.js';
 import { newestContext } from './0009-newest-context.js';
+import { sentPoints } from './0010-sent-points.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
   schema: 'pesit_server',
-  migrations: [partners, virtualFiles, listeners, transfers, sentFiles, restart, facilities, overwrite, newestContext],
+  migrations: [
+    partners,
+    virtualFiles,
+    listeners,
+    transfers,
+    sentFiles,
+    restart,
+    facilities,
+    overwrite,
+    newestContext,
+    sentPoints,
+  ],
 };

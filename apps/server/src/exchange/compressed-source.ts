@@ -1,0 +1,44 @@
+import type { ArticleSource, Burst, SyncPoint } from '@pesit-node/protocol';
+import type { FileSource } from '@pesit-node/storage';
+
+import type { RecordHandle } from '../transfers/record.js';
+import type { PartnerContext } from './context.js';
+import { asking } from './refusal.js';
+
+/**
+ * A file that is read compressed. Its points are written down one by one, each before it leaves: where they stand follows from
+ * no rule.
+ */
+export class CompressedSource implements ArticleSource {
+  readonly #context: PartnerContext;
+  readonly #record: RecordHandle;
+  readonly #source: FileSource;
+  #lastPoint: number;
+
+  /** @param from number of the point at which the attempt begins */
+  constructor(context: PartnerContext, record: RecordHandle, source: FileSource, from: number) {
+    this.#context = context;
+    this.#record = record;
+    this.#source = source;
+    this.#lastPoint = from;
+  }
+
+  async fill(burst: Burst): Promise<boolean> {
+    // A point stands before the first article of its burst (annex A §3): its totals are those of now.
+    const { dataBytes, articles } = this.#context.session.totals;
+    const more = await this.#source.fill(burst);
+    const { lastPoint: number } = burst;
+    const fileOffset = this.#source.points.offsetOf(number);
+    if (number > this.#lastPoint && fileOffset !== undefined) {
+      const point = { number, fileOffset, dataBytes, articles };
+      await asking('2-201', () => this.#context.sentPoints.add(this.#record, point));
+    }
+    this.#lastPoint = number;
+    return more;
+  }
+
+  async goBack(point: SyncPoint): Promise<void> {
+    await this.#source.goBack(point);
+    this.#lastPoint = point.number;
+  }
+}
