@@ -55,7 +55,7 @@ export async function runGiant(stage: Stage, gibibytes: number): Promise<GiantFi
     bytes: articleBytes(observation.clientRecords[0] ?? {}),
     attempts: observation.attempts,
     resentBytes: resentBytes(observation),
-    resendLimit: resendLimit(plan.transfers[0], plan.session, size),
+    resendLimit: resendLimit(plan.session, size),
     seconds: Math.round(seconds * 10) / 10,
     peakRssMb: stage.peakMemory(),
     findings,

@@ -35,12 +35,10 @@ export const articleBytes = (record: Json): number => Number(record['bytesTransf
 
 /**
  * The most that one interruption may cost: what the window lets be unacknowledged, and what one flush answers (the megabyte
- * that may wait for the disk). Without points it is the whole file; without acknowledgements, what is in flight. It is the
- * whole file too where the server app sends compressed: it places points by counting, and cannot count what it compressed.
+ * that may wait for the disk). Without points it is the whole file; without acknowledgements, what is in flight.
  */
-export function resendLimit({ direction }: TransferPlan, session: SessionPlan, total: number): number {
-  const { interval, window, compression } = session;
-  if (interval === 0 || (direction === 'pull' && compression !== 'none')) return total;
+export function resendLimit({ interval, window }: SessionPlan, total: number): number {
+  if (interval === 0) return total;
   return window === 0 ? interval * KB + IN_FLIGHT : window * interval * KB + MB;
 }
 
@@ -120,7 +118,7 @@ export function judge(plan: TransferPlan, session: SessionPlan, observation: Obs
         });
     }
   }
-  const limit = (Math.max(0, attempts - 1) + resyns) * resendLimit(plan, session, articleBytes(client));
+  const limit = (Math.max(0, attempts - 1) + resyns) * resendLimit(session, articleBytes(client));
   const resent = resentBytes(observation);
   if (resent > limit)
     findings.push({
