@@ -7,6 +7,7 @@ import { eachDatabase } from '@pesit-node/service/testing';
 import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
 import { bytes, until, useNode } from './support/node.js';
 import {
+  ACK_IDT,
   codesOf,
   CONNECT,
   create,
@@ -136,12 +137,13 @@ eachDatabase((harness) => {
   describe('a node without patience', () => {
     const node = useNode(harness, { drainMs: 50 });
 
-    test('aborts what does not end: nothing staged, FAILED, no record left in progress', async () => {
+    test('interrupts what does not end: nothing staged, FAILED, no record left in progress', async () => {
       const peer = await RawPeer.open(node().port);
       for (const step of [CONNECT, create(), ORF, WRITE, DTF]) await peer.send(step);
       const stopping = node().stop();
       const answer = await peer.next();
-      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['4025', '3-322']);
+      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['c006', '3-322']);
+      for (const step of [ACK_IDT, CRF, DESELECT]) await peer.send(step);
       peer.socket.destroy();
       await stopping;
       const [record] = await node().database.knex('transfers').select('status', 'diagnostic');

@@ -88,7 +88,8 @@ export class PesitListener {
   }
 
   /**
-   * Takes no more sessions, lets running transfers end for up to `graceMs`, then aborts what is left with `reason`.
+   * Takes no more sessions, lets running transfers end for up to `graceMs`, then interrupts those that are left (IDT 4: a
+   * restart follows) and ends their sessions with `reason` when the file is closed, or after the time of a closing session.
    * Idle sessions end at once. Resolves when every handler was told and every socket is closed. A second call may shorten
    * the grace of the first.
    */
@@ -104,11 +105,9 @@ export class PesitListener {
     for (const socket of this.#unidentified.keys()) socket.destroy();
     for (const partner of this.#partners) partner.drain();
     const finished = Promise.all([...this.#partners].map((partner) => partner.finished));
-    if (this.#partners.size > 0) {
-      let timer: NodeJS.Timeout | undefined;
-      await Promise.race([finished, new Promise((resolve) => (timer = setTimeout(resolve, graceMs)))]);
-      clearTimeout(timer);
-    }
+    if (this.#partners.size > 0) await settledWithin(graceMs, finished);
+    for (const partner of this.#partners) partner.interrupt(reason);
+    if (this.#partners.size > 0) await settledWithin(this.#timers.close, finished);
     for (const partner of this.#partners) partner.abort(reason);
     await finished;
     await this.#closing.closed;
@@ -223,4 +222,10 @@ export class PesitListener {
     const [oldest] = this.#leaving;
     if (this.#leaving.size > MAX_LEAVING) oldest?.destroy();
   }
+}
+
+async function settledWithin(milliseconds: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, milliseconds)))]);
+  clearTimeout(timer);
 }

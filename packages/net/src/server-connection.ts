@@ -93,6 +93,15 @@ export class PartnerConnection implements ServerConnection {
     this.#connection.settle();
   }
 
+  /** Interrupts the running transfer with IDT: 4, unless a restart would end the same way; aborts when none runs. */
+  interrupt(reason: PesitError): void {
+    this.#data.stop();
+    const final = reason.diagnostic === '2-220' || reason.diagnostic === '2-226' || reason.diagnostic === '2-200';
+    const endCode = final ? END_CODES.cancelledByServer : END_CODES.error;
+    if (!this.#session.interrupt(endCode, reason)) this.#session.abort(reason);
+    this.#connection.settle();
+  }
+
   abort(reason: PesitError): void {
     this.#session.abort(reason);
     this.#connection.settle();
@@ -136,7 +145,7 @@ export class PartnerConnection implements ServerConnection {
         this.#enqueue(() => this.#end(error));
       },
       failed: (error) => {
-        this.#interrupt(this.#reason(error, '2-213'));
+        this.interrupt(this.#reason(error, '2-213'));
       },
     };
   }
@@ -334,16 +343,8 @@ export class PartnerConnection implements ServerConnection {
       do await outflow.run(this.#session.entitySize);
       while (await outflow.overtaken());
     } catch (error) {
-      this.#interrupt(this.#reason(error, '2-213'));
+      this.interrupt(this.#reason(error, '2-213'));
     }
-  }
-
-  #interrupt(reason: PesitError): void {
-    this.#data.stop();
-    const final = reason.diagnostic === '2-220' || reason.diagnostic === '2-226' || reason.diagnostic === '2-200';
-    const endCode = final ? END_CODES.cancelledByServer : END_CODES.error;
-    if (!this.#session.interrupt(endCode, reason)) this.#session.abort(reason);
-    this.#connection.settle();
   }
 
   async #failFile(error: PesitError, endCode: number | undefined): Promise<void> {

@@ -145,6 +145,7 @@ describe('a sink that is full', () => {
     const reason = new PesitError('stopped', { fault: 'local', diagnostic: '3-316' });
     // The partner never closes its half: Tr ends the connection.
     await it.listener.close(reason, 0);
+    await peer.expect('IDT');
     expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-316');
     expect(it.handlers[0]!.imbalance).toEqual([]);
   });

@@ -167,22 +167,46 @@ test('a partner that is being identified is refused with RCONNECT', async () => 
 });
 
 describe('beyond the grace', () => {
-  test('a transfer is aborted, and its handler told before close resolves', async () => {
+  test('a transfer is interrupted: a restart follows; its handler is told before close resolves', async () => {
+    const asked = gate();
     const told = gate();
     const it = await listen({}, (handler) => {
-      handler.hooks.transferFailed = () => told.passed;
+      handler.hooks.transferFailed = () => {
+        asked.open();
+        return told.passed;
+      };
     });
     const peer = await rawPeer(it.port);
     await peer.open();
     await peer.openToWrite();
     let closed = false;
     const closing = it.listener.close(draining, 30).then(() => (closed = true));
-    expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-322');
-    peer.socket.end();
-    await peer.closed;
-    expect(it.handlers[0]!.calls.at(-1)).toBe('FAILED 3-322');
+    const interruption = await peer.expect('IDT');
+    expect(diagnosticOf(interruption)).toBe('3-322');
+    // PI 19 = 4.
+    expect(interruption.body.toString('hex')).toContain('130104');
+    peer.send('ACK(IDT)');
+    await asked.passed;
+    expect(it.handlers[0]!.calls.at(-1)).toBe('FAILED 3-322 end 4');
     expect(closed).toBe(false);
     told.open();
+    await peer.exchange('CRF', '0203000000', 'ACK(CRF)');
+    await peer.exchange('DESELECT', '0203000000', 'ACK(DESELECT)');
+    expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-322');
+    peer.socket.end();
+    await closing;
+    expect(it.handlers[0]!.imbalance).toEqual([]);
+  });
+
+  test('a partner that does not answer the interruption is aborted', async () => {
+    const it = await listen({ timers: { close: 30 } });
+    const peer = await rawPeer(it.port);
+    await peer.open();
+    await peer.openToWrite();
+    const closing = it.listener.close(draining, 0);
+    await peer.expect('IDT');
+    expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-322');
+    peer.socket.end();
     await closing;
     expect(it.handlers[0]!.imbalance).toEqual([]);
   });
@@ -198,13 +222,14 @@ describe('beyond the grace', () => {
   });
 
   test('a second close shortens the grace of the first; both resolve, and a third', async () => {
-    const it = await listen();
+    const it = await listen({ timers: { close: 30 } });
     const peer = await rawPeer(it.port);
     await peer.open();
     await peer.openToWrite();
     const first = it.listener.close(draining, HOUR);
     const harder = new PesitError('now', { fault: 'local', diagnostic: '3-316' });
     const second = it.listener.close(harder, 0);
+    expect(diagnosticOf(await peer.expect('IDT'))).toBe('3-316');
     expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-316');
     peer.socket.end();
     await Promise.all([first, second]);
