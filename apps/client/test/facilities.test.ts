@@ -80,6 +80,22 @@ eachDatabase((harness) => {
     });
   });
 
+  test.each([
+    [true, ['00100000010200036f6e65000374776f']],
+    [false, ['0009000001006f6e65', '00090000010074776f']],
+  ])('multiArticle %s: the DTFs of two short articles', async (multiArticle, dtfs) => {
+    const server = await the.rawServer(GOOD);
+    const service = await the.service();
+    await the.remote(service, server.port, { multiArticle });
+    const sent = await sendFile(service, Buffer.from('one\ntwo\n'), { text: true, recordLength: 80 });
+    expect(sent).toMatchObject({ status: 'COMPLETED', articles: 2 });
+    const data = server.arrived.filter(({ name }) => name === 'DTF' || name.startsWith('? 00'));
+    // ID.DST is what the server gave itself.
+    expect(
+      data.map(({ fpdu }) => fpdu.toString('hex').replace(/^(.{8})../, (_, start: string) => `${start}01`)),
+    ).toEqual(dtfs);
+  });
+
   describe('CRC and resynchronisation', () => {
     test('of the server or of the request: sessions with and without are not shared', async () => {
       const partner = await the.partner({ resynchronisation: true });

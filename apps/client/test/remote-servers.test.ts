@@ -47,6 +47,7 @@ eachDatabase((harness) => {
         resync: false,
         ebcdic: false,
         codePage: '037',
+        multiArticle: true,
         preconnectId: null,
         recordLength: null,
         recordFormat: null,
@@ -165,6 +166,7 @@ eachDatabase((harness) => {
       ['crc', { crc: 1 }],
       ['resync', { resync: 'true' }],
       ['codePage', { codePage: '1252' }],
+      ['multiArticle', { multiArticle: 1 }],
       ['preconnectId', { preconnectId: 'NINECHARS' }],
       ['preconnectId', { preconnectId: '' }],
       ['preconnectPassword', { preconnectPassword: 'NINECHARS' }],
@@ -199,6 +201,7 @@ eachDatabase((harness) => {
         compression: 'both',
         ebcdic: true,
         codePage: '1147',
+        multiArticle: false,
         preconnectId: 'X',
       };
       const created = await service.api.post('/servers', { ...BANK, ...wanted, preconnectPassword: 'Xy#zyXyz' });
@@ -211,6 +214,7 @@ eachDatabase((harness) => {
       );
       expect((await service.api.put('/servers/1', cleared)).body).toMatchObject({
         ...{ crc: false, resync: false, compression: 'none', ebcdic: false, codePage: '037', preconnectId: null },
+        multiArticle: true,
       });
       expect((await database.knex('remote_servers').first()).preconnect_password).toBeNull();
     });

@@ -42,6 +42,7 @@ export const sessionTarget = (
 ): SessionTarget => {
   const { host, port, dialect, server_id: serverId, password: sealed } = server;
   const { preconnect_id: identifier, preconnect_password: sealedPreconnect, single_article: singleArticle } = server;
+  const multiArticle = server.multi_article ?? true;
   const sync = syncPoints(server, terms, settings);
   const crc = terms.crc ?? server.crc ?? false;
   const resynchronisation = terms.resync ?? server.resync ?? false;
@@ -53,7 +54,7 @@ export const sessionTarget = (
     maxSessions: Math.min(server.max_connections ?? settings.maxConnectionsPerHost, settings.maxConnectionsPerHost),
     key: JSON.stringify([
       ...[server.id, host, port, dialect, requester, serverId, sealed, sync, crc, resynchronisation],
-      ...[identifier, sealedPreconnect],
+      ...[identifier, sealedPreconnect, multiArticle],
     ]),
     options: () => ({
       host,
@@ -61,6 +62,7 @@ export const sessionTarget = (
       dialect,
       connectTimeout: settings.connectTimeout,
       timers: { response: settings.readTimeout },
+      multiArticle,
       ...(singleArticle === null ? {} : { singleArticle }),
       ...(identifier === null
         ? {}

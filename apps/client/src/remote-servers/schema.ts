@@ -92,6 +92,8 @@ const clearableFields = {
   resync: transferSettings.resync.nullable(),
   ebcdic: transferSettings.ebcdic.nullable(),
   codePage: transferSettings.codePage.nullable(),
+  /** Several short articles in one DTF. */
+  multiArticle: z.boolean().nullable(),
   preconnectId: preconnection.nullable(),
   preconnectPassword: password.nullable(),
 };

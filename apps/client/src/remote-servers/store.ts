@@ -45,6 +45,7 @@ export interface RemoteServerRow {
   readonly resync: boolean | null;
   readonly ebcdic: boolean | null;
   readonly code_page: CodePage | null;
+  readonly multi_article: boolean | null;
   readonly preconnect_id: string | null;
   readonly preconnect_password: string | null;
   readonly negotiated: Negotiated | null;
@@ -75,6 +76,7 @@ const COLUMNS = {
   resync: 'resync',
   ebcdic: 'ebcdic',
   codePage: 'code_page',
+  multiArticle: 'multi_article',
   preconnectId: 'preconnect_id',
 } as const satisfies Record<
   Exclude<keyof RemoteServerFields, 'password' | 'preconnectPassword'>,
