@@ -116,7 +116,14 @@ export class NodePair {
       sendDirectory: 'outbox',
       recordLength,
     });
-    await call('POST', `${server}/api/v1/servers`, { serverId: SERVER_ID, port, autoStart: false });
+    // The listener lowers nothing that a remote server asks for (PI 7).
+    await call('POST', `${server}/api/v1/servers`, {
+      serverId: SERVER_ID,
+      port,
+      autoStart: false,
+      syncInterval: 65_534,
+      syncWindow: 255,
+    });
     await call('POST', `${server}/api/v1/servers/${SERVER_ID}/start`);
     await this.addRemote(REMOTE, { port, entity, interval, window });
   }
