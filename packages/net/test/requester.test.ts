@@ -161,7 +161,7 @@ describe('interruptions by the server', () => {
     };
     const { requester, heard } = await session(answers);
     const error = await rejectionOf(send(requester, { articles: articlesOf(Array.from({ length: 100 }, () => 900)) }));
-    expect(error).toMatchObject({ fault: 'refused', diagnostic: '2-216' });
+    expect(error).toMatchObject({ fault: 'refused', diagnostic: '2-216', endCode: 12 });
     expect(error.message).toContain('(stopped)');
     await send(requester);
     expect(namesOf(heard).filter((name) => name !== 'SYN')).toEqual(
@@ -209,7 +209,8 @@ describe('interruptions by the server', () => {
         peer.send('IDT', `${diagnostic('2-213')} 130104`);
       },
     });
-    expect(await rejectionOf(receive(requester))).toMatchObject({ fault: 'refused', diagnostic: '2-213' });
+    const error = await rejectionOf(receive(requester));
+    expect(error).toMatchObject({ fault: 'refused', diagnostic: '2-213', endCode: 4 });
     expect(requester.usable).toBe(true);
     await send(requester);
     expect(namesOf(heard)).toContain('ACK(IDT)');
@@ -221,7 +222,8 @@ describe('interruptions by the server', () => {
         peer.send('IDT', `${diagnostic('2-219')} 130104`);
       },
     });
-    expect(await rejectionOf(send(requester))).toMatchObject({ fault: 'refused', diagnostic: '2-219' });
+    const error = await rejectionOf(send(requester));
+    expect(error).toMatchObject({ fault: 'refused', diagnostic: '2-219', endCode: 4 });
     expect(requester.usable).toBe(true);
   });
 });

@@ -22,6 +22,8 @@ export interface PesitErrorDetails {
   readonly got?: string;
   /** The same for the peer (PI 29), where `message` names paths or other things of this machine. */
   readonly peerText?: string;
+  /** PI 19 of the peer's IDT: 4 a restart follows, 8 suspended, 12 and 16 cancelled by server or requester. */
+  readonly endCode?: number | undefined;
   readonly cause?: unknown;
 }
 
@@ -33,6 +35,8 @@ export class PesitError extends Error {
   readonly expected: string | undefined;
   readonly got: string | undefined;
   readonly peerText: string | undefined;
+  /** Of a transfer that the peer interrupted (IDT); undefined for every other error. */
+  readonly endCode: number | undefined;
 
   constructor(message: string, details: PesitErrorDetails) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -41,5 +45,6 @@ export class PesitError extends Error {
     this.expected = details.expected;
     this.got = details.got;
     this.peerText = details.peerText;
+    this.endCode = details.endCode;
   }
 }

@@ -211,6 +211,7 @@ export abstract class SessionCore {
     return new PesitError(`the partner ${what}: ${describeDiagnostic(diagnostic)}${text === '' ? '' : ` (${text})`}`, {
       fault: 'refused',
       diagnostic,
+      endCode: parameters.endCode,
     });
   }
 
