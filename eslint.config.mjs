@@ -42,6 +42,11 @@ export default tseslint.config(
     'service is what both apps share; it knows neither apps nor PeSIT (docs/architecture.md)',
   ),
   closed(
+    ['packages/cluster/src/**'],
+    [...upward, '@pesit-node/net', '@pesit-node/storage', '@pesit-node/protocol', '@pesit-node/license'],
+    'cluster knows service alone, and neither apps nor PeSIT (docs/architecture.md)',
+  ),
+  closed(
     ['packages/license/src/**'],
     [...upward, '@pesit-node/net', '@pesit-node/storage', '@pesit-node/protocol'],
     'license knows what both apps share, and neither apps nor PeSIT (docs/architecture.md)',
