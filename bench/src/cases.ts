@@ -1,3 +1,4 @@
+import { codecRun } from './codec.js';
 import type { Measurement } from './figures.js';
 import { licenseGateRun } from './gate.js';
 import type { Sessions } from './node-pair.js';
@@ -20,11 +21,18 @@ export interface Case {
   readonly stage: StageName;
   /** `yardstick`: the raw copy itself; `compared`: measured against it in the same round; `alone`: neither. */
   readonly raw: 'yardstick' | 'compared' | 'alone';
+  /** The row of the same stage, before this one, of which it is a variation: the same but for one thing. */
+  readonly plain?: string;
   readonly run: (stage: Stage) => Promise<Measurement>;
 }
 
 const ONE = 'small, one session';
 const EACH = 'small, a session each';
+const PUSH = 'tcp-push-memory';
+const TEXT = 'text-plain';
+const CODEC = 'codec-plain';
+/** Bytes through the protocol engine in a row of it. */
+const CODEC_BYTES = 400_000_000;
 
 export const CASES: readonly Case[] = [
   { name: 'disk-write-flush', stage: 'disk', raw: 'alone', run: (stage) => stage.writeAndFlush() },
@@ -34,16 +42,37 @@ export const CASES: readonly Case[] = [
   { name: 'raw-memory', stage: 'memory', raw: 'yardstick', run: (stage) => stage.raw() },
   { name: 'tcp-push-memory', stage: 'memory', raw: 'compared', run: (stage) => stage.transfer('push') },
   { name: 'tcp-pull-memory', stage: 'memory', raw: 'compared', run: (stage) => stage.transfer('pull') },
+  { name: 'tcp-push-crc', stage: 'memory', raw: 'alone', plain: PUSH, run: (stage) => stage.variation('crc') },
+  { name: 'records-fixed', stage: 'memory', raw: 'alone', plain: PUSH, run: (stage) => stage.variation('BF') },
+  { name: 'records-lines', stage: 'memory', raw: 'alone', plain: PUSH, run: (stage) => stage.variation('TV') },
+  { name: 'records-padded', stage: 'memory', raw: 'alone', plain: PUSH, run: (stage) => stage.variation('TF') },
+  { name: TEXT, stage: 'memory', raw: 'alone', run: (stage) => stage.variation('text') },
+  {
+    name: 'text-compressed',
+    stage: 'memory',
+    raw: 'alone',
+    plain: TEXT,
+    run: (stage) => stage.variation('compressed'),
+  },
   { name: 'small-one-session', stage: ONE, raw: 'alone', run: (stage) => stage.small(1) },
   { name: 'small-1', stage: EACH, raw: 'alone', run: (stage) => stage.small(1) },
   { name: 'small-8', stage: EACH, raw: 'alone', run: (stage) => stage.small(8) },
   { name: 'small-32', stage: EACH, raw: 'alone', run: (stage) => stage.small(32) },
+  // No socket and no file: one article in each entity, and records of 80 bytes.
+  { name: CODEC, stage: 'in process', raw: 'alone', run: () => Promise.resolve(codecRun(32_762, CODEC_BYTES)) },
+  {
+    name: 'codec-records',
+    stage: 'in process',
+    raw: 'alone',
+    plain: CODEC,
+    run: () => Promise.resolve(codecRun(80, CODEC_BYTES)),
+  },
   // Its transfers are requests that go through the gate.
   { name: 'license-gate', stage: 'in process', raw: 'alone', run: () => Promise.resolve(licenseGateRun(2_000_000)) },
 ];
 
 /**
- * The rows to run for `--only`, in order; a compared row brings its yardstick along. Empty `only`: all.
+ * The rows to run for `--only`, in order; a compared row brings its yardstick along, a variation the plain row. Empty `only`: all.
  *
  * @throws Error for a name that is no row.
  */
@@ -53,7 +82,8 @@ export function select(only: readonly string[]): readonly Case[] {
     throw new Error(`--only: no row "${unknown}"; the rows are ${CASES.map(({ name }) => name).join(', ')}`);
   }
   if (only.length === 0) return CASES;
-  const chosen = CASES.filter(({ name }) => only.includes(name));
+  const named = CASES.filter(({ name }) => only.includes(name));
+  const chosen = CASES.filter((row) => named.includes(row) || named.some(({ plain }) => plain === row.name));
   return CASES.filter(
     (row) =>
       chosen.includes(row) ||

@@ -12,6 +12,10 @@ export interface Measurement {
   readonly seconds: number;
   readonly bytes: number;
   readonly transfers: number;
+  /** Articles, of rows that count them. */
+  readonly records?: number;
+  /** Data bytes as PI 27 counts them, where they are not those of the file. */
+  readonly wireBytes?: number;
   readonly processes: readonly ProcessFigures[];
 }
 
@@ -21,6 +25,11 @@ export interface CaseResult {
   readonly mbPerSecond: number;
   /** Against the raw copy on the same medium in the same round. */
   readonly ratioToRaw: number | null;
+  /** MB/s against the plain row of the same round. */
+  readonly ratioToPlain: number | null;
+  readonly recordsPerSecond: number | null;
+  /** Bytes of the file to bytes on the wire. */
+  readonly compressionRatio: number | null;
   /** User and system time of all processes; null for small files. */
   readonly cpuSecondsPerGb: number | null;
   /** Of the larger process. */
@@ -50,10 +59,18 @@ export const rate = ({ bytes, seconds }: Measurement): number => bytes / 1e6 / s
 const cpuSeconds = ({ processes }: Measurement): number => processes.reduce((sum, p) => sum + p.cpuSeconds, 0);
 
 /**
- * The medians of a row. `raw` are the raw copies of the same rounds, in the same order; empty where a row has none.
+ * The medians of a row. `raw` and `plain` are what it is compared with, in the same rounds, in the same order; empty where a row
+ * has none.
  */
-export function summarize(name: string, runs: readonly Measurement[], raw: readonly Measurement[]): CaseResult {
+export function summarize(
+  name: string,
+  runs: readonly Measurement[],
+  raw: readonly Measurement[],
+  plain: readonly Measurement[] = [],
+): CaseResult {
   const first = runs[0]!;
+  const against = (others: readonly Measurement[]): number | null =>
+    others.length === 0 ? null : rounded(median(runs.map((run, round) => rate(run) / rate(others[round]!))), 3);
   const many = first.transfers > 1;
   const processes = first.processes.map((process, index) => ({
     name: process.name,
@@ -64,7 +81,11 @@ export function summarize(name: string, runs: readonly Measurement[], raw: reado
   return {
     name,
     mbPerSecond: rounded(median(runs.map(rate)), many ? 2 : 0),
-    ratioToRaw: raw.length === 0 ? null : rounded(median(runs.map((run, round) => rate(run) / rate(raw[round]!))), 3),
+    ratioToRaw: against(raw),
+    ratioToPlain: against(plain),
+    recordsPerSecond:
+      first.records === undefined ? null : rounded(median(runs.map((run) => (run.records ?? 0) / run.seconds)), 0),
+    compressionRatio: first.wireBytes === undefined ? null : rounded(first.bytes / first.wireBytes, 2),
     cpuSecondsPerGb: many ? null : rounded(median(runs.map((run) => cpuSeconds(run) / (run.bytes / 1e9))), 2),
     peakRssMb: Math.max(...processes.map((process) => process.peakRssMb)),
     transfersPerSecond: many ? rounded(median(runs.map((run) => run.transfers / run.seconds)), 1) : null,

@@ -20,6 +20,41 @@ export async function writeRandomFile(path: string, size: number): Promise<void>
   }
 }
 
+/** Writes what `next` makes of the number of each piece, until the file has about `size` bytes. */
+async function writePieces(path: string, size: number, next: (index: number) => string): Promise<void> {
+  const file = await open(path, 'wx');
+  try {
+    for (let written = 0, index = 0; written < size;) {
+      const pieces: string[] = [];
+      for (let length = 0; length < CHUNK && written + length < size; index++) {
+        const piece = next(index);
+        pieces.push(piece);
+        length += piece.length;
+      }
+      written += (await file.write(Buffer.from(pieces.join(''), 'latin1'))).bytesWritten;
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Numbered records of 80 bytes, each followed by `end`. */
+export function writeRecords(path: string, size: number, end: '' | '\n'): Promise<void> {
+  const rest = 'abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ.:';
+  return writePieces(path, size, (index) => `${index.toString(16).padStart(15, '0')} ${rest}${end}`);
+}
+
+/** A listing as accounting programs print it: columns filled with blanks or zeros, most of a line like the one before. */
+export function writeListing(path: string, size: number): Promise<void> {
+  return writePieces(path, size, (index) => {
+    const amount = ((index * 7919) % 1_000_003).toString().padStart(15, '0');
+    const name = `CUSTOMER ${(index % 977).toString(36).toUpperCase()}`.padEnd(35);
+    const day = (20_270_101 + (Math.floor(index / 1000) % 28)).toString();
+    return `ORDER ${index.toString().padStart(10, '0')} ${day} ${name}${amount} EUR ${'PAID'.padEnd(12)}FR7612345${'.'.repeat(20)}\n`;
+  });
+}
+
 /** SHA-256 of a file, in hex. */
 export async function sha256(path: string): Promise<string> {
   const hash = createHash('sha256');

@@ -10,6 +10,10 @@
  * time from the request for a transfer to its end as the client app reports it: with flushes, checks, hash and history.
  * CPU and peak memory of the apps come from /proc, so those rows need Linux.
  *
+ * A variation is a transfer that differs from the row that it names as plain in one thing (CRC, records of 80 bytes, compression),
+ * and is compared with it in the same round: MB/s of the file. The rows of the codec move bytes from one end of the protocol engine
+ * to the other in this process.
+ *
  * The row `license-gate` moves no file: its transfers are requests, and a second divided by them is what the gate costs each.
  */
 import { existsSync, writeFileSync } from 'node:fs';
@@ -60,9 +64,15 @@ async function runStage(
     open.delete(stage);
   }
   const yardstick = rows.find(({ raw }) => raw === 'yardstick');
-  return rows.map((row) =>
-    summarize(row.name, runs.get(row)!, row.raw === 'compared' && yardstick !== undefined ? runs.get(yardstick)! : []),
-  );
+  return rows.map((row) => {
+    const plain = rows.find(({ name: other }) => other === row.plain);
+    return summarize(
+      row.name,
+      runs.get(row)!,
+      row.raw === 'compared' && yardstick !== undefined ? runs.get(yardstick)! : [],
+      plain === undefined ? [] : runs.get(plain)!,
+    );
+  });
 }
 
 const mediaOf = ({ directory }: Options): { readonly disk: string; readonly memory?: string } => ({

@@ -19,7 +19,7 @@ const INBOX = 'INBOX';
 const OUTBOX = 'OUTBOX';
 const REMOTE = 'bench';
 const FINAL = ['COMPLETED', 'FAILED', 'CANCELLED'];
-const LARGE_FILE = 'large.bin';
+export const LARGE_FILE = 'large.bin';
 const SMALL_FILE = 'small.bin';
 
 /** Where the client sends to, instead of the plain remote server and inbox. */
@@ -28,7 +28,15 @@ export interface Target {
   readonly remote: string;
   /** Virtual file. */
   readonly inbox: string;
+  /** Further settings of the request. */
+  readonly request?: Readonly<Record<string, unknown>> | undefined;
 }
+
+/** The plain remote server and inbox. */
+export const PLAIN: Target = { remote: REMOTE, inbox: INBOX };
+
+/** What the client says of a transfer that has ended. */
+type Ended = Readonly<Record<string, unknown>>;
 
 /** Sessions of the client: one kept open for all transfers, or a new one for each. */
 export type Sessions = 'kept' | 'each';
@@ -146,15 +154,14 @@ export class NodePair {
     });
   }
 
-  /** A virtual file that partners write, with its own durability. */
-  async addInbox(fileId: string, durability: string, entity: number): Promise<void> {
+  /** A virtual file that partners write, with settings of its own. */
+  async addInbox(fileId: string, settings: Readonly<Record<string, unknown>>): Promise<void> {
     await call('POST', `${this.#server.base}/api/v1/config/files`, {
       fileId,
       direction: 'RECEIVE',
       receiveDirectory: 'inbox',
       receiveFilenamePattern: '${uuid}',
-      recordLength: entity - 6,
-      durability,
+      ...settings,
     });
   }
 
@@ -162,10 +169,10 @@ export class NodePair {
   async #transfer(
     direction: Direction,
     filename: string,
-    { remote, inbox }: Target = { remote: REMOTE, inbox: INBOX },
-  ): Promise<void> {
+    { remote, inbox, request: settings }: Target = PLAIN,
+  ): Promise<Ended> {
     const api = `${this.#client.base}/api/v1/transfers`;
-    const request = { server: remote, partnerId: PARTNER_ID };
+    const request = { server: remote, partnerId: PARTNER_ID, ...settings };
     let record =
       direction === 'push'
         ? await call('POST', `${api}/send?wait=30`, {
@@ -182,9 +189,10 @@ export class NodePair {
     if (record['status'] !== 'COMPLETED') {
       throw this.#client.failure(`did not complete a transfer: ${JSON.stringify(record)}`);
     }
+    return record;
   }
 
-  async #measured(transfers: number, bytes: number, work: () => Promise<void>): Promise<Measurement> {
+  async #measured(transfers: number, bytes: number, work: () => Promise<unknown>): Promise<Measurement> {
     this.#server.begin();
     this.#client.begin();
     const began = performance.now();
@@ -217,18 +225,27 @@ export class NodePair {
     return measurement;
   }
 
-  /** Sends one file of the send folder; what arrived is removed. */
-  async push(filename: string, target: Target): Promise<Measurement> {
+  /** Sends one file of the send folder; what arrived is checked and removed. `hash`: compare its SHA-256 too. */
+  async push(
+    filename: string,
+    target: Target,
+    hash?: string,
+  ): Promise<Measurement & Required<Pick<Measurement, 'records' | 'wireBytes'>>> {
     const { size } = await stat(join(this.sendDirectory, filename));
-    const measurement = await this.#measured(1, size, () => this.#transfer('push', filename, target));
-    const arrived = await Promise.all((await this.#received('push')).map(async (path) => (await stat(path)).size));
+    let ended: Ended = {};
+    const measurement = await this.#measured(1, size, async () => {
+      ended = await this.#transfer('push', filename, target);
+    });
+    const received = await this.#received('push');
+    const arrived = await Promise.all(received.map(async (path) => (await stat(path)).size));
     if (arrived.length !== 1 || arrived[0] !== size) {
       throw new Error(
         `${filename} to ${target.remote}: sent ${size} bytes, arrived: ${arrived.join(', ') || 'nothing'}`,
       );
     }
+    if (hash !== undefined && (await sha256(received[0]!)) !== hash) throw new Error(`${filename} arrived damaged`);
     await this.#removeReceived('push');
-    return measurement;
+    return { ...measurement, records: Number(ended['articles']), wireBytes: Number(ended['bytesTransferred']) };
   }
 
   /** Sends the small file `count` times, `concurrency` transfers at a time. */

@@ -10,8 +10,11 @@ const COLUMNS: readonly (readonly [title: string, cell: (result: CaseResult) => 
   ['case', ({ name }) => name],
   ['MB/s', ({ mbPerSecond }) => String(mbPerSecond)],
   ['ratio to raw', ({ ratioToRaw }) => ratioToRaw?.toFixed(2) ?? '-'],
+  ['to plain', ({ ratioToPlain }) => ratioToPlain?.toFixed(2) ?? '-'],
   ['CPU s/GB', ({ cpuSecondsPerGb }) => cpuSecondsPerGb?.toString() ?? '-'],
   ['transfers/s', ({ transfersPerSecond }) => transfersPerSecond?.toString() ?? '-'],
+  ['records/s', ({ recordsPerSecond }) => recordsPerSecond?.toString() ?? '-'],
+  ['compressed', ({ compressionRatio }) => (compressionRatio === null ? '-' : `${compressionRatio} : 1`)],
   [
     'peak memory MB (above idle)',
     ({ processes }) =>

@@ -1,12 +1,13 @@
 /** Where rows run: a folder on one medium, the files to move, and the pair of apps, each made when a row first needs it. */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { access, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256, writeRandomFile } from './files.js';
 import type { Measurement } from './figures.js';
-import { NodePair, type Direction, type Sessions } from './node-pair.js';
+import { LARGE_FILE, NodePair, PLAIN, type Direction, type Sessions, type Target } from './node-pair.js';
 import type { Options } from './options.js';
 import { rawCopy, writeAndFlush } from './raw.js';
+import { VARIATIONS, type Variation, type VariationName } from './variations.js';
 
 const SMALL_SIZE = 4096;
 
@@ -19,6 +20,7 @@ export class Stage {
   #pair: NodePair | undefined;
   #hash: string | undefined;
   #checked = new Set<Direction>();
+  #varied = new Map<VariationName, Target>();
 
   constructor(medium: string, sessions: Sessions, options: Options) {
     this.#directory = mkdtempSync(join(medium, 'pesit-bench-'));
@@ -76,6 +78,29 @@ export class Stage {
     return measurement;
   }
 
+  /** Sends what `VARIATIONS` says; the first time the SHA-256 of what arrived is compared (outside the measurement). */
+  async variation(name: VariationName): Promise<Measurement> {
+    const { file, inbox, request, counts }: Variation = VARIATIONS[name];
+    const pair = await this.#startedPair({ large: await this.#largeFile() });
+    const filename = file?.name ?? LARGE_FILE;
+    const path = join(pair.sendDirectory, filename);
+    if (file !== undefined && !(await exists(path))) await file.write(path, this.#options.size);
+    let target = this.#varied.get(name);
+    const hash = target === undefined ? await sha256(path) : undefined;
+    if (target === undefined) {
+      const fileId = `IN-${name}`;
+      if (inbox !== undefined) await pair.addInbox(fileId, inbox);
+      target = { ...PLAIN, ...(inbox === undefined ? {} : { inbox: fileId }), request };
+      this.#varied.set(name, target);
+    }
+    const { records, wireBytes, ...measurement } = await pair.push(filename, target, hash);
+    return {
+      ...measurement,
+      ...(counts === 'records' ? { records } : {}),
+      ...(counts === 'compression' ? { wireBytes } : {}),
+    };
+  }
+
   async small(concurrency: number): Promise<Measurement> {
     const pair = await this.#startedPair({ small: await this.#smallFile() });
     return pair.small(this.#options.smallCount, concurrency);
@@ -92,3 +117,9 @@ export class Stage {
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

@@ -122,7 +122,8 @@ async function prepare(
   for (const bytes of new Set(rows.map((row) => sizeOf(row, size)))) {
     await writeRandomFile(join(pair.sendDirectory, fileName(bytes)), bytes);
   }
-  for (const durability of DURABILITIES) await pair.addInbox(`IN-${durability}`, durability, entity);
+  for (const durability of DURABILITIES)
+    await pair.addInbox(`IN-${durability}`, { recordLength: entity - 6, durability });
   const ports = new Map<number, number>([[0, pair.port]]);
   for (const roundTripMs of ROUND_TRIPS) {
     if (roundTripMs === 0 || !rows.some((row) => row.roundTripMs === roundTripMs)) continue;

@@ -1,5 +1,10 @@
-import { describe, expect, test } from '@jest/globals';
-import { select } from '../src/cases.js';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { CASES, select } from '../src/cases.js';
+import { codecRun } from '../src/codec.js';
+import { writeListing, writeRecords } from '../src/files.js';
 import { median, summarize, type Measurement } from '../src/figures.js';
 import { parseOptions, parseSize } from '../src/options.js';
 
@@ -32,6 +37,22 @@ describe('rows', () => {
   test('a transfer brings the raw copy of its own medium along', () => {
     expect(select(['tcp-push-disk']).map(({ name }) => name)).toEqual(['raw-disk', 'tcp-push-disk']);
     expect(select(['small-8']).map(({ name }) => name)).toEqual(['small-8']);
+  });
+
+  test('a variation brings its plain row along, and what that is compared with', () => {
+    expect(select(['records-fixed']).map(({ name }) => name)).toEqual([
+      'raw-memory',
+      'tcp-push-memory',
+      'records-fixed',
+    ]);
+    expect(select(['text-compressed']).map(({ name }) => name)).toEqual(['text-plain', 'text-compressed']);
+  });
+
+  test('a plain row stands in the same stage, before its variations', () => {
+    for (const row of CASES.filter(({ plain }) => plain !== undefined)) {
+      const plain = CASES.findIndex(({ name, stage }) => name === row.plain && stage === row.stage);
+      expect([row.name, plain >= 0 && plain < CASES.indexOf(row)]).toEqual([row.name, true]);
+    }
   });
 
   test('an unknown name is refused with the names there are', () => {
@@ -68,8 +89,59 @@ describe('figures', () => {
     });
   });
 
+  test('a variation is compared with the plain run of its own round; records and wire bytes count where they are told', () => {
+    const records = run(2, { records: 4_000_000, wireBytes: 250_000_000 });
+    expect(summarize('records-fixed', [records], [], [run(1)])).toMatchObject({
+      ratioToRaw: null,
+      ratioToPlain: 0.5,
+      recordsPerSecond: 2_000_000,
+      compressionRatio: 4,
+    });
+    expect(summarize('tcp-push-disk', [run(2)], [])).toMatchObject({
+      ratioToPlain: null,
+      recordsPerSecond: null,
+      compressionRatio: null,
+    });
+  });
+
   test('small files count in transfers a second', () => {
     const result = summarize('small-8', [run(2, { bytes: 400 * 4096, transfers: 400 })], []);
     expect(result).toMatchObject({ transfersPerSecond: 200, cpuSecondsPerGb: null, ratioToRaw: null });
+  });
+});
+
+describe('what the rows of records move', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'bench-test-'));
+  });
+  afterAll(async () => {
+    await rm(folder, { recursive: true });
+  });
+
+  test('records of 80 bytes, with and without line ends', async () => {
+    const [fixed, lines] = [join(folder, 'fixed'), join(folder, 'lines')];
+    await writeRecords(fixed, 800, '');
+    await writeRecords(lines, 810, '\n');
+    const rest = 'abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ.:';
+    const record = (index: string) => `00000000000000${index} ${rest}`;
+    expect(await readFile(fixed, 'latin1')).toBe([...'0123456789'].map(record).join(''));
+    expect(await readFile(lines, 'latin1')).toBe([...'0123456789'].map((index) => `${record(index)}\n`).join(''));
+  });
+
+  test('a listing whose lines fit its record length', async () => {
+    const path = join(folder, 'listing');
+    await writeListing(path, 100_000);
+    const lines = (await readFile(path, 'latin1')).split('\n');
+    expect(lines.pop()).toBe('');
+    expect(new Set(lines.map(({ length }) => length))).toEqual(new Set([122]));
+    expect(lines[1]).toBe(
+      'ORDER 0000000001 20270101 CUSTOMER 1                         000000000007919 EUR PAID        FR7612345....................',
+    );
+  });
+
+  test('the codec takes as many articles as it was asked for', () => {
+    expect(codecRun(80, 1_000_000)).toMatchObject({ records: 12_500, bytes: 1_000_000, transfers: 1 });
+    expect(codecRun(32_762, 1_000_000)).toMatchObject({ records: 31, bytes: 31 * 32_762 });
   });
 });
