@@ -62,3 +62,10 @@ export { hashPassword, PasswordVerifier, verifyPassword } from './secrets/passwo
 export type { PasswordVerifierOptions } from './secrets/password.js';
 export { SecretBox, SecretError } from './secrets/secret-box.js';
 export { openSecretBox } from './secrets/secret-key.js';
+export { TRACE_LIMITS } from './traces/limits.js';
+export { Traces } from './traces/recorder.js';
+export type { NewRecording, TracesOptions } from './traces/recorder.js';
+export type { SessionRecording, TraceMark } from './traces/recording.js';
+export { traceRoutes } from './traces/routes.js';
+export type { TraceRoutesOptions } from './traces/routes.js';
+export { createTraceTables } from './traces/tables.js';

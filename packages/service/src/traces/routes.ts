@@ -1,0 +1,140 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+import type { IRouter, Response } from 'express';
+import { z } from 'zod';
+
+import { notFound } from '../errors.js';
+import type { ApiError } from '../errors.js';
+import { pagingFields } from '../http/paging.js';
+import { resource } from '../http/resource.js';
+import { endpoint } from '../http/validate.js';
+import type { Logger } from '../logging.js';
+import { TRACE_LIMITS } from './limits.js';
+import type { TraceOwner } from './recording.js';
+import type { Traces } from './recorder.js';
+import type { TraceRow } from './store.js';
+import { allText, sessionText } from './text.js';
+
+export interface TraceRoutesOptions<P extends z.ZodRawShape> {
+  readonly traces: Traces;
+  readonly logger: Logger;
+  /** Of the owner, e.g. `/api/v1/servers/:id`. */
+  readonly path: string;
+  readonly params: z.ZodObject<P, z.core.$strict>;
+  readonly ownerOf: (params: z.output<z.ZodObject<P, z.core.$strict>>) => TraceOwner;
+  /** `partner`: for texts, and the name of the downloaded file. */
+  readonly noun: string;
+  readonly missing: (owner: TraceOwner) => ApiError;
+}
+
+const query = z.strictObject(
+  pagingFields({
+    sortable: { startTime: 'started_at', endTime: 'ended_at', lines: 'lines', size: 'bytes' },
+    defaultSort: 'startTime,desc',
+  }),
+);
+
+export const traceSwitch = z.strictObject({
+  minutes: z.int(`expected 0 to ${TRACE_LIMITS.minutes}`).min(0).max(TRACE_LIMITS.minutes),
+});
+
+const toSession = (row: TraceRow) => ({
+  session: row.id,
+  startTime: row.started_at.toISOString(),
+  endTime: row.ended_at?.toISOString() ?? null,
+  lastLineTime: row.last_at.toISOString(),
+  outcome: row.outcome,
+  ...row.about,
+  node: row.node,
+  transfers: row.transfers,
+  lines: row.lines,
+  size: row.bytes,
+});
+
+const stateOf = (until: Date | null) => ({
+  active: until !== null && until.getTime() > Date.now(),
+  until: until?.toISOString() ?? null,
+});
+
+/**
+ * The trace of an owner: `GET …/trace` (state, sessions), `PUT …/trace` (`minutes`), `DELETE …/trace` (off),
+ * `GET …/trace/content` (all as text), `GET` and `DELETE …/trace/{session}`.
+ */
+export const traceRoutes = <P extends z.ZodRawShape>(router: IRouter, options: TraceRoutesOptions<P>): void => {
+  const { traces, logger, noun, missing } = options;
+  const { store } = traces;
+  const path = `${options.path}/trace`;
+  const params = options.params;
+  const withSession = z.strictObject({ ...params.shape, session: z.uuid('expected the id of a session') });
+  const ownerOf = (values: unknown): TraceOwner => options.ownerOf(values as z.output<typeof params>);
+  const title = (owner: TraceOwner): string => `${noun} ${owner}`;
+
+  const untilOf = async (owner: TraceOwner): Promise<Date | null> => {
+    const until = await store.until(owner);
+    if (until === undefined) throw missing(owner);
+    return until;
+  };
+  const turn = async (owner: TraceOwner, minutes: number): Promise<Date | null> => {
+    const until = await store.switch(owner, minutes);
+    if (until === undefined) throw missing(owner);
+    logger.info({ [noun]: owner, until, minutes }, minutes > 0 ? 'trace switched on' : 'trace switched off');
+    return until;
+  };
+  const sessionOf = async (values: unknown): Promise<{ readonly owner: TraceOwner; readonly row: TraceRow }> => {
+    const owner = ownerOf(values);
+    const { session } = values as { readonly session: string };
+    // What this process has said a moment ago belongs to it.
+    await traces.settled();
+    const row = await store.find(owner, session);
+    if (row === undefined) throw notFound(`A trace of ${title(owner)} of the session`, session);
+    return { owner, row };
+  };
+
+  resource(router, path, {
+    get: endpoint({ params, query }, async ({ params: values, query: paging, res }) => {
+      const owner = ownerOf(values);
+      const until = await untilOf(owner);
+      await traces.settled();
+      res.json({ ...stateOf(until), ...(await store.page(owner, paging, toSession)) });
+    }),
+    put: endpoint({ params, body: traceSwitch }, async ({ params: values, body, res }) => {
+      res.json(stateOf(await turn(ownerOf(values), body.minutes)));
+    }),
+    delete: endpoint({ params }, async ({ params: values, res }) => {
+      await turn(ownerOf(values), 0);
+      res.status(204).end();
+    }),
+  });
+
+  resource(router, `${path}/content`, {
+    get: endpoint({ params }, async ({ params: values, res }) => {
+      const owner = ownerOf(values);
+      await untilOf(owner);
+      await traces.settled();
+      const rows = await store.sessions(owner);
+      await answerText(res, `trace-${noun}-${owner}.txt`, allText(store, rows, title(owner)));
+    }),
+  });
+
+  resource(router, `${path}/:session`, {
+    get: endpoint({ params: withSession }, async ({ params: values, res }) => {
+      const { owner, row } = await sessionOf(values);
+      await answerText(res, `trace-${row.id}.txt`, sessionText(store, row, title(owner)));
+    }),
+    delete: endpoint({ params: withSession }, async ({ params: values, res }) => {
+      const { owner, row } = await sessionOf(values);
+      await store.remove(owner, row.id);
+      logger.info({ [noun]: owner, session: row.id }, 'trace of a session removed');
+      res.status(204).end();
+    }),
+  });
+};
+
+const answerText = async (res: Response, filename: string, text: AsyncGenerator<string>): Promise<void> => {
+  res.type('text/plain').attachment(filename);
+  // Who goes away while it reads is no failure of the service.
+  await pipeline(Readable.from(text), res).catch((error: unknown) => {
+    if (!res.destroyed) throw error;
+  });
+};
