@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-import { decimal, flag, integer, list, oneOf, requiredText, text } from './kinds.js';
+import { decimal, flag, integer, label, list, oneOf, requiredText, text } from './kinds.js';
 
 /** Which service a row concerns. */
 export type AppName = 'server' | 'client';
@@ -17,6 +17,8 @@ export interface ConfigKey<T = unknown, A extends AppScope = AppScope> {
   readonly unit?: string;
   /** Never printed: neither in errors nor in the documentation's examples. */
   readonly secret?: boolean;
+  /** A second name in the environment. */
+  readonly alias?: string;
   readonly description: string;
 }
 
@@ -28,6 +30,7 @@ const key = <T, A extends AppScope>(
     readonly defaultFor?: Readonly<Partial<Record<AppName, NoInfer<T>>>>;
     readonly unit?: string;
     readonly secret?: boolean;
+    readonly alias?: string;
     readonly description: string;
   },
 ): ConfigKey<T, A> => ({ apps, ...row });
@@ -195,6 +198,12 @@ export const CONFIG_KEYS = {
     default: 0.2,
     description: 'Share of each delay that chance adds or takes away, so that transfers do not come back all at once.',
   }),
+  'trace.retention-days': key('both', {
+    type: integer(1, 3650),
+    default: 7,
+    unit: 'days',
+    description: 'How long recorded traces of sessions are kept.',
+  }),
   'license.evaluation-days': key('both', {
     type: integer(0, 365),
     default: 30,
@@ -216,6 +225,26 @@ export const CONFIG_KEYS = {
     default: '',
     secret: true,
     description: 'The license text itself.',
+  }),
+  'cluster.enabled': key('both', {
+    type: flag(),
+    default: false,
+    alias: 'PESIT_CLUSTER_ENABLED',
+    description:
+      'Whether several pods of this app work side by side: they tell each other of changes through Redis. Needs PostgreSQL.',
+  }),
+  'cluster.name': key('both', {
+    type: label(),
+    default: 'pesit',
+    description:
+      'Name of the cluster: the same for all its pods, of both apps. Several clusters on one database are told apart by it.',
+  }),
+  'redis.url': key('both', {
+    type: text('redis://user:password@host:port/number (rediss:// with TLS), or nothing'),
+    default: '',
+    secret: true,
+    description:
+      'Redis 6 or newer, used when `cluster.enabled`. Without it pods learn of changes by looking at the database every few seconds.',
   }),
   'transfer.executor.core-pool-size': key('client', {
     type: integer(1, 1000),

@@ -36,6 +36,13 @@ export const text = (expected = 'a text (quote it in YAML)') => z.string().descr
 
 export const requiredText = (expected = 'a text that is not empty') => z.string().min(1).describe(expected);
 
+/** What names something of the operator's in other systems: keys of Redis, for example. */
+export const label = () =>
+  z
+    .string()
+    .regex(/^[\w.-]{1,64}$/)
+    .describe('1 to 64 letters, digits, `.`, `_` or `-`');
+
 export const oneOf = <const T extends readonly [string, ...string[]]>(
   values: T,
   expected = `one of ${values.join(', ')}`,

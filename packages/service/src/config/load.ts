@@ -97,9 +97,20 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
     );
   }
   const url = values.get('database.url');
-  if (typeof url === 'string' && url !== '' && !isPostgresqlUrl(url)) {
+  if (typeof url === 'string' && url !== '' && !isUrl(url, ['postgres:', 'postgresql:'])) {
     problems.push(
       `database.url: expected ${CONFIG_KEYS['database.url'].type.description ?? ''}, got a value that is not shown`,
+    );
+  }
+  if (url === '' && values.get('cluster.enabled') === true) {
+    problems.push(
+      'cluster.enabled: expected false with the embedded database, which belongs to one process; set database.url, or disable the cluster',
+    );
+  }
+  const redis = values.get('redis.url');
+  if (typeof redis === 'string' && redis !== '' && !isUrl(redis, ['redis:', 'rediss:'])) {
+    problems.push(
+      `redis.url: expected ${CONFIG_KEYS['redis.url'].type.description ?? ''}, got a value that is not shown`,
     );
   }
   if (problems.length > 0) throw new ConfigError(problems);
@@ -111,9 +122,9 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
   return Object.freeze(Object.fromEntries(values)) as Config<A>;
 };
 
-const isPostgresqlUrl = (url: string): boolean => {
+const isUrl = (url: string, protocols: readonly string[]): boolean => {
   try {
-    return ['postgres:', 'postgresql:'].includes(new URL(url).protocol);
+    return protocols.includes(new URL(url).protocol);
   } catch {
     return false;
   }
@@ -129,6 +140,12 @@ export const configWarnings = (config: CommonConfig): readonly string[] => {
     warnings.push(
       'The embedded database is for evaluation and single nodes: not safe against power loss; set database.url for production',
     );
+  }
+  if (config['cluster.enabled'] && config['redis.url'] === '') {
+    warnings.push('cluster.enabled without redis.url: what one pod changes reaches the others some seconds later');
+  }
+  if (!config['cluster.enabled'] && config['redis.url'] !== '') {
+    warnings.push('redis.url is not used: cluster.enabled is false');
   }
   return warnings;
 };

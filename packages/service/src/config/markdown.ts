@@ -18,7 +18,7 @@ export const configurationMarkdown = (): string => {
   const rows = configRows().map(([name, key]) =>
     [
       `\`${name}\``,
-      `\`${environmentName(name)}\``,
+      [environmentName(name), ...(key.alias === undefined ? [] : [key.alias])].map((text) => `\`${text}\``).join(', '),
       key.apps,
       key.type.description ?? '',
       defaults(key),

@@ -50,13 +50,14 @@ export const fromYaml = (file: string, cwd: string): SourceResult => {
   return { given, problems: [] };
 };
 
-/** Known keys alone: the environment holds everything. An empty variable counts as not set, as orchestrators leave them. */
+/** Known keys alone, the alias of a key before its name: the environment holds everything. An empty variable counts as not set, as orchestrators leave them. */
 export const fromEnvironment = (env: Readonly<Record<string, string | undefined>>): SourceResult => ({
-  given: configRows().flatMap(([name]) => {
-    const variable = environmentName(name);
-    const value = env[variable];
-    return value === undefined || value === '' ? [] : [{ name, value, source: `environment ${variable}` }];
-  }),
+  given: configRows().flatMap(([name, { alias }]) =>
+    [alias, environmentName(name)].flatMap((variable) => {
+      const value = variable === undefined ? undefined : env[variable];
+      return value === undefined || value === '' ? [] : [{ name, value, source: `environment ${String(variable)}` }];
+    }),
+  ),
   problems: [],
 });
 

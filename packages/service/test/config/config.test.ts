@@ -157,6 +157,41 @@ describe('problems', () => {
     expect(second).toMatch(/^database\.url: expected postgresql:\/\/.*got a value that is not shown$/);
   });
 
+  test('a cluster needs PostgreSQL, and its Redis a URL', () => {
+    const database = { DATABASE_URL: 'postgresql://h/db' };
+    expect(problems({ CLUSTER_ENABLED: 'true' })).toEqual([
+      'cluster.enabled: expected false with the embedded database, which belongs to one process; set database.url, or disable the cluster',
+    ]);
+    expect(problems({ CLUSTER_ENABLED: 'true', ...database })).toEqual([]);
+    for (const url of ['http://u:hunter2@h', 'hunter2:6379', 'hunter2']) {
+      expect(problems({ REDIS_URL: url })).toEqual([
+        'redis.url: expected redis://user:password@host:port/number (rediss:// with TLS), or nothing, got a value that is not shown',
+      ]);
+    }
+    expect(problems({ CLUSTER_NAME: 'a b' })).toEqual([
+      'cluster.name (environment CLUSTER_NAME): expected 1 to 64 letters, digits, `.`, `_` or `-`, got "a b"',
+    ]);
+    const safe = { ADMIN_PASSWORD: 'x9', ...database };
+    expect(configWarnings(load({ ...safe, CLUSTER_ENABLED: 'true', REDIS_URL: 'rediss://h' }))).toEqual([]);
+    expect(configWarnings(load({ ...safe, CLUSTER_ENABLED: 'true' }))).toEqual([
+      expect.stringContaining('without redis.url'),
+    ]);
+    expect(configWarnings(load({ ...safe, REDIS_URL: 'redis://h' }))).toEqual([
+      expect.stringContaining('redis.url is not used'),
+    ]);
+  });
+
+  test('an alias in the environment is another name of its key, which comes before it', () => {
+    const database = { DATABASE_URL: 'postgresql://h/db' };
+    expect(load({ ...database, PESIT_CLUSTER_ENABLED: 'true' })['cluster.enabled']).toBe(true);
+    expect(load({ ...database, PESIT_CLUSTER_ENABLED: 'true', CLUSTER_ENABLED: 'false' })['cluster.enabled']).toBe(
+      false,
+    );
+    expect(problems({ PESIT_CLUSTER_ENABLED: 'yes' })).toEqual([
+      'cluster.enabled (environment PESIT_CLUSTER_ENABLED): expected true or false, got "yes"',
+    ]);
+  });
+
   test('a Kubernetes service link is recognised', () => {
     expect(problems({ SERVER_PORT: 'tcp://10.0.0.7:80' })[0]).toContain('enableServiceLinks: false');
   });
