@@ -11,6 +11,7 @@ import { CONTENTS, FPDU_HEADER_LENGTH, FPDUS, MAX_FPDU_LENGTH, groupOf, isAcknow
 import type { ContentItem, FpduName } from './fpdus.js';
 import { PARAMETERS, describeParameter, parameterByCode } from './parameters.js';
 import type { CompressionOptions, ParameterKey, Parameters, SyncPointOptions } from './parameters.js';
+import { printable } from './texts.js';
 
 /** A decoded FPDU other than DTF, DTFDA, DTFMA and DTFFA. */
 export interface Fpdu {
@@ -24,6 +25,8 @@ export interface Fpdu {
 }
 
 const MAX_NOTICES = 8;
+/** Of a text that is skipped, what a notice shows. */
+const MAX_SAID = 64;
 /** More parameters than any FPDU has, few enough to bound the work that a peer can ask for. */
 const MAX_PARAMETERS = 128;
 
@@ -98,7 +101,9 @@ function readParameters(
         const members = (strays[parent] ??= {});
         members[key] ??= decodeValue(where, key, value);
       } else {
-        note(`parameter ${code} of ${length} bytes is not part of this FPDU: skipped`);
+        // PeSIT Wizard puts a message into its CONNECT: nobody else would see it.
+        const said = key === 'message' ? ` ("${printable(value.subarray(0, MAX_SAID))}")` : '';
+        note(`parameter ${code} of ${length} bytes${said} is not part of this FPDU: skipped`);
       }
       continue;
     }

@@ -62,6 +62,10 @@ describe('one line an FPDU', () => {
       'SYN to 9: PI 20 (sync point number) 2 (SYN: parameter 99 of 1 bytes is not part of this FPDU: skipped)',
     ],
     [
+      fpdu('RELCONF', 9, 7, pi(91, text('bye\r\n'))),
+      'RELCONF to 9 from 7 (RELCONF: parameter 91 of 5 bytes ("bye..") is not part of this FPDU: skipped)',
+    ],
+    [
       fpdu('SYN', 9, 0),
       'SYN to 9: unreadable, 0 bytes of parameters: SYN: expected the mandatory PI 20 (sync point number), got nothing',
     ],
