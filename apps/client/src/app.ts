@@ -1,7 +1,7 @@
 import { licenseGate, licenseRoutes } from '@pesit-node/license';
 import type { LicenseKeeper } from '@pesit-node/license';
 import { createHttpApp } from '@pesit-node/service';
-import type { Config, DatabaseSupervisor, HealthRegistry, Logger, ServiceInfo } from '@pesit-node/service';
+import type { Config, DatabaseSupervisor, HealthRegistry, Logger, Metrics, ServiceInfo } from '@pesit-node/service';
 import type { Express } from 'express';
 
 import type { Exchange } from './exchange/exchange.js';
@@ -21,6 +21,7 @@ export interface AppDeps {
   readonly info: ServiceInfo;
   readonly logger: Logger;
   readonly health: HealthRegistry;
+  readonly metrics: Metrics;
   readonly database: Pick<DatabaseSupervisor, 'ready' | 'statusReason'>;
   readonly license: LicenseKeeper;
   readonly servers: RemoteServerStore;
@@ -32,7 +33,7 @@ export interface AppDeps {
 
 /** The REST interface of the client app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
-  const { config, settings, info, logger, health, database, license, exchange, servers } = deps;
+  const { config, settings, info, logger, health, metrics, database, license, exchange, servers } = deps;
   const { queue, test, serverChanged: changed } = exchange;
   const remoteServers = remoteServerService({ store: servers, settings, logger, test, changed });
   const { sendTree, receivedTree } = deps;
@@ -42,6 +43,7 @@ export const createApp = (deps: AppDeps): Express => {
     info,
     logger,
     health,
+    metrics,
     database,
     gate: licenseGate(license),
     routes: (router) => {

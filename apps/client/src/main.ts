@@ -46,7 +46,8 @@ const run = async (config: Config<'client'>): Promise<void> => {
   const health = new HealthRegistry();
   const info = { name: NAME, version };
   const node = process.env['POD_NAME'] ?? hostname();
-  const { app, steps } = createNode({ config, logger, health, info, database, secrets, licenseKey, node });
+  const { app, metrics, steps } = createNode({ config, logger, health, info, database, secrets, licenseKey, node });
+  metrics.watchProcess();
   let http: HttpServer | undefined;
   const lifecycle = new Lifecycle({ logger, health })
     .add({ name: 'database connections', stop: () => database.close() })

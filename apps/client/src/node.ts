@@ -7,7 +7,7 @@ import {
   sessionRefusal,
 } from '@pesit-node/license';
 import type { LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
-import { DatabaseSupervisor } from '@pesit-node/service';
+import { DatabaseSupervisor, Metrics } from '@pesit-node/service';
 import type {
   Config,
   Database,
@@ -51,6 +51,7 @@ export interface NodeOptions extends Pick<ExchangeOptions, 'node' | 'pollMs' | '
 export const createNode = (options: NodeOptions) => {
   const { config, logger, health, info, database, secrets } = options;
   const { settings = exchangeSettings(config) } = options;
+  const metrics = new Metrics({ app: 'client', version: info.version, logger });
   const supervisor = new DatabaseSupervisor({ database, migrations: [LICENSE_MIGRATIONS, CLIENT_MIGRATIONS], logger });
   health.register('database', () => supervisor.health(), { readiness: true });
 
@@ -65,6 +66,8 @@ export const createNode = (options: NodeOptions) => {
     node: options.node,
     ...options.licenseTimes,
   });
+  metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
+  metrics.gauge('pesit_license_days_remaining', () => license.status?.daysUntilExpiration);
   health.register('license', () => licenseHealth(license), { readiness: true });
   supervisor.on('ready', () => {
     license.start();
@@ -83,7 +86,7 @@ export const createNode = (options: NodeOptions) => {
   });
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
   const app = createApp({
-    ...{ config, settings, info, logger, health, database: supervisor, license },
+    ...{ config, settings, info, logger, health, metrics, database: supervisor, license },
     ...{ servers, transfers, sendTree, receivedTree, exchange },
   });
 
@@ -115,5 +118,5 @@ export const createNode = (options: NodeOptions) => {
       stopTimeoutMs: drainMs + STOP_MARGIN_MS,
     },
   } satisfies Record<string, LifecycleStep>;
-  return { app, license, exchange, supervisor, servers, transfers, settings, steps };
+  return { app, license, metrics, exchange, supervisor, servers, transfers, settings, steps };
 };

@@ -1,7 +1,7 @@
 import { licenseGate, licenseRoutes } from '@pesit-node/license';
 import type { LicenseKeeper } from '@pesit-node/license';
 import { createHttpApp } from '@pesit-node/service';
-import type { Config, HealthRegistry, HttpAppOptions, Logger, ServiceInfo } from '@pesit-node/service';
+import type { Config, HealthRegistry, HttpAppOptions, Logger, Metrics, ServiceInfo } from '@pesit-node/service';
 import type { Express } from 'express';
 
 import type { Directories } from './directories.js';
@@ -19,6 +19,7 @@ export interface AppDeps {
   readonly info: ServiceInfo;
   readonly logger: Logger;
   readonly health: HealthRegistry;
+  readonly metrics: Metrics;
   /** While not ready, the routes answer 503 with the reason. */
   readonly database: NonNullable<HttpAppOptions['database']>;
   readonly license: LicenseKeeper;
@@ -31,12 +32,13 @@ export interface AppDeps {
 
 /** The REST interface of the server app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
-  const { config, info, logger, health, database, license, directories } = deps;
+  const { config, info, logger, health, metrics, database, license, directories } = deps;
   return createHttpApp({
     config,
     info,
     logger,
     health,
+    metrics,
     database,
     gate: licenseGate(license),
     routes: (router) => {

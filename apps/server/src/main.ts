@@ -46,6 +46,7 @@ const run = async (config: Config<'server'>): Promise<void> => {
     licenseKey,
     node: process.env['POD_NAME'] ?? hostname(),
   });
+  node.metrics.watchProcess();
   let http: HttpServer | undefined;
   const lifecycle = new Lifecycle({ logger, health })
     .add({ name: 'database connections', stop: () => database.close() })

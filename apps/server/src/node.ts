@@ -9,7 +9,7 @@ import {
   LicenseKeeper,
 } from '@pesit-node/license';
 import type { LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
-import { DatabaseSupervisor, PasswordVerifier } from '@pesit-node/service';
+import { DatabaseSupervisor, Metrics, PasswordVerifier } from '@pesit-node/service';
 import type { Config, Database, HealthRegistry, LifecycleStep, Logger, ServiceInfo } from '@pesit-node/service';
 import type { Express } from 'express';
 
@@ -67,6 +67,7 @@ export interface NodeOptions {
 export interface ServerNode {
   readonly app: Express;
   readonly license: LicenseKeeper;
+  readonly metrics: Metrics<'server'>;
   readonly listeners: ListenerService;
   readonly supervisor: DatabaseSupervisor;
   readonly housekeeping: Housekeeping;
@@ -86,6 +87,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const { config, logger, health, info, database, node, pesitHost = '0.0.0.0' } = options;
   const { verifier = new PasswordVerifier() } = options;
   const { knex } = database;
+  const metrics = new Metrics({ app: 'server', version: info.version, logger });
   const supervisor = new DatabaseSupervisor({
     database,
     migrations: [LICENSE_MIGRATIONS, MIGRATIONS],
@@ -177,6 +179,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     info,
     logger,
     health,
+    metrics,
     database: supervisor,
     license,
     partners,
@@ -185,6 +188,8 @@ export const createNode = (options: NodeOptions): ServerNode => {
     transfers: new TransferStore(knex),
     directories,
   });
+  metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
+  metrics.gauge('pesit_license_days_remaining', () => license.status?.daysUntilExpiration);
   health.register('database', () => supervisor.health(), { readiness: true });
   health.register('listeners', () => listeners.health());
   health.register('license', () => licenseHealth(license), { readiness: true });
@@ -217,6 +222,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   return {
     app,
     license,
+    metrics,
     listeners,
     supervisor,
     housekeeping,

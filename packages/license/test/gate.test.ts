@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createHttpApp, HealthRegistry } from '@pesit-node/service';
-import { captureLog, eachDatabase, emptyTables, testConfig } from '@pesit-node/service/testing';
+import { captureLog, eachDatabase, emptyTables, testConfig, testMetrics } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 import type { Express, RequestHandler } from 'express';
 import request from 'supertest';
@@ -23,6 +23,7 @@ const appWith = (keeper: LicenseKeeper): Express =>
     info: { name: 'test', version: '1' },
     logger: captureLog().logger,
     health: new HealthRegistry(),
+    metrics: testMetrics('server'),
     routes: (router) => {
       router.use(licenseGate(keeper));
       licenseRoutes(router, keeper);

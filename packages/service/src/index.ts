@@ -4,7 +4,7 @@
  * An app's `main.ts` is the only place where things meet: it calls `loadConfig` (one table of keys, `CONFIG_KEYS`), makes a
  * logger (`createLogger`, secrets masked), opens the database (`openDatabase`: PGlite in a worker thread, or PostgreSQL)
  * and hands it to a `DatabaseSupervisor`, which waits for it, migrates it and follows it down and up. `createHttpApp` puts
- * login, limits, error bodies and the probes around the app's own routes, which are written with `resource`, `endpoint`,
+ * login, limits, error bodies, probes and metrics around the app's own routes, which are written with `resource`, `endpoint`,
  * `pagingFields` and `ApiError`. `openSecretBox` and `PasswordVerifier` keep what must not be read. All of it hangs on a
  * `Lifecycle`, which starts the steps in order and stops them in reverse on SIGTERM, readiness first.
  *
@@ -58,6 +58,12 @@ export { listen, ListenError } from './lifecycle/listen.js';
 export type { HttpServer, ListenOptions } from './lifecycle/listen.js';
 export { createLogger } from './logging.js';
 export type { Logger, LoggerOptions } from './logging.js';
+export { metricsMarkdown } from './metrics/markdown.js';
+export { Metrics } from './metrics/metrics.js';
+export type { MetricsOptions, Reading, Readings, Sample } from './metrics/metrics.js';
+export type { MetricName } from './metrics/table.js';
+export { TransferMeter } from './metrics/transfer-meter.js';
+export type { EndStatus, Figures, MeteredTransfer } from './metrics/transfer-meter.js';
 export { hashPassword, PasswordVerifier, verifyPassword } from './secrets/password.js';
 export type { PasswordVerifierOptions } from './secrets/password.js';
 export { SecretBox, SecretError } from './secrets/secret-box.js';

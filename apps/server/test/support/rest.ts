@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { KnexLicenseStore, LICENSE_MIGRATIONS, LicenseKeeper, loadPublicKey } from '@pesit-node/license';
 import { HealthRegistry } from '@pesit-node/service';
-import { captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
+import { captureLog, emptyTables, testConfig, testMetrics } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
 import request from 'supertest';
 import type { Response, Test } from 'supertest';
@@ -111,6 +111,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       info: { name: 'pesit-server', version: '0.0.0' },
       logger: rest.log.logger,
       health: new HealthRegistry(),
+      metrics: testMetrics('server'),
       database: { ready: true, statusReason: undefined },
       license,
       partners: new PartnerStore(knex),

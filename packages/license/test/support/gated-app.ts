@@ -57,6 +57,14 @@ const OPEN: Readonly<Record<string, number>> = {
   'PATCH /api/v1/license/extend-evaluation': 405,
 };
 
+/** What stays open besides with `metrics.public`. */
+export const PUBLIC: Readonly<Record<string, number>> = Object.fromEntries(
+  ['/actuator/info', '/actuator/prometheus', '/metrics'].flatMap((path) => [
+    [`GET ${path}`, 200],
+    [`PATCH ${path}`, 405],
+  ]),
+);
+
 /**
  * Asks every route of an app whose license blocks: 402 in the words of the specification, 401 without login.
  * @param more open besides

@@ -11,6 +11,8 @@ import type { HealthRegistry } from '../health/registry.js';
 import { healthRoutes, infoRoutes } from '../health/routes.js';
 import type { ServiceInfo } from '../health/routes.js';
 import type { Logger } from '../logging.js';
+import type { Metrics } from '../metrics/metrics.js';
+import { metricsRoutes } from '../metrics/routes.js';
 import { accessLog } from './access-log.js';
 import { errorHandler, notFoundHandler } from './error-handler.js';
 
@@ -19,6 +21,7 @@ export interface HttpAppOptions {
   readonly info: ServiceInfo;
   readonly logger: Logger;
   readonly health: HealthRegistry;
+  readonly metrics: Metrics;
   /** Mounts the routes of the app, behind login and body parser. Use `resource` and `endpoint`. */
   readonly routes: (router: Router) => void;
   /** While not ready, the app's routes answer 503 with the reason. A `DatabaseSupervisor` fits. */
@@ -42,7 +45,7 @@ const databaseGate =
  * login, gate, JSON body, the app's routes, 404, error bodies. Nothing of a body is read before the login.
  */
 export const createHttpApp = (options: HttpAppOptions): Express => {
-  const { config, info, logger, health, routes, database, gate } = options;
+  const { config, info, logger, health, metrics, routes, database, gate } = options;
   const { verify = configuredAdmin(config), limiter = new FailureLimiter() } = options;
   const login = basicAuth(verify, limiter);
   const app = express();
@@ -53,11 +56,12 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   // The service speaks HTTP behind whatever ends TLS: asking browsers for HTTPS would break it on any host but localhost.
   app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }));
   app.use(healthRoutes(health));
-  if (config['metrics.public']) app.use(infoRoutes(info));
+  const figures = [infoRoutes(info), metricsRoutes(metrics)];
+  if (config['metrics.public']) app.use(figures);
   app.use(login);
   // Without the database nobody knows what the gate would say; the routes then answer 503 with the reason.
   if (gate !== undefined) app.use((req, res, next) => (database?.ready === false ? next() : gate(req, res, next)));
-  if (!config['metrics.public']) app.use(infoRoutes(info));
+  if (!config['metrics.public']) app.use(figures);
   app.use(express.json({ limit: config['http.max-body'] }));
   if (database !== undefined) app.use(databaseGate(database));
   const router = Router();

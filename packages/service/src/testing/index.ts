@@ -8,3 +8,4 @@ export type { DatabaseHarness, OpenTestDatabaseOptions, TestDatabase } from './e
 export { openInMemory } from './embedded.js';
 export { captureLog, silentLogger } from './logger.js';
 export type { CapturedLog } from './logger.js';
+export { readOpenMetrics, testMetrics } from './metrics.js';

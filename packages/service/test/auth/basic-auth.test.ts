@@ -5,7 +5,7 @@ import request from 'supertest';
 
 import { createHttpApp, endpoint, FailureLimiter, HealthRegistry, listen, resource } from '@pesit-node/service';
 import type { HttpServer } from '@pesit-node/service';
-import { captureLog, testConfig } from '@pesit-node/service/testing';
+import { captureLog, testConfig, testMetrics } from '@pesit-node/service/testing';
 
 import { parseBasic } from '../../src/auth/basic-strategy.js';
 
@@ -23,6 +23,7 @@ const build = (limiter = new FailureLimiter({ limit: 1000 })) => {
     info: { name: 'test', version: '1' },
     logger: log.logger,
     health: new HealthRegistry(),
+    metrics: testMetrics('server'),
     limiter,
     routes: (router) =>
       resource(router, '/x', {

@@ -13,7 +13,7 @@ import {
   unavailable,
 } from '@pesit-node/service';
 import type { HttpAppOptions } from '@pesit-node/service';
-import { captureLog, testConfig } from '@pesit-node/service/testing';
+import { captureLog, testConfig, testMetrics } from '@pesit-node/service/testing';
 
 const build = (overrides: Partial<HttpAppOptions> = {}) => {
   const log = captureLog();
@@ -23,6 +23,7 @@ const build = (overrides: Partial<HttpAppOptions> = {}) => {
     info: { name: 'pesit-server', version: '1.2.3' },
     logger: log.logger,
     health,
+    metrics: testMetrics('server'),
     routes: (router) => {
       resource(router, '/api/v1/things', {
         get: endpoint({}, ({ res }) => res.json([])),

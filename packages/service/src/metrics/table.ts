@@ -1,0 +1,160 @@
+import type { AppName, AppScope } from '../config/keys.js';
+
+export type MetricType = 'counter' | 'gauge' | 'histogram';
+
+/** Label → its values, or in words what bounds them: nothing that a peer may choose freely becomes a label. */
+export type MetricLabels = Readonly<Record<string, readonly string[] | string>>;
+
+/** One row of the table: all that the registry, the code that counts and the documentation need to know of a metric. */
+export interface Metric {
+  readonly type: MetricType;
+  readonly apps: AppScope;
+  readonly labels: MetricLabels;
+  readonly help: string;
+  /** Of a histogram: upper bounds. */
+  readonly buckets?: readonly number[];
+}
+
+const row = <const T extends MetricType, const A extends AppScope, const L extends MetricLabels>(
+  type: T,
+  apps: A,
+  labels: L,
+  help: string,
+) => ({ type, apps, labels, help });
+
+/** Which side of PeSIT the app is; filled in by the registry. */
+const kind = ['inbound', 'outbound'] as const;
+/** As this node sees it: RECEIVE = a file came here. */
+const direction = ['SEND', 'RECEIVE'] as const;
+const status = ['COMPLETED', 'FAILED', 'CANCELLED'] as const;
+const diagnostic = 'PeSIT diagnostic, `other` for one that is not in docs/diagnostics.md';
+
+/**
+ * The table of metrics (design §4, Metrics): add a row here and it is registered, typed and documented. Counters and
+ * histograms count what happened in this process since its start; gauges are read at each scrape.
+ */
+export const METRICS = {
+  service_build_info: row('gauge', 'both', { version: 'of the app' }, 'Always 1.'),
+  service_transfers_total: row(
+    'counter',
+    'both',
+    { kind, direction, status },
+    'Transfers and messages that ended. Server app: each attempt of a partner; client app: when no further attempt follows.',
+  ),
+  service_bytes_transferred_total: row(
+    'counter',
+    'both',
+    { kind, direction },
+    'Bytes of article data, as PI 27 counts them; what a restart does not send again does not count again.',
+  ),
+  pesit_transfers_started_total: row(
+    'counter',
+    'both',
+    { direction },
+    'Transfers and messages that began: server app, accepted ones; client app, attempts.',
+  ),
+  pesit_transfers_running: row('gauge', 'both', { direction }, 'Transfers that this process has now.'),
+  pesit_transfer_duration_seconds: {
+    ...row(
+      'histogram',
+      'both',
+      { direction },
+      'From the begin of the last attempt to the end, of COMPLETED transfers.',
+    ),
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14_400],
+  },
+  pesit_transfer_errors_total: row(
+    'counter',
+    'both',
+    { direction, diagnostic },
+    'Transfers and messages that were refused, interrupted or failed, each attempt of its own.',
+  ),
+  pesit_peer_transfers_total: row(
+    'counter',
+    'both',
+    {
+      peer: 'identifier of a configured partner (server app), name of a remote server (client app)',
+      direction,
+      status,
+    },
+    'The same as service_transfers_total, by peer.',
+  ),
+  pesit_transfer_restarts_total: row(
+    'counter',
+    'both',
+    { direction },
+    'Transfers that went on from a sync point instead of from the start.',
+  ),
+  pesit_sync_points_total: row(
+    'counter',
+    'both',
+    { direction },
+    'Sync points: RECEIVE, stored and acknowledged; SEND, sent.',
+  ),
+  pesit_sessions_open: row('gauge', 'both', {}, 'PeSIT sessions that are open; client app: idle ones included.'),
+  pesit_sessions_total: row('counter', 'both', {}, 'PeSIT sessions that were opened.'),
+  pesit_sessions_refused_total: row(
+    'counter',
+    'both',
+    { diagnostic: `${diagnostic}; \`none\` when there was no CONNECT` },
+    'Sessions that were refused: server app, connections of partners; client app, by remote servers, or not to be opened.',
+  ),
+  pesit_database_up: row('gauge', 'both', {}, '1 while the database answers and is migrated, else 0.'),
+  pesit_license_days_remaining: row('gauge', 'both', {}, 'Days until the license or the evaluation ends; 0 = blocked.'),
+  service_listeners: row('gauge', 'server', {}, 'Listeners that are configured.'),
+  service_listeners_up: row('gauge', 'server', {}, 'Listeners that are RUNNING in this process.'),
+  pesit_listeners: row(
+    'gauge',
+    'server',
+    { status: ['STOPPED', 'STARTING', 'RUNNING', 'STOPPING', 'FAILED'] },
+    'Listeners by their status in this process.',
+  ),
+  service_partners: row('gauge', 'server', {}, 'Partners that are configured.'),
+  service_virtual_files: row('gauge', 'server', {}, 'Virtual files that are configured.'),
+  pesit_remote_servers: row(
+    'gauge',
+    'client',
+    { status: ['UNKNOWN', 'CONNECTED', 'UNREACHABLE', 'REFUSED'] },
+    'Remote servers by what the last contact came to.',
+  ),
+  pesit_queue_depth: row(
+    'gauge',
+    'client',
+    { state: ['due', 'delayed'] },
+    'PENDING transfers: `due` wait for a slot, `delayed` for the time of their next attempt. The same on all pods.',
+  ),
+  pesit_queue_oldest_seconds: row(
+    'gauge',
+    'client',
+    {},
+    'How long the transfer that is due longest has waited; 0 when none is due. The same on all pods.',
+  ),
+  pesit_transfer_retries_total: row(
+    'counter',
+    'client',
+    { reason: ['failed', 'postponed', 'interrupted'] },
+    'Attempts that another one follows by itself: `postponed` = the partner asked to come again later, `interrupted` = this service was stopped or lost its lease.',
+  ),
+} as const satisfies Record<string, Metric>;
+
+export type MetricName = keyof typeof METRICS;
+
+type Row<N extends MetricName> = (typeof METRICS)[N];
+
+/** The metrics of one type that an app has. */
+export type MetricOf<A extends AppName, T extends MetricType> = {
+  [N in MetricName]: Row<N>['apps'] extends 'both' | A ? (Row<N>['type'] extends T ? N : never) : never;
+}[MetricName];
+
+/** What the code that counts says of a metric: `kind` is the app's. */
+export type LabelsOf<N extends MetricName> = {
+  readonly [L in Exclude<keyof Row<N>['labels'], 'kind'>]: Row<N>['labels'][L] extends readonly (infer V)[]
+    ? V & string
+    : string;
+};
+
+/** The rows of an app, loosely typed, for code that walks the table. */
+export const metricRows = (app?: AppName): readonly (readonly [MetricName, Metric])[] =>
+  (Object.entries(METRICS) as [MetricName, Metric][]).filter(
+    ([, { apps }]) => app === undefined || apps === 'both' || apps === app,
+  );

@@ -1,0 +1,116 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { TransferMeter } from '@pesit-node/service';
+import type { Metrics, MeteredTransfer } from '@pesit-node/service';
+import { readOpenMetrics, testMetrics } from '@pesit-node/service/testing';
+
+let metrics: Metrics;
+let meter: TransferMeter;
+let now: number;
+
+beforeEach(() => {
+  now = 1000;
+  metrics = testMetrics('server');
+  meter = new TransferMeter(
+    metrics,
+    (diagnostic) => diagnostic.startsWith('2-2'),
+    () => now,
+  );
+});
+
+const samples = async () => readOpenMetrics(await metrics.scrape());
+const value = async (key: string) => (await samples()).get(key);
+const BYTES = 'service_bytes_transferred_total{direction="RECEIVE",kind="inbound"}';
+const POINTS = 'pesit_sync_points_total{direction="RECEIVE"}';
+
+const transfer = (direction: 'SEND' | 'RECEIVE' = 'RECEIVE') => {
+  const figures = { dataBytes: 0, syncPoint: 0 };
+  return { figures, one: { direction, peer: 'ACME', progress: () => figures } satisfies MeteredTransfer };
+};
+
+test('a transfer from its begin to its end', async () => {
+  const { figures, one } = transfer();
+  meter.begins(one);
+  expect(await value('pesit_transfers_started_total{direction="RECEIVE"}')).toBe(1);
+  expect(await value('pesit_transfers_running{direction="RECEIVE"}')).toBe(1);
+  Object.assign(figures, { dataBytes: 700, syncPoint: 2 });
+  expect(await value(BYTES)).toBe(700);
+  Object.assign(figures, { dataBytes: 1000, syncPoint: 3 });
+  now += 2500;
+  meter.ends(one, 'COMPLETED');
+  const end = await samples();
+  expect([end.get(BYTES), end.get(POINTS)]).toEqual([1000, 3]);
+  expect(end.get('pesit_transfers_running{direction="RECEIVE"}')).toBe(0);
+  expect(end.get('service_transfers_total{direction="RECEIVE",kind="inbound",status="COMPLETED"}')).toBe(1);
+  expect(end.get('pesit_peer_transfers_total{direction="RECEIVE",peer="ACME",status="COMPLETED"}')).toBe(1);
+  expect(end.get('pesit_transfer_duration_seconds_sum{direction="RECEIVE"}')).toBe(2.5);
+});
+
+test('a restart counts what it moves itself', async () => {
+  const { figures, one } = transfer();
+  Object.assign(figures, { dataBytes: 5000, syncPoint: 5 });
+  meter.begins(one);
+  meter.goesFrom(one, { dataBytes: 5000, syncPoint: 5 });
+  Object.assign(figures, { dataBytes: 6000, syncPoint: 6 });
+  expect(await value(BYTES)).toBe(1000);
+  expect(await value(POINTS)).toBe(1);
+  expect(await value('pesit_transfer_restarts_total{direction="RECEIVE"}')).toBe(1);
+});
+
+test('a begin at the start is no restart', async () => {
+  const { one } = transfer();
+  meter.begins(one);
+  meter.goesFrom(one, { dataBytes: 0, syncPoint: 0 });
+  expect(await value('pesit_transfer_restarts_total{direction="RECEIVE"}')).toBe(0);
+});
+
+test('a resynchronisation takes nothing back, and what is sent again does not count again', async () => {
+  const { figures, one } = transfer();
+  meter.begins(one);
+  for (const [dataBytes, syncPoint] of [
+    [900, 9],
+    [500, 5],
+    [800, 8],
+    [1000, 10],
+  ] as const) {
+    Object.assign(figures, { dataBytes, syncPoint });
+    await samples();
+  }
+  expect([await value(BYTES), await value(POINTS)]).toEqual([1000, 10]);
+});
+
+test('failures by diagnostic; an unknown one is other', async () => {
+  const { one } = transfer('SEND');
+  meter.begins(one);
+  meter.ends(one, 'FAILED', '2-211');
+  meter.over({ direction: 'SEND', peer: 'ACME' }, 'FAILED', '9-999');
+  // Another attempt follows: an error, and no end.
+  const { one: again } = transfer('SEND');
+  meter.begins(again);
+  meter.ends(again, undefined, '2-201');
+  const end = await samples();
+  const errors = (diagnostic: string) =>
+    end.get(`pesit_transfer_errors_total{diagnostic="${diagnostic}",direction="SEND"}`);
+  expect([errors('2-211'), errors('2-201'), errors('other'), errors('9-999')]).toEqual([1, 1, 1, undefined]);
+  expect(end.get('service_transfers_total{direction="SEND",kind="inbound",status="FAILED"}')).toBe(2);
+  expect(end.get('pesit_transfer_duration_seconds_count{direction="SEND"}')).toBe(0);
+});
+
+test('an end that is told twice counts once', async () => {
+  const { one } = transfer();
+  meter.begins(one);
+  meter.ends(one, 'COMPLETED');
+  meter.ends(one, 'FAILED', '2-211');
+  expect(await value('pesit_transfers_running{direction="RECEIVE"}')).toBe(0);
+  expect(await value('service_transfers_total{direction="RECEIVE",kind="inbound",status="FAILED"}')).toBe(0);
+});
+
+test('sessions', async () => {
+  meter.sessionOpened();
+  meter.sessionRefused('2-205');
+  meter.sessionRefused('partner text');
+  meter.sessionRefused();
+  const end = await samples();
+  const refused = (diagnostic: string) => end.get(`pesit_sessions_refused_total{diagnostic="${diagnostic}"}`);
+  expect(end.get('pesit_sessions_total')).toBe(1);
+  expect(['2-205', 'other', 'none'].map(refused)).toEqual([1, 1, 1]);
+});
