@@ -229,8 +229,20 @@ const SERVER: Automaton = {
 
 export const AUTOMATA: Readonly<Record<Role, Automaton>> = { requester: REQUESTER, server: SERVER };
 
+type Lookup = Readonly<Record<State, ReadonlyMap<AutomatonEvent, Transition>>>;
+
+/** The same rows for looking up: every FPDU that passes is looked up once. */
+function lookupOf(automaton: Automaton): Lookup {
+  const rows = Object.entries(automaton).map(([state, row]) => {
+    const entries = Object.entries(row) as [AutomatonEvent, State | 'DROP' | Transition][];
+    return [state, new Map(entries.map(([event, to]) => [event, typeof to === 'string' ? { to } : to]))];
+  });
+  return Object.fromEntries(rows) as Lookup;
+}
+
+const LOOKUP: Readonly<Record<Role, Lookup>> = { requester: lookupOf(REQUESTER), server: lookupOf(SERVER) };
+
 /** The transition of `event` in `state`, or `undefined` when the state does not know it. */
 export function transitionOf(role: Role, state: State, event: AutomatonEvent): Transition | undefined {
-  const entry = AUTOMATA[role][state][event];
-  return typeof entry === 'string' ? { to: entry } : entry;
+  return LOOKUP[role][state].get(event);
 }

@@ -9,6 +9,8 @@ import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
 import { CONTENTS, FPDU_HEADER_LENGTH, FPDUS, MAX_FPDU_LENGTH, groupOf, isAcknowledgement } from './fpdus.js';
 import type { ContentItem, FpduName } from './fpdus.js';
+import { writeHeader } from './headers.js';
+import { decodeLoneSyncPoint, encodeLoneSyncPoint } from './lone-sync-points.js';
 import { PARAMETERS, describeParameter, parameterByCode } from './parameters.js';
 import type { CompressionOptions, ParameterKey, Parameters, SyncPointOptions } from './parameters.js';
 import { printable } from './texts.js';
@@ -38,6 +40,8 @@ type MutableParameters = Partial<Record<ParameterKey, unknown>>;
  * @throws PesitError fault `remote`, diagnostic 3-318
  */
 export function decodeBody(name: FpduName, destination: number, source: number, body: Buffer): Fpdu {
+  const point = decodeLoneSyncPoint(name, body);
+  if (point !== undefined) return { name, destination, source, parameters: { syncPoint: point }, notices: [] };
   const notices: string[] = [];
   const note = (text: string): void => {
     if (notices.length < MAX_NOTICES) notices.push(`${name}: ${text}`);
@@ -228,6 +232,8 @@ export function encodeFpdu(
   parameters: Parameters,
   lead = 0,
 ): Buffer {
+  const point = encodeLoneSyncPoint(name, destination, source, parameters, lead);
+  if (point !== undefined) return point;
   const pieces: Buffer[] = [];
   let length = FPDU_HEADER_LENGTH;
   for (const piece of encodeItems(name, CONTENTS[name], parameters)) {
@@ -240,24 +246,6 @@ export function encodeFpdu(
   let offset = lead + FPDU_HEADER_LENGTH;
   for (const piece of pieces) offset += piece.copy(out, offset);
   return out;
-}
-
-/** Writes the six bytes of an FPDU header (§4.7.1) at `offset`. */
-export function writeHeader(
-  out: Buffer,
-  offset: number,
-  length: number,
-  phase: number,
-  type: number,
-  destination: number,
-  source: number,
-): void {
-  out[offset] = length >>> 8;
-  out[offset + 1] = length & 0xff;
-  out[offset + 2] = phase;
-  out[offset + 3] = type;
-  out[offset + 4] = destination;
-  out[offset + 5] = source;
 }
 
 function unfit(fpdu: string, expected: string, got: string): PesitError {

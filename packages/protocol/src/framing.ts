@@ -193,6 +193,8 @@ export class FpduReader {
 
   #peek8(index: number): number {
     let at = this.#offset + index;
+    const first = this.#pieces[0];
+    if (first !== undefined && at < first.length) return first[at] as number;
     for (const piece of this.#pieces) {
       if (at < piece.length) return piece[at] as number;
       at -= piece.length;

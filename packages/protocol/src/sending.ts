@@ -6,10 +6,11 @@
  * DTF (ID.SRC = 0, never 1); one longer than the entity as DTFDA, DTFMA…, DTFFA.
  */
 import type { Burst, SyncPoint } from './articles.js';
-import { encodeFpdu, writeHeader } from './codec.js';
+import { encodeFpdu } from './codec.js';
 import { compressedBound } from './compression.js';
 import { checksum } from './crc.js';
 import { FPDU_HEADER_LENGTH, FPDUS } from './fpdus.js';
+import { writeHeader } from './headers.js';
 
 export interface ArticleSenderOptions {
   /** PI 25 as negotiated. */

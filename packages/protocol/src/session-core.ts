@@ -25,6 +25,8 @@ const MAX_NOTICES_A_SESSION = 64;
 /** Events of which the answer's sign is part of the name. */
 const SIGNED: ReadonlySet<FpduName> = new Set(['ACK(CREATE)', 'ACK(SELECT)', 'ACK(ORF)', 'ACK(READ)', 'ACK(WRITE)']);
 
+const DATA_EVENTS = { DTF: '<DTF', DTFDA: '<DTFDA', DTFMA: '<DTFMA', DTFFA: '<DTFFA' } as const;
+
 export abstract class SessionCore {
   readonly role: Role;
   readonly timers: Timers;
@@ -258,7 +260,7 @@ export abstract class SessionCore {
   #admit(raw: RawFpdu): void {
     this.#checkDestination(raw);
     if (isDataFpdu(raw.name)) {
-      if (this.#step(`<${raw.name}`, raw.name)) this.takeData(raw);
+      if (this.#step(DATA_EVENTS[raw.name], raw.name)) this.takeData(raw);
       return;
     }
     // Copied: opaque parameters outlive the buffers that the transport reads into.

@@ -2,11 +2,11 @@
  * A whole session as text, while it runs: the bytes of both directions in, lines out. Runs of data become one line, so that
  * a trace grows with what both sides say to each other and not with the file.
  */
-import { writeHeader } from './codec.js';
 import { PesitError } from './errors.js';
 import { FPDU_HEADER_LENGTH, FPDUS, isDataFpdu } from './fpdus.js';
 import { FpduReader } from './framing.js';
 import type { Dialect, RawFpdu } from './framing.js';
+import { writeHeader } from './headers.js';
 import { describeFpdu } from './trace.js';
 
 /** As seen by the node that traces. */

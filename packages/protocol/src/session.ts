@@ -228,14 +228,22 @@ export abstract class Session extends SessionCore {
 
   protected override takeData(raw: RawFpdu): void {
     const style = this.receiver.style;
-    this.#interruptOn(() => this.receiver.receive(raw));
+    try {
+      this.receiver.receive(raw);
+    } catch (error) {
+      this.#interruptOn(error);
+    }
     if (this.receiver.style !== style) this.emit({ kind: 'STYLE', style: this.receiver.style });
   }
 
   protected override take(fpdu: Fpdu): void {
     switch (fpdu.name) {
       case 'SYN':
-        this.#interruptOn(() => this.#receiveSyn(fpdu.parameters.syncPoint as number));
+        try {
+          this.#receiveSyn(fpdu.parameters.syncPoint as number);
+        } catch (error) {
+          this.#interruptOn(error);
+        }
         break;
       case 'ACK(SYN)':
         this.#receiveAckSyn(fpdu.parameters.syncPoint as number);
@@ -296,16 +304,12 @@ export abstract class Session extends SessionCore {
   }
 
   /** Errors of the data of this transfer interrupt it; all others end the connection. */
-  #interruptOn(action: () => void): void {
-    try {
-      action();
-    } catch (error) {
-      if (!(error instanceof PesitError) || !(error.diagnostic.startsWith('2-') || error.diagnostic === '1-100'))
-        throw error;
-      const cancel = this.role === 'server' ? END_CODES.cancelledByServer : END_CODES.cancelledByRequester;
-      const endCode = error.diagnostic === '2-220' ? cancel : END_CODES.error;
-      this.interrupt(endCode, error);
-    }
+  #interruptOn(error: unknown): void {
+    if (!(error instanceof PesitError) || !(error.diagnostic.startsWith('2-') || error.diagnostic === '1-100'))
+      throw error;
+    const cancel = this.role === 'server' ? END_CODES.cancelledByServer : END_CODES.cancelledByRequester;
+    const endCode = error.diagnostic === '2-220' ? cancel : END_CODES.error;
+    this.interrupt(endCode, error);
   }
 
   #receiveSyn(number: number): void {

@@ -472,3 +472,48 @@ test('a secret is never in an error', () => {
 test('data FPDUs carry no parameters', () => {
   expect(NAMES.filter((name) => !(name in MINIMAL))).toEqual(['DTF', 'DTFDA', 'DTFMA', 'DTFFA']);
 });
+
+/** They are read and written past the tables when they hold nothing else. */
+describe.each([
+  ['SYN', 'c003'],
+  ['ACK(SYN)', 'c038'],
+] as const)('%s with its number alone', (name, codes) => {
+  test.each([
+    [0, '0009', '140100'],
+    [1, '0009', '140101'],
+    [255, '0009', '1401ff'],
+    [256, '000a', '14020100'],
+    [65_535, '000a', '1402ffff'],
+    [65_536, '000b', '1403010000'],
+    [999_999, '000b', '14030f423f'],
+    [0xff_ffff, '000b', '1403ffffff'],
+  ])('%d: to bytes and back', (syncPoint, length, body) => {
+    expect(encodeFpdu(name, 9, 0, { syncPoint }, 2).subarray(2).toString('hex')).toBe(`${length}${codes}0900${body}`);
+    const { parameters, notices } = decode(name, body);
+    expect({ parameters, notices }).toEqual({ parameters: { syncPoint }, notices: [] });
+  });
+
+  test.each([0x100_0000, -1, 1.5, Number.NaN])('%d is not sent', (syncPoint) => {
+    expect(failure(() => encodeFpdu(name, 9, 0, { syncPoint })).message).toContain(
+      'a number of at most 3 bytes in PI 20',
+    );
+  });
+
+  test.each([
+    ['LI 255 in its long form', '14ff000101', 1],
+    ['leading zero bytes', '1403000001', 1],
+  ])('%s is taken', (_, body, number) => {
+    expect(decode(name, body).parameters).toEqual({ syncPoint: number });
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['no value', '1400'],
+    ['a code alone', '14'],
+    ['a length beyond the end', '140201'],
+    ['four bytes', '140400000001'],
+    ['another parameter instead', '120101'],
+  ])('%s is refused', (_, body) => {
+    expect(failure(() => decode(name, body)).diagnostic).toBe('3-318');
+  });
+});
