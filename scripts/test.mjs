@@ -1,15 +1,17 @@
 /**
- * `npm test [-- <jest arguments>]`: installs and builds what is missing, finds a PostgreSQL, runs the whole suite, and
- * ends with the line `tests: <n> passed, <m> failed`.
+ * `npm test [-- <jest arguments>]`: installs and builds what is missing, finds a PostgreSQL and a Redis, runs the whole suite,
+ * and ends with the line `tests: <n> passed, <m> failed`.
  *
  * The database tests run on the embedded database always, and on PostgreSQL when TEST_DATABASE_URL names one or the
- * machine has one (a private instance is started and removed). With CI=true a missing PostgreSQL is a failure.
+ * machine has one (a private instance is started and removed); those of Redis likewise, with TEST_REDIS_URL. With CI=true a
+ * missing PostgreSQL or Redis is a failure.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { atEnd, Failure, main, requireNode, root, run } from './lib/process.mjs';
 import { findPostgres, startPostgres } from './lib/postgres.mjs';
+import { findRedis, startRedis } from './lib/redis.mjs';
 import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
 
 async function databaseUrl() {
@@ -25,12 +27,23 @@ async function databaseUrl() {
   return undefined;
 }
 
+async function redisUrl() {
+  if (process.env.TEST_REDIS_URL) return process.env.TEST_REDIS_URL;
+  const redis = findRedis();
+  if (redis !== undefined) return startRedis(redis);
+  if (process.env.CI === 'true') {
+    throw new Failure('CI=true, and no redis-server: install Redis 6 or newer, or set TEST_REDIS_URL');
+  }
+  return undefined;
+}
+
 await main(async () => {
   requireNode();
   await ensureInstalled();
   await ensureBuilt(['apps/server', 'apps/client', 'bench', 'torture']);
 
   const url = await databaseUrl();
+  const redis = await redisUrl();
   const directory = mkdtempSync(join(tmpdir(), 'pesit-test-'));
   atEnd(() => rmSync(directory, { recursive: true, force: true }));
   const counts = join(directory, 'counts.json');
@@ -43,6 +56,7 @@ await main(async () => {
         `${process.env.NODE_OPTIONS ?? ''} --experimental-vm-modules --disable-warning=ExperimentalWarning`.trim(),
       PESIT_TEST_COUNTS: counts,
       ...(url === undefined ? {} : { TEST_DATABASE_URL: url }),
+      ...(redis === undefined ? {} : { TEST_REDIS_URL: redis }),
     },
   });
 
@@ -52,6 +66,9 @@ await main(async () => {
     console.log(
       'left out: every test on real PostgreSQL (none found; install PostgreSQL 14+ or set TEST_DATABASE_URL)',
     );
+  }
+  if (redis === undefined) {
+    console.log('left out: every test on a real Redis (none found; install Redis 6+ or set TEST_REDIS_URL)');
   }
   if (skipped > 0) console.log(`skipped: ${skipped} tests`);
   console.log(`tests: ${passed} passed, ${failed} failed`);

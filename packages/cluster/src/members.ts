@@ -1,0 +1,58 @@
+import type { EventEmitter } from 'node:events';
+
+/** One process of one app. */
+export interface PodIdentity {
+  readonly app: 'server' | 'client';
+  /** `cluster.name`. */
+  readonly cluster: string;
+  /** `POD_NAMESPACE`. */
+  readonly namespace: string;
+  /** `POD_NAME`, or the name of the machine. */
+  readonly name: string;
+  /** UUID of the process. */
+  readonly instance: string;
+}
+
+/** A pod that lives, as far as the database knows. */
+export interface LivingPod {
+  readonly instance: string;
+  readonly name: string;
+  /** Start of its membership by the clock of the database, milliseconds since 1970. */
+  readonly since: number;
+}
+
+/** What one pod sees of the others. All see the same, some seconds apart. */
+export interface MembersView {
+  readonly cluster: string;
+  readonly self: LivingPod;
+  /** Names of the clusters of this app on this database that have a living pod, oldest first. */
+  readonly clusters: readonly string[];
+  /** Living pods of this app in this cluster, oldest first. */
+  readonly pods: readonly LivingPod[];
+}
+
+/** What runs on this database, of the app that has most. */
+export interface ClusterUsage {
+  readonly clusters: number;
+  /** Of the cluster that has most. */
+  readonly podsPerCluster: number;
+}
+
+export interface MembersEvents {
+  /** A pod or a cluster came or went, or the view is known for the first time. */
+  change: [MembersView];
+}
+
+/** Who is in the cluster. */
+export interface Members extends EventEmitter<MembersEvents> {
+  /** Undefined until the database was asked once. While it is away, the last that is known. */
+  readonly view: MembersView | undefined;
+  /** Becomes a member, and stays one until `leave`. Returns at once; may be called again. */
+  start(): void;
+  /** Renews the membership and looks at the others now. Never rejects. */
+  refresh(): Promise<void>;
+  /** @throws when the database cannot be asked. */
+  usage(): Promise<ClusterUsage>;
+  /** Gives the place to the next one, as far as the database can be reached. */
+  leave(): Promise<void>;
+}

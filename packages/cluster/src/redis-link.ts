@@ -1,0 +1,83 @@
+import { randomInt } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+
+import type { Logger } from '@pesit-node/service';
+import { Redis } from 'ioredis';
+
+/** A Redis that does not answer must not hold up whoever asks it: what is kept there is never the only copy. */
+const ANSWER_MS = 2000;
+const FIRST_RETRY_MS = 50;
+const LONGEST_RETRY_MS = 2000;
+
+const options = {
+  lazyConnect: true,
+  connectTimeout: ANSWER_MS,
+  commandTimeout: ANSWER_MS,
+  // Holds up the end of the process, also when the connection is gone already.
+  disconnectTimeout: 100,
+  // A command that cannot be sent now is not kept for later: it would tell of what is long past.
+  enableOfflineQueue: false,
+  maxRetriesPerRequest: 0,
+  retryStrategy: (times: number) => {
+    const pause = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(times, 10));
+    return pause / 2 + randomInt(pause / 2);
+  },
+  // A replica after a failover: the name leads to the new master by now.
+  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+};
+
+interface LinkEvents {
+  /** Both connections are there, for the first time or again. */
+  connected: [];
+}
+
+/**
+ * The connections of a process to Redis: one for commands, one that listens. They come back by themselves; a loss is logged
+ * once, and so is the return.
+ */
+export class RedisLink extends EventEmitter<LinkEvents> {
+  readonly commands: Redis;
+  readonly subscriber: Redis;
+  readonly #logger: Logger;
+  #state: 'connecting' | 'connected' | 'lost' = 'connecting';
+  #closed = false;
+
+  /** @param url `redis://` or `rediss://`; begins to connect at once. */
+  constructor(url: string, logger: Logger) {
+    super();
+    this.#logger = logger;
+    this.commands = new Redis(url, { ...options, connectionName: 'pesit-node' });
+    this.subscriber = new Redis(url, { ...options, connectionName: 'pesit-node-events' });
+    for (const connection of [this.commands, this.subscriber]) {
+      connection.on('ready', () => this.#ready());
+      connection.on('error', (error: Error) =>
+        this.#lost(error.message || (error as NodeJS.ErrnoException).code || ''),
+      );
+      connection.on('close', () => this.#lost('the connection was closed'));
+      connection.connect().catch(() => undefined);
+    }
+  }
+
+  get connected(): boolean {
+    return this.#state === 'connected';
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.commands.disconnect();
+    this.subscriber.disconnect();
+  }
+
+  #ready(): void {
+    if (this.#closed || this.commands.status !== 'ready' || this.subscriber.status !== 'ready') return;
+    if (this.#state === 'lost') this.#logger.info('Redis is back');
+    this.#state = 'connected';
+    this.emit('connected');
+  }
+
+  #lost(reason: string): void {
+    if (this.#closed || this.#state === 'lost') return;
+    this.#state = 'lost';
+    this.#logger.warn({ reason }, 'Redis cannot be reached: everything goes on, the database is looked at instead');
+  }
+}

@@ -1,0 +1,227 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { captureLog, silentLogger } from '@pesit-node/service/testing';
+import type { Redis } from 'ioredis';
+
+import type { ClusterEvents, Topic } from '../src/events.js';
+import { LocalBus } from '../src/local-events.js';
+import { RedisEvents } from '../src/redis-events.js';
+import { RedisLink } from '../src/redis-link.js';
+import { openRedis, startProxy, withRedis } from './support/redis.js';
+
+/** What a test waits for. */
+const signal = () => {
+  let resolve = (): void => undefined;
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+};
+
+/** Resolves when the listener was called once more. */
+const nextCall = (events: ClusterEvents, topic: Topic): Promise<void> =>
+  new Promise((resolve) => {
+    const end = events.subscribe(topic, () => {
+      end();
+      resolve();
+    });
+  });
+
+interface Pods {
+  /** One more pod of the cluster, that hears already. */
+  readonly join: (cluster?: string) => Promise<ClusterEvents>;
+}
+
+/** What every implementation of the port must do. */
+const contract = (name: string, setUp: () => Pods): void => {
+  describe(name, () => {
+    let pods: Pods;
+    beforeEach(() => {
+      pods = setUp();
+    });
+
+    test('all others hear, the one that tells does not', async () => {
+      const [one, two, three] = [await pods.join(), await pods.join(), await pods.join()];
+      let own = 0;
+      one.subscribe('license', () => {
+        own += 1;
+      });
+      const heard = [nextCall(two, 'license'), nextCall(three, 'license')];
+      one.tell('license');
+      await Promise.all(heard);
+      // What two tells later arrives later: by then its own event would have come back to one.
+      const last = nextCall(one, 'members');
+      two.tell('members');
+      await last;
+      expect(own).toBe(0);
+    });
+
+    test('topics are told apart', async () => {
+      const [one, two] = [await pods.join(), await pods.join()];
+      const heard: string[] = [];
+      two.subscribe('license', () => void heard.push('license'));
+      const members = nextCall(two, 'members');
+      one.tell('members');
+      await members;
+      expect(heard).toEqual([]);
+    });
+
+    test('what comes while a listener is busy makes one more call', async () => {
+      const [one, two] = [await pods.join(), await pods.join()];
+      const [begun, goOn, over] = [signal(), signal(), signal()];
+      let calls = 0;
+      let busy = 0;
+      two.subscribe('license', async () => {
+        calls += 1;
+        expect((busy += 1)).toBe(1);
+        begun.resolve();
+        await goOn.promise;
+        busy -= 1;
+        if (calls === 2) over.resolve();
+      });
+      one.tell('license');
+      await begun.promise;
+      for (let count = 0; count < 5; count += 1) one.tell('license');
+      const last = nextCall(two, 'members');
+      one.tell('members');
+      await last;
+      goOn.resolve();
+      await over.promise;
+      await nextTurn();
+      expect(calls).toBe(2);
+    });
+
+    test('a subscription ends, and so does a member', async () => {
+      const [one, two, three] = [await pods.join(), await pods.join(), await pods.join()];
+      let calls = 0;
+      const end = two.subscribe('license', () => void (calls += 1));
+      two.subscribe('members', () => void (calls += 1));
+      end();
+      one.tell('license');
+      await two.close();
+      const last = nextCall(three, 'members');
+      one.tell('members');
+      await last;
+      expect(calls).toBe(0);
+    });
+  });
+};
+
+/** Not `once` of node:events, which rejects on the errors that are expected here. */
+const next = (connection: Redis, event: string): Promise<void> =>
+  new Promise((resolve) => void connection.once(event, () => resolve()));
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+contract('in one process', () => {
+  const bus = new LocalBus();
+  return { join: () => Promise.resolve(bus.join()) };
+});
+
+withRedis(({ url, unique }) => {
+  const closers: (() => void | Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close();
+  });
+
+  const join = async (cluster: string, at = url, logger = silentLogger) => {
+    const link = new RedisLink(at, logger);
+    closers.push(() => link.close());
+    const events = new RedisEvents(link, cluster, unique());
+    await nextCall(events, 'members');
+    return { link, events };
+  };
+
+  contract('through Redis', () => {
+    const cluster = unique();
+    return { join: async () => (await join(cluster)).events };
+  });
+
+  test('clusters do not hear each other', async () => {
+    const [paris, lyon] = [unique(), unique()];
+    const one = (await join(paris)).events;
+    const two = (await join(paris)).events;
+    const other = (await join(lyon)).events;
+    let heard = 0;
+    other.subscribe('license', () => void (heard += 1));
+    const arrived = nextCall(two, 'license');
+    one.tell('license');
+    await arrived;
+    const last = nextCall(other, 'members');
+    (await join(lyon)).events.tell('members');
+    await last;
+    expect(heard).toBe(0);
+  });
+
+  test('a message of a newer version, or of nobody, is passed over', async () => {
+    const cluster = unique();
+    const { events } = await join(cluster);
+    let heard = 0;
+    events.subscribe('license', () => void (heard += 1));
+    const last = nextCall(events, 'members');
+    const redis = openRedis(url);
+    closers.push(() => redis.disconnect());
+    for (const message of ['', 'leader 7', 'license2 x', '\u0000', 'members x']) {
+      await redis.publish(`pesit:events:${cluster}`, message);
+    }
+    await last;
+    expect(heard).toBe(0);
+  });
+
+  test('Redis goes and comes back: logged once each, and whoever listens is asked to look', async () => {
+    const cluster = unique();
+    const proxy = await startProxy(url);
+    closers.push(() => proxy.close());
+    const log = captureLog();
+    const { events, link } = await join(cluster, proxy.url, log.logger);
+    const other = (await join(cluster)).events;
+    const closed = next(link.subscriber, 'close');
+    await proxy.cut();
+    await closed;
+    expect(link.connected).toBe(false);
+    events.tell('license');
+    // Three attempts that fail.
+    for (let count = 0; count < 3; count += 1) await next(link.subscriber, 'reconnecting');
+    const caughtUp = nextCall(events, 'license');
+    await proxy.mend();
+    await caughtUp;
+    expect(link.connected).toBe(true);
+    const heard = nextCall(events, 'license');
+    other.tell('license');
+    await heard;
+    expect(log.entries().map(({ level, msg }) => [level, msg])).toEqual([
+      ['warn', 'Redis cannot be reached: everything goes on, the database is looked at instead'],
+      ['info', 'Redis is back'],
+    ]);
+  });
+
+  test('a Redis that is not there at the start is waited for', async () => {
+    const proxy = await startProxy(url);
+    closers.push(() => proxy.close());
+    await proxy.cut();
+    const log = captureLog();
+    const link = new RedisLink(proxy.url, log.logger);
+    closers.push(() => link.close());
+    await next(link.subscriber, 'reconnecting');
+    const events = new RedisEvents(link, unique(), unique());
+    const caughtUp = nextCall(events, 'license');
+    await proxy.mend();
+    await caughtUp;
+    expect(log.entries().map(({ level }) => level)).toEqual(['warn', 'info']);
+  });
+
+  test('a wrong password is said, without the password, and tried again', async () => {
+    const wrong = new URL(url);
+    wrong.password = 'not-the-Pa55word';
+    wrong.username = '';
+    const log = captureLog();
+    const link = new RedisLink(wrong.href, log.logger);
+    closers.push(() => link.close());
+    await next(link.subscriber, 'reconnecting');
+    await next(link.subscriber, 'reconnecting');
+    expect(link.connected).toBe(false);
+    expect(log.entries()).toEqual([
+      expect.objectContaining({ level: 'warn', reason: expect.stringMatching(/WRONGPASS/) }),
+    ]);
+    expect(log.lines.join('')).not.toContain('not-the-Pa55word');
+  });
+});
