@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -112,6 +112,8 @@ interface Death {
   readonly direction: 'send' | 'receive';
   readonly step: string;
   readonly size: number;
+  /** Somebody takes the received file away before the next process looks. */
+  readonly fetched?: boolean;
 }
 
 const deathsOf = (direction: Death['direction'], size: number, steps: readonly string[]): Death[] =>
@@ -121,7 +123,10 @@ const deathsOf = (direction: Death['direction'], size: number, steps: readonly s
 const DEATHS: readonly Death[] = [
   ...deathsOf('send', 3000, ['before:end']),
   ...deathsOf('send', 90_000, ['before:pacings', 'after:pacings', 'before:end', 'after:end']),
-  ...deathsOf('receive', 3000, ['after:note', 'after:link', 'before:end']),
+  ...deathsOf('receive', 3000, ['after:note', 'after:link', 'after:mark', 'before:end']),
+  ...[3000, 90_000].flatMap((size) =>
+    deathsOf('receive', size, ['after:mark', 'after:unlink', 'before:end']).map((one) => ({ ...one, fetched: true })),
+  ),
   ...deathsOf('receive', 90_000, [
     'before:note',
     'before:link',
@@ -129,6 +134,8 @@ const DEATHS: readonly Death[] = [
     'after:unlink',
     'before:end',
     'after:end',
+    'before:settle',
+    'after:settle',
   ]),
 ];
 
@@ -170,6 +177,7 @@ eachDatabase((harness) => {
       const [name, content] = [`F${index}`, randomBytes(death.size)];
       const id = await request(death, name, content).catch(() => undefined);
       expect([death, await service.dead()]).toEqual([death, 'SIGKILL']);
+      if (death.fetched === true) await rm(join(directory, 'received', name));
       const log = await service.start(deaths[index + 1]?.step, `F${index + 1}`);
       const record = async (): Promise<Json> =>
         id === undefined
@@ -184,8 +192,9 @@ eachDatabase((harness) => {
       ]);
       if (death.direction === 'receive') {
         const received = (await readdir(join(directory, 'received'))).filter((one) => one.startsWith(name));
-        expect([death, received]).toEqual([death, [name]]);
-        expect((await readFile(ended['localPath'] as string)).equals(content)).toBe(true);
+        expect([death, received]).toEqual([death, death.fetched === true ? [] : [name]]);
+        expect(ended['localPath']).toBe(join(await realpath(directory), 'received', name));
+        if (death.fetched !== true) expect((await readFile(ended['localPath'] as string)).equals(content)).toBe(true);
       } else {
         const written = partner.written.filter(({ create }) => create.fileIdentifier?.fileName === name);
         expect([death, written.map((one) => one.content.equals(content))]).toEqual([death, [true]]);
@@ -197,7 +206,10 @@ eachDatabase((harness) => {
     await patiently(async () => (await readdir(join(directory, 'received/.pesit'))).length === 0);
   };
 
-  const deaths = harness.name === 'postgresql' ? DEATHS : deathsOf('receive', 90_000, ['after:link']);
+  const deaths =
+    harness.name === 'postgresql'
+      ? DEATHS
+      : [{ direction: 'receive' as const, size: 90_000, step: 'after:mark', fetched: true }];
 
   test('a process that is killed leaves one file and one record', () => dies(deaths), 300_000);
 });

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { afterEach, describe, expect, test } from '@jest/globals';
@@ -55,6 +55,22 @@ eachDatabase((harness) => {
       expect(await node().ended()).toMatchObject({ status: 'FAILED', diagnostic: '2-201', checksum: null });
       await node().send(session, 'IN', Buffer.from('the content'));
       expect((await node().received('IN')).map(String)).toEqual(['the content']);
+      expect(await partner()).toMatchObject({ transferCount: 1 });
+    });
+
+    test('and the file is fetched before it could be taken back: the partner is told that it is here, the record follows', async () => {
+      const session = await node().connect();
+      const sending = sendWhile(session, 'IN', () => loseDatabase(node().database));
+      const [name = ''] = await until(async () => {
+        const names = (await readdir(join(node().data, 'IN/in'))).filter((entry) => entry !== '.pesit');
+        return names.length > 0 ? names : undefined;
+      });
+      await rm(join(node().data, 'IN/in', name));
+      await sending;
+      findDatabase(node().database);
+      expect(await node().record(({ status }) => status === 'COMPLETED')).toMatchObject({ size: 11 });
+      expect(await node().files('IN/in')).toEqual([]);
+      expect(await node().staged('IN')).toEqual([]);
       expect(await partner()).toMatchObject({ transferCount: 1 });
     });
 

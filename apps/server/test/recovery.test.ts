@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { captureLog, eachDatabase } from '@pesit-node/service/testing';
+import { nodeFiles } from '@pesit-node/storage';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
 import { TestNode, until, useNode } from './support/node.js';
@@ -35,6 +36,8 @@ interface Orphan {
   readonly final?: string;
   /** The staged file and the final one are the same. */
   readonly linked?: boolean;
+  /** A mark of the delivery; the staged name is gone, and the final one was fetched. */
+  readonly mark?: { readonly content: string; readonly how: 'linked' | 'moved' };
 }
 
 const INTENT = {
@@ -52,7 +55,7 @@ eachDatabase((harness) => {
   const directory = (): string => join(node().data, 'IN/in');
 
   /** A transfer whose process is gone, and what that has left on the disk. */
-  const orphan = async ({ record, staged, final, linked = false }: Orphan): Promise<string> => {
+  const orphan = async ({ record, staged, final, linked = false, mark }: Orphan): Promise<string> => {
     const context = randomUUID();
     await node()
       .database.knex('transfers')
@@ -78,6 +81,9 @@ eachDatabase((harness) => {
     if (staged !== undefined) await writeFile(part, staged);
     if (final !== undefined) await writeFile(join(directory(), 'name'), final);
     if (linked) await link(part, join(directory(), 'name'));
+    if (mark !== undefined) {
+      await writeFile(join(directory(), '.pesit', `${context}.${nodeFiles.boot}.${mark.how}`), mark.content);
+    }
     return part;
   };
 
@@ -106,7 +112,14 @@ eachDatabase((harness) => {
     ],
     ['the final name has another content than intended', { final: 'CONTENT', record: INTENT }, RESTARTABLE],
     ['the final name has another size than intended', { final: 'more content', record: INTENT }, RESTARTABLE],
-    ['it was delivered and taken away', { record: INTENT }, RESTARTABLE],
+    ['it was intended, and there is no trace of it', { record: INTENT }, RESTARTABLE],
+    ['a small one was delivered and fetched', { mark: { content: 'content', how: 'linked' } }, COMPLETED],
+    ['it was delivered and fetched', { mark: { content: 'content', how: 'linked' }, record: INTENT }, COMPLETED],
+    [
+      'it replaced another and was fetched',
+      { mark: { content: 'content', how: 'moved' }, record: { overwrite: true } },
+      COMPLETED,
+    ],
     [
       'the checksum is not kept',
       { final: 'content', record: { ...INTENT, checksum: null } },

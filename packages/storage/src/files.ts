@@ -1,4 +1,5 @@
-import { constants } from 'node:fs';
+import { createHash, randomBytes } from 'node:crypto';
+import { constants, readFileSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { errorCode } from './errors.js';
@@ -45,6 +46,8 @@ export interface FileOperations {
   realpath(path: string): Promise<string>;
   /** Names in a directory, in no order. */
   readdir(path: string): Promise<readonly string[]>;
+  /** Twelve hex digits that name this run of the operating system: what it was told and did not flush is there as long as it runs. */
+  readonly boot: string;
 }
 
 interface BigStats {
@@ -81,6 +84,16 @@ function openFile(handle: FileHandle): OpenFile {
   };
 }
 
+/** Without /proc every process counts as one: nothing is believed that was not flushed. */
+function thisBoot(): string {
+  try {
+    const id = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+    return createHash('sha256').update(id).digest('hex').slice(0, 12);
+  } catch {
+    return randomBytes(6).toString('hex');
+  }
+}
+
 /** The real file system. */
 export const nodeFiles: FileOperations = {
   open: async (path, flags, mode) => openFile(await fs.open(path, flags, mode)),
@@ -93,6 +106,7 @@ export const nodeFiles: FileOperations = {
   lstat: async (path) => factsOf(await fs.lstat(path, { bigint: true })),
   realpath: (path) => fs.realpath(path),
   readdir: (path) => fs.readdir(path),
+  boot: thisBoot(),
 };
 
 /** @returns false when there was no such file. */

@@ -5,6 +5,8 @@ import { nodeFiles } from './files.js';
 import type { FileFacts, FileOperations } from './files.js';
 import { START, pointOf } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
+import { findMarks, isDelivered, readMarkName, removeMarks } from './delivery-mark.js';
+import type { DeliveryMark } from './delivery-mark.js';
 import { findJournal, newestPoint } from './point-journal.js';
 import type { FoundJournal } from './point-journal.js';
 import { StagingLock, isHeld, readLockName } from './staging-lock.js';
@@ -15,6 +17,8 @@ import { noPointWithin } from './usable-point.js';
 /** What is left of a transfer that may go on. */
 export interface Leftover {
   readonly key: string;
+  /** A name of its bytes, the staged one or a mark of its delivery; undefined when only a journal or a lock is left. */
+  readonly path: string | undefined;
   /** Bytes of the staged file; 0 when only a journal or a lock is left. */
   readonly size: number;
   /** The newest point of the journal within the file; number 0 when there is none. `resume` may have to go back further. */
@@ -23,7 +27,7 @@ export interface Leftover {
   readonly modified: Date;
   /** As given to `create`; undefined without a journal, which begins with the first point. */
   readonly context: string | undefined;
-  /** The file has another name beside: a delivery that was cut off behind its last step. Not to be resumed or redone. */
+  /** It has got its final name, whether or not that is there still: only its record is missing. Not to be resumed or redone. */
   readonly delivered: boolean;
   /** Why there is no point to go on from, in words. */
   readonly problem: string | undefined;
@@ -43,28 +47,30 @@ async function factsOf(files: FileOperations, path: string): Promise<FileFacts |
   }
 }
 
-async function lookAt(place: StagingPlace): Promise<Leftover> {
+async function lookAt(place: StagingPlace, marks: readonly DeliveryMark[]): Promise<Leftover> {
   const { files, key, stagedPath, journalPath } = place;
   const staged = await factsOf(files, stagedPath);
+  const marked = marks[0] && (await factsOf(files, marks[0].path));
   const journalFacts = await factsOf(files, journalPath);
-  const size = staged?.size ?? 0;
+  const size = (staged ?? marked)?.size ?? 0;
   const journal = await findJournal(files, journalPath, constants.O_RDONLY).catch(
     (error: unknown) => `its journal of points cannot be read: ${errorCode(error) ?? String(error)}`,
   );
   const found = typeof journal === 'string' ? undefined : journal;
   try {
     const newest = found && (await newestPoint(found, ({ fileOffset }) => fileOffset <= size));
-    const mtimeNs = [staged, journalFacts].reduce(
+    const mtimeNs = [staged, marked, journalFacts].reduce(
       (last, facts) => (facts && facts.mtimeNs > last ? facts.mtimeNs : last),
       0n,
     );
     return {
       key,
+      path: staged ? stagedPath : marked && marks[0]?.path,
       size,
       point: pointOf(newest?.point ?? START),
       modified: new Date(Number(mtimeNs / 1_000_000n)),
       context: found?.header.context,
-      delivered: (staged?.links ?? 1) > 1,
+      delivered: isDelivered(staged, marks),
       problem: newest && staged ? undefined : problemOf(journal, staged),
     };
   } finally {
@@ -87,15 +93,23 @@ async function namesIn(files: FileOperations, staging: string): Promise<readonly
   }
 }
 
-/** All keys that the names speak of, and whether somebody of this machine works on each. */
-function keysIn(staging: string, names: readonly string[]): ReadonlyMap<string, boolean> {
-  const keys = new Map<string, boolean>();
+interface Found {
+  /** Somebody of this machine works on it. */
+  readonly inUse: boolean;
+  readonly marks: readonly DeliveryMark[];
+}
+
+/** All keys that the names speak of. */
+function keysIn(files: FileOperations, staging: string, names: readonly string[]): ReadonlyMap<string, Found> {
+  const keys = new Map<string, Found>();
   for (const name of names) {
     const lock = readLockName(name);
-    const key = lock?.key ?? keyOfName(name);
+    const found = readMarkName(files, staging, name);
+    const key = lock?.key ?? found?.key ?? keyOfName(name);
     if (key === undefined || !isKey(key)) continue;
+    const { inUse = false, marks = [] } = keys.get(key) ?? {};
     const isLive = lock !== undefined && isHeld(staging, name, lock.owner);
-    keys.set(key, isLive || keys.get(key) === true);
+    keys.set(key, { inUse: isLive || inUse, marks: found === undefined ? marks : [...marks, found] });
   }
   return keys;
 }
@@ -109,9 +123,8 @@ export async function peekStaged(
   requireKey(key);
   try {
     const place = placeIn(files, await files.realpath(receiveDirectory), key);
-    const keys = keysIn(place.staging, await namesIn(files, place.staging));
-    const inUse = keys.get(key);
-    return inUse === undefined ? undefined : { ...(await lookAt(place)), inUse };
+    const found = keysIn(files, place.staging, await namesIn(files, place.staging)).get(key);
+    return found === undefined ? undefined : { ...(await lookAt(place, found.marks)), inUse: found.inUse };
   } catch (error) {
     throw storageError(error, 'read', join(receiveDirectory, '…'), 'the staged file');
   }
@@ -130,8 +143,8 @@ export async function listLeftovers(
     const root = await files.realpath(receiveDirectory);
     const { staging } = placeIn(files, root, '');
     const leftovers: Leftover[] = [];
-    for (const [key, inUse] of keysIn(staging, await namesIn(files, staging))) {
-      if (!inUse) leftovers.push(await lookAt(placeIn(files, root, key)));
+    for (const [key, { inUse, marks }] of keysIn(files, staging, await namesIn(files, staging))) {
+      if (!inUse) leftovers.push(await lookAt(placeIn(files, root, key), marks));
     }
     return leftovers.sort((a, b) => (a.key < b.key ? -1 : 1));
   } catch (error) {
@@ -140,7 +153,7 @@ export async function listLeftovers(
 }
 
 /**
- * Removes what is left under a key: staged file, journal, locks of dead processes.
+ * Removes what is left under a key: marks of a delivery, staged file, journal, locks of dead processes.
  * @returns false, and removes nothing, while a process of this machine works on it
  * @throws StorageError 2-211, 2-213
  */
@@ -154,6 +167,7 @@ export async function removeLeftover(
     const place = placeIn(files, await files.realpath(receiveDirectory), key);
     const lock = await StagingLock.take(place);
     try {
+      await removeMarks(files, await findMarks(place));
       await removeStaged(place);
     } finally {
       await lock.release();

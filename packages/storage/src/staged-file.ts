@@ -1,6 +1,8 @@
 import type { ArticleBatch, ArticleSink, PesitError, SyncPoint } from '@pesit-node/protocol';
 import { ArticleDecoder } from './article-decoder.js';
 import { findDeliveryPath, giveFinalName } from './delivery.js';
+import { mark, markPath } from './delivery-mark.js';
+import type { DeliveredHow } from './delivery-mark.js';
 import { StorageError, storageError } from './errors.js';
 import type { Action } from './errors.js';
 import { FileWriter } from './file-writer.js';
@@ -62,7 +64,9 @@ export class StagedFile implements ArticleSink {
   #prepared: Promise<StagedContent> | undefined;
   #delivering: Promise<Delivery> | undefined;
   /** Since the final name is there; `linked` while the staged one may be there beside it. */
-  #delivered: 'linked' | 'moved' | undefined;
+  #delivered: DeliveredHow | undefined;
+  /** Of which a mark may be there. */
+  #marked: DeliveredHow | undefined;
   #swept: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
@@ -248,6 +252,23 @@ export class StagedFile implements ArticleSink {
     return this.#ended;
   }
 
+  /**
+   * The newest point, once those that were asked for before are stored or have failed: with one, `release` keeps what a
+   * restart can use. Never rejects.
+   */
+  async lastPoint(): Promise<StoredPoint | undefined> {
+    await this.#goingBack;
+    await this.#commits.idle();
+    return this.#stablePoint;
+  }
+
+  /** Takes the mark of a delivery away: its record says COMPLETED, or the delivery is about to be taken back. Never rejects. */
+  async settled(): Promise<void> {
+    const marked = this.#marked;
+    this.#marked = undefined;
+    if (marked !== undefined) await this.#sweepName(markPath(this.#place, marked));
+  }
+
   /** Removes the staged file and its journal; a file already delivered stays. May be called at any time, and again. */
   discard(): Promise<void> {
     this.#ended ??= this.#discard();
@@ -305,15 +326,17 @@ export class StagedFile implements ArticleSink {
     return { size: this.#writer.written, checksum: this.#hash?.checksum() };
   }
 
-  async #deliver({ path, overwrite }: DeliveryTarget): Promise<Delivery> {
+  async #deliver({ path, overwrite, marked = false }: DeliveryTarget): Promise<Delivery> {
     const content = await this.prepareDelivery();
     const { files, root, staging, stagedPath } = this.#place;
     let final = path;
     try {
       const found = await findDeliveryPath(files, root, path);
       ({ final } = found);
+      if (marked && overwrite) await this.#mark('moved');
       const how = await giveFinalName(files, stagedPath, final, overwrite);
       this.#delivered = how;
+      if (marked && how === 'linked') await this.#mark(how);
       try {
         // All of the chain, for another delivery may have created a directory and not flushed its parent yet.
         if (this.#durability !== 'none') {
@@ -324,6 +347,7 @@ export class StagedFile implements ArticleSink {
         throw error;
       }
     } catch (error) {
+      if (this.#delivered === undefined) await this.settled();
       throw storageError(error, 'deliver', final, 'the received file');
     }
     await this.#closeDelivered();
@@ -331,8 +355,9 @@ export class StagedFile implements ArticleSink {
   }
 
   /** The sender will hear that the transfer failed and send again: a copy under the final name would make two. */
-  async #takeBack(final: string, how: 'linked' | 'moved'): Promise<void> {
+  async #takeBack(final: string, how: DeliveredHow): Promise<void> {
     const { files, stagedPath } = this.#place;
+    await this.settled();
     await (how === 'linked' ? files.unlink(final) : files.rename(final, stagedPath)).then(
       () => (this.#delivered = undefined),
       () => undefined,
@@ -387,15 +412,23 @@ export class StagedFile implements ArticleSink {
    */
   #closeDelivered(): Promise<void> {
     forgetHash(this.stagedPath);
-    const { files, stagedPath, journalPath } = this.#place;
-    const sweep = (path: string) => unlinkIfThere(files, path).catch(() => false);
+    const { stagedPath, journalPath } = this.#place;
     this.#swept ??= Promise.all([
       this.#close(),
-      this.#delivered === 'linked' ? sweep(stagedPath) : undefined,
-      this.#journal.exists ? sweep(journalPath) : undefined,
+      this.#delivered === 'linked' ? this.#sweepName(stagedPath) : undefined,
+      this.#journal.exists ? this.#sweepName(journalPath) : undefined,
       this.#lock.release(),
     ]).then(() => undefined);
     return this.#swept;
+  }
+
+  async #mark(how: DeliveredHow): Promise<void> {
+    if (await mark(this.#place, how)) this.#marked = how;
+  }
+
+  /** What stays is swept like any leftover. */
+  async #sweepName(path: string): Promise<void> {
+    await unlinkIfThere(this.#place.files, path).catch(() => false);
   }
 
   /** What matters was flushed before, or is not wanted any more: no error of a close changes that. */

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateDirectory } from './directories.js';
 import { StorageError, errorCode, storageError } from './errors.js';
+import { findMarks, isDelivered, removeMarks } from './delivery-mark.js';
 import { flushDirectories, nodeFiles, unlinkIfThere } from './files.js';
 import type { OpenFile } from './files.js';
 import { START, pointOf } from './group-commit.js';
@@ -87,8 +88,13 @@ export async function openAgain(options: StagedFileOptions): Promise<OpenedStagi
         if (errorCode(error) !== 'ENOENT') throw error;
         return undefined;
       });
-      if (file === undefined) return create(options, place, lock);
-      return closedOnFailure(file, () => goOn(options, place, lock, file));
+      const marks = await findMarks(place);
+      return closedOnFailure(file, async () => {
+        if (isDelivered(await file?.stat(), marks)) throw delivered(stagedPath);
+        // Of a delivery that did not come to its end.
+        await removeMarks(files, marks);
+        return file === undefined ? create(options, place, lock) : goOn(options, place, lock, file);
+      });
     },
   );
 }
@@ -113,9 +119,8 @@ async function goOn(
   lock: StagingLock,
   file: OpenFile,
 ): Promise<OpenedStaging> {
-  const { size, kind, links } = await file.stat();
+  const { size, kind } = await file.stat();
   if (kind !== 'file') throw notRegular(place.stagedPath, kind);
-  if (links > 1) throw delivered(place.stagedPath);
   const { format, checksum = 'sha256' } = options;
   const found = await findJournal(place.files, place.journalPath, constants.O_RDWR);
   if (typeof found === 'string') return startOver(options, place, lock, file, size === 0 ? undefined : found);
@@ -200,11 +205,11 @@ async function removeJournal({ files, staging, journalPath }: StagingPlace): Pro
   if (await unlinkIfThere(files, journalPath)) await flushDirectories(files, [staging]);
 }
 
-async function closedOnFailure<T>(file: OpenFile, use: () => Promise<T>): Promise<T> {
+async function closedOnFailure<T>(file: OpenFile | undefined, use: () => Promise<T>): Promise<T> {
   try {
     return await use();
   } catch (error) {
-    await file.close().catch(() => undefined);
+    await file?.close().catch(() => undefined);
     throw error;
   }
 }
@@ -218,14 +223,11 @@ const exists = (path: string, cause: unknown) =>
   });
 
 const delivered = (path: string) =>
-  new StorageError(
-    `${path} has a second name: it was delivered, or somebody linked it; complete its record, or remove it`,
-    {
-      fault: 'local',
-      diagnostic: '2-204',
-      peerText: 'this file is complete here already',
-    },
-  );
+  new StorageError(`${path} was delivered, or somebody linked it: complete its record, or remove it`, {
+    fault: 'local',
+    diagnostic: '2-204',
+    peerText: 'this file is complete here already',
+  });
 
 const notRegular = (path: string, kind: string) =>
   new StorageError(`${path} is not a regular file (${kind}): remove it, it is where a file is staged`, {

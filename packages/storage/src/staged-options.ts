@@ -40,6 +40,11 @@ export interface DeliveryTarget {
   readonly path: string;
   /** Replace a file of that name. False: such a file makes the delivery fail with 2-204. */
   readonly overwrite: boolean;
+  /**
+   * Leaves a mark in the staging directory, by which `peek` knows of the delivery although the final file was fetched
+   * meanwhile: until `settled`. Default false.
+   */
+  readonly marked?: boolean;
 }
 
 /** A staged file whose bytes are all on stable storage (as far as its durability says). */

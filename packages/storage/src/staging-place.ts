@@ -45,7 +45,7 @@ export function keyOfName(name: string): string | undefined {
   return suffix === undefined ? undefined : name.slice(0, -suffix.length);
 }
 
-/** The journal first: alone it says nothing, beside another file it would lie. */
+/** The journal first: alone it says nothing, beside another file it would lie. Marks of a delivery have gone before. */
 export async function removeStaged({ files, stagedPath, journalPath }: StagingPlace): Promise<void> {
   await unlinkIfThere(files, journalPath);
   await unlinkIfThere(files, stagedPath);

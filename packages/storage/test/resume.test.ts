@@ -141,6 +141,17 @@ describe('a file that goes on', () => {
     expect(await StagedFile.peek(directory, 'k')).toMatchObject({ point: { number: 40, fileOffset: 3240 } });
   });
 
+  test('says what is worth keeping when the flushes that are under way are over', async () => {
+    const staged = await StagedFile.create(optionsIn(sandbox()));
+    expect(await staged.lastPoint()).toBeUndefined();
+    staged.write(batchOf('one'));
+    const stored = staged.checkpoint({ number: 1, dataBytes: 3, articles: 1 });
+    expect(staged.stablePoint).toBeUndefined();
+    expect(await staged.lastPoint()).toMatchObject({ number: 1, fileOffset: 4 });
+    await stored;
+    await staged.discard();
+  });
+
   test('without a hash: nothing is read, the points that were flushed count', async () => {
     const directory = sandbox();
     await interrupted(directory, { checksum: 'none' });

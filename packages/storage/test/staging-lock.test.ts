@@ -184,14 +184,15 @@ describe('leftovers', () => {
     const leftovers = await listLeftovers(directory);
     const none = { number: 0, dataBytes: 0, articles: 0, fileOffset: 0 };
     const two = { number: 2, dataBytes: 6, articles: 2, fileOffset: 8 };
-    const common = { modified: expect.any(Date), delivered: false, context: undefined };
+    const common = { modified: expect.any(Date), delivered: false, context: undefined, path: undefined };
+    const at = (key: string) => ({ key, path: join(directory, `.pesit/${key}.part`) });
     expect(leftovers).toEqual([
-      { ...common, key: 'a', size: 8, point: two, context: '{"key":"a"}', problem: undefined },
-      { ...common, key: 'b', size: 8, point: two, context: '{"key":"b"}', problem: undefined },
+      { ...common, ...at('a'), size: 8, point: two, context: '{"key":"a"}', problem: undefined },
+      { ...common, ...at('b'), size: 8, point: two, context: '{"key":"b"}', problem: undefined },
       { ...common, key: 'gone', size: 0, point: none, problem: 'there is no staged file' },
       { ...common, key: 'odd', size: 0, point: none, problem: 'there is no staged file' },
       { ...common, key: 'partless', size: 0, point: none, problem: 'there is no staged file' },
-      { ...common, key: 'pointless', size: 3, point: none, problem: 'it has no journal of points' },
+      { ...common, ...at('pointless'), size: 3, point: none, problem: 'it has no journal of points' },
     ]);
     expect(Math.abs(leftovers[0]!.modified.getTime() - Date.now())).toBeLessThan(60_000);
     for (const key of ['a', 'b', 'gone', 'partless', 'pointless']) {

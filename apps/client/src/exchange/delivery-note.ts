@@ -4,7 +4,7 @@ import { lstat, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
-import { STAGING_DIRECTORY } from '@pesit-node/storage';
+import { STAGING_DIRECTORY, StagedFile } from '@pesit-node/storage';
 import { z } from 'zod';
 
 import { receivedContext } from './received-context.js';
@@ -30,7 +30,7 @@ const SUFFIX = '.delivery';
 
 const placeOf = (root: string, id: string) => {
   const staging = join(root, STAGING_DIRECTORY);
-  return { staging, path: join(staging, `${id}${SUFFIX}`), staged: join(staging, `${id}.part`) };
+  return { staging, path: join(staging, `${id}${SUFFIX}`) };
 };
 
 /** @param durable on stable storage when this resolves; otherwise it survives the process alone */
@@ -80,20 +80,19 @@ const hashOf = async (path: string): Promise<string> => {
 };
 
 /**
- * Where the file of a note was delivered.
+ * Where the file of a note was delivered; the first of its paths when it was fetched from wherever it was.
  * @returns undefined when it was not: it is staged still, or gone
  */
 export const deliveredPath = async (root: string, id: string, noted: DeliveryNote): Promise<string | undefined> => {
-  const { staged } = placeOf(root, id);
-  const part = await lstat(staged).catch(() => undefined);
-  // One name alone, the staged one: nothing was delivered.
-  if (part?.nlink === 1) return undefined;
+  const staged = await StagedFile.peek(root, id);
+  if (staged?.path !== undefined && !staged.delivered) return undefined;
+  const ours = staged?.path === undefined ? undefined : await lstat(staged.path).catch(() => undefined);
   for (const path of noted.paths) {
     const found = await lstat(path).catch(() => undefined);
     if (!found?.isFile() || found.size !== noted.size) continue;
-    if (part !== undefined && (part.ino !== found.ino || part.dev !== found.dev)) continue;
-    if (part === undefined && noted.checksum !== undefined && (await hashOf(path)) !== noted.checksum) continue;
+    if (ours !== undefined && (ours.ino !== found.ino || ours.dev !== found.dev)) continue;
+    if (ours === undefined && noted.checksum !== undefined && (await hashOf(path)) !== noted.checksum) continue;
     return path;
   }
-  return undefined;
+  return staged?.delivered === true ? noted.paths[0] : undefined;
 };

@@ -54,7 +54,7 @@ export class ReceivedTree {
   async deliver(staged: StagedFile, names: readonly string[], overwrite: boolean): Promise<Delivery> {
     const [first = '_', ...others] = names;
     try {
-      return await staged.deliver({ path: first, overwrite });
+      return await staged.deliver({ path: first, overwrite, marked: true });
     } catch (error) {
       if ((error as Partial<PesitError>).diagnostic !== '2-204' || others.length === 0) throw error;
       return this.deliver(staged, others, false);

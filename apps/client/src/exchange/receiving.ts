@@ -56,7 +56,6 @@ const resume = async (job: Job, { settings, receivedTree, logger }: Deps): Promi
     const path = await deliveredPath(root, job.id, noted);
     if (path !== undefined) {
       logger.warn({ transferId: job.id, localPath: path }, 'the delivery that was cut off is complete');
-      await removeLeftover(root, job.id);
       const { size, checksum, bytesTransferred, articles } = noted;
       const { transferId } = noted.context;
       return {
@@ -190,7 +189,7 @@ class Receiving implements Work {
 
   async close(keep: Keep): Promise<void> {
     // Without a point there is nothing to go on from.
-    if (keep === 'nothing' || (keep === 'what is of use' && this.#staged?.stablePoint === undefined)) {
+    if (keep === 'nothing' || (keep === 'what is of use' && (await this.#staged?.lastPoint()) === undefined)) {
       await this.#staged?.discard();
     } else {
       await this.#staged?.release();
@@ -198,7 +197,8 @@ class Receiving implements Work {
   }
 
   async settled(): Promise<void> {
-    // The record has what the note was for.
+    // The record has what mark and note were for; the note shows at the next start that a mark may be left.
+    await this.#staged?.settled();
     if (this.#hasNote) await removeNote(this.#deps.receivedTree.root, this.#job.id);
   }
 

@@ -29,8 +29,10 @@ const around = (name, work) => {
 const isNote = (path) => String(path).endsWith('.delivery');
 
 const { link, open, rm, unlink } = files;
-files.link = (...given) => around('link', () => link(...given));
-files.unlink = (path) => around(String(path).endsWith('.part') ? 'unlink' : '', () => unlink(path));
+const isMark = (path) => /\.(linked|moved)$/.test(String(path));
+files.link = (from, to) => around(isMark(to) ? 'mark' : 'link', () => link(from, to));
+files.unlink = (path) =>
+  around(isMark(path) ? 'settle' : String(path).endsWith('.part') ? 'unlink' : '', () => unlink(path));
 files.open = (path, ...given) => around(isNote(path) ? 'note' : '', () => open(path, ...given));
 files.rm = (path, ...given) => around(isNote(path) ? 'forget' : '', () => rm(path, ...given));
 syncBuiltinESMExports();

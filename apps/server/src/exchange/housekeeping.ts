@@ -80,7 +80,10 @@ export class Housekeeping {
     let old: readonly Leftover[];
     try {
       const leftovers = await listLeftovers(directory);
-      old = leftovers.filter(({ key, modified }) => UUID.test(key) && modified.getTime() < limit);
+      // What was delivered waits for nothing but its record.
+      old = leftovers.filter(
+        ({ key, modified, delivered }) => UUID.test(key) && (delivered || modified.getTime() < limit),
+      );
     } catch (error) {
       logger.warn({ directory, err: error }, 'staged files cannot be looked at');
       return;

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { open, unlink } from 'node:fs/promises';
+import { lstat, open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-import type { ArticleSink, CreateAnswer, Parameters, PesitError, SyncPoint } from '@pesit-node/protocol';
+import { PesitError } from '@pesit-node/protocol';
+import type { ArticleSink, CreateAnswer, Parameters, SyncPoint } from '@pesit-node/protocol';
 import { removeLeftover, StagedFile } from '@pesit-node/storage';
 import type { Delivery } from '@pesit-node/storage';
 
@@ -58,9 +59,9 @@ export const acceptIncoming = async (context: PartnerContext, parameters: Parame
  *
  * The order at its end, whatever is lost and whenever: data on stable storage → what will be delivered recorded (large files,
  * and those with sync points) → final name on stable storage → record COMPLETED committed → ACK(TRANS.END). If this process
- * dies in between, `Recovery` finishes it or leaves it to the partner to go on; if the database is away, the commit is tried
- * again while the partner waits, and when it finally fails the delivered file is taken back before the partner is told no:
- * what it then sends again is not there twice.
+ * dies in between, `Recovery` finishes it or leaves it to the partner to go on, and knows of a delivery by its mark although
+ * the file was fetched meanwhile; if the database is away, the commit is tried again while the partner waits, and when it
+ * finally fails the delivered file is taken back before the partner is told no: what it then sends again is not there twice.
  */
 export class IncomingFile implements IncomingTransfer {
   readonly direction = 'RECEIVE';
@@ -144,19 +145,27 @@ export class IncomingFile implements IncomingTransfer {
     if (staged.stablePoint !== undefined || content.size >= INTENT_FROM) {
       await completions.intend(this.record, completionOf(path), deadline);
     }
-    const delivery = await staged.deliver({ path, overwrite });
+    const delivery = await staged.deliver({ path, overwrite, marked: true });
     try {
       await completions.complete(this.record, completionOf(delivery.path), deadline);
     } catch (error) {
-      await this.#takeBack(delivery);
-      throw error;
+      await staged.settled();
+      if (!(await this.#isFetched(delivery))) {
+        await this.#takeBack(delivery);
+        throw error;
+      }
+      if (!isDatabaseAway(error)) throw error;
+      // Sent again it would come twice: the partner is told that it is here, as it is, and the record follows.
+      completions.completeLater(this.record, completionOf(delivery.path));
     }
+    await staged.settled();
   }
 
   async fail(error: PesitError, endCode: number | undefined): Promise<TransferFailure> {
     const failure = failureOf(error, endCode);
-    const progress = this.progress();
+    const totals = this.progress();
     await this.#quietly(() => this.#letGo(failure));
+    const progress = { ...totals, syncPoint: this.progress().syncPoint };
     const { restartable } = await this.#context.journal.failed(this.record, failure, progress);
     if (failure.restartable && !restartable) {
       const { directory, context } = this.#place;
@@ -181,7 +190,7 @@ export class IncomingFile implements IncomingTransfer {
     if (staged === undefined) {
       const isLeft = this.#before !== undefined && !isUseful;
       if (isLeft && (await this.#isOwned())) await removeLeftover(directory, key);
-    } else if ((isUseful && staged.stablePoint !== undefined) || !(await this.#isOwned())) {
+    } else if ((isUseful && (await staged.lastPoint()) !== undefined) || !(await this.#isOwned())) {
       await staged.release();
     } else {
       await staged.discard();
@@ -192,6 +201,20 @@ export class IncomingFile implements IncomingTransfer {
   async #isOwned(): Promise<boolean> {
     const asked = await settledWithin(this.#context.contexts.isOwned(this.record), ASK_MS);
     return asked.kind !== 'done' || asked.value;
+  }
+
+  /** Somebody was faster than the record: nothing is there to be taken back. */
+  async #isFetched({ path }: Delivery): Promise<boolean> {
+    const isGone = await lstat(path).then(
+      () => false,
+      () => true,
+    );
+    if (isGone)
+      this.#context.logger.warn(
+        { transfer: this.record.id, path },
+        'delivered file was fetched before it was recorded',
+      );
+    return isGone;
   }
 
   /** A file that overwrites stays: the next attempt overwrites it again, and what it replaced is gone anyway. */
@@ -212,6 +235,8 @@ export class IncomingFile implements IncomingTransfer {
     }
   }
 }
+
+const isDatabaseAway = (error: unknown): boolean => error instanceof PesitError && error.diagnostic === '2-201';
 
 const inUse = (): PesitError =>
   refusal('2-207', 'another attempt of this transfer is still at work with its staged file: let it end');

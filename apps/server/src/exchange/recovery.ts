@@ -103,17 +103,19 @@ export class Recovery {
     await ensureReceiveDirectory(directory);
     const staged = await StagedFile.peek(directory, context);
     const path = await finalPath({ directory, path: filename });
+    if (staged?.delivered === true) {
+      return { kind: 'delivered', completion: await this.#completionOf(row, path, staged) };
+    }
     const final = await lstat(path).catch(() => undefined);
     if (final?.isFile() !== true) return { kind: 'interrupted' };
-    if (staged !== undefined && !staged.delivered && staged.size > 0) {
+    if (staged !== undefined && staged.size > 0) {
       if (final.size === 0 && !row.overwrite) await this.#freeName(row, path);
       return { kind: 'interrupted' };
     }
-    const isOurs = row.delivering
-      ? await this.#isIntended(row, path, final.size)
-      : staged?.delivered === true || (await this.#isOnlyOurs(row, path, final.size));
+    const { size } = final;
+    const isOurs = row.delivering ? await this.#isIntended(row, path, size) : await this.#isOnlyOurs(row, path, size);
     return isOurs
-      ? { kind: 'delivered', completion: await this.#completionOf(row, path, final.size) }
+      ? { kind: 'delivered', completion: await this.#completionOf(row, path, { path, size }) }
       : { kind: 'interrupted' };
   }
 
@@ -139,7 +141,12 @@ export class Recovery {
     return !(await this.#options.contexts.isDelivered(path, row));
   }
 
-  async #completionOf(row: ContextRow, path: string, size: number): Promise<TransferCompletion> {
+  /** @param content where its bytes can be read: the file may have been fetched from its final path */
+  async #completionOf(
+    row: ContextRow,
+    path: string,
+    { path: content, size }: { readonly path: string | undefined; readonly size: number },
+  ): Promise<TransferCompletion> {
     const { filename } = row;
     if (row.delivering) {
       const { checksum, sync_point: syncPoint, point_bytes: dataBytes, point_articles: articles } = row;
@@ -147,7 +154,7 @@ export class Recovery {
         dataBytes: row.bytes_transferred,
         articles: row.articles,
         syncPoint,
-        size,
+        size: row.size ?? size,
         checksum: checksum ?? undefined,
         path,
         filename,
@@ -155,7 +162,8 @@ export class Recovery {
         lastPoint: { number: syncPoint, dataBytes, articles },
       };
     }
-    const checksum = this.#options.config['transfer.checksum'] === 'sha256' ? await sha256(path) : undefined;
+    const isHashed = this.#options.config['transfer.checksum'] === 'sha256' && content !== undefined;
+    const checksum = isHashed ? await sha256(content) : undefined;
     return { dataBytes: size, articles: 0, syncPoint: 0, size, checksum, path, filename, compression: 'none' };
   }
 }

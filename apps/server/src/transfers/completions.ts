@@ -92,6 +92,13 @@ export class Completions {
     );
   }
 
+  /** Records COMPLETED as soon as the database answers: what was delivered cannot be taken back any more. */
+  completeLater(record: RecordHandle, completion: TransferCompletion): void {
+    void this.#options.outbox.add('completed transfer', async () => {
+      while ((await this.#commit(record, completion)) === 'again');
+    });
+  }
+
   /** Tries again while the database is away; `late` is called when the last attempt may still take effect. */
   async #patiently(
     { id }: RecordHandle,

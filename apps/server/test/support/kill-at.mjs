@@ -27,9 +27,11 @@ const around = (name, work) => {
 };
 
 const { link, rename, unlink } = files;
-files.link = (from, to) => around('link', () => link(from, to));
+const isMark = (path) => /\.(linked|moved)$/.test(String(path));
+files.link = (from, to) => around(isMark(to) ? 'mark' : 'link', () => link(from, to));
 files.rename = (from, to) => around('rename', () => rename(from, to));
-files.unlink = (path) => around(/\.part$/.test(String(path)) ? 'unlink' : '', () => unlink(path));
+files.unlink = (path) =>
+  around(isMark(path) ? 'settle' : /\.part$/.test(String(path)) ? 'unlink' : '', () => unlink(path));
 syncBuiltinESMExports();
 
 const STATEMENTS = { intent: /set .*"delivering" = /, complete: /status = 'COMPLETED', end_time/ };

@@ -17,6 +17,8 @@ interface Inode {
   pending: Change[];
 }
 
+type Later = <T>(what: string, effect: () => T) => Promise<T>;
+
 type NameChange = ReadonlyMap<string, Inode | undefined>;
 
 /** Sectors are written whole or not, in any order. */
@@ -36,12 +38,19 @@ export class ModelDisk {
   #names = new Map<string, Inode>();
   #stableNames = new Map<string, Inode>();
   #pendingNames: NameChange[] = [];
+  #boots = 1;
+  /** What processes that are gone go on to ask for is not heard. */
+  #kills = 0;
 
   /** @param chance 0 ≤ x < 1: decides short writes and what a power cut keeps */
   constructor(chance: () => number) {
     this.#chance = chance;
     this.#names.set('/d', this.#inode(true));
     this.#stableNames = new Map(this.#names);
+  }
+
+  get #boot(): string {
+    return String(this.#boots).padStart(12, '0');
   }
 
   content(path: string): Buffer | undefined {
@@ -55,6 +64,7 @@ export class ModelDisk {
 
   /** The process is gone: of the operations on their way some happened. */
   kill(): void {
+    this.#kills += 1;
     for (const { effect } of this.inFlight.splice(0)) {
       if (this.#chance() < 0.5) continue;
       try {
@@ -67,6 +77,7 @@ export class ModelDisk {
 
   cutPower(): void {
     this.kill();
+    this.#boots += 1;
     const kept = Math.floor(this.#chance() * (this.#pendingNames.length + 1));
     for (const change of this.#pendingNames.slice(0, kept)) applyNames(this.#stableNames, change);
     this.#pendingNames = [];
@@ -86,6 +97,9 @@ export class ModelDisk {
   /** The disk as a new process sees it: `/d` under another name, as locks of this process go by paths. */
   mountedAt(root: string): FileOperations {
     const at = (path: string) => `/d${path.slice(root.length)}`;
+    const kills = this.#kills;
+    const later: Later = (what, effect) =>
+      kills === this.#kills ? this.#later(what, effect) : new Promise<never>(() => undefined);
     const find = (path: string) => {
       const inode = this.#names.get(at(path));
       if (inode === undefined) throw osError('ENOENT');
@@ -110,29 +124,29 @@ export class ModelDisk {
     });
     return {
       open: (path, flags) =>
-        this.#later(`open ${at(path)}`, () => {
+        later(`open ${at(path)}`, () => {
           const exists = this.#names.has(at(path));
           if (exists && flags & constants.O_EXCL) throw osError('EEXIST');
           const inode = exists || !(flags & constants.O_CREAT) ? find(path) : create(path, false);
-          return this.#openFile(at(path), inode, () => facts(inode));
+          return this.#openFile(at(path), inode, () => facts(inode), later);
         }),
       mkdir: (path) =>
-        this.#later(`mkdir ${at(path)}`, () => {
+        later(`mkdir ${at(path)}`, () => {
           if (this.#names.has(at(path))) throw osError('EEXIST');
           create(path, true);
         }),
       link: (existing, name) =>
-        this.#later(`link ${at(name)}`, () => {
+        later(`link ${at(name)}`, () => {
           if (this.#names.has(at(name))) throw osError('EEXIST');
           rename(new Map([[at(name), find(existing)]]));
         }),
       unlink: (path) =>
-        this.#later(`unlink ${at(path)}`, () => {
+        later(`unlink ${at(path)}`, () => {
           find(path);
           rename(new Map([[at(path), undefined]]));
         }),
       rename: (from, to) =>
-        this.#later(`rename ${at(to)}`, () =>
+        later(`rename ${at(to)}`, () =>
           rename(
             new Map([
               [at(from), undefined],
@@ -140,10 +154,11 @@ export class ModelDisk {
             ]),
           ),
         ),
-      lstat: (path) => this.#later(`lstat ${at(path)}`, () => facts(find(path))),
+      lstat: (path) => later(`lstat ${at(path)}`, () => facts(find(path))),
       realpath: (path) => Promise.resolve(path),
+      boot: this.#boot,
       readdir: (path) =>
-        this.#later(`readdir ${at(path)}`, () =>
+        later(`readdir ${at(path)}`, () =>
           [...this.#names.keys()]
             .filter((name) => dirname(name) === at(path))
             .map((name) => name.slice(at(path).length + 1)),
@@ -151,7 +166,7 @@ export class ModelDisk {
     };
   }
 
-  #openFile(path: string, inode: Inode, facts: () => FileFacts): OpenFile {
+  #openFile(path: string, inode: Inode, facts: () => FileFacts, later: Later): OpenFile {
     const change = (made: Change) => {
       inode.now = applied(inode.now, made);
       inode.pending.push(made);
@@ -159,7 +174,7 @@ export class ModelDisk {
     const flush = () => {
       const before = inode.pending.length;
       const names = this.#pendingNames.filter((made) => [...made.keys()].some((name) => dirname(name) === path));
-      return this.#later(`flush ${path}`, () => {
+      return later(`flush ${path}`, () => {
         for (const made of inode.pending.splice(0, before)) inode.stable = applied(inode.stable, made);
         for (const made of names) applyNames(this.#stableNames, made);
         this.#pendingNames = this.#pendingNames.filter((made) => !names.includes(made));
@@ -169,17 +184,17 @@ export class ModelDisk {
       writev: (buffers, position) => {
         const bytes = Buffer.concat(buffers);
         const taken = this.#chance() < 0.3 ? Math.max(1, Math.ceil(bytes.length * this.#chance())) : bytes.length;
-        return this.#later(`write ${path}`, () => {
+        return later(`write ${path}`, () => {
           change({ position, bytes: Buffer.from(bytes.subarray(0, taken)) });
           return taken;
         });
       },
       readv: ([first], position) =>
-        this.#later(`read ${path}`, () => (first === undefined ? 0 : inode.now.copy(first, 0, position))),
+        later(`read ${path}`, () => (first === undefined ? 0 : inode.now.copy(first, 0, position))),
       datasync: flush,
       sync: flush,
-      truncate: (size) => this.#later(`truncate ${path}`, () => change({ position: size, bytes: undefined })),
-      stat: () => this.#later(`stat ${path}`, facts),
+      truncate: (size) => later(`truncate ${path}`, () => change({ position: size, bytes: undefined })),
+      stat: () => later(`stat ${path}`, facts),
       close: () => Promise.resolve(),
     };
   }

@@ -49,5 +49,6 @@ export function recordedFiles(log: string[]): FileOperations {
     lstat: (path) => nodeFiles.lstat(path),
     realpath: (path) => nodeFiles.realpath(path),
     readdir: (path) => nodeFiles.readdir(path),
+    boot: nodeFiles.boot,
   };
 }
