@@ -1,7 +1,7 @@
 import { licenseGate, licenseRoutes } from '@pesit-node/license';
 import type { LicenseKeeper } from '@pesit-node/license';
 import { createHttpApp } from '@pesit-node/service';
-import type { Config, HealthRegistry, HttpAppOptions, Logger, Metrics, ServiceInfo } from '@pesit-node/service';
+import type { Config, HealthRegistry, HttpAppOptions, Logger, Metrics, ServiceInfo, Traces } from '@pesit-node/service';
 import type { Express } from 'express';
 
 import type { Directories } from './directories.js';
@@ -9,6 +9,7 @@ import { listenerRoutes } from './listeners/routes.js';
 import type { ListenerService } from './listeners/service.js';
 import { partnerRoutes } from './partners/routes.js';
 import type { PartnerStore } from './partners/store.js';
+import { partnerTraceRoutes } from './traces/routes.js';
 import { transferRoutes } from './transfers/routes.js';
 import type { TransferStore } from './transfers/store.js';
 import { virtualFileRoutes } from './virtual-files/routes.js';
@@ -27,6 +28,7 @@ export interface AppDeps {
   readonly virtualFiles: VirtualFileStore;
   readonly listeners: ListenerService;
   readonly transfers: TransferStore;
+  readonly traces: Traces;
   readonly directories: Directories;
 }
 
@@ -45,6 +47,7 @@ export const createApp = (deps: AppDeps): Express => {
       licenseRoutes(router, license);
       listenerRoutes(router, deps.listeners, directories, config);
       partnerRoutes(router, deps.partners, logger);
+      partnerTraceRoutes(router, deps.traces, logger);
       virtualFileRoutes(router, deps.virtualFiles, directories, logger);
       transferRoutes(router, deps.transfers);
     },

@@ -9,7 +9,7 @@ import {
   LicenseKeeper,
 } from '@pesit-node/license';
 import type { LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
-import { DatabaseSupervisor, Metrics, PasswordVerifier } from '@pesit-node/service';
+import { DatabaseSupervisor, Metrics, PasswordVerifier, Traces } from '@pesit-node/service';
 import type { Config, Database, HealthRegistry, LifecycleStep, Logger, ServiceInfo } from '@pesit-node/service';
 import type { Express } from 'express';
 
@@ -54,6 +54,8 @@ export interface NodeOptions {
   readonly patienceMs?: number;
   /** Between two writes of the figures of running transfers, milliseconds. Default 2000. */
   readonly progressMs?: number;
+  /** See `TracesOptions.gatherMs`. */
+  readonly traceGatherMs?: number;
   /** How long running transfers may go on when a listener stops, milliseconds. Default: `shutdown.drain-timeout`. */
   readonly drainMs?: number;
   /** See `SupervisorOptions`. */
@@ -151,6 +153,14 @@ export const createNode = (options: NodeOptions): ServerNode => {
     retentionDays,
     logger,
   });
+  const traces = new Traces({
+    knex,
+    owners: { table: 'partners', key: 'partner_id' },
+    node,
+    retentionDays: config['trace.retention-days'],
+    logger,
+    ...(options.traceGatherMs === undefined ? {} : { gatherMs: options.traceGatherMs }),
+  });
   const exchange = new Exchange(
     {
       config,
@@ -167,6 +177,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       places: new PartnerPlaces(),
       progress: new ProgressReporter(journal, logger, options.progressMs),
       times: new ConnectionTimes(partners, logger),
+      traces,
       outgoing: new Set(),
       logger,
     },
@@ -186,6 +197,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     virtualFiles,
     listeners,
     transfers: new TransferStore(knex),
+    traces,
     directories,
   });
   metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
@@ -209,6 +221,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await license.refresh();
         await listeners.startAll();
         housekeeping.start();
+        traces.start();
         return;
       } catch (error) {
         if (isOver()) return;
@@ -246,6 +259,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await beginning;
         await listeners.close();
         await exchange.settled();
+        await traces.stop();
         await housekeeping.stop();
         await journal.settled(LAST_RECORDS_MS);
         await instances.stop();

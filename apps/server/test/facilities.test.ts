@@ -213,6 +213,7 @@ eachDatabase((harness) => {
         resynchronisation: false,
         crc: true,
         accessType: 2,
+        freeMessage: null,
         maxEntitySize: 5000,
         product: null,
       });

@@ -20,6 +20,7 @@ eachDatabase((harness) => {
         partnerId: 'ACME',
         id: 'ACME',
         lastSeen: null,
+        traceUntil: null,
         preconnectId: null,
         name: null,
         description: null,
@@ -80,11 +81,14 @@ eachDatabase((harness) => {
     });
 
     test('as it was answered can be put back', async () => {
-      const { lastConnection, transferCount, lastSeen, ...partner } = (
+      const { lastConnection, transferCount, lastSeen, traceUntil, ...partner } = (
         await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD })
       ).body;
       const put = await rest.put(`${PARTNERS}/ACME`, partner);
-      expect([put.status, put.body]).toEqual([200, { ...partner, lastConnection, transferCount, lastSeen }]);
+      expect([put.status, put.body]).toEqual([
+        200,
+        { ...partner, lastConnection, transferCount, lastSeen, traceUntil },
+      ]);
     });
 
     test('keeps the password of a pre-connection as a hash, and none without an identifier', async () => {
@@ -162,6 +166,7 @@ eachDatabase((harness) => {
       ['a figure that is read-only', { transferCount: 5 }, 'transferCount'],
       ['a time that is read-only', { lastConnection: null }, 'lastConnection'],
       ['what was seen of it', { lastSeen: null }, 'lastSeen'],
+      ['the switch of its trace', { traceUntil: null }, 'traceUntil'],
       ['an identifier that is too long', { preconnectId: 'NINECHARS' }, 'preconnectId'],
       ['a password without its identifier', { preconnectPassword: 'x' }, 'preconnectId'],
     ])('%s', async (_, change, field) => {

@@ -1,6 +1,6 @@
 import type { LicenseKeeper } from '@pesit-node/license';
 import type { ServerConnection } from '@pesit-node/net';
-import type { Config, Logger, PasswordVerifier } from '@pesit-node/service';
+import type { Config, Logger, PasswordVerifier, Traces } from '@pesit-node/service';
 import type {
   ArticleSink,
   ArticleSource,
@@ -51,6 +51,7 @@ export interface ExchangeContext {
   readonly progress: ProgressReporter;
   readonly running: RunningTransfers;
   readonly times: ConnectionTimes;
+  readonly traces: Traces;
   /** Files that are being read now, `partner NUL path`: nobody is offered the same file twice at a time. */
   readonly outgoing: Set<string>;
   readonly logger: Logger;

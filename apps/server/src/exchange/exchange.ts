@@ -46,7 +46,8 @@ export class Exchange {
       get timers() {
         return { response: settings().read_timeout };
       },
-      preconnect: (preconnection) => admitPreconnection(context, preconnection),
+      preconnect: (preconnection, remoteAddress) =>
+        admitPreconnection(context, preconnection, { listener: settings().server_id, remoteAddress }),
       accept: (connection) => new PartnerSession({ context, listener: settings(), connection, refused, track }),
       rejected: (remoteAddress, reason) => {
         refused();

@@ -17,16 +17,20 @@ const PASSWORD_LENGTH = 8;
 /**
  * Who connects: PI 3 names the partner, PI 5 proves it, PI 4 is compared on a strict listener. Takes a place among the
  * partner's sessions, to be given back when the session ends.
+ * @param named called with the partner that PI 3 names, before anything is proven
  * @throws PesitError 3-301, 3-304, 3-309, or 3-322 when the database is away or the license allows no session
  */
 export const identify = async (
   { partners, verifier, license, places }: Pick<ExchangeContext, 'partners' | 'verifier' | 'license' | 'places'>,
   listener: ListenerRow,
   { parameters, preconnection }: ConnectIndication,
+  named: (partner: PartnerRow) => void,
 ): Promise<PartnerRow> => {
   const unlicensed = sessionRefusal(license);
   if (unlicensed !== undefined) throw refusal(unlicensed.diagnostic, unlicensed.text, unlicensed.peerText);
   const { requester = '', server = '', accessControl = '' } = parameters;
+  const partner = await asking('3-322', async () => (isPlausible(requester, 24) ? partners.get(requester) : undefined));
+  if (partner !== undefined) named(partner);
   if (listener.strict_server_id && server !== listener.server_id) {
     throw refusal(
       '3-301',
@@ -34,7 +38,6 @@ export const identify = async (
       `this server is not ${JSON.stringify(readable(server, 24))} (PI 4)`,
     );
   }
-  const partner = await asking('3-322', async () => (isPlausible(requester, 24) ? partners.get(requester) : undefined));
   const password = accessControl.slice(0, PASSWORD_LENGTH).trimEnd();
   // Also for an unknown partner: the time of the answer tells nothing.
   const proven = await verifier.verify(password, partner?.password_hash);

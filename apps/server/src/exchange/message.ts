@@ -14,7 +14,10 @@ const REPLY_EXPECTED = 1;
  * A message of a partner: kept as a record, with its text. The reply, where one is asked for, says under which number.
  * @throws PesitError 2-226 when the partner may not send, 2-201 when the database is away
  */
-export const acceptMessage = async (context: PartnerContext, parameters: Parameters): Promise<MessageAnswer> => {
+export const acceptMessage = async (
+  context: PartnerContext,
+  parameters: Parameters,
+): Promise<{ readonly id: number; readonly answer: MessageAnswer }> => {
   const { partner, journal, logger } = context;
   const now = await asking('2-201', () => context.partners.get(partner.partner_id));
   if (now?.enabled !== true || !operationsOf(now.access_type).includes('WRITE')) {
@@ -32,5 +35,5 @@ export const acceptMessage = async (context: PartnerContext, parameters: Paramet
     dataCode,
   });
   logger.info({ transfer: id, bytes: message.length }, 'message received');
-  return attributesWanted === REPLY_EXPECTED ? { reply: Buffer.from(`received as ${id}`) } : {};
+  return { id, answer: attributesWanted === REPLY_EXPECTED ? { reply: Buffer.from(`received as ${id}`) } : {} };
 };

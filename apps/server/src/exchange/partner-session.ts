@@ -16,6 +16,7 @@ import type { Logger } from '@pesit-node/service';
 import type { ListenerRow } from '../listeners/store.js';
 import { seenIn } from '../partners/seen.js';
 import type { PartnerSeen } from '../partners/seen.js';
+import { SessionTracer } from '../traces/session-tracer.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import { startOf } from './context.js';
 import type { ExchangeContext, IncomingTransfer, OutgoingTransfer, PartnerContext } from './context.js';
@@ -40,6 +41,7 @@ export interface PartnerSessionOptions {
 /** One connection of a partner: what it asks for, decided by the configuration, and written into the history. */
 export class PartnerSession implements ServerHandler {
   readonly #options: PartnerSessionOptions;
+  readonly #trace: SessionTracer;
   #logger: Logger;
   #partner: PartnerContext | undefined;
   #file: IncomingTransfer | OutgoingTransfer | undefined;
@@ -50,6 +52,7 @@ export class PartnerSession implements ServerHandler {
   constructor(options: PartnerSessionOptions) {
     const { context, listener, connection } = options;
     this.#options = options;
+    this.#trace = new SessionTracer(context.traces, connection);
     this.#logger = context.logger.child({
       session: connection.id,
       listener: listener.server_id,
@@ -59,20 +62,24 @@ export class PartnerSession implements ServerHandler {
 
   async connect(indication: ConnectIndication): Promise<ConnectAnswer> {
     const { context, listener, connection, refused } = this.#options;
+    const where = { listener: listener.server_id, remoteAddress: connection.remoteAddress };
     try {
-      const partner = await identify(context, listener, indication);
+      const partner = await identify(context, listener, indication, (named) => {
+        this.#trace.named(named, indication, where);
+      });
       this.#logger = this.#logger.child({ partner: partner.partner_id });
       this.#partner = { ...context, listener, partner, session: connection, logger: this.#logger };
     } catch (error) {
       refused();
       const requester = readable(indication.parameters.requester ?? '', 24);
-      if (error instanceof PesitError) this.#logger.warn({ requester, ...wordsOf(error) }, 'connection refused');
+      if (error instanceof PesitError) this.#say('connection refused', error, { requester });
       throw error;
     }
     const { partner } = this.#partner;
-    const where = { listener: listener.server_id, remoteAddress: connection.remoteAddress };
-    this.#see(seenIn(indication, where));
-    this.#logger.info({ dialect: indication.dialect }, 'partner connected');
+    const seen = seenIn(indication, where);
+    this.#see(seen);
+    const { dialect, freeMessage } = seen;
+    this.#logger.info({ dialect, ...(freeMessage === null ? {} : { freeMessage }) }, 'partner connected');
     return this.#connectAnswer(partner.seen.singleArticle);
   }
 
@@ -117,19 +124,20 @@ export class PartnerSession implements ServerHandler {
     const progress = file.progress();
     const { status, restartable } = await file.fail(error, endCode);
     this.#forget(file);
-    this.#logger.warn(
-      { transfer: file.record.id, filename: file.name, ...progress, restartable, ...wordsOf(error) },
-      status === 'CANCELLED' ? 'transfer cancelled' : 'transfer failed',
-    );
+    this.#say(status === 'CANCELLED' ? 'transfer cancelled' : 'transfer failed', error, {
+      ...{ transfer: file.record.id, filename: file.name, ...progress, restartable },
+    });
   }
 
   async message(parameters: Parameters): Promise<MessageAnswer> {
     const partner = this.#partner;
     if (partner === undefined) throw new Error('a message before CONNECT');
     try {
-      return await acceptMessage(partner, parameters);
+      const { id, answer } = await acceptMessage(partner, parameters);
+      this.#trace.transfer(id);
+      return answer;
     } catch (error) {
-      if (error instanceof PesitError) this.#logger.warn(wordsOf(error), 'message refused');
+      if (error instanceof PesitError) this.#say('message refused', error);
       throw error;
     }
   }
@@ -145,16 +153,19 @@ export class PartnerSession implements ServerHandler {
 
   notice(text: string): void {
     this.#logger.info({ notice: text }, 'tolerated');
+    this.#trace.note(`tolerated: ${text}`);
   }
 
   failed(error: unknown): void {
     this.#logger.error({ err: error }, 'session failed here');
+    this.#trace.note('session failed here: the log has the reason');
   }
 
   ended(error: PesitError | undefined): void {
     const { context, track } = this.#options;
     // A request was answered while the connection went away: nobody else gives its file up.
     if (this.#file !== undefined) track(this.transferFailed(error ?? released(), undefined));
+    this.#trace.end(error === undefined ? 'released' : textOf('connection ended', error));
     if (this.#partner === undefined) {
       if (error !== undefined) this.#logger.debug(wordsOf(error), 'connection ended before a partner was known');
       return;
@@ -180,15 +191,22 @@ export class PartnerSession implements ServerHandler {
       partner.progress.add(file);
       partner.running.add(file, this.#options.connection);
       this.#logger.info({ transfer: file.record.id, direction, filename: file.name }, 'transfer begins');
+      this.#trace.transfer(file.record.id);
       return file;
     } catch (error) {
       const start = startOf(partner, direction, parameters);
       if (error instanceof PesitError) {
-        this.#logger.warn({ direction, virtualFile: start.virtualFileId, ...wordsOf(error) }, 'transfer refused');
+        this.#say('transfer refused', error, { direction, virtualFile: start.virtualFileId });
       }
       await partner.journal.refused(start, failureOf(error));
       throw error;
     }
+  }
+
+  /** Something went wrong: for the log, and for a trace. */
+  #say(what: string, error: PesitError, facts: object = {}): void {
+    this.#logger.warn({ ...facts, ...wordsOf(error) }, what);
+    this.#trace.note(textOf(what, error));
   }
 
   #forget(file: IncomingTransfer | OutgoingTransfer): void {
@@ -227,6 +245,9 @@ const released = (): PesitError =>
     fault: 'refused',
     diagnostic: '2-223',
   });
+
+const textOf = (what: string, error: PesitError): string =>
+  `${what}: ${describeDiagnostic(error.diagnostic)}: ${error.message}`;
 
 /** A diagnostic for the log: code and words, and what it means here. */
 const wordsOf = (error: PesitError) => ({

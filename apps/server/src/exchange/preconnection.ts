@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
+
 import type { Preconnection } from '@pesit-node/net';
 
 import type { PartnerRow } from '../partners/store.js';
+import { addPreconnection } from '../traces/session-tracer.js';
 import type { ExchangeContext } from './context.js';
 import { isPlausible, readable } from './names.js';
 import { asking, refusal } from './refusal.js';
@@ -14,15 +17,23 @@ const LENGTH = 8;
  * @throws PesitError 3-304, or 3-322 when the database is away
  */
 export const admitPreconnection = async (
-  { partners, verifier }: Pick<ExchangeContext, 'partners' | 'verifier'>,
-  { identifier, password }: Preconnection,
+  { partners, verifier, traces }: Pick<ExchangeContext, 'partners' | 'verifier' | 'traces'>,
+  preconnection: Preconnection,
+  where: Readonly<Record<'listener' | 'remoteAddress', string>>,
 ): Promise<void> => {
+  const { identifier, password } = preconnection;
   const known = await asking('3-322', async () =>
     isPlausible(identifier, LENGTH) ? partners.withPreconnection(identifier) : [],
   );
   if (known.length === 0) return;
   const proofs = await Promise.all(known.map((partner) => proves(verifier, partner, password)));
   if (proofs.includes(true)) return;
+  for (const { partner_id: owner, trace_until: until } of known) {
+    const recording = traces.begin({ id: randomUUID(), owner, until, about: where });
+    if (recording === undefined) continue;
+    addPreconnection(recording, preconnection, 'NAK0');
+    recording.end('pre-connection refused: the password is wrong');
+  }
   throw refusal('3-304', `the pre-connection of ${JSON.stringify(readable(identifier, LENGTH))} has a wrong password`);
 };
 

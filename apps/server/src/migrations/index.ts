@@ -10,6 +10,7 @@ import { facilities } from './0007-facilities.js';
 import { overwrite } from './0008-overwrite.js';
 import { newestContext } from './0009-newest-context.js';
 import { sentPoints } from './0010-sent-points.js';
+import { traces } from './0011-traces.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -25,5 +26,6 @@ export const MIGRATIONS: MigrationSet = {
     overwrite,
     newestContext,
     sentPoints,
+    traces,
   ],
 };

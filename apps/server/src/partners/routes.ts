@@ -25,6 +25,7 @@ const toPartner = (row: PartnerRow) => ({
   lastConnection: row.last_connection?.toISOString() ?? null,
   transferCount: row.transfer_count,
   lastSeen: lastSeen(row),
+  traceUntil: row.trace_until?.toISOString() ?? null,
 });
 
 /** What its last sessions have shown; null before the first. */

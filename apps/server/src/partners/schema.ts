@@ -35,6 +35,7 @@ const fields = {
   lastConnection: readOnly(),
   transferCount: readOnly(),
   lastSeen: readOnly(),
+  traceUntil: readOnly(),
 };
 
 export const accessOf = (operations: readonly Operation[]): AccessType => {

@@ -18,12 +18,17 @@ export interface PartnerRow {
   /** scrypt; null: the identifier is enough. */
   readonly preconnect_password_hash: string | null;
   readonly seen: PartnerSeen;
+  /** Its sessions are traced until then; null: they are not. */
+  readonly trace_until: Date | null;
   readonly last_connection: Date | null;
   readonly transfer_count: number;
 }
 
 /** What the administrator sets. */
-export type PartnerValues = Omit<PartnerRow, 'partner_id' | 'seen' | 'last_connection' | 'transfer_count'>;
+export type PartnerValues = Omit<
+  PartnerRow,
+  'partner_id' | 'seen' | 'trace_until' | 'last_connection' | 'transfer_count'
+>;
 
 export class PartnerStore {
   readonly #knex: Knex;

@@ -134,10 +134,16 @@ export class TestNode {
   }
 
   async call(method: 'get' | 'post' | 'put' | 'delete', path: string, body?: Json): Promise<Json> {
+    const text = await this.text(method, path, body);
+    return (text === '' ? {} : JSON.parse(text)) as Json;
+  }
+
+  /** An answer that need not be JSON. */
+  async text(method: string, path: string, body?: Json): Promise<string> {
     const { status, text } = await ask(this.#http?.port ?? 0, method, path, body);
     this.answers.push(text);
     if (status >= 400) throw new Error(`${method} ${path}: ${status} ${text}`);
-    return (text === '' ? {} : JSON.parse(text)) as Json;
+    return text;
   }
 
   /** A running listener NODE1, a partner ACME, and the virtual files IN, OUT and BOTH. */

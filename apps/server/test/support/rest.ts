@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { KnexLicenseStore, LICENSE_MIGRATIONS, LicenseKeeper, loadPublicKey } from '@pesit-node/license';
-import { HealthRegistry } from '@pesit-node/service';
+import { HealthRegistry, Traces } from '@pesit-node/service';
 import { captureLog, emptyTables, testConfig, testMetrics } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
 import request from 'supertest';
@@ -118,6 +118,10 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       virtualFiles: new VirtualFileStore(knex),
       listeners: rest.listeners,
       transfers: new TransferStore(knex),
+      traces: new Traces({
+        ...{ knex, node: 'rest', retentionDays: 7, logger: rest.log.logger },
+        owners: { table: 'partners', key: 'partner_id' },
+      }),
       directories: new Directories(config),
     });
     const send = async (test: Test, body?: Body): Promise<Response> => {

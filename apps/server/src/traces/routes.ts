@@ -1,0 +1,17 @@
+import { notFound, traceRoutes } from '@pesit-node/service';
+import type { Logger, Traces } from '@pesit-node/service';
+import type { IRouter } from 'express';
+import { z } from 'zod';
+
+import { partnerId } from '../schemas.js';
+
+/** The traces of a partner. */
+export const partnerTraceRoutes = (router: IRouter, traces: Traces, logger: Logger): void => {
+  traceRoutes(router, {
+    ...{ traces, logger, noun: 'partner' },
+    path: '/api/v1/config/partners/:partnerId',
+    params: z.strictObject({ partnerId: partnerId() }),
+    ownerOf: ({ partnerId: id }) => id,
+    missing: (id) => notFound('Partner', id),
+  });
+};
