@@ -10,6 +10,7 @@ import { encodeFpdu } from './codec.js';
 import { compressedBound } from './compression.js';
 import { checksum } from './crc.js';
 import { FPDU_HEADER_LENGTH, FPDUS } from './fpdus.js';
+import { MAX_SYNC_POINT, spacedInterval } from './spacing.js';
 import { writeHeader } from './headers.js';
 
 export interface ArticleSenderOptions {
@@ -32,8 +33,6 @@ export interface ArticleSenderOptions {
 
 /** Articles in one DTF: ID.SRC is one byte. */
 const MAX_ARTICLES_PER_DTF = 255;
-/** §3.6.3: the last number of a sync point. From there on points are left out instead of failing. */
-export const MAX_SYNC_POINT = 999_999;
 /** Points to which a receiver that acknowledges none may go back without starting over. */
 const MAX_POINTS_KEPT = 1024;
 const CRC_LENGTH = 2;
@@ -60,6 +59,8 @@ export class ArticleSender implements Burst {
   readonly #trailer: number;
   #acknowledged: number;
   #sincePoint = 0;
+  /** Bytes that may lie between the last point and the next. */
+  #interval: number;
   /** The last point of a burst that was ended: what the receiver can know of. */
   sentPoint: number;
   /** Points placed and not yet acknowledged, oldest first; before them the last that was. With window 0 the last ones placed. */
@@ -82,6 +83,7 @@ export class ArticleSender implements Burst {
     this.lastPoint = options.from.number;
     this.#acknowledged = options.from.number;
     this.sentPoint = options.from.number;
+    this.#interval = spacedInterval(options.interval, this.lastPoint);
     this.#points = [options.from];
   }
 
@@ -141,6 +143,7 @@ export class ArticleSender implements Burst {
     this.#acknowledged = point.number;
     this.#points = [point];
     this.#sincePoint = 0;
+    this.#interval = spacedInterval(this.#options.interval, this.lastPoint);
     this.sentPoint = point.number;
     this.#stale = true;
   }
@@ -169,14 +172,14 @@ export class ArticleSender implements Burst {
    */
   passPoint(length: number, bound: number): boolean {
     checkLength(length);
-    const { interval } = this.#options;
+    const interval = this.#interval;
     const nearlyDue = this.#pointDue(bound) || this.#pointDue(Math.ceil(interval / 8));
     return !nearlyDue || this.#pass(bound);
   }
 
   /** Bytes that may be sent before a point is due; Infinity when none is. */
   get beforePoint(): number {
-    const { interval } = this.#options;
+    const interval = this.#interval;
     return interval === 0 || this.lastPoint >= MAX_SYNC_POINT ? Infinity : interval - this.#sincePoint;
   }
 
@@ -206,7 +209,7 @@ export class ArticleSender implements Burst {
   }
 
   #pointDue(length: number): boolean {
-    const { interval } = this.#options;
+    const interval = this.#interval;
     return (
       interval > 0 && this.#sincePoint > 0 && this.#sincePoint + length > interval && this.lastPoint < MAX_SYNC_POINT
     );
@@ -333,6 +336,7 @@ export class ArticleSender implements Burst {
     this.#close();
     this.lastPoint += 1;
     this.#sincePoint = 0;
+    this.#interval = spacedInterval(this.#options.interval, this.lastPoint);
     this.#points.push({ number: this.lastPoint, dataBytes: this.dataBytes, articles: this.articles });
     if (this.#options.window === 0 && this.#points.length > MAX_POINTS_KEPT) this.#points.shift();
     const header = this.#used + this.#options.prefix;

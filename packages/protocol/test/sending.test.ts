@@ -245,13 +245,31 @@ describe('sync points', () => {
     expect(sender.articles).toBe(500);
   });
 
+  test.each([
+    // Up to this number the interval holds; from it on four times as much lies between two points, then sixteen times.
+    [749_998, [1, 1, 4, 4]],
+    [874_998, [4, 4, 16]],
+    [937_499, [16, 64]],
+  ])('behind point %i the interval grows: %j times the bytes', (number, growth) => {
+    const from: SyncPoint = { number, dataBytes: 0, articles: 0 };
+    const { points } = send(articlesOf(Array<number>(growth.reduce((sum, each) => sum + each, 0) + 1).fill(1024)), {
+      interval: 1024,
+      window: 1,
+      from,
+    });
+    let articles = 0;
+    const expected = growth.map((each, i) => {
+      articles += each;
+      return { number: number + 1 + i, dataBytes: articles * 1024, articles };
+    });
+    expect(points).toEqual(expected);
+  });
+
   test('points are left out from the last number on', () => {
-    const from: SyncPoint = { number: MAX_SYNC_POINT - 2, dataBytes: 0, articles: 0 };
-    const { fpdus, sender } = send(articlesOf([1024, 1024, 1024, 1024, 1024]), { interval: 1024, from });
-    expect(fpdus.filter(({ name }) => name === 'SYN').map(({ body }) => body.toString('hex'))).toEqual([
-      '14030f423e',
-      '14030f423f',
-    ]);
+    // 4 ** 17 is what is left of an interval of 4 ** -17 KB.
+    const from: SyncPoint = { number: MAX_SYNC_POINT - 1, dataBytes: 0, articles: 0 };
+    const { fpdus, sender } = send(articlesOf([1024, 1024, 1024, 1024, 1024]), { interval: 1024 / 4 ** 17, from });
+    expect(fpdus.filter(({ name }) => name === 'SYN').map(({ body }) => body.toString('hex'))).toEqual(['14030f423f']);
     expect(sender.lastPoint).toBe(999_999);
   });
 });

@@ -1,3 +1,4 @@
+import { nextSpacing, spacedInterval } from '@pesit-node/protocol';
 import type { Burst } from '@pesit-node/protocol';
 import { START } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
@@ -46,16 +47,19 @@ export function pointAmongBlocks(
   for (const [i, attempt] of all.entries()) {
     const end = Math.min(target, all[i + 1]?.from ?? target);
     if (end === number) continue;
-    const { interval, from } = attempt;
-    if (from !== number || interval === 0) return undefined;
+    if (attempt.from !== number || attempt.interval === 0) return undefined;
     const length = articleLength(attempt);
-    const each = Math.max(1, Math.floor(interval / length));
-    articles += (end - number) * each;
-    fileOffset += (end - number) * each * length;
-    // A last article that still fits into the interval, or none at all, gets no point before it.
-    const next = Math.min(length, size - fileOffset);
-    if (next <= 0 || each * length + next <= interval) return undefined;
-    number = end;
+    while (number < end) {
+      const until = Math.min(end, nextSpacing(number));
+      const interval = spacedInterval(attempt.interval, number);
+      const each = Math.max(1, Math.floor(interval / length));
+      articles += (until - number) * each;
+      fileOffset += (until - number) * each * length;
+      // A last article that still fits into the interval, or none at all, gets no point before it.
+      const next = Math.min(length, size - fileOffset);
+      if (next <= 0 || each * length + next <= interval) return undefined;
+      number = until;
+    }
   }
   return number === target ? { number, dataBytes: fileOffset, articles, fileOffset } : undefined;
 }
@@ -73,12 +77,13 @@ export class Recount implements Burst {
   readonly #attempts: readonly Pacing[];
   #attempt: Pacing | undefined;
   #sincePoint = 0;
+  #interval = 0;
 
   /** @param target number of a point, from 1 */
   constructor(target: number, attempts: readonly Pacing[]) {
     this.#target = target;
     this.#attempts = standing(attempts);
-    this.#attempt = this.#current();
+    this.#goOn();
   }
 
   get maxUnsegmentedArticle(): number {
@@ -86,11 +91,11 @@ export class Recount implements Burst {
   }
 
   reserve(length: number): boolean {
-    const interval = this.#attempt?.interval ?? 0;
+    const interval = this.#interval;
     if (interval > 0 && this.#sincePoint > 0 && this.#sincePoint + length > interval) {
       this.lastPoint += 1;
       this.#sincePoint = 0;
-      this.#attempt = this.#current();
+      this.#goOn();
       if (this.lastPoint === this.#target) return false;
     }
     this.#sincePoint += length;
@@ -99,7 +104,8 @@ export class Recount implements Burst {
     return true;
   }
 
-  #current(): Pacing | undefined {
-    return this.#attempts.findLast(({ from }) => from <= this.lastPoint);
+  #goOn(): void {
+    this.#attempt = this.#attempts.findLast(({ from }) => from <= this.lastPoint);
+    this.#interval = spacedInterval(this.#attempt?.interval ?? 0, this.lastPoint);
   }
 }
