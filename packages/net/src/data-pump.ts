@@ -72,7 +72,7 @@ export class ArticleIntake {
   checkpoint(point: SyncPoint): void {
     if (this.#stopped) return;
     try {
-      const stored = this.#sink.checkpoint(point).then(
+      const stored = this.#sink.checkpoint(point, this.#gather()).then(
         () => {
           if (this.#stopped) return;
           this.#connection.session.acknowledgeSyn(point.number);
@@ -103,6 +103,12 @@ export class ArticleIntake {
       this.#settling = false;
       this.#connection.settle();
     });
+  }
+
+  /** Half the window: while it is flushed the partner fills the other half. Without a window it never waits for us. */
+  #gather(): number {
+    const window = this.#connection.session.terms?.syncWindow ?? 0;
+    return window === 0 ? Infinity : Math.max(1, window >> 1);
   }
 
   #checkpointDone(): void {

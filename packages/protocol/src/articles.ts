@@ -41,8 +41,10 @@ export interface ArticleSink {
   /**
    * Resolves when everything written before this call, and the point itself, are on stable storage.
    * Calls may overlap; one flush may resolve several (group commit), always in order.
+   * @param gather how many points may wait, this one included, before a flush has to begin: the peer goes on sending until
+   *   then. 1 unless said otherwise.
    */
-  checkpoint(point: SyncPoint): Promise<void>;
+  checkpoint(point: SyncPoint, gather?: number): Promise<void>;
   /**
    * RESYN (§3.6.3 p): forgets what came after `point`, which is the start or one that this attempt was given by
    * `checkpoint`; what is written next follows it. Nothing is written until it resolves; rejects when it cannot go there.

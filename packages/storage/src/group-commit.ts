@@ -19,6 +19,8 @@ export const pointOf = ({ number, dataBytes, articles, fileOffset }: StoredPoint
 interface Waiting<Point> {
   readonly offset: number;
   readonly point: Point | undefined;
+  /** So many may wait, this one included, before a flush begins. */
+  readonly gather: number;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
@@ -29,15 +31,21 @@ interface Flush<Point> {
   isDone: boolean;
 }
 
+/** Bytes for which a flush begins, whoever could still gather: beyond that a flush more costs little beside the writing. */
+const GATHER_BYTES = 512 * 1024;
+
 /** What a commit stands on: how far the writes are, and how to wait for more. */
 export interface WriteProgress {
   readonly written: number;
+  /** Bytes that came so far, written or not. */
+  readonly accepted: number;
   writtenUpTo(offset: number): Promise<void>;
 }
 
 /**
  * Group commit (design §3): while flushes run the next points gather, and one flush answers all that were written before it
- * began. Answers come in order, whichever flush ends first. `commit` makes the data before the points, then the points, stable.
+ * began. Points gather before the first flush too, as long as their data keep coming and whoever asks lets them: each flush
+ * wakes threads and disk, which costs more than the bytes between two near points. Answers come in order, whichever flush ends first. `commit` makes the data before the points, then the points, stable.
  */
 export class GroupCommit<Point> {
   readonly #progress: WriteProgress;
@@ -49,6 +57,9 @@ export class GroupCommit<Point> {
   #flushes: Flush<Point>[] = [];
   #running = 0;
   #starting = false;
+  /** Bytes that had come when it was last looked whether more do; undefined while nobody looks. */
+  #heard: number | undefined;
+  #flushedUpTo: number;
   #stopped: Error | undefined;
   #idlers: (() => void)[] = [];
 
@@ -64,16 +75,20 @@ export class GroupCommit<Point> {
     maxFlushes: number,
   ) {
     this.#progress = progress;
+    this.#flushedUpTo = progress.written;
     this.#commit = commit;
     this.#onError = onError;
     this.#maxFlushes = maxFlushes;
   }
 
-  /** Resolves when the first `offset` bytes, and the point, are on stable storage. */
-  add(offset: number, point?: Point): Promise<void> {
+  /**
+   * Resolves when the first `offset` bytes, and the point, are on stable storage.
+   * @param gather how many points may wait, this one included, before a flush begins: not for longer than data keep coming
+   */
+  add(offset: number, point?: Point, gather = 1): Promise<void> {
     if (this.#stopped) return Promise.reject(this.#stopped);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ offset, point, resolve, reject });
+      this.#waiting.push({ offset, point, gather, resolve, reject });
       this.#start();
     });
   }
@@ -97,9 +112,16 @@ export class GroupCommit<Point> {
   #start(): void {
     const [first] = this.#waiting;
     if (first === undefined || this.#starting || this.#running === this.#maxFlushes) return;
+    if (this.#isDue()) this.#begin();
+    else this.#listen();
+  }
+
+  #begin(): void {
+    const last = this.#waiting.at(-1);
+    if (last === undefined || this.#starting || this.#running === this.#maxFlushes) return;
     this.#starting = true;
     this.#progress
-      .writtenUpTo(first.offset)
+      .writtenUpTo(last.offset)
       .then(() => {
         this.#flush();
       }, this.#onError)
@@ -110,12 +132,38 @@ export class GroupCommit<Point> {
       });
   }
 
+  #isDue(): boolean {
+    const { length } = this.#waiting;
+    const last = this.#waiting.at(-1);
+    return last !== undefined && (length >= last.gather || last.offset - this.#flushedUpTo >= GATHER_BYTES);
+  }
+
+  /** Until a turn of the event loop brings no more data: what waits then waits for nothing. */
+  #listen(): void {
+    if (this.#heard !== undefined) return;
+    this.#heard = this.#progress.accepted;
+    const listen = (): void => {
+      const { accepted } = this.#progress;
+      if (this.#stopped || this.#starting || this.#waiting.length === 0) {
+        this.#heard = undefined;
+      } else if (accepted === this.#heard) {
+        this.#heard = undefined;
+        this.#begin();
+      } else {
+        this.#heard = accepted;
+        setImmediate(listen);
+      }
+    };
+    setImmediate(listen);
+  }
+
   /** One flush for all whose bytes the operating system has by now. */
   #flush(): void {
     const { written } = this.#progress;
     const later = this.#waiting.findIndex(({ offset }) => offset > written);
     const group = this.#waiting.splice(0, later === -1 ? this.#waiting.length : later);
     if (group.length === 0) return;
+    this.#flushedUpTo = group.at(-1)?.offset ?? this.#flushedUpTo;
     const flush = { group, isDone: false };
     this.#flushes.push(flush);
     this.#running += 1;

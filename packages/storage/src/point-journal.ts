@@ -9,21 +9,37 @@ import type { JournalHeader, JournalPoint } from './journal-format.js';
 /** Records read at once. */
 const PIECE = 1024;
 
-/** The journal that a file which is received writes: nothing on disk before its first point, then one append a group. */
+/** How a journal is opened to append to it. `O_DSYNC`: a write is on stable storage when it ends, one call instead of two. */
+export const appending = (flush: boolean): number => constants.O_RDWR | (flush ? constants.O_DSYNC : 0);
+
+/**
+ * The journal that a file which is received writes: nothing on disk before its first point, then one append a group. Whether
+ * its file is `flushed` by every append was decided when it was opened.
+ */
 export class PointJournal {
   readonly #files: FileOperations;
   readonly #path: string;
   readonly #header: JournalHeader;
+  readonly #flushed: boolean;
   #file: Promise<OpenFile> | undefined;
   /** Where the next record goes: taken by an append as it begins, so that two may be under way. */
   #position: number;
   #exists: boolean;
 
-  static fresh(files: FileOperations, path: string, header: Omit<JournalHeader, 'nonce'>): PointJournal {
-    return new PointJournal(files, path, { ...header, nonce: randomBytes(8) }, undefined, 0);
+  /** @param flush false: an append is only handed to the operating system */
+  static fresh(
+    files: FileOperations,
+    path: string,
+    header: Omit<JournalHeader, 'nonce'>,
+    flush: boolean,
+  ): PointJournal {
+    return new PointJournal(files, path, { ...header, nonce: randomBytes(8) }, flush, undefined, 0);
   }
 
-  /** Goes on after record `index`; what follows it is cut off, with `flush` on stable storage too. */
+  /**
+   * Goes on after record `index`; what follows it is cut off, with `flush` on stable storage too.
+   * @param found opened with `appending(flush)`
+   */
   static async continued(
     files: FileOperations,
     found: FoundJournal,
@@ -33,19 +49,21 @@ export class PointJournal {
     const position = found.header.size + (index + 1) * RECORD_SIZE;
     await found.file.truncate(position);
     if (flush) await found.file.datasync();
-    return new PointJournal(files, found.path, found.header, found.file, position);
+    return new PointJournal(files, found.path, found.header, flush, found.file, position);
   }
 
   private constructor(
     files: FileOperations,
     path: string,
     header: JournalHeader,
+    flushed: boolean,
     file: OpenFile | undefined,
     position: number,
   ) {
     this.#files = files;
     this.#path = path;
     this.#header = header;
+    this.#flushed = flushed;
     this.#file = file && Promise.resolve(file);
     this.#position = position;
     this.#exists = file !== undefined;
@@ -56,8 +74,7 @@ export class PointJournal {
     return this.#exists;
   }
 
-  /** @param flush false: only handed to the operating system */
-  async append(points: readonly JournalPoint[], flush: boolean): Promise<void> {
+  async append(points: readonly JournalPoint[]): Promise<void> {
     const bytes = [encodeRecords(points, this.#header.nonce)];
     if (this.#file === undefined) {
       this.#file = this.#create();
@@ -66,9 +83,7 @@ export class PointJournal {
     const length = bytes.reduce((sum, piece) => sum + piece.length, 0);
     const position = this.#position;
     this.#position += length;
-    const file = await this.#file;
-    await writeFully(file, bytes, position, length);
-    if (flush) await file.datasync();
+    await writeFully(await this.#file, bytes, position, length);
   }
 
   async flush(): Promise<void> {
@@ -82,7 +97,7 @@ export class PointJournal {
   }
 
   async #create(): Promise<OpenFile> {
-    const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+    const flags = appending(this.#flushed) | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
     const file = await this.#files.open(this.#path, flags, 0o600);
     this.#exists = true;
     return file;

@@ -176,12 +176,12 @@ export class StagedFile implements ArticleSink {
     return this.#writer.drained();
   }
 
-  checkpoint(point: SyncPoint): Promise<void> {
+  checkpoint(point: SyncPoint, gather = 1): Promise<void> {
     if (this.#ended) return Promise.reject(this.#failure ?? givenUp());
     const { number, dataBytes, articles } = point;
     const fileOffset = this.#writer.accepted;
     const mark = this.#hash?.mark(fileOffset);
-    return this.#commits.add(fileOffset, { number, dataBytes, articles, fileOffset, mark });
+    return this.#commits.add(fileOffset, { number, dataBytes, articles, fileOffset, mark }, gather);
   }
 
   /**
@@ -289,10 +289,7 @@ export class StagedFile implements ArticleSink {
     if (newest === undefined) return;
     if (flushes || this.#hash) {
       const records = points.map((point) => ({ ...pointOf(point), flushed, digest: point.mark?.digest }));
-      await allDone([
-        this.#journal.append(records, flushes),
-        flushes && !flushed ? this.#file.datasync() : Promise.resolve(),
-      ]);
+      await allDone([this.#journal.append(records), flushes && !flushed ? this.#file.datasync() : Promise.resolve()]);
     }
     if (flushes && !this.#entryIsStable) {
       // A point in a file that no directory names after a power cut would be a promise broken.

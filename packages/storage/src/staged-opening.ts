@@ -8,7 +8,7 @@ import type { OpenFile } from './files.js';
 import { START, pointOf } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
 import { MAX_CONTEXT } from './journal-format.js';
-import { PointJournal, findJournal, newestPoint } from './point-journal.js';
+import { PointJournal, appending, findJournal, newestPoint } from './point-journal.js';
 import type { FoundJournal, FoundPoint } from './point-journal.js';
 import { hashUpTo } from './prefix-hash.js';
 import { findUsablePoint } from './usable-point.js';
@@ -122,7 +122,7 @@ async function goOn(
   const { size, kind } = await file.stat();
   if (kind !== 'file') throw notRegular(place.stagedPath, kind);
   const { format, checksum = 'sha256' } = options;
-  const found = await findJournal(place.files, place.journalPath, constants.O_RDWR);
+  const found = await findJournal(place.files, place.journalPath, appending(flushesPoints(options)));
   if (typeof found === 'string') return startOver(options, place, lock, file, size === 0 ? undefined : found);
   return closedOnFailure(found.file, async () => {
     const known = keptHash(place.stagedPath);
@@ -150,7 +150,7 @@ export async function cutBack(
   known: RunningHash | undefined,
 ): Promise<OpenedStaging> {
   if (number === 0) return startOver(options, place, lock, file, undefined);
-  const journal = await findJournal(place.files, place.journalPath, constants.O_RDWR);
+  const journal = await findJournal(place.files, place.journalPath, appending(flushesPoints(options)));
   if (typeof journal === 'string') throw noSuchPoint(place.stagedPath, number, journal);
   return closedOnFailure(journal.file, async () => {
     const found = await newestPoint(journal, (point) => point.number === number);
@@ -162,14 +162,14 @@ export async function cutBack(
 
 /** Cuts file and journal off behind a point. */
 async function goOnFrom(
-  { durability = 'checkpoint' }: StagedFileOptions,
+  options: StagedFileOptions,
   place: StagingPlace,
   lock: StagingLock,
   file: OpenFile,
   found: FoundJournal,
   { index, point }: FoundPoint,
 ): Promise<Omit<OpenedStaging, 'hash' | 'reason'>> {
-  const flush = durability === 'checkpoint';
+  const flush = flushesPoints(options);
   const journal = await PointJournal.continued(place.files, found, index, flush);
   await file.truncate(point.fileOffset);
   if (flush) {
@@ -195,10 +195,12 @@ async function startOver(
 
 function newStaging(options: StagedFileOptions, place: StagingPlace, lock: StagingLock, file: OpenFile): OpenedStaging {
   const { format, context = '', checksum = 'sha256' } = options;
-  const journal = PointJournal.fresh(place.files, place.journalPath, { format, context });
+  const journal = PointJournal.fresh(place.files, place.journalPath, { format, context }, flushesPoints(options));
   const hash = checksum === 'sha256' ? new RunningHash() : undefined;
   return { place, lock, file, journal, point: START, hash, reason: undefined };
 }
+
+const flushesPoints = ({ durability = 'checkpoint' }: StagedFileOptions): boolean => durability === 'checkpoint';
 
 /** Gone for good when this resolves: a journal that a power cut brings back beside another file would lie. */
 async function removeJournal({ files, staging, journalPath }: StagingPlace): Promise<void> {

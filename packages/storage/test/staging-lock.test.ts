@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { StagedFile, formatOf, listLeftovers, nodeFiles, removeLeftover } from '../src/index.js';
@@ -150,6 +150,37 @@ describe('one owner a key', () => {
     expect(filesIn(directory)).toHaveLength(1);
     const again = await StagedFile.create(optionsIn(directory));
     await again.discard();
+    expect(filesIn(directory)).toEqual([]);
+  });
+
+  test('locks held at a time are names of one file, each of its own life', async () => {
+    const directory = sandbox();
+    const inodeOf = (key: string) => {
+      const name = filesIn(directory).find((found) => found.startsWith(`.pesit/${key}.`) && found.endsWith('.lock'));
+      return statSync(join(directory, name!)).ino;
+    };
+    const first = await StagedFile.create({ ...optionsIn(directory), key: 'a' });
+    const second = await StagedFile.create({ ...optionsIn(directory), key: 'b' });
+    expect(inodeOf('b')).toBe(inodeOf('a'));
+    await first.discard();
+    expect(await rejection(StagedFile.resume({ ...optionsIn(directory), key: 'b' }))).toMatchObject({
+      diagnostic: '2-207',
+    });
+    const third = await StagedFile.create({ ...optionsIn(directory), key: 'c' });
+    expect(inodeOf('c')).toBe(inodeOf('b'));
+    await second.discard();
+    await third.discard();
+    expect(filesIn(directory)).toEqual([]);
+  });
+
+  test('where the file system knows no links each lock is a file', async () => {
+    const directory = sandbox();
+    const link = () => Promise.reject(Object.assign(new Error('no links here'), { code: 'EPERM' }));
+    const staged = await Promise.all(
+      ['a', 'b', 'c'].map((key) => StagedFile.create({ ...optionsIn(directory), key, files: { ...nodeFiles, link } })),
+    );
+    expect(filesIn(directory).filter((name) => name.endsWith('.lock'))).toHaveLength(3);
+    for (const file of staged) await file.discard();
     expect(filesIn(directory)).toEqual([]);
   });
 

@@ -128,7 +128,7 @@ export class ModelDisk {
           const exists = this.#names.has(at(path));
           if (exists && flags & constants.O_EXCL) throw osError('EEXIST');
           const inode = exists || !(flags & constants.O_CREAT) ? find(path) : create(path, false);
-          return this.#openFile(at(path), inode, () => facts(inode), later);
+          return this.#openFile(at(path), inode, (flags & constants.O_DSYNC) !== 0, () => facts(inode), later);
         }),
       mkdir: (path) =>
         later(`mkdir ${at(path)}`, () => {
@@ -166,7 +166,7 @@ export class ModelDisk {
     };
   }
 
-  #openFile(path: string, inode: Inode, facts: () => FileFacts, later: Later): OpenFile {
+  #openFile(path: string, inode: Inode, synchronous: boolean, facts: () => FileFacts, later: Later): OpenFile {
     const change = (made: Change) => {
       inode.now = applied(inode.now, made);
       inode.pending.push(made);
@@ -185,7 +185,12 @@ export class ModelDisk {
         const bytes = Buffer.concat(buffers);
         const taken = this.#chance() < 0.3 ? Math.max(1, Math.ceil(bytes.length * this.#chance())) : bytes.length;
         return later(`write ${path}`, () => {
-          change({ position, bytes: Buffer.from(bytes.subarray(0, taken)) });
+          const made = { position, bytes: Buffer.from(bytes.subarray(0, taken)) };
+          change(made);
+          if (synchronous) {
+            inode.pending = inode.pending.filter((other) => other !== made);
+            inode.stable = applied(inode.stable, made);
+          }
           return taken;
         });
       },

@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { basename } from 'node:path';
 import { nodeFiles } from '../../src/index.js';
 import type { FileOperations } from '../../src/index.js';
@@ -17,6 +18,7 @@ export function recordedFiles(log: string[]): FileOperations {
         writev: async (buffers, position) => {
           const written = await file.writev(buffers, position);
           log.push(`write ${name} ${position}+${written}`);
+          if (flags & constants.O_DSYNC) log.push(`datasync ${name} done`);
           return written;
         },
         readv: (buffers, position) => file.readv(buffers, position),
