@@ -1,7 +1,15 @@
 import { licenseGate, licenseRoutes } from '@pesit-node/license';
 import type { LicenseKeeper } from '@pesit-node/license';
 import { createHttpApp } from '@pesit-node/service';
-import type { Config, DatabaseSupervisor, HealthRegistry, Logger, Metrics, ServiceInfo } from '@pesit-node/service';
+import type {
+  Config,
+  DatabaseSupervisor,
+  HealthRegistry,
+  Logger,
+  Metrics,
+  ServiceInfo,
+  Traces,
+} from '@pesit-node/service';
 import type { Express } from 'express';
 
 import type { Exchange } from './exchange/exchange.js';
@@ -10,6 +18,7 @@ import type { ExchangeSettings } from './exchange/settings.js';
 import { remoteServerRoutes } from './remote-servers/routes.js';
 import { remoteServerService } from './remote-servers/service.js';
 import type { RemoteServerStore } from './remote-servers/store.js';
+import { serverTraceRoutes } from './traces/routes.js';
 import { transferRoutes } from './transfers/routes.js';
 import type { SendTree } from './transfers/send-tree.js';
 import { transferService } from './transfers/service.js';
@@ -29,6 +38,7 @@ export interface AppDeps {
   readonly sendTree: SendTree;
   readonly receivedTree: ReceivedTree;
   readonly exchange: Exchange;
+  readonly traces: Traces;
 }
 
 /** The REST interface of the client app; it does not listen. */
@@ -49,6 +59,7 @@ export const createApp = (deps: AppDeps): Express => {
     routes: (router) => {
       licenseRoutes(router, license);
       remoteServerRoutes(router, remoteServers);
+      serverTraceRoutes(router, deps.traces, logger);
       transferRoutes(router, transfers);
     },
   });

@@ -7,7 +7,7 @@ import {
   sessionRefusal,
 } from '@pesit-node/license';
 import type { LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
-import { DatabaseSupervisor, Metrics } from '@pesit-node/service';
+import { DatabaseSupervisor, Metrics, Traces } from '@pesit-node/service';
 import type {
   Config,
   Database,
@@ -77,8 +77,15 @@ export const createNode = (options: NodeOptions) => {
   const transfers = transferStore(database.knex);
   const sendTree = new SendTree(config['data.directory']);
   const receivedTree = new ReceivedTree(config['data.directory']);
+  const traces = new Traces({
+    knex: database.knex,
+    owners: { table: 'remote_servers', key: 'id' },
+    node: options.node,
+    retentionDays: config['trace.retention-days'],
+    logger,
+  });
   const exchange = createExchange({
-    ...{ ...options, settings, transfers, servers, receivedTree, sendTree },
+    ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces },
     mayRun: () => sessionRefusal(license) === undefined,
   });
   license.on('change', () => {
@@ -87,7 +94,7 @@ export const createNode = (options: NodeOptions) => {
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
   const app = createApp({
     ...{ config, settings, info, logger, health, metrics, database: supervisor, license },
-    ...{ servers, transfers, sendTree, receivedTree, exchange },
+    ...{ servers, transfers, sendTree, receivedTree, exchange, traces },
   });
 
   const begin = (): void => {

@@ -56,6 +56,7 @@ eachDatabase((harness) => {
         statusReason: null,
         lastContact: null,
         negotiated: null,
+        traceUntil: null,
       });
       expect((await service.api.get('/servers/1')).body).toEqual(body);
       expect((await service.api.get('/servers')).body).toEqual([body]);

@@ -75,3 +75,4 @@ export type { SessionRecording, TraceMark } from './traces/recording.js';
 export { traceRoutes } from './traces/routes.js';
 export type { TraceRoutesOptions } from './traces/routes.js';
 export { createTraceTables } from './traces/tables.js';
+export { SessionTracer } from './traces/tracer.js';

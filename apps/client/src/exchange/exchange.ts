@@ -1,4 +1,4 @@
-import type { Logger, SecretBox } from '@pesit-node/service';
+import type { Logger, SecretBox, Traces } from '@pesit-node/service';
 
 import type { RemoteServerStore } from '../remote-servers/store.js';
 import type { SendTree } from '../transfers/send-tree.js';
@@ -23,14 +23,15 @@ export interface ExchangeOptions extends Pick<
   readonly servers: RemoteServerStore;
   readonly receivedTree: ReceivedTree;
   readonly sendTree: SendTree;
+  readonly traces: Traces;
   readonly logger: Logger;
 }
 
 /** The queue, the sessions that it uses, and what is known of the remote servers, tied together. */
 export const createExchange = (options: ExchangeOptions) => {
-  const { settings, secrets, transfers: store, servers, receivedTree, sendTree, logger } = options;
+  const { settings, secrets, transfers: store, servers, receivedTree, sendTree, traces, logger } = options;
   const contacts = new Contacts(servers, logger);
-  const pool = new SessionPool({ idleTimeout: settings.idleTimeout, contacts, logger });
+  const pool = new SessionPool({ idleTimeout: settings.idleTimeout, contacts, traces, logger });
   const deps = { settings, secrets, pool, receivedTree, sendTree, store, logger };
   const queue = new TransferQueue({
     ...options,
@@ -45,8 +46,9 @@ export const createExchange = (options: ExchangeOptions) => {
     start: async (): Promise<void> => {
       await queue.start();
       leftovers.start();
+      traces.start();
     },
-    test: testConnection({ settings, secrets, pool, contacts, logger }),
+    test: testConnection({ settings, secrets, pool, contacts, traces, logger }),
     /** A remote server was changed or removed. */
     serverChanged: (id: number): void => {
       pool.closeIdle(id);
@@ -58,6 +60,7 @@ export const createExchange = (options: ExchangeOptions) => {
       await leftovers.stop();
       await queue.stop(drainMs);
       await pool.stop();
+      await traces.stop();
       await contacts.settled();
     },
   };

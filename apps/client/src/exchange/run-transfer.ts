@@ -175,6 +175,7 @@ class Attempt {
     try {
       return lineSeen(await work.run(lease.session, this.#signal), lease.session);
     } catch (error) {
+      lease.failed(error);
       if (!lease.reused || lease.session.usable || work.accepted || this.#signal.aborted) throw error;
       this.#log.info({ sessionId: lease.sessionId, reason: toPesitError(error).message }, 'idle session was dead');
     } finally {
@@ -183,6 +184,9 @@ class Attempt {
     const fresh = await this.#acquire(true);
     try {
       return lineSeen(await work.run(fresh.session, this.#signal), fresh.session);
+    } catch (error) {
+      fresh.failed(error);
+      throw error;
     } finally {
       fresh.release();
     }
@@ -192,7 +196,7 @@ class Attempt {
     const { settings, secrets, pool } = this.#deps;
     const target = sessionTarget(this.#job.server, this.#job.partner_id, this.#job.settings, { settings, secrets });
     this.#phase = 'connecting';
-    const lease = await pool.acquire(target, this.#signal, fresh);
+    const lease = await pool.acquire(target, this.#job.id, this.#signal, fresh);
     this.#phase = 'transferring';
     this.#log.debug({ sessionId: lease.sessionId, reused: lease.reused }, 'session taken');
     return lease;

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 
-import { PesitRequester } from '@pesit-node/net';
+import type { PesitRequester } from '@pesit-node/net';
 import type { SingleArticleStyle } from '@pesit-node/protocol';
-import type { Logger } from '@pesit-node/service';
+import type { Logger, Traces } from '@pesit-node/service';
 
 import type { Contacts } from './contacts.js';
+import { faultText, openTraced } from '../traces/traced-opening.js';
+import type { TracedSession } from '../traces/traced-opening.js';
 import { toPesitError } from './outcome.js';
 import type { SessionTarget } from './session-target.js';
 
@@ -15,14 +17,18 @@ export interface Lease {
   readonly sessionId: string;
   /** It has served before: the partner may have given it up since. */
   readonly reused: boolean;
+  /** What the transfer failed with, for a trace. */
+  failed(thrown: unknown): void;
   /** Gives it back: kept for the next transfer when it can serve one, closed otherwise. */
   release(): void;
 }
 
-interface Idle {
-  readonly session: PesitRequester;
+interface Open extends TracedSession {
   readonly sessionId: string;
   readonly target: SessionTarget;
+}
+
+interface Idle extends Open {
   readonly timer: NodeJS.Timeout;
 }
 
@@ -30,6 +36,7 @@ export interface SessionPoolOptions {
   /** Milliseconds that an idle session is kept; 0 = not at all. */
   readonly idleTimeout: number;
   readonly contacts: Contacts;
+  readonly traces: Traces;
   readonly logger: Logger;
 }
 
@@ -50,17 +57,19 @@ export class SessionPool {
   }
 
   /**
+   * @param transfer whose lines a trace shall name
    * @param fresh open a new session even when one is idle
    * @throws PesitError as `PesitRequester.open`
    */
-  async acquire(target: SessionTarget, signal: AbortSignal, fresh: boolean): Promise<Lease> {
+  async acquire(target: SessionTarget, transfer: string, signal: AbortSignal, fresh: boolean): Promise<Lease> {
     const idle = fresh ? undefined : this.#takeIdle(target.key);
-    if (idle !== undefined) return this.#lease(idle.session, idle.sessionId, target, true);
+    if (idle !== undefined) return this.#lease(idle, transfer, true);
     await this.makeRoom(target);
     this.#count(target.serverId, 1);
     try {
       const sessionId = randomUUID();
-      return this.#lease(await this.#open(target, sessionId, signal), sessionId, target, false);
+      const opened = await this.#open(target, sessionId, signal);
+      return this.#lease({ ...opened, sessionId, target }, transfer, false);
     } catch (error) {
       this.#count(target.serverId, -1);
       throw error;
@@ -88,21 +97,21 @@ export class SessionPool {
     await Promise.all(this.#closing);
   }
 
-  async #open(target: SessionTarget, sessionId: string, signal: AbortSignal): Promise<PesitRequester> {
-    const { contacts } = this.#options;
+  async #open(target: SessionTarget, sessionId: string, signal: AbortSignal): Promise<TracedSession> {
+    const { contacts, traces } = this.#options;
     const log = this.#options.logger.child({ sessionId, server: target.serverName });
     const options = target.options();
     const notice = (text: string): void => log.info({ notice: text }, 'tolerated');
     try {
       const learned = (style: SingleArticleStyle): void => contacts.learned(target.serverId, style);
-      const session = await PesitRequester.open({ ...options, signal, notice, learned });
-      const { terms } = session;
+      const opened = await openTraced(traces, target, sessionId, { signal, notice, learned });
+      const { terms } = opened.session;
       log.info(
         { at: `${options.host}:${options.port}`, requester: options.connect.requester, terms },
         'session opened',
       );
       contacts.reached(target.serverId, terms);
-      return session;
+      return opened;
     } catch (thrown) {
       const error = toPesitError(thrown);
       if (signal.aborted) throw error;
@@ -116,22 +125,29 @@ export class SessionPool {
     }
   }
 
-  #lease(session: PesitRequester, sessionId: string, target: SessionTarget, reused: boolean): Lease {
+  #lease(open: Open, transfer: string, reused: boolean): Lease {
+    const { session, sessionId, tracer } = open;
+    tracer?.transfer(transfer);
     let given = false;
     const release = (): void => {
       if (given) return;
       given = true;
-      if (session.usable && !this.#stopped && this.#options.idleTimeout > 0) this.#keep(session, sessionId, target);
-      else void this.#close(session, sessionId, target);
+      tracer?.transfer(undefined);
+      if (session.usable && !this.#stopped && this.#options.idleTimeout > 0) this.#keep(open);
+      else void this.#close(open);
     };
-    return { session, sessionId, reused, release };
+    const failed = (thrown: unknown): void => {
+      tracer?.note(faultText('transfer failed', thrown));
+    };
+    return { session, sessionId, reused, failed, release };
   }
 
-  #keep(session: PesitRequester, sessionId: string, target: SessionTarget): void {
+  #keep(open: Open): void {
+    const { key } = open.target;
     const timer = setTimeout(() => void this.#discard(idle), this.#options.idleTimeout).unref();
-    const idle: Idle = { session, sessionId, target, timer };
-    const list = this.#idle.get(target.key);
-    if (list === undefined) this.#idle.set(target.key, [idle]);
+    const idle: Idle = { ...open, timer };
+    const list = this.#idle.get(key);
+    if (list === undefined) this.#idle.set(key, [idle]);
     else list.push(idle);
   }
 
@@ -158,13 +174,15 @@ export class SessionPool {
 
   #discard(idle: Idle): Promise<void> {
     this.#forget(idle);
-    return this.#close(idle.session, idle.sessionId, idle.target);
+    return this.#close(idle);
   }
 
-  #close(session: PesitRequester, sessionId: string, target: SessionTarget): Promise<void> {
+  #close({ session, sessionId, target, tracer }: Open): Promise<void> {
     this.#count(target.serverId, -1);
+    const outcome = session.usable ? 'released' : 'the session was over';
     const closing = session.release().then(() => {
       this.#closing.delete(closing);
+      tracer?.end(outcome);
       this.#options.logger.debug({ sessionId, server: target.serverName }, 'session closed');
     });
     this.#closing.add(closing);

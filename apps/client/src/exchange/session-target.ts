@@ -4,8 +4,7 @@ import { NO_SYNC } from '@pesit-node/protocol';
 import type { SecretBox } from '@pesit-node/service';
 
 import { passwordContext, preconnectContext } from '../remote-servers/store.js';
-import type { RemoteServerRow } from '../remote-servers/store.js';
-import type { TransferSettings } from '../transfers/row.js';
+import type { Job, TransferSettings } from '../transfers/row.js';
 import type { ExchangeSettings } from './settings.js';
 
 /** With whom to open a session, and on what terms. */
@@ -17,9 +16,11 @@ export interface SessionTarget {
   /** Sessions of the same key do for each other. Holds the sealed password, never the password. */
   readonly key: string;
   readonly options: () => RequesterOptions;
+  /** Until when its sessions are traced; null: they are not. */
+  readonly traceUntil: Date | null;
 }
 
-type Server = Omit<RemoteServerRow, 'last_contact'>;
+type Server = Job['server'];
 type Terms = Pick<TransferSettings, 'syncPointsEnabled' | 'syncInterval' | 'syncWindow' | 'crc' | 'resync'>;
 
 /** PI 22: both, so that one session serves either direction. */
@@ -46,6 +47,9 @@ export const sessionTarget = (
   const sync = syncPoints(server, terms, settings);
   const crc = terms.crc ?? server.crc ?? false;
   const resynchronisation = terms.resync ?? server.resync ?? false;
+  const traceUntil = server.trace_until === null ? null : new Date(server.trace_until);
+  // A session that is not traced does not do when there shall be a trace.
+  const isTraced = traceUntil !== null && traceUntil.getTime() > Date.now();
   const open = (secret: string | null, context: (id: number) => string): string | undefined =>
     secret === null ? undefined : secrets.open(secret, context(server.id));
   return {
@@ -54,8 +58,9 @@ export const sessionTarget = (
     maxSessions: Math.min(server.max_connections ?? settings.maxConnectionsPerHost, settings.maxConnectionsPerHost),
     key: JSON.stringify([
       ...[server.id, host, port, dialect, requester, serverId, sealed, sync, crc, resynchronisation],
-      ...[identifier, sealedPreconnect, multiArticle],
+      ...[identifier, sealedPreconnect, multiArticle, isTraced],
     ]),
+    traceUntil,
     options: () => ({
       host,
       port,

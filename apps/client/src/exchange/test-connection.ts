@@ -1,7 +1,10 @@
-import { PesitRequester, windowAdvice } from '@pesit-node/net';
-import type { Logger, SecretBox } from '@pesit-node/service';
+import { randomUUID } from 'node:crypto';
+
+import { windowAdvice } from '@pesit-node/net';
+import type { Logger, SecretBox, Traces } from '@pesit-node/service';
 
 import type { Negotiated, RemoteServerRow } from '../remote-servers/store.js';
+import { openTraced } from '../traces/traced-opening.js';
 import { negotiatedOf } from './contacts.js';
 import type { Contacts } from './contacts.js';
 import { errorCodeOf, explain, toPesitError } from './outcome.js';
@@ -37,12 +40,13 @@ export interface TestConnectionDeps {
   readonly secrets: SecretBox;
   readonly pool: Pick<SessionPool, 'makeRoom'>;
   readonly contacts: Contacts;
+  readonly traces: Traces;
   readonly logger: Logger;
 }
 
 /** Opens a session of its own with a remote server, whether it is enabled or not, and releases it. */
 export const testConnection =
-  ({ settings, secrets, pool, contacts, logger }: TestConnectionDeps) =>
+  ({ settings, secrets, pool, contacts, traces, logger }: TestConnectionDeps) =>
   async (server: RemoteServerRow): Promise<TestResult> => {
     const log = logger.child({ server: server.name });
     let began = performance.now();
@@ -51,11 +55,12 @@ export const testConnection =
       const target = sessionTarget(server, server.client_id, {}, { settings, secrets });
       await pool.makeRoom(target);
       began = performance.now();
-      const session = await PesitRequester.open(target.options());
+      const { session, tracer } = await openTraced(traces, target, randomUUID());
       const answered = latency();
       const { terms, roundTripMs } = session;
       const negotiated = negotiatedOf(terms);
       await session.release();
+      tracer?.end('released');
       contacts.reached(server.id, terms);
       await contacts.settled();
       log.info({ latency: answered }, 'connection test succeeded');

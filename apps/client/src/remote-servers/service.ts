@@ -39,6 +39,7 @@ const view = (row: RemoteServerRow, settings: ExchangeSettings) => ({
   statusReason: row.status_reason,
   lastContact: row.last_contact,
   negotiated: row.negotiated,
+  traceUntil: row.trace_until,
 });
 
 export type RemoteServerView = ReturnType<typeof view>;

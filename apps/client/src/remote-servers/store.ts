@@ -53,6 +53,8 @@ export interface RemoteServerRow {
   readonly status: ContactStatus;
   readonly status_reason: string | null;
   readonly last_contact: Date | null;
+  /** Its sessions are traced until then; null: they are not. */
+  readonly trace_until: Date | null;
 }
 
 const COLUMNS = {

@@ -104,7 +104,10 @@ export const isOver = ({ status }: Pick<TransferRow, 'status'>): boolean =>
 
 /** A transfer that this process shall run, with its remote server as it is now. */
 export interface Job extends TransferRow {
-  readonly server: Omit<RemoteServerRow, 'last_contact'>;
+  readonly server: Omit<RemoteServerRow, 'last_contact' | 'trace_until'> & {
+    /** As JSON has it. */
+    readonly trace_until: Date | string | null;
+  };
 }
 
 export interface NewTransfer {

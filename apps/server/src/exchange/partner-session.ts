@@ -16,7 +16,7 @@ import type { Logger } from '@pesit-node/service';
 import type { ListenerRow } from '../listeners/store.js';
 import { seenIn } from '../partners/seen.js';
 import type { PartnerSeen } from '../partners/seen.js';
-import { SessionTracer } from '../traces/session-tracer.js';
+import { PartnerTracer } from '../traces/partner-tracer.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import { startOf } from './context.js';
 import type { ExchangeContext, IncomingTransfer, OutgoingTransfer, PartnerContext } from './context.js';
@@ -41,7 +41,7 @@ export interface PartnerSessionOptions {
 /** One connection of a partner: what it asks for, decided by the configuration, and written into the history. */
 export class PartnerSession implements ServerHandler {
   readonly #options: PartnerSessionOptions;
-  readonly #trace: SessionTracer;
+  readonly #trace: PartnerTracer;
   #logger: Logger;
   #partner: PartnerContext | undefined;
   #file: IncomingTransfer | OutgoingTransfer | undefined;
@@ -52,7 +52,7 @@ export class PartnerSession implements ServerHandler {
   constructor(options: PartnerSessionOptions) {
     const { context, listener, connection } = options;
     this.#options = options;
-    this.#trace = new SessionTracer(context.traces, connection);
+    this.#trace = new PartnerTracer(context.traces, connection);
     this.#logger = context.logger.child({
       session: connection.id,
       listener: listener.server_id,

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Preconnection } from '@pesit-node/net';
 
 import type { PartnerRow } from '../partners/store.js';
-import { addPreconnection } from '../traces/session-tracer.js';
+import { addPreconnection } from '../traces/partner-tracer.js';
 import type { ExchangeContext } from './context.js';
 import { isPlausible, readable } from './names.js';
 import { asking, refusal } from './refusal.js';

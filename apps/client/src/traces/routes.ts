@@ -1,0 +1,17 @@
+import { rowId, traceRoutes } from '@pesit-node/service';
+import type { Logger, Traces } from '@pesit-node/service';
+import type { IRouter } from 'express';
+import { z } from 'zod';
+
+import { serverNotFound } from '../remote-servers/service.js';
+
+/** The traces of a remote server. */
+export const serverTraceRoutes = (router: IRouter, traces: Traces, logger: Logger): void => {
+  traceRoutes(router, {
+    ...{ traces, logger, noun: 'server' },
+    path: '/api/v1/servers/:id',
+    params: z.strictObject({ id: rowId() }),
+    ownerOf: ({ id }) => id,
+    missing: serverNotFound,
+  });
+};

@@ -1,0 +1,72 @@
+import type { SessionRecording, TraceMark } from './recording.js';
+
+type WireDirection = 'received' | 'sent';
+
+export interface WireLine {
+  readonly time: number;
+  readonly direction: WireDirection;
+  readonly text: string;
+}
+
+/** Makes lines of bytes; `SessionTrace` of protocol is one. `end` gives those that may have become longer. */
+export interface WireDecoder {
+  take(direction: WireDirection, bytes: Buffer, time: number): readonly WireLine[];
+  end(): readonly WireLine[];
+}
+
+export interface TracerOptions {
+  readonly recording: SessionRecording;
+  readonly decoder: WireDecoder;
+  /** How the first line of a transfer begins: `transfer` concerns the lines from there on. Default: none. */
+  readonly requests?: readonly string[];
+  /** How lines begin that belong to no transfer any more. Default: none. */
+  readonly ends?: readonly string[];
+}
+
+const MARKS: Readonly<Record<WireDirection, TraceMark>> = { received: '<--', sent: '-->' };
+
+/** What passes a session and what happens beside it, into its recording. */
+export class SessionTracer {
+  readonly #recording: SessionRecording;
+  readonly #decoder: WireDecoder;
+  readonly #requests: readonly string[];
+  readonly #ends: readonly string[];
+
+  constructor({ recording, decoder, requests = [], ends = [] }: TracerOptions) {
+    this.#recording = recording;
+    this.#decoder = decoder;
+    this.#requests = requests;
+    this.#ends = [...requests, ...ends];
+  }
+
+  /** The next bytes; free again when it returns. */
+  take(direction: WireDirection, bytes: Buffer, time = Date.now()): void {
+    for (const line of this.#decoder.take(direction, bytes, time)) this.#add(line);
+  }
+
+  /** What happened here. */
+  note(text: string): void {
+    this.#settle();
+    this.#recording.note(text);
+  }
+
+  /** The session has this transfer now; undefined: none. */
+  transfer(id: string | undefined): void {
+    if (id === undefined) this.#settle();
+    this.#recording.transfer(id, this.#requests);
+  }
+
+  end(outcome: string): void {
+    this.#settle();
+    this.#recording.end(outcome);
+  }
+
+  #settle(): void {
+    for (const line of this.#decoder.end()) this.#add(line);
+  }
+
+  #add({ time, direction, text }: WireLine): void {
+    if (this.#ends.some((name) => text.startsWith(name))) this.#recording.transfer(undefined);
+    this.#recording.add(time, MARKS[direction], text);
+  }
+}
