@@ -45,8 +45,11 @@ const run = async (config: Config<'client'>): Promise<void> => {
   });
   const health = new HealthRegistry();
   const info = { name: NAME, version };
-  const node = process.env['POD_NAME'] ?? hostname();
-  const { app, metrics, steps } = createNode({ config, logger, health, info, database, secrets, licenseKey, node });
+  const node = process.env['POD_NAME'] || hostname();
+  const namespace = process.env['POD_NAMESPACE'] || undefined;
+  const { app, metrics, steps } = createNode({
+    ...{ config, logger, health, info, database, secrets, licenseKey, node, namespace },
+  });
   metrics.watchProcess();
   let http: HttpServer | undefined;
   const lifecycle = new Lifecycle({ logger, health })

@@ -1,10 +1,10 @@
+import { CLUSTER_MIGRATIONS, createCluster } from '@pesit-node/cluster';
 import {
   historyWitness,
   KnexLicenseStore,
   LICENSE_MIGRATIONS,
   licenseHealth,
-  LicenseKeeper,
-  sessionRefusal,
+  licenseInCluster,
 } from '@pesit-node/license';
 import type { LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
 import { DatabaseSupervisor, Metrics, Traces } from '@pesit-node/service';
@@ -34,6 +34,8 @@ const STOP_MARGIN_MS = 20_000;
 
 export interface NodeOptions extends Pick<ExchangeOptions, 'node' | 'pollMs' | 'progressMs' | 'leaseMs'> {
   readonly config: Config<'client'>;
+  /** Namespace of the pod. Default `default`. */
+  readonly namespace?: string | undefined;
   /** Default: those of the configuration. */
   readonly settings?: ExchangeSettings;
   readonly logger: Logger;
@@ -52,10 +54,22 @@ export const createNode = (options: NodeOptions) => {
   const { config, logger, health, info, database, secrets } = options;
   const { settings = exchangeSettings(config) } = options;
   const metrics = new Metrics({ app: 'client', version: info.version, logger });
-  const supervisor = new DatabaseSupervisor({ database, migrations: [LICENSE_MIGRATIONS, CLIENT_MIGRATIONS], logger });
+  const supervisor = new DatabaseSupervisor({
+    database,
+    migrations: [LICENSE_MIGRATIONS, CLUSTER_MIGRATIONS, CLIENT_MIGRATIONS],
+    logger,
+  });
   health.register('database', () => supervisor.health(), { readiness: true });
 
-  const license = new LicenseKeeper({
+  const cluster = createCluster({
+    config,
+    database,
+    logger,
+    app: 'client',
+    name: options.node,
+    namespace: options.namespace,
+  });
+  const { license, admission } = licenseInCluster(cluster, {
     store: new KnexLicenseStore(database.knex),
     key: options.licenseKey,
     evaluationDays: config['license.evaluation-days'],
@@ -69,7 +83,9 @@ export const createNode = (options: NodeOptions) => {
   metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
   metrics.gauge('pesit_license_days_remaining', () => license.status?.daysUntilExpiration);
   health.register('license', () => licenseHealth(license), { readiness: true });
+  health.register('cluster', () => admission.health(), { readiness: true });
   supervisor.on('ready', () => {
+    cluster.members.start();
     license.start();
   });
 
@@ -86,9 +102,9 @@ export const createNode = (options: NodeOptions) => {
   });
   const exchange = createExchange({
     ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces },
-    mayRun: () => sessionRefusal(license) === undefined,
+    mayRun: () => admission.refusal === undefined,
   });
-  license.on('change', () => {
+  admission.on('change', () => {
     exchange.queue.wake();
   });
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
@@ -102,6 +118,7 @@ export const createNode = (options: NodeOptions) => {
   };
   const stopDatabase = async (): Promise<void> => {
     await license.stop();
+    await cluster.stop();
     await supervisor.stop();
   };
   const drainMs = config['shutdown.drain-timeout'] * 1000;
@@ -121,9 +138,13 @@ export const createNode = (options: NodeOptions) => {
         supervisor.on('ready', begin);
         if (supervisor.ready) begin();
       },
-      stop: () => exchange.stop(drainMs),
+      stop: async () => {
+        // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
+        await cluster.members.leave();
+        await exchange.stop(drainMs);
+      },
       stopTimeoutMs: drainMs + STOP_MARGIN_MS,
     },
   } satisfies Record<string, LifecycleStep>;
-  return { app, license, metrics, exchange, supervisor, servers, transfers, settings, steps };
+  return { app, license, cluster, metrics, exchange, supervisor, servers, transfers, settings, steps };
 };

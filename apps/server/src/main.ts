@@ -44,7 +44,8 @@ const run = async (config: Config<'server'>): Promise<void> => {
     info: { name: NAME, version },
     database,
     licenseKey,
-    node: process.env['POD_NAME'] ?? hostname(),
+    node: process.env['POD_NAME'] || hostname(),
+    namespace: process.env['POD_NAMESPACE'] || undefined,
   });
   node.metrics.watchProcess();
   let http: HttpServer | undefined;

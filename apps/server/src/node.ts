@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
+import { CLUSTER_MIGRATIONS, createCluster } from '@pesit-node/cluster';
+import type { Cluster } from '@pesit-node/cluster';
 import {
   historyWitness,
   KnexLicenseStore,
   LICENSE_MIGRATIONS,
   licenseHealth,
-  LicenseKeeper,
+  licenseInCluster,
 } from '@pesit-node/license';
-import type { LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
+import type { LicenseKeeper, LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
 import { DatabaseSupervisor, Metrics, PasswordVerifier, Traces } from '@pesit-node/service';
 import type { Config, Database, HealthRegistry, LifecycleStep, Logger, ServiceInfo } from '@pesit-node/service';
 import type { Express } from 'express';
@@ -44,8 +46,10 @@ export interface NodeOptions {
   readonly licenseKey: VendorKey;
   /** Default: the clock of the machine, and every 5 seconds. */
   readonly licenseTimes?: Pick<LicenseKeeperOptions, 'clock' | 'refreshEveryMs'>;
-  /** Name of this machine or pod, for records. */
+  /** Name of this machine or pod, for records and the cluster. */
   readonly node: string;
+  /** Namespace of the pod. Default `default`. */
+  readonly namespace?: string | undefined;
   /** Address that listeners bind. Default: every IPv4 address. */
   readonly pesitHost?: string;
   /** Default: one of its own. */
@@ -69,6 +73,7 @@ export interface NodeOptions {
 export interface ServerNode {
   readonly app: Express;
   readonly license: LicenseKeeper;
+  readonly cluster: Cluster;
   readonly metrics: Metrics<'server'>;
   readonly listeners: ListenerService;
   readonly supervisor: DatabaseSupervisor;
@@ -92,11 +97,12 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const metrics = new Metrics({ app: 'server', version: info.version, logger });
   const supervisor = new DatabaseSupervisor({
     database,
-    migrations: [LICENSE_MIGRATIONS, MIGRATIONS],
+    migrations: [LICENSE_MIGRATIONS, CLUSTER_MIGRATIONS, MIGRATIONS],
     logger,
     ...(options.checkEveryMs === undefined ? {} : { checkEveryMs: options.checkEveryMs }),
   });
-  const license = new LicenseKeeper({
+  const cluster = createCluster({ config, database, logger, app: 'server', name: node, namespace: options.namespace });
+  const { license, admission } = licenseInCluster(cluster, {
     store: new KnexLicenseStore(knex),
     key: options.licenseKey,
     evaluationDays: config['license.evaluation-days'],
@@ -173,7 +179,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       running,
       directories,
       verifier,
-      license,
+      admission,
       places: new PartnerPlaces(),
       progress: new ProgressReporter(journal, logger, options.progressMs),
       times: new ConnectionTimes(partners, logger),
@@ -205,7 +211,9 @@ export const createNode = (options: NodeOptions): ServerNode => {
   health.register('database', () => supervisor.health(), { readiness: true });
   health.register('listeners', () => listeners.health());
   health.register('license', () => licenseHealth(license), { readiness: true });
+  health.register('cluster', () => admission.health(), { readiness: true });
   supervisor.on('ready', () => {
+    cluster.members.start();
     license.start();
   });
 
@@ -217,7 +225,8 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await supervisor.whenReady(stop.signal);
         await instances.start();
         await recovery.run();
-        // Before the first partner: it must not be sent away only because the license was not read yet.
+        // Before the first partner: it must not be sent away only because these were not read yet.
+        await cluster.members.refresh();
         await license.refresh();
         await listeners.startAll();
         housekeeping.start();
@@ -235,6 +244,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   return {
     app,
     license,
+    cluster,
     metrics,
     listeners,
     supervisor,
@@ -244,6 +254,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       start: () => supervisor.start(),
       stop: async () => {
         await license.stop();
+        await cluster.stop();
         await supervisor.stop();
       },
     },
@@ -257,6 +268,8 @@ export const createNode = (options: NodeOptions): ServerNode => {
       stop: async () => {
         stop.abort();
         await beginning;
+        // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
+        await cluster.members.leave();
         await listeners.close();
         await exchange.settled();
         await traces.stop();

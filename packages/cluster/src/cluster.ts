@@ -19,9 +19,7 @@ export interface ClusterOptions {
   readonly app: PodIdentity['app'];
   readonly name: string;
   /** Default `default`. */
-  readonly namespace?: string;
-  /** See `DatabaseMembersOptions`. */
-  readonly leaseMs?: number;
+  readonly namespace?: string | undefined;
 }
 
 /** What an app has of its cluster. */
@@ -41,8 +39,14 @@ export interface Cluster {
  * The cluster that the configuration asks for. Pods count as members wherever they share a PostgreSQL, enabled or not; Redis
  * is used when `cluster.enabled`. Begins to connect to Redis at once, and asks nothing of the database before `members.start`.
  */
-export const createCluster = ({ config, database, logger, app, name, ...options }: ClusterOptions): Cluster => {
-  const { namespace = 'default', leaseMs } = options;
+export const createCluster = ({
+  config,
+  database,
+  logger,
+  app,
+  name,
+  namespace = 'default',
+}: ClusterOptions): Cluster => {
   const pod: PodIdentity = { app, cluster: config['cluster.name'], namespace, name, instance: randomUUID() };
   const url = config['cluster.enabled'] ? config['redis.url'] : '';
   const link = url === '' ? undefined : new RedisLink(url, logger);
@@ -50,10 +54,7 @@ export const createCluster = ({ config, database, logger, app, name, ...options 
   const members =
     database.mode === 'embedded'
       ? new SingleMember(pod)
-      : new DatabaseMembers({
-          ...{ knex: database.knex, pod, events, logger },
-          ...(leaseMs === undefined ? {} : { leaseMs }),
-        });
+      : new DatabaseMembers({ knex: database.knex, pod, events, logger });
   return {
     pod,
     members,

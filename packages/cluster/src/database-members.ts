@@ -68,7 +68,7 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
   #view: MembersView | undefined;
   #timer: NodeJS.Timeout | undefined;
   #work: Promise<void> = Promise.resolve();
-  #left = false;
+  #leaving: Promise<void> | undefined;
   #renewedAt: number | undefined;
   /** When this pod could renew again after it could not, and since when it could not. */
   #outage: { readonly from: number; readonly to: number } | undefined;
@@ -86,13 +86,14 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
   }
 
   start(): void {
+    if (this.#leaving !== undefined) return;
     void this.refresh();
     this.#timer ??= setInterval(() => void this.refresh(), this.#options.leaseMs / RENEWALS).unref();
   }
 
   refresh(): Promise<void> {
     this.#work = this.#work.then(async () => {
-      if (this.#left) return;
+      if (this.#leaving !== undefined) return;
       try {
         await this.#renew();
         this.#show(await this.#living());
@@ -116,10 +117,13 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
     return { clusters: most(clusters), podsPerCluster: most(pods) };
   }
 
-  async leave(): Promise<void> {
+  leave(): Promise<void> {
+    return (this.#leaving ??= this.#leave());
+  }
+
+  async #leave(): Promise<void> {
     clearInterval(this.#timer);
     this.#unsubscribe();
-    this.#left = true;
     await this.#work;
     if (this.#renewedAt === undefined) return;
     const { knex, pod, events, logger } = this.#options;

@@ -40,8 +40,6 @@ const TOLERANCE_MS = 5 * 60_000;
 /** No right clock shows an earlier time: a clock that does was not set yet. */
 export const EARLIEST_MS = Date.UTC(2025, 0, 1);
 
-export const firstStart = (now: number): ClockRecord => ({ startedAt: now, counted: now, highest: now });
-
 /** A first start before the clock was set: moved to where the clock is now, with the time that has run since. */
 const moved = ({ startedAt, counted }: ClockRecord, now: number): ClockRecord => ({
   startedAt: now - (counted - startedAt),
@@ -83,18 +81,31 @@ export interface SeenTimes {
   readonly latest?: number | undefined;
 }
 
+const earlier = (startedAt: number, earliest: number | undefined): number =>
+  earliest === undefined || earliest < EARLIEST_MS ? startedAt : Math.min(startedAt, earliest);
+
 /**
- * What remains to be known when the record itself is gone: it began no later, and is no younger, than what was seen.
- * A newest time beyond a long stop is that of a clock that was wrong.
+ * A record that is older than what was seen: it began no later, and is no younger. A newest time beyond a long stop is that
+ * of a clock that was wrong.
  */
 export const withSeenTimes = (record: ClockRecord, { earliest, latest }: SeenTimes, now: number): ClockRecord => {
-  const startedAt = Math.min(
-    record.startedAt,
-    earliest === undefined || earliest < EARLIEST_MS ? record.startedAt : earliest,
-  );
   const believable = latest !== undefined && latest - Math.max(now, record.highest) <= LONG_STOP_MS;
-  return { ...record, startedAt, highest: believable ? Math.max(record.highest, latest) : record.highest };
+  return {
+    ...record,
+    startedAt: earlier(record.startedAt, earliest),
+    highest: believable ? Math.max(record.highest, latest) : record.highest,
+  };
 };
+
+/**
+ * A first start, or a record that somebody has removed: then what was seen stands in for it, and wrong clocks are not
+ * excused. Only a paid license is not to suffer from a time that cannot be.
+ */
+export const recovered = ({ earliest, latest = -Infinity }: SeenTimes, now: number): ClockRecord => ({
+  startedAt: earlier(now, earliest),
+  counted: latest - now <= LONG_STOP_MS ? Math.max(now, latest) : now,
+  highest: Math.max(now, latest),
+});
 
 /** The time that a paid license is measured by. */
 export const licenseTime = ({ counted }: ClockRecord, now: number): number => Math.max(counted, now);

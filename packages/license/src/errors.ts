@@ -1,5 +1,6 @@
+import type { ClusterUsage } from '@pesit-node/cluster';
+
 import type { LicenseClaims } from './claims.js';
-import type { Usage } from './limits.js';
 import type { LicenseFault, LicenseRefusal } from './verify.js';
 
 /** A license text that is not installed, and why. */
@@ -19,7 +20,10 @@ const limit = (value: number): string => (value === -1 ? 'unlimited' : String(va
 export class LicenseTooSmallError extends Error {
   override readonly name = 'LicenseTooSmallError';
 
-  constructor({ licenseId, maxClusters, maxPodsPerCluster }: LicenseClaims, { clusters, podsPerCluster }: Usage) {
+  constructor(
+    { licenseId, maxClusters, maxPodsPerCluster }: LicenseClaims,
+    { clusters, podsPerCluster }: ClusterUsage,
+  ) {
     super(
       `License ${licenseId} allows ${limit(maxClusters)} clusters and ${limit(maxPodsPerCluster)} pods in each, ` +
         `but ${clusters} and ${podsPerCluster} run: stop some first, or repeat with ?force=true`,

@@ -59,25 +59,6 @@ export const licenseGate =
     res.status(402).json(body);
   };
 
-/** Why a listener refuses a new session: PeSIT diagnostic, text for the operator, and what the partner is told (PI 29). */
-export interface SessionRefusal {
-  readonly diagnostic: '3-322';
-  readonly text: string;
-  readonly peerText: string;
-}
-
-const refused = (text: string): SessionRefusal => ({
-  diagnostic: '3-322',
-  text,
-  peerText: 'the node is not available for now: try again later',
-});
-
-/** What a listener answers to a new session, and why the queue waits; `undefined` = go on. Running transfers are not asked. */
-export const sessionRefusal = ({ status }: Known): SessionRefusal | undefined => {
-  if (status === undefined) return refused('the license has not been read yet');
-  return status.blocked ? refused(`a license is required: ${status.message}`) : undefined;
-};
-
 const modeOf = ({ blocked, evaluation }: LicenseStatus): string =>
   blocked ? 'BLOCKED' : evaluation ? 'EVALUATION' : 'VALID';
 

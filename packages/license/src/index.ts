@@ -6,21 +6,25 @@
  * time; both are pure. What the time is, when the clock may have been turned, is `clock.ts`.
  *
  * `LicenseKeeper` holds the state of a running app: it reads the store (`KnexLicenseStore`, schema `pesit_common`, shared by
- * all pods and both apps), counts the time, loads what the configuration names, and installs. `licenseGate` and
- * `sessionRefusal` ask it and never wait; `licenseRoutes` are the endpoints; `placeOf` tells whether a pod is within the limits.
+ * all pods and both apps), counts the time, loads what the configuration names, and installs. `Admission` puts it together with
+ * the cluster: whether this pod is within the limits, and may take sessions and transfers. `licenseGate` and `Admission` are
+ * asked at any time and never wait; `licenseRoutes` are the endpoints; `licenseInCluster` makes an app's keeper and admission.
  */
+export { Admission } from './admission.js';
+export type { SessionRefusal } from './admission.js';
 export { DAY_MS, LICENSE_TYPES } from './claims.js';
 export type { LicenseClaims, LicenseType, Limits } from './claims.js';
 export type { ClockRecord, SeenTimes } from './clock.js';
 export { LicenseRefusedError, LicenseTooSmallError } from './errors.js';
-export { licenseGate, licenseHealth, LICENSE_PATH, sessionRefusal } from './gate.js';
-export type { LicenseRequiredBody, SessionRefusal } from './gate.js';
+export { licenseGate, licenseHealth, LICENSE_PATH } from './gate.js';
+export type { LicenseRequiredBody } from './gate.js';
+export { licenseInCluster } from './in-cluster.js';
 export { inspectLicense, issueLicense, IssueError } from './issue.js';
 export type { Inspection } from './issue.js';
 export { LicenseKeeper } from './keeper.js';
 export type { LicenseKeeperOptions, LicenseLog } from './keeper.js';
 export { placeOf } from './limits.js';
-export type { Member, Membership, Place, Usage } from './limits.js';
+export type { Place } from './limits.js';
 export { LICENSE_MIGRATIONS } from './migrations/index.js';
 export { LicenseKeyError, loadPublicKey, parsePublicKey } from './public-key.js';
 export type { VendorKey } from './public-key.js';

@@ -1,5 +1,7 @@
 import { EventEmitter } from 'node:events';
 
+import type { ClusterUsage, SharedMemory } from '@pesit-node/cluster';
+
 import type { ClockRecord } from './clock.js';
 import { LicenseRefusedError, LicenseTooSmallError } from './errors.js';
 import type { VendorKey } from './public-key.js';
@@ -8,7 +10,7 @@ import { decide, evaluationPeriod, WARNING_DAYS } from './state.js';
 import type { Extension, LicenseStatus } from './state.js';
 import type { LicenseSource, LicenseStore } from './store.js';
 import { exceeds, lessGenerous } from './limits.js';
-import type { Usage } from './limits.js';
+import { SharedRecord } from './shared-record.js';
 import { SYSTEM_CLOCK, Timekeeper } from './timekeeper.js';
 import type { LicenseClock } from './timekeeper.js';
 import { checkLicense, timeFault, verifyLicense } from './verify.js';
@@ -34,8 +36,10 @@ export interface LicenseKeeperOptions {
   readonly logger: LicenseLog;
   /** What remembers the times besides the store. */
   readonly witnesses?: readonly LicenseWitness[];
+  /** Redis, where there is one: remembers the times when the database is restored from an older copy. */
+  readonly memory?: SharedMemory | undefined;
   /** What runs now: clusters, and pods of the largest one. Default: this pod alone. */
-  readonly usage?: () => Promise<Usage>;
+  readonly usage?: () => Promise<ClusterUsage>;
   /** Who acts when nobody does: name of the node, for the audit. */
   readonly node: string;
   readonly clock?: LicenseClock;
@@ -77,8 +81,9 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
   constructor(options: LicenseKeeperOptions) {
     super();
     this.#options = options;
-    const { store, witnesses = [], clock = SYSTEM_CLOCK, node } = options;
-    this.#time = new Timekeeper({ store, witnesses, clock, node });
+    const { store, witnesses = [], memory, clock = SYSTEM_CLOCK, node } = options;
+    const shared = memory === undefined ? undefined : new SharedRecord(memory);
+    this.#time = new Timekeeper({ store, witnesses, shared, clock, node });
     this.#file = options.file ? new LicenseFile(options.file) : undefined;
     this.#content = options.content || undefined;
   }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 
 import type { Knex } from 'knex';
 
@@ -23,6 +23,8 @@ export interface StoredClock {
   readonly record: ClockRecord | undefined;
   /** Whether both witnesses are there and say the same. */
   readonly whole: boolean;
+  /** UUID of this installation, made at the first start; a copy of the database has the same. */
+  readonly installation: string | undefined;
 }
 
 /** Where the keeper keeps what must outlive the process. All pods and both apps may share it. */
@@ -41,6 +43,7 @@ export interface LicenseStore {
 }
 
 interface ClockRow {
+  readonly installation: string | null;
   readonly started_at: Date;
   readonly counted: Date;
   readonly highest: Date;
@@ -54,7 +57,7 @@ const toRecord = (row: ClockRow): ClockRecord => ({
   highest: row.highest.getTime(),
 });
 
-const toRow = ({ startedAt, counted, highest }: ClockRecord): ClockRow => ({
+const toRow = ({ startedAt, counted, highest }: ClockRecord): Omit<ClockRow, 'installation'> => ({
   started_at: new Date(startedAt),
   counted: new Date(counted),
   highest: new Date(highest),
@@ -72,20 +75,23 @@ export class KnexLicenseStore implements LicenseStore {
   }
 
   async clock(): Promise<StoredClock> {
-    const records: ClockRecord[] = [];
+    const rows: ClockRow[] = [];
     for (const table of WITNESSES) {
       const row = await this.#table(table).first<ClockRow | undefined>();
-      if (row !== undefined) records.push(toRecord(row));
+      if (row !== undefined) rows.push(row);
     }
-    const [one, other] = records;
-    if (one === undefined) return { record: undefined, whole: false };
-    if (other === undefined) return { record: one, whole: false };
-    return { record: mergeRecords(one, other), whole: same(one, other) };
+    const installation = await this.#installation(rows);
+    const [one, other] = rows.map(toRecord);
+    if (one === undefined) return { record: undefined, whole: false, installation };
+    if (other === undefined) return { record: one, whole: false, installation };
+    const whole =
+      same(one, other) && rows.every((row) => row.installation !== null && row.installation === installation);
+    return { record: mergeRecords(one, other), whole, installation };
   }
 
   async mergeClock(known: ClockRecord, actor: string): Promise<ClockRecord> {
     return this.#knex.transaction(async (trx) => {
-      let merged = known;
+      const rows: ClockRow[] = [];
       let created = 0;
       for (const table of WITNESSES) {
         const inserted = await this.#table(table, trx)
@@ -95,14 +101,17 @@ export class KnexLicenseStore implements LicenseStore {
           .returning('id');
         created += inserted.length;
         const row = await this.#table(table, trx).forUpdate().first<ClockRow | undefined>();
-        if (row !== undefined) merged = mergeRecords(merged, toRecord(row));
+        if (row !== undefined) rows.push(row);
       }
-      for (const table of WITNESSES) await this.#table(table, trx).update({ ...toRow(merged) });
+      const merged = rows.map(toRecord).reduce(mergeRecords, known);
+      const installation = (await this.#installation(rows, trx)) ?? randomUUID();
+      for (const table of WITNESSES) await this.#table(table, trx).update({ ...toRow(merged), installation });
       if (created === WITNESSES.length) {
         await this.#table('license_events', trx).insert({
           at: new Date(merged.startedAt),
           action: 'EVALUATION_STARTED',
           actor,
+          installation,
         });
       }
       return merged;
@@ -173,6 +182,17 @@ export class KnexLicenseStore implements LicenseStore {
       .max({ latest: 'at' })
       .first<{ earliest: Date | null; latest: Date | null } | undefined>();
     return { earliest: row?.earliest?.getTime(), latest: row?.latest?.getTime() };
+  }
+
+  /** Kept three times, as the clock is. */
+  async #installation(rows: readonly ClockRow[], knex: Knex = this.#knex): Promise<string | undefined> {
+    const own = rows.map(({ installation }) => installation).find((installation) => installation !== null);
+    if (own !== undefined) return own;
+    const event = await this.#table('license_events', knex)
+      .whereNotNull('installation')
+      .orderBy('id')
+      .first<{ installation: string } | undefined>('installation');
+    return event?.installation;
   }
 
   #table(name: string, knex: Knex = this.#knex) {

@@ -1,6 +1,7 @@
-import { firstStart, licenseTime, mergeRecords, observe, withSeenTimes } from './clock.js';
+import { licenseTime, mergeRecords, observe, recovered, withSeenTimes } from './clock.js';
 import type { ClockRecord, SeenTimes } from './clock.js';
-import type { LicenseStore, StoredClock } from './store.js';
+import type { SharedRecord } from './shared-record.js';
+import type { LicenseStore } from './store.js';
 import { joinSeen } from './witness.js';
 import type { LicenseWitness } from './witness.js';
 
@@ -16,18 +17,22 @@ export const SYSTEM_CLOCK: LicenseClock = { now: () => Date.now(), monotonic: ()
 export interface TimekeeperOptions {
   readonly store: LicenseStore;
   readonly witnesses: readonly LicenseWitness[];
+  /** The record in Redis, where there is one. */
+  readonly shared: SharedRecord | undefined;
   readonly clock: LicenseClock;
   /** For the audit of the first start. */
   readonly node: string;
 }
 
-/** What the store has may be older than what this process knows by this much before it is written again. */
+/** What is stored may be older than what this process knows by this much before it is written again. */
 const WRITE_EVERY_MS = 60_000;
 
 /** The clock record of this process, kept in step with the store's. The rules are those of `clock.ts`. */
 export class Timekeeper {
   readonly #options: TimekeeperOptions;
   #record: ClockRecord | undefined;
+  /** As it is in Redis; undefined until it was compared with what is there. */
+  #shared: ClockRecord | undefined;
   #looked = 0;
 
   constructor(options: TimekeeperOptions) {
@@ -61,8 +66,10 @@ export class Timekeeper {
   async sync(): Promise<ClockRecord> {
     const { store, node } = this.#options;
     const stored = await store.clock();
-    const record = this.#record === undefined ? await this.#begin(stored.record) : this.#goOn(stored.record);
-    return (this.#record = isUpToDate(stored, record) ? record : await store.mergeClock(record, node));
+    const own = this.#record === undefined ? await this.#begin(stored.record) : this.#goOn(stored.record);
+    const record = await this.#share(stored.installation, own);
+    return (this.#record =
+      stored.whole && isRecent(stored.record, record) ? record : await store.mergeClock(record, node));
   }
 
   /** Writes the time a last time. */
@@ -77,7 +84,19 @@ export class Timekeeper {
     for (const witness of witnesses) seen = joinSeen(seen, await witness.seen());
     const { now } = this;
     this.#looked = clock.monotonic();
-    return observe(withSeenTimes(stored ?? firstStart(now), seen, now), { now, ran: 0, starting: true });
+    const record = stored === undefined ? recovered(seen, now) : withSeenTimes(stored, seen, now);
+    return observe(record, { now, ran: 0, starting: true });
+  }
+
+  /** Redis may be away, or come later: then it is asked again at the next look. */
+  async #share(installation: string | undefined, record: ClockRecord): Promise<ClockRecord> {
+    const { shared } = this.#options;
+    if (shared === undefined || installation === undefined || isRecent(this.#shared, record)) return record;
+    try {
+      return (this.#shared = await shared.meet(installation, record));
+    } catch {
+      return record;
+    }
   }
 
   #goOn(stored: ClockRecord | undefined): ClockRecord {
@@ -87,8 +106,7 @@ export class Timekeeper {
   }
 }
 
-const isUpToDate = ({ record: stored, whole }: StoredClock, record: ClockRecord): boolean =>
-  whole &&
+const isRecent = (stored: ClockRecord | undefined, record: ClockRecord): boolean =>
   stored?.startedAt === record.startedAt &&
   record.counted - stored.counted < WRITE_EVERY_MS &&
   record.highest - stored.highest < WRITE_EVERY_MS;

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { DAY_MS } from '../src/claims.js';
-import { licenseTime, mergeRecords, observe, withSeenTimes } from '../src/clock.js';
+import { licenseTime, mergeRecords, observe, recovered, withSeenTimes } from '../src/clock.js';
 import { HOUR_MS, Machine } from './support/machine.js';
 
 const started = () => new Machine('2027-03-01T08:00:00Z').start();
@@ -170,19 +170,30 @@ describe('the database', () => {
     expect([mergeRecords(one, unset), mergeRecords(unset, one)]).toEqual([one, one]);
   });
 
-  test('what the history knows stands in for a record that is gone', () => {
-    const now = Date.parse('2027-03-29T08:00:00Z');
-    const fresh = { startedAt: now, counted: now, highest: now };
-    const earliest = Date.parse('2027-03-01T09:00:00Z');
-    const latest = Date.parse('2027-03-30T08:00:00Z');
-    expect(withSeenTimes(fresh, { earliest, latest }, now)).toEqual({
+  const now = Date.parse('2027-03-29T08:00:00Z');
+  const earliest = Date.parse('2027-03-01T09:00:00Z');
+  const latest = Date.parse('2027-03-30T08:00:00Z');
+  const beyond = Date.parse('2099-01-01');
+
+  test('what the history knows holds against a record that is younger', () => {
+    const young = { startedAt: now, counted: now, highest: now };
+    const seen = { startedAt: earliest, counted: now, highest: latest };
+    expect(withSeenTimes(young, { earliest, latest }, now)).toEqual(seen);
+    expect(withSeenTimes(young, {}, now)).toEqual(young);
+    // Records that a wrong clock left.
+    expect(withSeenTimes(young, { earliest: 0, latest: beyond }, now)).toEqual(young);
+  });
+
+  test('what the history knows stands in for a record that is gone, and time goes on from there', () => {
+    expect(recovered({}, now)).toEqual({ startedAt: now, counted: now, highest: now });
+    expect(recovered({ earliest, latest }, now)).toEqual({ startedAt: earliest, counted: latest, highest: latest });
+    expect(recovered({ earliest: 0, latest: earliest }, now)).toEqual({ startedAt: now, counted: now, highest: now });
+    // A time that cannot be ends an evaluation, but no license.
+    expect(recovered({ earliest, latest: beyond }, now)).toEqual({
       startedAt: earliest,
       counted: now,
-      highest: latest,
+      highest: beyond,
     });
-    expect(withSeenTimes(fresh, {}, now)).toEqual(fresh);
-    // Records that a wrong clock left.
-    expect(withSeenTimes(fresh, { earliest: 0, latest: Date.parse('2099-01-01') }, now)).toEqual(fresh);
   });
 });
 

@@ -5,7 +5,7 @@ import type { TestDatabase } from '@pesit-node/service/testing';
 import type { Express, RequestHandler } from 'express';
 import request from 'supertest';
 
-import { licenseGate, licenseHealth, sessionRefusal } from '../src/gate.js';
+import { licenseGate, licenseHealth } from '../src/gate.js';
 import type { LicenseKeeper } from '../src/keeper.js';
 import { LICENSE_MIGRATIONS } from '../src/migrations/index.js';
 import { licenseRoutes } from '../src/routes.js';
@@ -176,16 +176,6 @@ eachDatabase((harness) => {
 const known = (status?: Partial<LicenseStatus>) => ({ status: status as LicenseStatus | undefined });
 const BLOCKED = known({ blocked: true, daysUntilExpiration: 0, message: 'over' });
 const VALID = known({ blocked: false, valid: true, daysUntilExpiration: 90, message: 'Licensed' });
-
-test('listeners refuse sessions while blocked or not known', () => {
-  expect(sessionRefusal(VALID)).toBeUndefined();
-  const peerText = 'the node is not available for now: try again later';
-  const refusals = [sessionRefusal(BLOCKED), sessionRefusal(known())];
-  expect(refusals).toEqual([
-    { diagnostic: '3-322', text: 'a license is required: over', peerText },
-    { diagnostic: '3-322', text: 'the license has not been read yet', peerText },
-  ]);
-});
 
 test('health shows the mode, and is down only until it is known', () => {
   expect([VALID, BLOCKED, known()].map(licenseHealth)).toEqual([

@@ -1,4 +1,4 @@
-import type { LicenseKeeper } from '@pesit-node/license';
+import type { Admission } from '@pesit-node/license';
 import type { ServerConnection } from '@pesit-node/net';
 import type { Config, Logger, PasswordVerifier, Traces } from '@pesit-node/service';
 import type {
@@ -46,7 +46,7 @@ export interface ExchangeContext {
   readonly restarts: Restarts;
   readonly directories: Directories;
   readonly verifier: PasswordVerifier;
-  readonly license: Pick<LicenseKeeper, 'status'>;
+  readonly admission: Pick<Admission, 'refusal'>;
   readonly places: PartnerPlaces;
   readonly progress: ProgressReporter;
   readonly running: RunningTransfers;

@@ -1,4 +1,3 @@
-import { sessionRefusal } from '@pesit-node/license';
 import type { ConnectIndication } from '@pesit-node/net';
 
 import type { ListenerRow } from '../listeners/store.js';
@@ -21,13 +20,13 @@ const PASSWORD_LENGTH = 8;
  * @throws PesitError 3-301, 3-304, 3-309, or 3-322 when the database is away or the license allows no session
  */
 export const identify = async (
-  { partners, verifier, license, places }: Pick<ExchangeContext, 'partners' | 'verifier' | 'license' | 'places'>,
+  { partners, verifier, admission, places }: Pick<ExchangeContext, 'partners' | 'verifier' | 'admission' | 'places'>,
   listener: ListenerRow,
   { parameters, preconnection }: ConnectIndication,
   named: (partner: PartnerRow) => void,
 ): Promise<PartnerRow> => {
-  const unlicensed = sessionRefusal(license);
-  if (unlicensed !== undefined) throw refusal(unlicensed.diagnostic, unlicensed.text, unlicensed.peerText);
+  const refused = admission.refusal;
+  if (refused !== undefined) throw refusal(refused.diagnostic, refused.text, refused.peerText);
   const { requester = '', server = '', accessControl = '' } = parameters;
   const partner = await asking('3-322', async () => (isPlausible(requester, 24) ? partners.get(requester) : undefined));
   if (partner !== undefined) named(partner);

@@ -1,6 +1,6 @@
 import { evaluationPeriod } from '../../src/state.js';
 import type { Extension } from '../../src/state.js';
-import { firstStart, mergeRecords, observe } from '../../src/clock.js';
+import { mergeRecords, observe, recovered } from '../../src/clock.js';
 import type { ClockRecord } from '../../src/clock.js';
 import { DAY_MS } from '../../src/claims.js';
 
@@ -90,6 +90,6 @@ export class Machine {
   }
 
   #look(ran: number, starting: boolean): void {
-    this.record = observe(this.record ?? firstStart(this.now), { now: this.now, ran, starting });
+    this.record = observe(this.record ?? recovered({}, this.now), { now: this.now, ran, starting });
   }
 }

@@ -1,0 +1,259 @@
+/** Several pods of both apps over one PostgreSQL, as a Kubernetes installation has them. */
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Cluster } from '@pesit-node/cluster';
+import type { LicenseKeeper } from '@pesit-node/license';
+import { HealthRegistry, Lifecycle, SecretBox } from '@pesit-node/service';
+import { captureLog, eachDatabase, emptyTables, testConfig } from '@pesit-node/service/testing';
+import type { TestDatabase } from '@pesit-node/service/testing';
+import type { Express } from 'express';
+import request from 'supertest';
+
+import { CLIENT_MIGRATIONS, createNode as createClient } from '../../apps/client/src/index.js';
+import { MIGRATIONS, createNode as createServer } from '../../apps/server/src/index.js';
+import { startProxy, withRedis } from '../../packages/cluster/test/support/redis.js';
+import { license, VENDOR_KEY } from '../../packages/license/test/support/vendor.js';
+
+interface Pod {
+  readonly name: string;
+  readonly app: Express;
+  readonly license: LicenseKeeper;
+  readonly cluster: Cluster;
+  readonly stop: () => Promise<unknown>;
+}
+
+type Overrides = Readonly<Partial<Record<'cluster.name' | 'redis.url', string>>>;
+
+const SECONDS = 1000;
+
+eachDatabase((harness) => {
+  let database: TestDatabase;
+  let data: string;
+  const pods: Pod[] = [];
+  const closers: (() => Promise<void>)[] = [];
+
+  beforeAll(async () => {
+    data = await mkdtemp(join(tmpdir(), 'pesit-pods-'));
+    database = await harness.open({ searchPath: [MIGRATIONS.schema] });
+  });
+  beforeEach(() => emptyTables(database, MIGRATIONS.schema, CLIENT_MIGRATIONS.schema, 'pesit_common'));
+  afterEach(async () => {
+    for (const pod of pods.splice(0).reverse()) await pod.stop();
+    for (const close of closers.splice(0).reverse()) await close();
+  });
+  afterAll(() => rm(data, { recursive: true, force: true }));
+
+  /** One more pod with everything that an app has but an HTTP port; when this resolves it knows its license and its place. */
+  const start = async (
+    kind: 'server' | 'client',
+    name: string,
+    days: number,
+    overrides: Overrides = {},
+  ): Promise<Pod> => {
+    const { logger } = captureLog();
+    const health = new HealthRegistry();
+    const own = await harness.another({
+      ...database,
+      searchPath: [kind === 'server' ? MIGRATIONS.schema : CLIENT_MIGRATIONS.schema],
+    });
+    const settings = {
+      ...{ 'data.directory': join(data, name), 'license.evaluation-days': days, 'shutdown.drain-timeout': 0 },
+      ...{ 'cluster.enabled': true, ...overrides },
+    };
+    const common = { logger, health, database: own, licenseKey: VENDOR_KEY, node: name };
+    const lifecycle = new Lifecycle({ logger, health });
+    const node =
+      kind === 'server'
+        ? createServer({
+            ...common,
+            config: testConfig('server', settings),
+            info: { name: 'pesit-server', version: '0' },
+          })
+        : createClient({
+            ...{ ...common, config: testConfig('client', settings), info: { name: 'pesit-client', version: '0' } },
+            secrets: new SecretBox([Buffer.alloc(32, 7)]),
+          });
+    const steps =
+      'steps' in node
+        ? [node.steps.database, node.steps.files, node.steps.exchange]
+        : [node.databaseStep, node.exchangeStep];
+    for (const step of steps) lifecycle.add(step);
+    const pod: Pod = {
+      ...{ name, app: node.app, license: node.license, cluster: node.cluster },
+      stop: () => lifecycle.stop('the test ends'),
+    };
+    pods.push(pod);
+    await lifecycle.start();
+    await node.supervisor.whenReady();
+    await node.license.refresh();
+    await node.cluster.members.refresh();
+    return pod;
+  };
+  const startAll = async (days: number, overrides: Overrides, ...names: readonly string[]): Promise<Pod[]> => {
+    const all: Pod[] = [];
+    for (const name of names)
+      all.push(await start(name.startsWith('server') ? 'server' : 'client', name, days, overrides));
+    return all;
+  };
+
+  const call = (pod: Pod, method: 'get' | 'post', path: string, body?: object) =>
+    request(pod.app)[method](path).auth('admin', 'admin').send(body);
+  const readiness = async ({ app }: Pod) => {
+    const { status, body } = await request(app).get('/actuator/health/readiness');
+    return { status, cluster: body.components.cluster as { status: string; details: Record<string, unknown> } };
+  };
+  const transfers = async (all: readonly Pod[]): Promise<readonly number[]> =>
+    Promise.all(all.map(async (pod) => (await call(pod, 'get', '/api/v1/transfers')).status));
+  /** Installs on the first; the milliseconds until the last of the others knows. */
+  const installed = async (all: readonly Pod[], text = license()): Promise<number> => {
+    const [first, ...others] = all as [Pod, ...Pod[]];
+    const known = Promise.all(others.map(({ license: keeper }) => once(keeper, 'change')));
+    const begun = performance.now();
+    expect((await call(first, 'post', '/api/v1/license', { license: text })).status).toBe(200);
+    await known;
+    return performance.now() - begun;
+  };
+
+  if (harness.name === 'embedded') {
+    test('with the embedded database a pod is alone, and ready', async () => {
+      const pod = await start('server', 'server-1', 30);
+      expect(await readiness(pod)).toEqual({
+        status: 200,
+        cluster: { status: 'UP', details: { cluster: 'pesit', pod: 'server-1', pods: 1 } },
+      });
+    });
+    return;
+  }
+
+  const NAMES = ['server-1', 'client-1', 'server-2', 'client-2'] as const;
+
+  test('without Redis: installed on one, effective on all within 10 s', async () => {
+    const all = await startAll(0, {}, ...NAMES);
+    expect(await transfers(all)).toEqual([402, 402, 402, 402]);
+    expect(await installed(all)).toBeLessThan(10 * SECONDS);
+    expect(await transfers(all)).toEqual([200, 200, 200, 200]);
+  });
+
+  withRedis(({ url, unique }) => {
+    /** Pods that hear each other. */
+    const startHearing = async (at: string, ...names: readonly string[]): Promise<Pod[]> => {
+      const all = await startAll(0, { 'cluster.name': unique(), 'redis.url': at }, ...names);
+      for (const { cluster } of all) {
+        while (cluster.redisConnected !== true) await new Promise(setImmediate);
+      }
+      return all;
+    };
+
+    test('with Redis: installed on one, effective on all within 2 s', async () => {
+      const all = await startHearing(url, ...NAMES);
+      expect(await transfers(all)).toEqual([402, 402, 402, 402]);
+      expect(await installed(all)).toBeLessThan(2 * SECONDS);
+      expect(await transfers(all)).toEqual([200, 200, 200, 200]);
+      const forced = Promise.all(all.map(({ license: keeper }) => once(keeper, 'change')));
+      const begun = performance.now();
+      await call(all[3]!, 'post', '/api/v1/license?force=true', { license: license({ expiryDate: '2020-01-01' }) });
+      await forced;
+      expect(performance.now() - begun).toBeLessThan(2 * SECONDS);
+      expect(await transfers(all)).toEqual([402, 402, 402, 402]);
+    });
+
+    test('Redis lost: every pod stays ready, says so, and learns by looking', async () => {
+      const proxy = await startProxy(url);
+      closers.push(() => proxy.close());
+      const all = await startHearing(proxy.url, 'server-1', 'client-1');
+      await proxy.cut();
+      for (const { cluster } of all) {
+        while (cluster.redisConnected !== false) await new Promise(setImmediate);
+      }
+      for (const pod of all) {
+        expect(await readiness(pod)).toMatchObject({ status: 200, cluster: { details: { redis: 'LOST' } } });
+      }
+      expect(await installed(all)).toBeLessThan(10 * SECONDS);
+    });
+
+    test('a pod that stops gives its place to the next at once', async () => {
+      const names = ['server-1', 'server-2', 'server-3', 'server-4'];
+      const all = await startAll(30, { 'cluster.name': unique(), 'redis.url': url }, ...names);
+      while (all.some(({ cluster }) => cluster.redisConnected !== true)) await new Promise(setImmediate);
+      const [first, , , last] = all as [Pod, Pod, Pod, Pod];
+      expect((await readiness(last)).status).toBe(503);
+      const moved = once(last.cluster.members, 'change');
+      const begun = performance.now();
+      await first.stop();
+      await moved;
+      expect(performance.now() - begun).toBeLessThan(2 * SECONDS);
+      expect((await readiness(last)).status).toBe(200);
+    });
+  });
+
+  describe('the limits of the evaluation: 1 cluster, 3 pods of each app', () => {
+    test('the fourth pod of an app is not ready and says why; each app counts for itself', async () => {
+      const servers = ['server-1', 'server-2', 'server-3', 'server-4'];
+      const all = await startAll(30, {}, ...servers, 'client-1');
+      for (const pod of all) await pod.cluster.members.refresh();
+      expect((await Promise.all(all.map(readiness))).map(({ status }) => status)).toEqual([200, 200, 200, 503, 200]);
+      const last = all[3]!;
+      expect((await readiness(last)).cluster).toEqual({
+        status: 'DOWN',
+        details: {
+          ...{ cluster: 'pesit', pod: 'server-4', pods: 4 },
+          reason:
+            'pod server-4 is number 4 of cluster pesit, the license allows 3: install a larger license, or run fewer pods',
+        },
+      });
+      // Renewals change nothing.
+      for (const pod of all.toReversed()) await pod.cluster.members.refresh();
+      expect((await Promise.all(all.map(readiness))).map(({ status }) => status)).toEqual([200, 200, 200, 503, 200]);
+      // A larger license gives it a place; on the pod itself, which answers although it is not ready.
+      const business = license({ type: 'BUSINESS', maxClusters: undefined, maxPodsPerCluster: undefined });
+      expect((await call(last, 'post', '/api/v1/license', { license: business })).body).toMatchObject({
+        ...{ maxClusters: 5, maxPodsPerCluster: -1 },
+      });
+      expect((await readiness(last)).status).toBe(200);
+      // A smaller one is refused, as long as four run.
+      const small = { license: license({ licenseId: 'SMALL', expiryDate: '2099-12-31' }) };
+      const refused = await call(last, 'post', '/api/v1/license', small);
+      expect([refused.status, refused.body.message]).toEqual([
+        409,
+        'License SMALL allows 1 clusters and 3 pods in each, but 1 and 4 run: stop some first, or repeat with ?force=true',
+      ]);
+      expect((await call(last, 'post', '/api/v1/license?force=true', small)).status).toBe(200);
+      expect((await readiness(last)).status).toBe(503);
+    });
+
+    test('a pod that dies is gone when its lease is over: the next moves up by itself', async () => {
+      const dead = (name: string, secondsLeft: number) =>
+        database.knex('pesit_common.cluster_pods').insert({
+          ...{ instance: randomUUID(), app: 'server', cluster: 'pesit', namespace: 'default', pod: name },
+          seen_at: database.knex.raw('now() + make_interval(secs => ?)', [secondsLeft - 10]),
+        });
+      const first = await start('server', 'server-1', 30);
+      for (const name of ['server-2', 'server-3']) await dead(name, 3600);
+      await dead('server-4', 2);
+      const fifth = await start('server', 'server-5', 30);
+      expect((await readiness(fifth)).status).toBe(503);
+      expect((await readiness(first)).status).toBe(200);
+      await database.knex('pesit_common.cluster_pods').where({ pod: 'server-3' }).delete();
+      while ((await readiness(fifth)).status !== 200) await once(fifth.cluster.members, 'change');
+      expect(fifth.cluster.members.view?.pods.map(({ name }) => name)).toEqual(['server-1', 'server-2', 'server-5']);
+    });
+
+    test('a second cluster on the same database waits, until the first is gone', async () => {
+      const paris = await start('server', 'server-1', 30, { 'cluster.name': 'paris' });
+      const lyon = await start('server', 'server-2', 30, { 'cluster.name': 'lyon' });
+      expect((await readiness(lyon)).cluster).toMatchObject({
+        status: 'DOWN',
+        details: { cluster: 'lyon', reason: expect.stringMatching(/^cluster lyon is number 2 .* allows 1/) },
+      });
+      expect((await readiness(paris)).status).toBe(200);
+      await paris.stop();
+      await lyon.cluster.members.refresh();
+      expect((await readiness(lyon)).status).toBe(200);
+    });
+  });
+});
