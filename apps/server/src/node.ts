@@ -25,6 +25,7 @@ import { ProgressReporter } from './exchange/progress-reporter.js';
 import { Recovery } from './exchange/recovery.js';
 import { Restarts } from './exchange/restarts.js';
 import { RunningTransfers } from './exchange/running-transfers.js';
+import { UnansweredRequests } from './exchange/unanswered.js';
 import { ListenerService } from './listeners/service.js';
 import { ListenerStore } from './listeners/store.js';
 import { MIGRATIONS } from './migrations/index.js';
@@ -184,6 +185,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       progress: new ProgressReporter(journal, logger, options.progressMs),
       times: new ConnectionTimes(partners, logger),
       traces,
+      unanswered: new UnansweredRequests(),
       outgoing: new Set(),
       logger,
     },

@@ -24,6 +24,7 @@ import {
   ORF,
   pointOf,
   RawPeer,
+  select,
   syn,
   transEnd,
   WRITE,
@@ -214,6 +215,68 @@ eachDatabase((harness) => {
       const peer = await open(RESTART, ORF);
       expect(pointOf(await peer.send(WRITE))).toBe(0);
       peer.socket.destroy();
+    });
+  });
+
+  describe('a request whose answer is lost', () => {
+    const lost = async (...steps: readonly Parameters<RawPeer['send']>[0][]): Promise<void> => {
+      const peer = await open(...steps);
+      peer.socket.resetAndDestroy();
+      await node().ended();
+    };
+
+    test.each([
+      ['CREATE', [create()]],
+      ['WRITE', [create(), ORF, WRITE]],
+    ])('%s, and asked anew (PI 15 = 0): the same record, from the first byte', async (_, steps) => {
+      await lost(...steps);
+      const peer = await open(create(), ORF);
+      expect(pointOf(await peer.send(WRITE))).toBe(0);
+      await peer.send(DTF);
+      await peer.send(DTF_END);
+      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
+      peer.socket.destroy();
+      expect((await node().received('IN')).map(String)).toEqual([DATA]);
+      expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 2 })]);
+      expect(await node().staged('IN')).toEqual([]);
+    });
+
+    test('again and again: one record still', async () => {
+      for (let attempt = 1; attempt <= 3; attempt += 1) {
+        const peer = await open(create());
+        peer.socket.resetAndDestroy();
+        await node().record(({ status, attempts }) => status === 'FAILED' && attempts === attempt);
+      }
+      expect(await node().history()).toHaveLength(1);
+    });
+
+    test('another file of the same identifier gets a record of its own', async () => {
+      await lost(create({ label: 'a', creationDate: '261121120000' }));
+      for (const other of [{ label: 'b', creationDate: '261121120000' }, { label: 'a' }]) {
+        const peer = await open(create(other));
+        peer.socket.destroy();
+      }
+      await until(async () => ((await node().history()).length === 3 ? true : undefined));
+    });
+
+    test('SELECT, and asked anew: the same record under its PI 13', async () => {
+      await writeFile(join(node().data, 'OUT/out/data.bin'), 'content');
+      await lost(select('OUT'));
+      const session = await node().connect();
+      expect(String(await node().receive(session, 'OUT'))).toBe('content');
+      expect(await node().history()).toEqual([
+        expect.objectContaining({ status: 'COMPLETED', attempts: 2, bytesTransferred: 7 }),
+      ]);
+    });
+
+    test('SELECT, and the file is another one since: a record of its own', async () => {
+      const path = join(node().data, 'OUT/out/data.bin');
+      await writeFile(path, 'content');
+      await lost(select('OUT'));
+      await writeFile(path, 'other content');
+      const session = await node().connect();
+      expect(String(await node().receive(session, 'OUT'))).toBe('other content');
+      expect((await node().history()).map(({ status }) => status)).toEqual(['COMPLETED', 'FAILED']);
     });
   });
 

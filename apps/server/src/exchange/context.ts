@@ -26,6 +26,7 @@ import type { PartnerPlaces } from './partner-places.js';
 import type { ProgressReporter } from './progress-reporter.js';
 import type { Restarts } from './restarts.js';
 import type { RunningTransfers } from './running-transfers.js';
+import type { UnansweredRequests } from './unanswered.js';
 
 /** What every session works with. */
 export interface ExchangeContext {
@@ -52,6 +53,7 @@ export interface ExchangeContext {
   readonly running: RunningTransfers;
   readonly times: ConnectionTimes;
   readonly traces: Traces;
+  readonly unanswered: UnansweredRequests;
   /** Files that are being read now, `partner NUL path`: nobody is offered the same file twice at a time. */
   readonly outgoing: Set<string>;
   readonly logger: Logger;

@@ -9,7 +9,13 @@ import type { Delivery } from '@pesit-node/storage';
 
 import { settledWithin } from '../settled-within.js';
 import type { ContextRow } from '../transfers/contexts.js';
-import type { RecordHandle, TransferCompletion, TransferFailure, TransferProgress } from '../transfers/record.js';
+import type {
+  RecordHandle,
+  TransferCompletion,
+  TransferFailure,
+  TransferProgress,
+  TransferStart,
+} from '../transfers/record.js';
 import { compressionMode, compressionName } from '../virtual-files/format.js';
 import { virtualFileFor } from './access.js';
 import { isRestart, startOf } from './context.js';
@@ -18,6 +24,7 @@ import { checkPlace, newPlace, samePlace } from './receive-place.js';
 import type { ReceivePlace } from './receive-place.js';
 import { asking, failureOf, refusal } from './refusal.js';
 import { ReplayedFile } from './replayed-file.js';
+import { requestOf } from './unanswered.js';
 
 const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
@@ -39,19 +46,38 @@ export const acceptIncoming = async (context: PartnerContext, parameters: Parame
     maxEntitySize: context.listener.max_entity_size ?? context.config['transfer.max-entity-size'],
     compression: compressionMode(file.compression),
   };
-  const before = isRestart(parameters) ? await asking('2-201', () => context.restarts.find(start)) : undefined;
+  const request = requestOf(start);
+  const isRestarted = isRestart(parameters);
+  const before = await asking('2-201', () => (isRestarted ? context.restarts.find(start) : unanswered(context, start)));
   if (before?.status === 'COMPLETED') return new ReplayedFile(context, before, answer, file.text);
   if (before !== undefined) {
     const began = { directory: before.directory ?? '', path: before.filename, context: before.context ?? '' };
     const place = samePlace(context, file, parameters, began);
     await checkPlace(place, parameters);
     const taken = await asking('2-201', () => context.restarts.take(before, start));
-    return new IncomingFile(context, taken, place, answer, taken);
+    return new IncomingFile(context, taken, place, answer, { request, before: taken, isRestarted });
   }
   const place = newPlace(context, file, parameters, randomUUID());
   await checkPlace(place, parameters);
   const record = await context.journal.begin({ ...start, filename: place.path, staging: place });
-  return new IncomingFile(context, record, place, answer, undefined);
+  return new IncomingFile(context, record, place, answer, { request, before, isRestarted });
+};
+
+interface Attempt {
+  /** See `UnansweredRequests`. */
+  readonly request: string;
+  /** The record when an attempt went before this one. */
+  readonly before: ContextRow | undefined;
+  /** PI 15: the partner goes on where this side says. */
+  readonly isRestarted: boolean;
+}
+
+/** The record of the same request when nothing came of it; what the partner says of the file must agree. */
+const unanswered = async (context: PartnerContext, start: TransferStart): Promise<ContextRow | undefined> => {
+  const id = context.unanswered.take(requestOf(start));
+  const row = id === undefined ? undefined : await context.contexts.untouched(id);
+  const { label = null, creationDate = null } = start;
+  return row?.label === label && row.creation_date === creationDate ? row : undefined;
 };
 
 /**
@@ -70,8 +96,7 @@ export class IncomingFile implements IncomingTransfer {
   readonly answer: CreateAnswer;
   readonly #context: PartnerContext;
   readonly #place: ReceivePlace;
-  /** The record when an attempt went before this one. */
-  readonly #before: ContextRow | undefined;
+  readonly #attempt: Attempt;
   #staged: StagedFile | undefined;
 
   constructor(
@@ -79,14 +104,14 @@ export class IncomingFile implements IncomingTransfer {
     record: RecordHandle,
     place: ReceivePlace,
     answer: CreateAnswer,
-    before: ContextRow | undefined,
+    attempt: Attempt,
   ) {
     this.record = { id: record.id, fence: record.fence };
     this.name = place.path;
     this.answer = answer;
     this.#context = context;
     this.#place = place;
-    this.#before = before;
+    this.#attempt = attempt;
   }
 
   readonly progress = (): TransferProgress => {
@@ -94,7 +119,7 @@ export class IncomingFile implements IncomingTransfer {
       // As PI 27 counts them: compressed articles are longer in the file.
       return { ...this.#context.session.totals, syncPoint: this.#staged.stablePoint?.number ?? 0 };
     }
-    const { bytes_transferred: dataBytes = 0, articles = 0, sync_point: syncPoint = 0 } = this.#before ?? {};
+    const { bytes_transferred: dataBytes = 0, articles = 0, sync_point: syncPoint = 0 } = this.#attempt.before ?? {};
     return { dataBytes, articles, syncPoint };
   };
 
@@ -110,17 +135,19 @@ export class IncomingFile implements IncomingTransfer {
       durability,
       context: `transfer ${this.record.id} of ${partner.partner_id}`,
     };
-    if (this.#before === undefined) {
+    const { before, isRestarted } = this.#attempt;
+    if (before === undefined) {
       this.#staged = await StagedFile.create(options);
       return { from: START, sink: this.#staged };
     }
-    // Without points in this session the partner could not be told where to go on.
-    if ((session.terms?.syncInterval ?? 0) === 0 && !(await removeLeftover(directory, key))) throw inUse();
+    // Without points in this session, or PI 15, the partner could not be told where to go on.
+    const fromStart = !isRestarted || (session.terms?.syncInterval ?? 0) === 0;
+    if (fromStart && !(await removeLeftover(directory, key))) throw inUse();
     const { file, point, reason } = await StagedFile.resume(options);
     this.#staged = file;
     const { number, dataBytes, articles } = point;
     logger.info(
-      { transfer: this.record.id, attempt: this.#before.attempts, point: number, dataBytes, reason },
+      { transfer: this.record.id, attempt: before.attempts, point: number, dataBytes, reason },
       'transfer goes on from a sync point',
     );
     return { from: { number, dataBytes, articles }, sink: file };
@@ -167,6 +194,7 @@ export class IncomingFile implements IncomingTransfer {
     await this.#quietly(() => this.#letGo(failure));
     const progress = { ...totals, syncPoint: this.progress().syncPoint };
     const { restartable } = await this.#context.journal.failed(this.record, failure, progress);
+    if (restartable && progress.dataBytes === 0) this.#context.unanswered.add(this.#attempt.request, this.record.id);
     if (failure.restartable && !restartable) {
       const { directory, context } = this.#place;
       await this.#quietly(() => removeLeftover(directory, context));
@@ -188,7 +216,7 @@ export class IncomingFile implements IncomingTransfer {
     const isUseful = restartable && !UNTRUSTED.has(diagnostic);
     const staged = this.#staged;
     if (staged === undefined) {
-      const isLeft = this.#before !== undefined && !isUseful;
+      const isLeft = this.#attempt.before !== undefined && !isUseful;
       if (isLeft && (await this.#isOwned())) await removeLeftover(directory, key);
     } else if ((isUseful && (await staged.lastPoint()) !== undefined) || !(await this.#isOwned())) {
       await staged.release();

@@ -1,21 +1,21 @@
-import { readdir } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename } from 'node:path';
 
 import { FPDU_HEADER_LENGTH, PesitError } from '@pesit-node/protocol';
 import type { ArticleSource, CompressionMode, Parameters, SelectAnswer, SyncPoint } from '@pesit-node/protocol';
-import { FileSource, findFileToSend, formatOf, matchesGlob } from '@pesit-node/storage';
-import type { Pacing, RecordFormat, SendableFile } from '@pesit-node/storage';
+import { FileSource, formatOf } from '@pesit-node/storage';
+import type { Pacing, RecordFormat } from '@pesit-node/storage';
 
 import type { ContextRow } from '../transfers/contexts.js';
-import type { RecordHandle, TransferFailure, TransferProgress } from '../transfers/record.js';
+import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } from '../transfers/record.js';
 import { compressionMode, compressionName, DATA_CODES, recordSettings } from '../virtual-files/format.js';
-import type { VirtualFileRow } from '../virtual-files/store.js';
 import { virtualFileFor } from './access.js';
 import { CompressedSource } from './compressed-source.js';
 import { isRestart, startOf } from './context.js';
 import type { OutgoingTransfer, PartnerContext } from './context.js';
-import { asCreationDate, asLabel, readable } from './names.js';
+import { findAgain, findToSend } from './file-to-send.js';
+import { asCreationDate, asLabel } from './names.js';
 import { asking, failureOf, refusal } from './refusal.js';
+import { readRequestOf } from './unanswered.js';
 
 /** PI 1: two bytes after each FPDU. */
 const CRC_LENGTH = 2;
@@ -40,11 +40,12 @@ export const acceptOutgoing = async (context: PartnerContext, parameters: Parame
   const start = startOf(context, 'SEND', parameters);
   const before = isRestart(parameters) ? await asking('2-201', () => context.restarts.find(start)) : undefined;
   const { file, reserved } =
-    before === undefined ? await find(context, virtualFile, fileName) : findAgain(context, before);
+    before === undefined ? await findToSend(context, virtualFile, fileName) : findAgain(context, before);
   try {
     const format = formatOf(recordSettings(virtualFile));
     const compression = compressionMode(virtualFile.compression);
     const source = await openSource(context, file.path, format, before);
+    const request = readRequestOf(start, file.path);
     try {
       const pacing = pacingOf(context, parameters, compression);
       const name = basename(file.path);
@@ -53,7 +54,12 @@ export const acceptOutgoing = async (context: PartnerContext, parameters: Parame
       if (before !== undefined) {
         const record =
           before.status === 'COMPLETED' ? before : await asking('2-201', () => context.restarts.take(before, start));
-        return new OutgoingFile(context, record, before.transfer_id, offer, before);
+        return new OutgoingFile(context, record, before.transfer_id, offer, { request, before });
+      }
+      const again = await asking('2-201', () => unanswered(context, request, start, source));
+      if (again !== undefined) {
+        const record = await asking('2-201', () => context.restarts.take(again, start));
+        return new OutgoingFile(context, record, again.transfer_id, offer, { request, before: again });
       }
       const record = await context.journal.begin({
         ...start,
@@ -62,7 +68,7 @@ export const acceptOutgoing = async (context: PartnerContext, parameters: Parame
         creationDate: answer.creationDate,
         source: { path: file.path, version: source.version, pacings: [{ from: 0, ...pacing }] },
       });
-      return new OutgoingFile(context, record, record.transferId, offer, undefined);
+      return new OutgoingFile(context, record, record.transferId, offer, { request, before });
     } catch (error) {
       await source.close();
       throw error;
@@ -71,6 +77,26 @@ export const acceptOutgoing = async (context: PartnerContext, parameters: Parame
     if (reserved !== undefined) context.outgoing.delete(reserved);
     throw error;
   }
+};
+
+interface Attempt {
+  /** See `UnansweredRequests`. */
+  readonly request: string;
+  /** The record when an attempt went before this one. */
+  readonly before: ContextRow | undefined;
+}
+
+/** The record of the same request for the same version of the file, when nothing came of it. */
+const unanswered = async (
+  context: PartnerContext,
+  request: string,
+  { transferId }: TransferStart,
+  { version }: FileSource,
+): Promise<ContextRow | undefined> => {
+  const id = context.unanswered.take(request);
+  const row = id === undefined ? undefined : await context.contexts.untouched(id);
+  if (row?.source_size !== version.size || row.source_mtime_ns !== String(version.mtimeNs)) return undefined;
+  return transferId === 0 || transferId === row.transfer_id ? row : undefined;
 };
 
 /**
@@ -85,7 +111,7 @@ export class OutgoingFile implements OutgoingTransfer {
   readonly answer: SelectAnswer;
   readonly #context: PartnerContext;
   readonly #offer: Offer;
-  /** The record when an attempt went before this one. */
+  readonly #request: string;
   readonly #before: ContextRow | undefined;
   #began = false;
 
@@ -94,13 +120,14 @@ export class OutgoingFile implements OutgoingTransfer {
     record: RecordHandle,
     transferId: number,
     offer: Offer,
-    before: ContextRow | undefined,
+    { request, before }: Attempt,
   ) {
     this.record = { id: record.id, fence: record.fence };
     this.name = offer.name;
     this.answer = { ...offer.answer, transferId };
     this.#context = context;
     this.#offer = offer;
+    this.#request = request;
     this.#before = before;
   }
 
@@ -187,7 +214,9 @@ export class OutgoingFile implements OutgoingTransfer {
     await this.#offer.source.close().catch((problem: unknown) => {
       this.#context.logger.warn({ transfer: this.record.id, err: problem }, 'file to send cannot be closed');
     });
-    if (this.#before?.status !== 'COMPLETED') await this.#context.journal.failed(this.record, failure, progress);
+    if (this.#before?.status === 'COMPLETED') return failure;
+    const { restartable } = await this.#context.journal.failed(this.record, failure, progress);
+    if (restartable && progress.dataBytes === 0) this.#context.unanswered.add(this.#request, this.record.id);
     return failure;
   }
 
@@ -252,72 +281,3 @@ const answerOf = (
   maxReservationKb: Math.ceil(source.size / 1024),
   creationDate: asCreationDate(source.modified),
 });
-
-interface Found {
-  readonly file: Pick<SendableFile, 'path'>;
-  /** Its place among the files that are being read, when it was chosen for being new. */
-  readonly reserved: string | undefined;
-}
-
-/**
- * The file named exactly PI 12, else the oldest that this partner has not read yet as it is now; that one counts as being
- * read from here on.
- * @throws PesitError 2-205 when there is none
- */
-const find = async (context: PartnerContext, virtualFile: VirtualFileRow, fileName: string): Promise<Found> => {
-  const directory = directoryOf(context, virtualFile);
-  const pattern = virtualFile.filename_pattern ?? '*';
-  const { partner_id: partnerId } = context.partner;
-  let sent: ReadonlyMap<string, string> | undefined;
-  let reserved: string | undefined;
-  const accept = async (file: SendableFile): Promise<boolean> => {
-    sent ??= await asking('2-201', async () => sentIn(context, dirname(file.path), pattern));
-    const place = `${partnerId}\0${file.path}`;
-    if (sent.get(file.path) === `${file.size}/${file.mtimeNs}` || context.outgoing.has(place)) return false;
-    context.outgoing.add(place);
-    reserved = place;
-    return true;
-  };
-  const file = await findFileToSend(directory, { exactName: fileName, pattern, accept });
-  if (file === undefined) {
-    throw refusal(
-      '2-205',
-      `no file for ${partnerId} in ${directory}: none is named ${JSON.stringify(readable(fileName, 76))}, and none that matches ${pattern} is new to it`,
-      'there is no file to read',
-    );
-  }
-  return { file, reserved };
-};
-
-/** The file of the first attempt. @throws PesitError 2-207 while another session of the partner reads it */
-const findAgain = ({ outgoing, partner }: PartnerContext, before: ContextRow): Found => {
-  const path = before.path ?? '';
-  const reserved = `${partner.partner_id}\0${path}`;
-  if (outgoing.has(reserved)) {
-    throw refusal(
-      '2-207',
-      `${partner.partner_id} reads ${path} in another session: let that one end`,
-      'this file is being read in another session',
-    );
-  }
-  outgoing.add(reserved);
-  return { file: { path }, reserved };
-};
-
-/** Asked for the files that are there: those that are gone, however many, do not matter. */
-const sentIn = async (
-  { journal, partner }: PartnerContext,
-  directory: string,
-  pattern: string,
-): Promise<ReadonlyMap<string, string>> => {
-  const names = (await readdir(directory)).filter((name) => matchesGlob(pattern, name));
-  return journal.sentAmong(
-    partner.partner_id,
-    names.map((name) => join(directory, name)),
-  );
-};
-
-const directoryOf = ({ directories, listener }: PartnerContext, file: VirtualFileRow): string => {
-  const configured = file.send_directory ?? listener.send_directory;
-  return configured === null ? directories.send : directories.resolve(configured);
-};

@@ -107,6 +107,16 @@ export class TransferContexts {
     return newest?.is_known === true ? newest : undefined;
   }
 
+  /** An interrupted transfer of which nothing had moved. */
+  async untouched(id: number): Promise<ContextRow | undefined> {
+    const { rows } = await this.#options.knex.raw<{ rows: ContextRow[] }>(
+      `select ${COLUMNS} from transfers
+       where id = ? and restartable and bytes_transferred = 0 and sync_point = 0 and ${IS_NEWEST}`,
+      [id],
+    );
+    return rows[0];
+  }
+
   /**
    * A new attempt of an interrupted transfer begins here.
    * @returns undefined when somebody else was faster

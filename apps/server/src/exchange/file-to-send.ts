@@ -1,0 +1,84 @@
+import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+import { findFileToSend, matchesGlob } from '@pesit-node/storage';
+import type { SendableFile } from '@pesit-node/storage';
+
+import type { ContextRow } from '../transfers/contexts.js';
+import type { VirtualFileRow } from '../virtual-files/store.js';
+import type { PartnerContext } from './context.js';
+import { readable } from './names.js';
+import { asking, refusal } from './refusal.js';
+
+export interface Found {
+  readonly file: Pick<SendableFile, 'path'>;
+  /** Its place among the files that are being read, when it was chosen for being new. */
+  readonly reserved: string | undefined;
+}
+
+/**
+ * The file named exactly PI 12, else the oldest that this partner has not read yet as it is now; that one counts as being
+ * read from here on.
+ * @throws PesitError 2-205 when there is none
+ */
+export const findToSend = async (
+  context: PartnerContext,
+  virtualFile: VirtualFileRow,
+  fileName: string,
+): Promise<Found> => {
+  const directory = directoryOf(context, virtualFile);
+  const pattern = virtualFile.filename_pattern ?? '*';
+  const { partner_id: partnerId } = context.partner;
+  let sent: ReadonlyMap<string, string> | undefined;
+  let reserved: string | undefined;
+  const accept = async (file: SendableFile): Promise<boolean> => {
+    sent ??= await asking('2-201', async () => sentIn(context, dirname(file.path), pattern));
+    const place = `${partnerId}\0${file.path}`;
+    if (sent.get(file.path) === `${file.size}/${file.mtimeNs}` || context.outgoing.has(place)) return false;
+    context.outgoing.add(place);
+    reserved = place;
+    return true;
+  };
+  const file = await findFileToSend(directory, { exactName: fileName, pattern, accept });
+  if (file === undefined) {
+    throw refusal(
+      '2-205',
+      `no file for ${partnerId} in ${directory}: none is named ${JSON.stringify(readable(fileName, 76))}, and none that matches ${pattern} is new to it`,
+      'there is no file to read',
+    );
+  }
+  return { file, reserved };
+};
+
+/** The file of the first attempt. @throws PesitError 2-207 while another session of the partner reads it */
+export const findAgain = ({ outgoing, partner }: PartnerContext, before: ContextRow): Found => {
+  const path = before.path ?? '';
+  const reserved = `${partner.partner_id}\0${path}`;
+  if (outgoing.has(reserved)) {
+    throw refusal(
+      '2-207',
+      `${partner.partner_id} reads ${path} in another session: let that one end`,
+      'this file is being read in another session',
+    );
+  }
+  outgoing.add(reserved);
+  return { file: { path }, reserved };
+};
+
+/** Asked for the files that are there: those that are gone, however many, do not matter. */
+const sentIn = async (
+  { journal, partner }: PartnerContext,
+  directory: string,
+  pattern: string,
+): Promise<ReadonlyMap<string, string>> => {
+  const names = (await readdir(directory)).filter((name) => matchesGlob(pattern, name));
+  return journal.sentAmong(
+    partner.partner_id,
+    names.map((name) => join(directory, name)),
+  );
+};
+
+const directoryOf = ({ directories, listener }: PartnerContext, file: VirtualFileRow): string => {
+  const configured = file.send_directory ?? listener.send_directory;
+  return configured === null ? directories.send : directories.resolve(configured);
+};
