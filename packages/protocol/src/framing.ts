@@ -87,6 +87,15 @@ export class FpduReader {
     this.#gatherIsLast = true;
   }
 
+  /** Copies what is left of the bytes that were pushed last: they are free to be used again. */
+  own(): void {
+    const last = this.#pieces.at(-1);
+    if (last === undefined || this.#gatherIsLast) return;
+    const isFirst = this.#pieces.length === 1;
+    this.#pieces[this.#pieces.length - 1] = Buffer.from(isFirst ? last.subarray(this.#offset) : last);
+    if (isFirst) this.#offset = 0;
+  }
+
   /**
    * The next complete FPDU, or `undefined` when more bytes are needed.
    * @throws PesitError fault `remote`: 3-311 unknown or impossible FPDU; 3-310 wrong CRC: that FPDU is passed over, and the

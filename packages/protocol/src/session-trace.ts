@@ -39,7 +39,7 @@ export class SessionTrace {
   }
 
   /**
-   * @param bytes the next of this direction; copied, as they may be used again
+   * @param bytes the next of this direction; free to be used again when it returns
    * @param time of the clock that the lines shall show
    * @returns a line for each FPDU that is complete with them, but for data that may go on
    */
@@ -47,16 +47,28 @@ export class SessionTrace {
     const reader = this.#readerOf(direction);
     if (reader === undefined) return [];
     const lines: TraceLine[] = [];
+    reader.push(bytes);
+    while (this.#next(reader, direction, time, lines));
+    reader.own();
+    return lines;
+  }
+
+  /** @returns whether there may be more */
+  #next(reader: FpduReader, direction: WireDirection, time: number, lines: TraceLine[]): boolean {
     try {
-      reader.push(Buffer.from(bytes));
-      for (let raw = reader.next(); raw !== undefined; raw = reader.next()) this.#add(raw, direction, time, lines);
+      const raw = reader.next();
+      if (raw !== undefined) this.#add(raw, direction, time, lines);
+      return raw !== undefined;
     } catch (error) {
       if (!(error instanceof PesitError)) throw error;
-      // What follows cannot be told apart any more.
-      this.#readers.set(direction, undefined);
-      lines.push(...this.end(), { time, direction, text: `unreadable from here on: ${error.message}` });
+      lines.push(...this.end());
+      // An FPDU with a wrong CRC is passed over; otherwise what follows cannot be told apart any more.
+      const isPassedOver = error.diagnostic === '3-310';
+      if (!isPassedOver) this.#readers.set(direction, undefined);
+      const what = isPassedOver ? 'damaged' : 'unreadable from here on';
+      lines.push({ time, direction, text: `${what}: ${error.message}` });
+      return isPassedOver;
     }
-    return lines;
   }
 
   /** @returns the line of data that were still running */
