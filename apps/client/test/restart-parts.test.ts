@@ -31,6 +31,16 @@ describe('what follows a failed attempt', () => {
     }
   });
 
+  test.each([
+    [4, '2-216', 'again'],
+    [4, '3-322', 'later'],
+    [8, '2-216', 'final'],
+    [12, '2-216', 'final'],
+    [16, '2-216', 'final'],
+  ] as const)('what the partner interrupts with end code %i and %s: %s', (endCode, diagnostic, verdict) => {
+    expect(verdictOn(new PesitError('x', { fault: 'refused', diagnostic, endCode }))).toBe(verdict);
+  });
+
   test('the delay grows, is bounded, and moves by the jitter', () => {
     const policy = { attempts: 9, initialDelay: 1000, maxDelay: 20_000, multiplier: 3, jitter: 0.2 };
     expect([1, 2, 3, 4, 50].map((count) => delayAfter(count, policy, 0.5))).toEqual([1000, 3000, 9000, 20_000, 20_000]);

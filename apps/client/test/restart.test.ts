@@ -289,6 +289,26 @@ eachDatabase((harness) => {
       expect(new Set(asked('SELECT')).size).toBe(1);
     });
 
+    test('a partner that means something else by the point: from the start, as a new transfer', async () => {
+      const first = ['0000 61626364', 'c003 140101'];
+      const server = await the.rawServer((name, session) => ({
+        ...GOOD,
+        CONNECT: '4021 060102' + '0703000101',
+        // Point 1 is stored; then the connection is lost. The restart begins to count anew.
+        READ: [GOOD['READ']![0]!, ...first, ...(session === 3 ? ['c004 0203000000'] : [])],
+        '? c038': session === 1 ? 'close' : '',
+      }));
+      const service = await the.service({ settings: { retry: AT_ONCE } });
+      await the.remote(service, server.port, { syncInterval: 1, syncWindow: 1 });
+      const record = await the.receive(service);
+      expect(record).toMatchObject({ status: 'COMPLETED', attempts: 3, size: 4 });
+      expect(await readFile(record.localPath as string, 'latin1')).toBe('abcd');
+      const reads = server.arrived.filter(({ name }) => name === 'READ').map(({ fpdu }) => fpdu.toString('hex', 6));
+      expect(reads).toEqual(['120100', '120101', '120100']);
+      const selects = server.arrived.filter(({ name }) => name === 'SELECT').map(({ fpdu }) => fpdu.toString('hex'));
+      expect(selects.map((one) => /0d01(..)/.exec(one)?.[1])).toEqual(['00', '05', '00']);
+    });
+
     test.each([
       ['SELECT, once', 'select', '2-215', 1, [0, undefined]],
       ['READ, the point alone', 'read', '2-214', 1, [1000, 1]],

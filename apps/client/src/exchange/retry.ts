@@ -18,9 +18,15 @@ export type Verdict = 'final' | 'again' | 'later';
 
 const VERDICTS = { no: 'final', yes: 'again', later: 'later' } as const;
 
-export const verdictOn = (error: PesitError): Verdict =>
+/** PI 19 of an IDT: error, a restart follows. */
+const RESTART_FOLLOWS = 4;
+
+export const verdictOn = (error: PesitError): Verdict => {
   // Ours: the source changed, or something that a second try does not mend.
-  error.fault === 'local' && error.diagnostic === '2-215' ? 'final' : VERDICTS[retryOf(error.diagnostic)];
+  if (error.fault === 'local' && error.diagnostic === '2-215') return 'final';
+  const verdict = VERDICTS[retryOf(error.diagnostic)];
+  return verdict === 'final' && error.endCode === RESTART_FOLLOWS ? 'again' : verdict;
+};
 
 const chance = (): number => randomInt(2 ** 32) / 2 ** 32;
 

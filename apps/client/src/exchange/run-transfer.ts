@@ -236,7 +236,7 @@ class Attempt {
     const { failures, postponements } = this.#job;
     const isUnsure = this.#work?.repeatable === false && error.fault !== 'refused';
     const verdict = isUnsure ? 'final' : verdictOn(error);
-    const restartable = mayRestart && error.diagnostic !== WRONG_COUNTS;
+    const restartable = mayRestart && error.diagnostic !== WRONG_COUNTS && !this.#isMisunderstood(error);
     const diagnostic = error.diagnostic;
     const end = { ...figures, restartable, diagnostic, errorCode: errorCodeOf(error, this.#phase) };
     const facts = { diagnostic, errorCode: end.errorCode, reason: error.message, restartable };
@@ -250,6 +250,16 @@ class Attempt {
     this.#log.warn({ ...facts, delay }, 'transfer will be tried again');
     const counts = verdict === 'later' ? 'later' : 'failed';
     return { status: 'PENDING', counts, delay, ...end, errorMessage: explain(error) };
+  }
+
+  /**
+   * A file that is read and was to go on did not come a point further, for the partner sent what does not fit: it means
+   * something else by this restart, and would again. One that is sent is never begun anew for that: it might come twice.
+   */
+  #isMisunderstood(error: PesitError): boolean {
+    const { direction, restartable, sync_point: before } = this.#job;
+    if (direction !== 'RECEIVE' || !restartable || error.fault !== 'remote') return false;
+    return (this.#work?.facts.syncPoint ?? 0) <= (before ?? 0);
   }
 
   #kept(end: AttemptEnd): Keep {
