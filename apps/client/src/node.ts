@@ -5,6 +5,7 @@ import {
   LICENSE_MIGRATIONS,
   licenseHealth,
   licenseInCluster,
+  licenseMetrics,
 } from '@pesit-node/license';
 import type { LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
 import { DatabaseSupervisor, Metrics, Traces } from '@pesit-node/service';
@@ -81,7 +82,7 @@ export const createNode = (options: NodeOptions) => {
     ...options.licenseTimes,
   });
   metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
-  metrics.gauge('pesit_license_days_remaining', () => license.status?.daysUntilExpiration);
+  licenseMetrics(metrics, { license, admission, cluster });
   health.register('license', () => licenseHealth(license), { readiness: true });
   health.register('cluster', () => admission.health(), { readiness: true });
   supervisor.on('ready', () => {

@@ -15,7 +15,7 @@ import {
   expectReadyAndBlocked,
   PUBLIC,
 } from '../../../packages/license/test/support/gated-app.js';
-import { VirtualClock } from '../../../packages/license/test/support/pods.js';
+import { olderPods, VirtualClock } from '../../../packages/license/test/support/pods.js';
 import { keyPair, license, VENDOR } from '../../../packages/license/test/support/vendor.js';
 import { expectNoSecrets, startService } from './support/service.js';
 import type { Service, ServiceOptions } from './support/service.js';
@@ -133,6 +133,30 @@ eachDatabase((harness) => {
       expect(await end).toMatchObject({ status: 'COMPLETED' });
     });
   });
+
+  // The embedded database has one pod.
+  if (harness.name === 'postgresql') {
+    test('beyond the limits: not ready, and the queue waits until a place is free', async () => {
+      const partner = await the.partner();
+      const service = await start();
+      const { queue } = service.exchange;
+      await the.remote(service, partner.port);
+      const readiness = async () => (await request(service.app).get('/actuator/health/readiness')).status;
+      const others = await olderPods(the.database(), 'client', 3);
+      await service.cluster.members.refresh();
+      const body = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
+      const { id } = (await service.api.post('/transfers/send', body)).body as { readonly id: string };
+      queue.wake();
+      await service.cluster.members.refresh();
+      expect([queue.running, await readiness()]).toEqual([0, 503]);
+      expect(await service.transfers.find(id)).toMatchObject({ status: 'PENDING' });
+      const end = queue.whenEnded(id, 10_000, new AbortController().signal);
+      await others.leaves(1);
+      await service.cluster.members.refresh();
+      expect(await end).toMatchObject({ status: 'COMPLETED' });
+      expect(await readiness()).toBe(200);
+    });
+  }
 
   test('all moves of the license', async () => {
     const service = await start();

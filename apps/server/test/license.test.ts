@@ -17,7 +17,7 @@ import {
   expectReadyAndBlocked,
   PUBLIC,
 } from '../../../packages/license/test/support/gated-app.js';
-import { VirtualClock } from '../../../packages/license/test/support/pods.js';
+import { olderPods, VirtualClock } from '../../../packages/license/test/support/pods.js';
 import { keyPair, license, VENDOR } from '../../../packages/license/test/support/vendor.js';
 import { MIGRATIONS } from '../src/migrations/index.js';
 import { bytes, refusedWith, TestNode, until } from './support/node.js';
@@ -145,6 +145,38 @@ eachDatabase((harness) => {
       expect((await node.connect()).usable).toBe(true);
     });
   });
+
+  // The embedded database has one pod.
+  if (harness.name === 'postgresql') {
+    test('beyond the limits: not ready, 3-322 to new sessions, until a place is free', async () => {
+      const node = await start();
+      await node.configure();
+      const { cluster, app, license: keeper } = node.node;
+      const readiness = async () => (await request(app).get('/actuator/health/readiness')).status;
+      const before = await node.connect();
+      const others = await olderPods(database, 'server', 3);
+      await cluster.members.refresh();
+      await expect(node.connect()).rejects.toEqual(refusedWith('3-322'));
+      expect(await readiness()).toBe(503);
+      expect((await request(app).get('/actuator/health/liveness')).status).toBe(200);
+      const refusals = log.entries().filter(({ msg }) => msg === 'connection refused');
+      expect(refusals).toMatchObject([
+        { reason: expect.stringMatching(/^pod node-a is number 4 of cluster pesit, the license allows 3: /) },
+      ]);
+      // What was there before goes on to its end.
+      await node.send(before, 'IN', bytes(10));
+      await others.leaves(2);
+      await cluster.members.refresh();
+      expect(await readiness()).toBe(200);
+      await node.send(await node.connect(), 'IN', bytes(10));
+      await keeper.install(license({ maxPodsPerCluster: 2 }), { actor: 'admin', force: true });
+      await expect(node.connect()).rejects.toEqual(refusedWith('3-322'));
+      await keeper.install(license({ licenseId: 'L-2', type: 'BUSINESS', maxPodsPerCluster: -1 }), {
+        ...{ actor: 'admin', force: true },
+      });
+      await node.send(await node.connect(), 'IN', bytes(10));
+    });
+  }
 
   test('all moves of the license', async () => {
     const { app, license: keeper } = (await start()).node;

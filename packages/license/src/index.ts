@@ -25,6 +25,7 @@ export { LicenseKeeper } from './keeper.js';
 export type { LicenseKeeperOptions, LicenseLog } from './keeper.js';
 export { placeOf } from './limits.js';
 export type { Place } from './limits.js';
+export { licenseMetrics } from './metrics.js';
 export { LICENSE_MIGRATIONS } from './migrations/index.js';
 export { LicenseKeyError, loadPublicKey, parsePublicKey } from './public-key.js';
 export type { VendorKey } from './public-key.js';

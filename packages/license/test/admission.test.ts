@@ -3,10 +3,12 @@ import { EventEmitter } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
 import { SingleMember } from '@pesit-node/cluster';
 import type { Members, MembersEvents, MembersView } from '@pesit-node/cluster';
+import { Metrics } from '@pesit-node/service';
 import { captureLog } from '@pesit-node/service/testing';
 
 import { Admission } from '../src/admission.js';
 import type { LicenseKeeper } from '../src/keeper.js';
+import { licenseMetrics } from '../src/metrics.js';
 import { EVALUATION_LIMITS } from '../src/state.js';
 import type { LicenseStatus } from '../src/state.js';
 
@@ -28,12 +30,16 @@ const setUp = (status: Partial<LicenseStatus> | undefined, number: number | unde
   const log = captureLog();
   const cluster = { members: events as unknown as Members, redisConnected: redis };
   const admission = new Admission({ license, cluster, logger: log.logger });
+  const metrics = new Metrics({ app: 'server', version: '1', logger: log.logger });
+  licenseMetrics(metrics, { license, admission, cluster });
+  const figures = async () =>
+    (await metrics.scrape()).split('\n').filter((line) => /^pesit_(license|pod|cluster|redis)_/.test(line));
   const goes = (): void => {
     const view = events.view!;
     events.view = { ...view, pods: view.pods.slice(1) };
     events.emit('change', events.view);
   };
-  return { admission, license, events, log, goes };
+  return { admission, license, events, log, goes, figures };
 };
 
 test.each<[string, Partial<LicenseStatus> | undefined, number | undefined, string | undefined]>([
@@ -111,6 +117,29 @@ test('a larger license gives a place, a smaller one takes it', () => {
   expect(change({ ...VALID, maxPodsPerCluster: -1 })).toBe(true);
   expect(change({ ...VALID, maxPodsPerCluster: 4 })).toBe(true);
   expect(change(VALID)).toBe(false);
+});
+
+describe('metrics', () => {
+  test.each<[string, Partial<LicenseStatus> | undefined, number | undefined, boolean | undefined, readonly string[]]>([
+    [
+      'licensed',
+      ...([VALID, 2, true] as const),
+      ['license_days_remaining 90', 'license_blocked 0', 'cluster_pods 2', 'pod_admitted 1', 'redis_up 1'],
+    ],
+    [
+      'blocked, Redis lost',
+      ...([BLOCKED, 1, false] as const),
+      ['license_days_remaining 0', 'license_blocked 1', 'cluster_pods 1', 'pod_admitted 0', 'redis_up 0'],
+    ],
+    [
+      'beyond the limits, without Redis',
+      ...([VALID, 4, undefined] as const),
+      ['license_days_remaining 90', 'license_blocked 0', 'cluster_pods 4', 'pod_admitted 0'],
+    ],
+    ['nothing known yet', ...([undefined, undefined, undefined] as const), ['pod_admitted 0']],
+  ])('%s', async (_, status, number, redis, lines) => {
+    expect(await setUp(status, number, redis).figures()).toEqual(lines.map((line) => `pesit_${line}`));
+  });
 });
 
 test('a pod that is alone is within every license', () => {

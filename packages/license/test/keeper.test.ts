@@ -194,9 +194,24 @@ eachDatabase((harness) => {
         { schema: 'history', table: 'transfers', column: 'start_time' },
         { schema: 'history', table: 'missing', column: 'start_time' },
       ];
+      const witnesses = [historyWitness(database.knex, tables)];
       await emptyTables(database, 'pesit_common');
       clock.set('2027-03-01T09:00:00Z');
-      expect(await daysLeft({ witnesses: [historyWitness(database.knex, tables)] })).toBe(11);
+      const { keeper } = await startPod(database, clock, { witnesses });
+      expect(keeper.status).toMatchObject({ evaluationDaysRemaining: 11 });
+      // And time goes on from there.
+      clock.days(10);
+      await keeper.refresh();
+      expect(keeper.status).toMatchObject({ evaluationDaysRemaining: 1 });
+      clock.days(1);
+      await keeper.refresh();
+      expect(keeper.status).toMatchObject({ blocked: true });
+      // By a year, and by decades: there was no evaluation then.
+      for (const to of ['2026-03-01T09:00:00Z', '1999-01-01T00:00:00Z']) {
+        await emptyTables(database, 'pesit_common');
+        clock.set(to);
+        expect(await daysLeft({ witnesses })).toBe(0);
+      }
     });
 
     test('the database is restored from an older copy', async () => {

@@ -70,7 +70,7 @@ export const startService = async (database: Database, options: ServiceOptions =
     licenseKey = evaluationKey,
     licenseTimes = {},
   } = options;
-  const { app, license, exchange, supervisor, steps, servers, transfers } = createNode({
+  const { app, license, cluster, exchange, supervisor, steps, servers, transfers } = createNode({
     ...{
       config,
       settings,
@@ -122,7 +122,7 @@ export const startService = async (database: Database, options: ServiceOptions =
     await http.close(0);
     if (options.data === undefined) await rm(data, { recursive: true, force: true });
   };
-  return { api, app, data, database, exchange, health, http, license, log, servers, settings, stop, transfers };
+  return { api, app, cluster, data, database, exchange, health, http, license, log, servers, settings, stop, transfers };
 };
 
 const remember = (body: object | undefined): void => {

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+
 import { afterEach } from '@jest/globals';
 import type { Database } from '@pesit-node/service';
 import { captureLog } from '@pesit-node/service/testing';
@@ -74,4 +76,28 @@ export const startPod = async (
 export const stopAfterwards = (keeper: LicenseKeeper): LicenseKeeper => {
   running.push(keeper);
   return keeper;
+};
+
+/**
+ * So many living pods besides those that run, and older than they: `other-1`, `other-2` … They are rows alone, with a lease of
+ * an hour.
+ */
+export const olderPods = async ({ knex }: Pick<Database, 'knex'>, app: 'server' | 'client', count: number) => {
+  for (let number = 1; number <= count; number += 1) {
+    await knex('pesit_common.cluster_pods').insert({
+      ...{ instance: randomUUID(), app, cluster: 'pesit', namespace: 'default', pod: `other-${number}` },
+      seen_at: knex.raw("now() + interval '1 hour'"),
+    });
+  }
+  await knex('pesit_common.cluster_pods')
+    .whereNot('pod', 'like', 'other-%')
+    .update({ position: knex.raw('default') });
+  return {
+    /** One of them ends. */
+    leaves: async (number: number): Promise<void> => {
+      await knex('pesit_common.cluster_pods')
+        .where({ pod: `other-${number}` })
+        .delete();
+    },
+  };
 };

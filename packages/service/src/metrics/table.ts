@@ -101,6 +101,15 @@ export const METRICS = {
   ),
   pesit_database_up: row('gauge', 'both', {}, '1 while the database answers and is migrated, else 0.'),
   pesit_license_days_remaining: row('gauge', 'both', {}, 'Days until the license or the evaluation ends; 0 = blocked.'),
+  pesit_license_blocked: row('gauge', 'both', {}, '1 while a license is required, else 0.'),
+  pesit_cluster_pods: row('gauge', 'both', {}, 'Living pods of this app in its cluster. The same on all pods.'),
+  pesit_pod_admitted: row(
+    'gauge',
+    'both',
+    {},
+    '1 while this pod may take sessions and transfers, else 0: the license is blocked, or has no place for it.',
+  ),
+  pesit_redis_up: row('gauge', 'both', {}, '1 while Redis is connected, else 0; absent where there is none.'),
   service_listeners: row('gauge', 'server', {}, 'Listeners that are configured.'),
   service_listeners_up: row('gauge', 'server', {}, 'Listeners that are RUNNING in this process.'),
   pesit_listeners: row(
