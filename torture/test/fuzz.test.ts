@@ -1,9 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { fileURLToPath } from 'node:url';
 import { RequesterSession, ServerSession, type SessionEvent } from '@pesit-node/protocol';
+import { Chance } from '../src/chance.js';
 import { RequesterAutopilot, ServerAutopilot } from '../src/fuzz/autopilot.js';
 import { Inputs } from '../src/fuzz/inputs.js';
-import { onTheWire, type Tape } from '../src/fuzz/tapes.js';
+import { concatenated, onTheWire, type Tape } from '../src/fuzz/tapes.js';
 import { runInput } from '../src/fuzz/targets.js';
 
 const inputs = new Inputs(1, fileURLToPath(new URL('../../packages/protocol/test/recordings', import.meta.url)));
@@ -50,6 +51,22 @@ test('the recordings of other products are played to their data', () => {
   const filled = inputs.tapes.find(({ name, to }) => name === 'cx-push-1mb.raw' && to === 'server') as Tape;
   // Their own contents are missing in the recording: 256 times three articles of four bytes, and one in two parts of 24.
   expect(play(filled).received).toBeGreaterThan(10_000);
+});
+
+test('FPDUs of data come in common entities too, all others alone', () => {
+  const chance = new Chance(1);
+  let shared = 0;
+  for (const tape of inputs.tapes.filter(({ dialect, crc }) => dialect === 'length-prefixed' && !crc)) {
+    const entities = concatenated(tape.fpdus, tape, chance);
+    expect(Buffer.concat(entities.map((one) => one.subarray(2))).equals(Buffer.concat(tape.fpdus))).toBe(true);
+    for (const entity of entities) {
+      const first = entity.readUInt16BE(2);
+      if (entity.readUInt16BE(0) === first) continue;
+      shared += 1;
+      expect(['0000', '0041', '0040', '0042', 'c003', 'c004']).toContain(entity.toString('hex', 4, 6));
+    }
+  }
+  expect(shared).toBeGreaterThan(100);
 });
 
 test('seed and number give the same input again', () => {

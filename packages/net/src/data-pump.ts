@@ -223,6 +223,7 @@ export class ArticleOutflow {
       if (this.#over()) return false;
       // A resynchronisation has overtaken the burst: its articles are void, and the end of the file is none.
       if (this.#goesBack()) continue;
+      if (!more) session.endData();
       const bytes = session.endBurst();
       if (bytes.length > 0) {
         slot.written = this.#connection.writeBurst(bytes);
@@ -233,7 +234,6 @@ export class ArticleOutflow {
         throw new Error('a burst took no article although the window is open');
       }
       if (more) continue;
-      session.endData();
       this.#connection.settle();
       return true;
     }

@@ -42,6 +42,8 @@ export interface RequesterOptions {
   readonly singleArticle?: SingleArticleStyle | undefined;
   /** Whether we send several articles in one DTF; default true. */
   readonly multiArticle?: boolean | undefined;
+  /** Whether FPDUs of data share an entity (§4.5); default true. */
+  readonly concatenation?: boolean | undefined;
   /** How the partner writes single articles; worth remembering. */
   readonly learned?: (style: SingleArticleStyle) => void;
   /** See `observe`: from CONNECT on. */
@@ -151,6 +153,7 @@ export class PesitRequester {
         timers: options.timers ?? {},
         ...(options.singleArticle === undefined ? {} : { singleArticle: options.singleArticle }),
         multiArticle: options.multiArticle ?? true,
+        concatenation: options.concatenation ?? true,
       },
       options.connect.crc === true,
     );

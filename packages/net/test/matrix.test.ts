@@ -1,6 +1,6 @@
 /**
  * Our own two ends, files on disk and real sockets between them, in every pair of: direction, compression, CRC, sync points,
- * record format, articles (many in a DTF, one, one cut in segments), entity size and dialect. What arrives is what left, by
+ * record format, articles (many in a DTF, one each, one that fills it, one cut in segments), entity size, concatenation and dialect. What arrives is what left, by
  * hash and by count.
  */
 import { createHash, randomBytes } from 'node:crypto';
@@ -23,8 +23,9 @@ const FACTORS = {
   crc: [false, true],
   sync: ['none', 'window 0', 'window 1', 'window 8'],
   format: ['BU', 'BV', 'BF', 'TV', 'TF', '**'],
-  articles: ['multi', 'mono', 'segmented'],
+  articles: ['multi', 'one each', 'mono', 'segmented'],
   entity: [4096, 8192, 32_750, 65_535],
+  concatenation: [true, false],
   dialect: ['length-prefixed', 'raw'] as Dialect[],
 } as const;
 const ROWS = pairwise(FACTORS);
@@ -40,7 +41,7 @@ const text = (format: Row['format']): boolean => format.startsWith('T');
 
 /** Small enough for many in one DTF, too long for two, too long for one. */
 function recordLengthOf({ articles, entity }: Row): number {
-  if (articles === 'multi') return 80;
+  if (articles === 'multi' || articles === 'one each') return 80;
   return articles === 'mono' ? Math.floor(entity * 0.6) : Math.min(entity + 1000, 65_535);
 }
 
@@ -99,7 +100,7 @@ let count = 0;
 
 async function exchange(
   row: Row,
-): Promise<{ sent: End; received: End; content: Buffer; path: string; records: number }> {
+): Promise<{ sent: End; received: End; content: Buffer; path: string; records: number; wire: Buffer }> {
   const { content, records } = contentOf(row);
   const key = `f${++count}`;
   const original = join(directory, `${key}.original`);
@@ -113,6 +114,7 @@ async function exchange(
   };
   let serverTotals: TransferTotals | undefined;
   const failures: unknown[] = [];
+  const wire: Buffer[] = [];
 
   const listener = await PesitListener.listen({
     host: '127.0.0.1',
@@ -123,7 +125,12 @@ async function exchange(
     accept: (connection): ServerHandler => {
       let created: Parameters = {};
       return {
-        connect: () => Promise.resolve({ syncPoints: { intervalKb: 32, window: 16 } }),
+        connect: () =>
+          Promise.resolve({
+            syncPoints: { intervalKb: 32, window: 16 },
+            multiArticle: row.articles !== 'one each',
+            concatenation: row.concatenation,
+          }),
         create: (parameters) => {
           created = parameters;
           return Promise.resolve({ maxEntitySize: 65_535, compression: 3 });
@@ -159,7 +166,12 @@ async function exchange(
   const requester = await connect(listener.port, {
     dialect: row.dialect,
     connect: { requester: 'A', server: 'B', accessType: 2, crc: row.crc, syncPoints: syncOf(row) },
+    multiArticle: row.articles !== 'one each',
+    concatenation: row.concatenation,
     notice: (notice) => failures.push(notice),
+    observer: (direction, bytes) => {
+      if ((direction === 'sent') === (row.direction === 'write')) wire.push(Buffer.from(bytes));
+    },
   });
   const request = { maxEntitySize: row.entity, compression: row.compression };
   const format = sentAs(row);
@@ -188,7 +200,26 @@ async function exchange(
     content,
     path,
     records,
+    wire: Buffer.concat(wire),
   };
+}
+
+/** Of what the sender of the data said: entities, and ID.SRC of each DTF. */
+function layoutOf(
+  wire: Buffer,
+  { dialect, crc }: Row,
+): { readonly entities: number; readonly dtfs: readonly number[] } {
+  const dtfs: number[] = [];
+  let entities = 0;
+  for (let at = 0; at < wire.length;) {
+    const end = dialect === 'raw' ? at + wire.readUInt16BE(at) + (crc ? 2 : 0) : at + 2 + wire.readUInt16BE(at);
+    if (dialect === 'length-prefixed') at += 2;
+    entities += 1;
+    for (; at < end; at += wire.readUInt16BE(at) + (crc ? 2 : 0)) {
+      if (wire.readUInt16BE(at + 2) === 0x0000) dtfs.push(wire.readUInt8(at + 5));
+    }
+  }
+  return { entities, dtfs };
 }
 
 describe(`${ROWS.length} rows`, () => {
@@ -204,9 +235,9 @@ describe(`${ROWS.length} rows`, () => {
   });
 
   test.each(ROWS)(
-    '$direction $format, $articles, entity $entity, compression $compression, CRC $crc, $sync, $dialect',
+    '$direction $format, $articles, entity $entity, concatenation $concatenation, compression $compression, CRC $crc, $sync, $dialect',
     async (row) => {
-      const { sent, received, content, path, records } = await exchange(row);
+      const { sent, received, content, path, records, wire } = await exchange(row);
       expect(readFileSync(path).equals(content)).toBe(true);
       expect(sent.checksum).toBe(sha256(content));
       expect(received.checksum).toBe(sha256(content));
@@ -217,6 +248,14 @@ describe(`${ROWS.length} rows`, () => {
       else expect(articles).toBeGreaterThanOrEqual(records);
       const padded =
         row.format === 'TF' ? records * recordLengthOf(row) : content.length - (text(row.format) ? records : 0);
+      const { entities, dtfs } = layoutOf(wire, row);
+      if (row.articles === 'one each') expect(new Set(dtfs)).toEqual(new Set([0]));
+      if (row.articles === 'multi') expect(Math.max(...dtfs)).toBeGreaterThan(10);
+      // Short DTFs share an entity, but not where each has its CRC (§4.5).
+      if (row.articles === 'one each' && row.dialect === 'length-prefixed') {
+        if (row.crc || !row.concatenation) expect(entities).toBeGreaterThan(dtfs.length);
+        else expect(entities).toBeLessThan(dtfs.length / 8);
+      }
       if (row.compression === 0) expect(dataBytes).toBe(padded);
       // A vertical string needs two records between two points; nothing grows by more than a byte in 63.
       else expect(dataBytes).toBeLessThan((row.compression === 2 ? 1.03 : 0.9) * padded);

@@ -283,6 +283,31 @@ describe('a partner of our server goes back', () => {
     expect(it.handlers[0]!.imbalance).toEqual([]);
   });
 
+  test('when ACK(TRANS.END) of what it reads is on its way: IDT 2-218, what was served stays, and the session goes on', async () => {
+    const it = await listen({}, (handler) => {
+      handler.connectAnswer = { syncPoints: SYNC, resynchronisation: true };
+      handler.source = () => new MemorySource(ARTICLES.slice(0, 2));
+    });
+    const peer = await rawPeer(it.port);
+    await peer.open(`${BODIES.CONNECT.replace('0001 02', '0001 04')} 170101`);
+    for (const file of [1, 2]) {
+      await peer.openToRead();
+      await peer.expect('DTF');
+      await peer.expect('DTF.END');
+      await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+      if (file === 1) {
+        const idt = await peer.exchange('RESYN', point(0), 'IDT');
+        expect([diagnosticOf(idt), valueOf(idt.body, 19)?.toString('hex')]).toEqual(['2-218', '04']);
+        peer.send('ACK(IDT)');
+      }
+      await peer.closeFile();
+    }
+    await peer.release();
+    const served = ['SELECT FILE', 'END', 'DESELECTED'];
+    expect(it.handlers[0]!.calls.slice(1)).toEqual([...served, ...served, 'ENDED released']);
+    expect(it.handlers[0]!.imbalance).toEqual([]);
+  });
+
   test('and the sink takes its time: ACK(RESYN) waits for it, a checkpoint of before says nothing any more', async () => {
     const { peer, sink } = await writing();
     const flushed = gate();

@@ -10,7 +10,9 @@
  * States are the specification's (pesit-e.md §4). A and B suffixes are requester and server. Added here, so that the
  * conditions "ab" and "dr" need no flags beside the table: `OF02ab` and `SF03ab` (after an interruption the file can only
  * be closed and deselected), and the W and R halves of SF03…OF03 are told apart by the condition `writing` | `reading`.
- * Added too: an IDT that crosses our ACK(TRANS.END) and so comes in OF02, which the tables of the specification forget.
+ * Added too: what crosses our ACK(TRANS.END) and so comes in OF02, which the tables of the specification forget, although IDT
+ * and RESYN go before TRANS.END (§4.8.3) and the requester drops our answer then: an IDT, and the RESYN of a requester that
+ * reads (table 9; one that writes may send none behind its DTF.END, table 7).
  */
 import type { FpduName } from './fpdus.js';
 
@@ -77,9 +79,9 @@ export type AutomatonEvent = `${Arrow}${Exclude<FpduName, Answered>}` | `${Arrow
 
 /**
  * Conditions of §4.8.1.3: `ck` resynchronisation negotiated (PI 23), `writing` after CREATE, `reading` after SELECT. Ours:
- * `ended`, TRANS.END was answered.
+ * `ended`, TRANS.END was answered; `served`, the same after SELECT with resynchronisation negotiated.
  */
-export type Condition = 'ck' | 'writing' | 'reading' | 'ended';
+export type Condition = 'ck' | 'writing' | 'reading' | 'ended' | 'served';
 
 export interface Transition {
   readonly to: State | 'DROP';
@@ -165,7 +167,8 @@ function transfer(role: Role, direction: 'TDE' | 'TDL'): Partial<Record<State, R
       ...(sends ? { '<ACK(SYN)': s08 } : {}),
       [`${acknowledged}ACK(TRANS.END)`]: 'OF02',
       ...interrupt,
-      '>RESYN': ck(s03),
+      // A sender that has told its end has nothing to go back for.
+      ...(sends ? {} : { '>RESYN': ck(s03) }),
       '<RESYN': ck(s04),
     },
   };
@@ -216,6 +219,7 @@ const SERVER: Automaton = {
     '<READ': { to: 'TDL01B', when: 'reading' },
     '<CRF': 'OF03B',
     '<IDT': { to: 'OF02', when: 'ended' },
+    '<RESYN': { to: 'TDL04', when: 'served' },
     '>ACK(IDT)': { to: 'OF02ab', when: 'ended' },
   },
   OF02ab: { '<CRF': 'OF03Bab' },

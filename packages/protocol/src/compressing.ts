@@ -76,7 +76,7 @@ export class CompressingBurst implements Burst {
     return true;
   }
 
-  end(): Buffer {
+  end(last = false): Buffer {
     if (this.#sender.stale) return this.#sender.end();
     let index = 0;
     for (const article of this.#slots) {
@@ -91,7 +91,7 @@ export class CompressingBurst implements Burst {
     }
     if (this.#slots.length > 0) this.#keep();
     this.#slots = [];
-    return this.#sender.end();
+    return this.#sender.end(last);
   }
 
   /** The next burst overwrites the staging buffer. */

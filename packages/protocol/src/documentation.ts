@@ -129,6 +129,7 @@ const CONDITIONS: Readonly<Record<Condition, string>> = {
   writing: 'after CREATE',
   reading: 'after SELECT',
   ended: 'TRANS.END was answered',
+  served: 'TRANS.END was answered, after SELECT, resynchronisation negotiated',
 };
 const WAITS = {
   connect: 'Tc, first FPDU',

@@ -24,6 +24,7 @@ export { diagnosticsMarkdown, fpdusMarkdown, parametersMarkdown, statesMarkdown 
 export { CODE_PAGES, DEFAULT_CODE_PAGE, codePageTables, translate } from './code-pages.js';
 export type { CodePage, CodePageTables } from './code-pages.js';
 export { fromEbcdic, toEbcdic } from './ebcdic.js';
+export { burstBufferSize } from './entity-layout.js';
 export { PesitError } from './errors.js';
 export type { DiagnosticCode, Fault, PesitErrorDetails } from './errors.js';
 export { CONTENTS, FPDU_HEADER_LENGTH, FPDU_NAMES, FPDUS, MAX_FPDU_LENGTH, fpduByCodes, isDataFpdu } from './fpdus.js';
@@ -48,7 +49,6 @@ export type { SingleArticleStyle } from './receiving.js';
 export { RequesterSession } from './requester-session.js';
 export type { ConnectRequest, CreateRequest, FileIdentifier, FileRequest, SelectRequest } from './requester-session.js';
 export { MAX_RESYNCHRONISATIONS } from './resynchronisation.js';
-export { burstBufferSize } from './sending.js';
 export { MAX_SYNC_POINT, nextSpacing, spacedInterval } from './spacing.js';
 export { ServerSession } from './server-session.js';
 export type { ConnectAnswer, CreateAnswer, SelectAnswer } from './server-session.js';

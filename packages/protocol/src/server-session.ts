@@ -32,6 +32,10 @@ export interface ConnectAnswer {
   readonly defaultIntervalKb?: number;
   /** What earlier connections have learned of this partner's single articles. */
   readonly singleArticle?: SingleArticleStyle | undefined;
+  /** Whether this partner is sent several articles in one DTF; default that of the session. */
+  readonly multiArticle?: boolean | undefined;
+  /** Whether FPDUs of data share an entity; default that of the session. */
+  readonly concatenation?: boolean | undefined;
   readonly freeMessage?: Buffer | undefined;
 }
 
@@ -109,6 +113,10 @@ export class ServerSession extends Session {
     this.receiveWindow = sync.window;
     this.acknowledges = sync.window > 0;
     if (answer.singleArticle !== undefined) this.receiver.style = answer.singleArticle;
+    this.layout = {
+      multiArticle: answer.multiArticle ?? this.layout.multiArticle,
+      concatenation: answer.concatenation ?? this.layout.concatenation,
+    };
     this.send('ACONNECT', {
       version,
       // Always there: partners of the field expect it even when it was not proposed.

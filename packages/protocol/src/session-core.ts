@@ -337,18 +337,28 @@ export abstract class SessionCore {
 
   /** Sends a control FPDU: the automaton has to know it. */
   protected send(name: FpduName, parameters: Parameters, sign?: '+' | '-'): void {
-    const event = `>${name}${sign ?? ''}` as AutomatonEvent;
-    const transition = transitionOf(this.role, this.#state, event);
-    if (this.#phase !== 'open' || transition === undefined || transition.to === 'DROP' || !this.#allows(transition)) {
-      throw new Error(`${name} cannot be sent (${this.describeState()}, ${this.#phase})`);
-    }
+    const next = this.#stateAfter(name, sign);
     const source =
       name === 'CONNECT' || name === 'ACONNECT' || name === 'RELEASE' || name === 'RELCONF'
         ? this.options.connectionId
         : 0;
     this.output(name, parameters, this.peerId, source);
-    this.#state = transition.to;
+    this.#state = next;
     this.#armedAt = this.now;
+  }
+
+  /** An FPDU that leaves among data: the automaton has to know it. */
+  protected sends(name: FpduName): void {
+    this.#state = this.#stateAfter(name);
+    this.#armedAt = this.now;
+  }
+
+  #stateAfter(name: FpduName, sign?: '+' | '-'): State {
+    const transition = transitionOf(this.role, this.#state, `>${name}${sign ?? ''}` as AutomatonEvent);
+    if (this.#phase !== 'open' || transition === undefined || transition.to === 'DROP' || !this.#allows(transition)) {
+      throw new Error(`${name} cannot be sent (${this.describeState()}, ${this.#phase})`);
+    }
+    return transition.to;
   }
 
   protected output(name: FpduName, parameters: Parameters, destination: number, source: number): void {

@@ -42,4 +42,9 @@ export interface SessionOptions {
    * with PI 32 (PeSIT Wizard), or are set so (MULTART of CFT).
    */
   readonly multiArticle?: boolean;
+  /**
+   * Whether FPDUs of data share an entity where they fit (§4.5); default true. Every product takes that as far as is known, but
+   * nothing negotiates it.
+   */
+  readonly concatenation?: boolean;
 }

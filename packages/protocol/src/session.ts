@@ -54,10 +54,14 @@ export abstract class Session extends SessionCore {
   protected receiveWindow = 0;
   /** ACK(TRANS.END) was sent for the open file. */
   protected transferEnded = false;
+  /** Whether several articles go in one DTF, and several FPDUs of data in one entity. */
+  protected layout: { readonly multiArticle: boolean; readonly concatenation: boolean };
   /** Whether the peer waits for ACK(SYN). */
   protected acknowledges = false;
 
   #compressing: CompressingBurst | undefined;
+  /** Whether a burst is filled, and whether DTF.END goes with it. */
+  #burst: 'none' | 'open' | 'last' = 'none';
   readonly #points = new ReceivedPoints();
   readonly #resynchronisation = new Resynchronisation(this.#points);
   #interruption: { endCode: number; error: PesitError } | undefined;
@@ -65,6 +69,7 @@ export abstract class Session extends SessionCore {
   protected constructor(role: Role, options: SessionOptions, crc: boolean | undefined) {
     super(role, options, crc);
     this.receiver = new ArticleReceiver(options.singleArticle ?? 'unknown');
+    this.layout = { multiArticle: options.multiArticle ?? true, concatenation: options.concatenation ?? true };
   }
 
   /**
@@ -156,6 +161,7 @@ export abstract class Session extends SessionCore {
     if (this.sender === undefined || !this.sending) throw new Error(`no data may be sent (${this.describeState()})`);
     const burst = this.#compressing ?? this.sender;
     burst.begin(buffer);
+    this.#burst = 'open';
     return burst;
   }
 
@@ -166,13 +172,21 @@ export abstract class Session extends SessionCore {
 
   /** @returns the bytes of the burst to write; empty when the transfer was interrupted in between */
   endBurst(): Buffer {
-    if (this.sender === undefined || !this.sending) return Buffer.alloc(0);
-    return (this.#compressing ?? this.sender).end();
+    const last = this.#burst === 'last';
+    this.#burst = 'none';
+    const goes = last ? this.state === 'TDE07' || this.state === 'TDL07' : this.sending;
+    if (this.sender === undefined || !goes) return Buffer.alloc(0);
+    return (this.#compressing ?? this.sender).end(last);
   }
 
-  /** DTF.END: all data are sent (§4.4.21). */
+  /** DTF.END: all data are sent (§4.4.21). Between `beginBurst` and `endBurst` it goes behind the articles of the burst. */
   endData(): void {
-    this.send('DTF.END', { diagnostic: SUCCESS });
+    if (this.#burst === 'none' || this.burstIsVoid) {
+      this.send('DTF.END', { diagnostic: SUCCESS });
+    } else {
+      this.sends('DTF.END');
+      this.#burst = 'last';
+    }
   }
 
   /**
@@ -203,8 +217,16 @@ export abstract class Session extends SessionCore {
   }
 
   protected override holds(condition: Condition): boolean {
-    if (condition === 'ended') return this.transferEnded;
-    return condition === 'ck' ? this.terms?.resynchronisation === true : this.direction === condition;
+    switch (condition) {
+      case 'ck':
+        return this.terms?.resynchronisation === true;
+      case 'ended':
+        return this.transferEnded;
+      case 'served':
+        return this.holds('ended') && this.holds('reading') && this.holds('ck');
+      default:
+        return this.direction === condition;
+    }
   }
 
   /** A wrong CRC in the data is worth a RESYN (pesit-e.md §6); until it is answered all that comes is dropped anyway. */
@@ -377,12 +399,13 @@ export abstract class Session extends SessionCore {
       entitySize,
       prefix: ENTITY_PREFIX_LENGTH[this.options.dialect],
       crc: this.reader.crc,
-      multiArticle: this.options.multiArticle ?? true,
+      ...this.layout,
       destination: this.peerId,
       interval: this.terms?.syncInterval ?? 0,
       window: this.terms?.syncWindow ?? 0,
       from,
     });
+    this.#burst = 'none';
     this.#resynchronisation.start(this.sender);
     this.#compress(this.sender);
   }

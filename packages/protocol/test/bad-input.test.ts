@@ -18,6 +18,7 @@ import {
 } from './support/builder.js';
 import type { Dissected, Name } from './support/builder.js';
 import { OWN, PEER, solo } from './support/solo.js';
+import type { SoloState } from './support/solo.js';
 
 /** A FPDU of the peer. */
 const f = (name: Name, ...body: (string | Buffer)[]): Buffer => fpdu(name, name === 'CONNECT' ? 0 : OWN, 0, ...body);
@@ -47,7 +48,7 @@ const said = (fpdus: readonly Dissected[]): string =>
     })
     .join(', ');
 
-type Case = readonly [what: string, role: Role, state: State | 'OF02 ended', sent: readonly Buffer[], answer: string];
+type Case = readonly [what: string, role: Role, state: SoloState, sent: readonly Buffer[], answer: string];
 
 /** Each in an entity of its own. */
 const CASES: readonly Case[] = [

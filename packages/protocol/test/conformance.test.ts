@@ -8,6 +8,7 @@ import type { Role, State } from '../src/index.js';
 import { MINIMAL, fpdu, minimal, valueOf } from './support/builder.js';
 import type { Name } from './support/builder.js';
 import { OWN, PEER, SOLO_WAYS, solo } from './support/solo.js';
+import type { SoloState } from './support/solo.js';
 
 const NEGATIVE = '0203 0200e2';
 /** Everything that may come: each FPDU with its mandatory parameters alone, and the five answers whose sign matters refused. */
@@ -75,6 +76,7 @@ const SERVER: Readonly<Record<string, Row>> = {
   OF01B: {},
   OF02: { WRITE: 'TDE01B', CRF: 'OF03B' },
   'OF02 ended': { WRITE: 'TDE01B', CRF: 'OF03B', ...IDT },
+  'OF02 served': { READ: 'TDL01B', CRF: 'OF03B', RESYN: 'TDL04', ...IDT },
   OF02ab: { CRF: 'OF03Bab' },
   OF03B: {},
   OF03Bab: {},
@@ -99,7 +101,7 @@ const ROLES: readonly Role[] = ['requester', 'server'];
 
 /** What happens when `arrival` comes in `state`, in one line. */
 function happens(role: Role, state: string, arrival: string): string {
-  const it = solo(role, state as State);
+  const it = solo(role, state as SoloState);
   const out = it.hear(ARRIVALS[arrival]!);
   const said = out.map(({ name, body }) => (name === 'ABORT' ? `ABORT ${valueOf(body, 2)!.readUInt16BE(1)}` : name));
   return [it.session.state, ...said].join(' ');
@@ -171,6 +173,7 @@ describe('what depends on more than the state', () => {
   test.each([
     ['requester', 'TDE02A'],
     ['server', 'TDE02B'],
+    ['server', 'OF02 served'],
   ] as const)('without PI 23 a RESYN is unknown to the %s', (role, state) => {
     const it = solo(role, state);
     it.session.terms = { ...it.session.terms!, resynchronisation: false };

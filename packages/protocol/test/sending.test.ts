@@ -78,6 +78,109 @@ function articlesIn(fpdus: readonly Dissected[]): Buffer[] {
 const shape = (fpdus: readonly Dissected[]): string[] =>
   fpdus.map(({ name, source, body }) => `${name}/${source}/${body.length}`);
 
+/** What leaves, entity by entity, in hex. */
+function entities(articles: readonly Buffer[], options: Partial<ArticleSenderOptions>, last = true): string[] {
+  const sender = new ArticleSender({ ...OPTIONS, ...options });
+  sender.begin(Buffer.alloc(burstBufferSize(sender.maxUnsegmentedArticle + 8, 0)));
+  expect(fill(sender, articles, 0)).toBe(articles.length);
+  const bytes = Buffer.from(sender.end(last));
+  const found: string[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const end = at + 2 + bytes.readUInt16BE(at);
+    found.push(bytes.toString('hex', at, end));
+    at = end;
+  }
+  return found;
+}
+
+const packed = (hex: string): string => hex.replaceAll(' ', '');
+const letters = (...texts: readonly string[]): Buffer[] => texts.map((one) => Buffer.from(one));
+
+describe('FPDUs that share an entity (§4.5)', () => {
+  test.each([
+    ['DTF and DTF.END', ['AAA'], {}, ['0014 0009 0000 0700 414141 000bc0040700 0203000000']],
+    ['DTF.END alone', [], {}, ['000b 000bc0040700 0203000000']],
+    [
+      'a DTF of several articles and DTF.END',
+      ['AA', 'BB', 'C'],
+      {},
+      ['001c 0011 0000 0703 0002 4141 0002 4242 0001 43 000bc0040700 0203000000'],
+    ],
+    [
+      'DTF, SYN, DTF, DTF.END',
+      ['AAA', 'BB'],
+      { interval: 4 },
+      ['0025 0009 0000 0700 414141 0009c0030700 140101 0008 0000 0700 4242 000bc0040700 0203000000'],
+    ],
+    [
+      'DTFs of one article each, for a peer that takes no more',
+      ['AAA', 'BB', 'C'],
+      { multiArticle: false },
+      ['0023 0009 0000 0700 414141 0008 0000 0700 4242 0007 0000 0700 43 000bc0040700 0203000000'],
+    ],
+    [
+      'the end of a segmented article, and what follows',
+      ['A'.repeat(20), 'BB'],
+      { entitySize: 24 },
+      [
+        `0018 0018 0041 0700 ${'41'.repeat(18)}`,
+        '0010 0008 0042 0700 4141 0008 0000 0700 4242',
+        '000b 000bc0040700 0203000000',
+      ],
+    ],
+  ] as const)('%s', (_, texts, options, expected) => {
+    expect(entities(letters(...texts), options)).toEqual(expected.map(packed));
+  });
+
+  test('an entity is filled to its last byte and no further', () => {
+    const [one, end] = ['0009 0000 0700 414141', '000bc0040700 0203000000'];
+    expect(entities(letters('AAA'), { entitySize: 20 })).toEqual([packed(`0014 ${one} ${end}`)]);
+    expect(entities(letters('AAA'), { entitySize: 19 })).toEqual([packed(`0009 ${one}`), packed(`000b ${end}`)]);
+  });
+
+  test('a peer that takes one FPDU in each', () => {
+    const options = { concatenation: false, interval: 4 };
+    expect(entities(letters('AAA', 'BB'), options)).toEqual(
+      [
+        '0009 0009 0000 0700 414141',
+        '0009 0009c0030700 140101',
+        '0008 0008 0000 0700 4242',
+        '000b 000bc0040700 0203000000',
+      ].map(packed),
+    );
+  });
+
+  test('with CRC every FPDU has its own', () => {
+    const lengths = entities(letters('AAA', 'BB'), { crc: true, interval: 4 }).map((one) => one.slice(0, 12));
+    expect(lengths).toEqual(['000b00090000', '000b0009c003', '000a00080000', '000d000bc004']);
+  });
+
+  test('255 articles in a DTF, and the next DTF in the same entity', () => {
+    const [first, ...more] = entities(
+      Array.from({ length: 300 }, () => Buffer.from('x')),
+      { entitySize: 1024 },
+    );
+    expect(more).toEqual([]);
+    // 255 × 3 + 6, then 45 × 3 + 6, then DTF.END.
+    expect(first!.slice(0, 16)).toBe(packed('039b 0303 0000 07ff'));
+    expect(first!.slice(2 * (2 + 0x303)).slice(0, 12)).toBe(packed('008d 0000 072d'));
+  });
+
+  test('a burst that is not the last ends its entity', () => {
+    expect(entities(letters('AAA'), {}, false)).toEqual([packed('0009 0009 0000 0700 414141')]);
+    expect(entities([], {}, false)).toEqual([]);
+  });
+
+  test('raw: the same FPDUs, with nothing between them', () => {
+    const sender = new ArticleSender({ ...OPTIONS, prefix: 0, interval: 4 });
+    sender.begin(Buffer.alloc(burstBufferSize(4096, 0)));
+    fill(sender, letters('AAA', 'BB'), 0);
+    expect(sender.end(true).toString('hex')).toBe(
+      packed('0009 0000 0700 414141 0009c0030700 140101 0008 0000 0700 4242 000bc0040700 0203000000'),
+    );
+  });
+});
+
 describe('a peer that takes one article in each DTF', () => {
   test('short articles travel alone, with the same points; those beyond the entity still in segments', () => {
     const articles = [80, 80, 1, 80, 5000, 80].map((length, i) => Buffer.alloc(length, i + 1));

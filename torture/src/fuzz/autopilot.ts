@@ -136,7 +136,14 @@ abstract class Autopilot<S extends Session> {
       // It waits for an acknowledgement.
       if (this.#isFull()) return;
       this.#laidOut = false;
+      // DTF.END in the entity of the last articles, or behind it.
+      const last = this.#next >= articles.length && this.manners.chance.below(2) === 0;
+      if (last) session.endData();
       this.#output.push(...session.takeOutput(), Buffer.from(session.endBurst()));
+      if (last) {
+        this.dataEnded();
+        return;
+      }
     }
     if (this.#canSend() && this.#next >= articles.length) {
       session.endData();

@@ -1,7 +1,7 @@
 /** Input k of seed S: which tape, how it was changed, and where it goes. The same two numbers give the same input again. */
 import { Chance } from '../chance.js';
 import { cut, damaged, rearranged } from './mutations.js';
-import { generatedTapes, onTheWire, recordedTapes, type Tape } from './tapes.js';
+import { concatenated, generatedTapes, recordedTapes, type Tape } from './tapes.js';
 
 export type Target = 'decoder' | 'framing' | 'session';
 
@@ -54,13 +54,13 @@ export class Inputs {
     return { target, tape, pieces: this.#stream(tape, chance), chance };
   }
 
-  /** Mostly an FPDU at a time, as from a peer that waits for answers; sometimes in other pieces, or all at once. */
-  #stream({ fpdus, dialect, crc }: Tape, chance: Chance): Buffer[] {
-    let changed: readonly Buffer[] = fpdus;
+  /** Mostly an entity at a time, as from a peer that waits for answers; sometimes in other pieces, or all at once. */
+  #stream(tape: Tape, chance: Chance): Buffer[] {
+    let changed: readonly Buffer[] = tape.fpdus;
     for (let changes = chance.below(MAX_CHANGES); changes > 0; changes--) {
       changed = rearranged(changed, chance, this.#fpdus);
     }
-    const pieces = changed.map((fpdu) => onTheWire([fpdu], dialect, crc));
+    const pieces = concatenated(changed, tape, chance);
     if (pieces.length > 0 && chance.below(3) === 0) {
       const at = chance.below(pieces.length);
       pieces[at] = damaged(pieces[at] as Buffer, chance);

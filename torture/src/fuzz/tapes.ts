@@ -23,6 +23,29 @@ const HEADER = 6;
 const CRC = 2;
 const CONNECTION_ID = { requester: 5, server: 9 } as const;
 
+/** FPDUs that may share an entity (§4.5). */
+const SHARING: ReadonlySet<string> = new Set(['0000', '0041', '0040', '0042', 'c004', 'c003']);
+
+/** FPDUs of data that follow each other, several in one entity where chance wants it. */
+export function concatenated(fpdus: readonly Buffer[], { dialect, crc }: Tape, chance: Chance): Buffer[] {
+  if (dialect === 'raw' || crc) return fpdus.map((fpdu) => onTheWire([fpdu], dialect, crc));
+  const entities: Buffer[][] = [];
+  let before = '';
+  for (const fpdu of fpdus) {
+    const codes = fpdu.toString('hex', 2, 4);
+    const open = entities.at(-1);
+    if (open !== undefined && SHARING.has(before) && SHARING.has(codes) && chance.below(3) > 0) open.push(fpdu);
+    else entities.push([fpdu]);
+    before = codes;
+  }
+  return entities.map((entity) => {
+    const bytes = Buffer.concat(entity);
+    const prefix = Buffer.alloc(2);
+    prefix.writeUInt16BE(bytes.length & 0xffff);
+    return Buffer.concat([prefix, bytes]);
+  });
+}
+
 /** The bytes of FPDUs on the wire, one FPDU an entity. */
 export function onTheWire(fpdus: readonly Buffer[], dialect: Dialect, crc: boolean): Buffer {
   const pieces: Buffer[] = [];
@@ -42,10 +65,14 @@ export function onTheWire(fpdus: readonly Buffer[], dialect: Dialect, crc: boole
 /** The FPDUs in bytes of a dialect. */
 function split(bytes: Buffer, dialect: Dialect, crc: boolean): Buffer[] {
   const fpdus: Buffer[] = [];
+  let entityEnd = 0;
   for (let at = 0; at < bytes.length;) {
-    const start = at + (dialect === 'raw' ? 0 : 2);
-    const end = start + bytes.readUInt16BE(start);
-    fpdus.push(Buffer.from(bytes.subarray(start, end)));
+    if (dialect === 'length-prefixed' && at === entityEnd) {
+      entityEnd = at + 2 + bytes.readUInt16BE(at);
+      at += 2;
+    }
+    const end = at + bytes.readUInt16BE(at);
+    fpdus.push(Buffer.from(bytes.subarray(at, end)));
     at = end + (crc ? CRC : 0);
   }
   return fpdus;

@@ -57,6 +57,8 @@ export class RawPeer {
   /** Everything received. */
   received = Buffer.alloc(0);
   #read = 0;
+  /** Bytes left of the entity that is being read; length-prefixed only. */
+  #entityLeft = 0;
   #over = false;
   #wake: (() => void)[] = [];
 
@@ -121,12 +123,17 @@ export class RawPeer {
 
   /** The next FPDU; undefined when the connection ended before. */
   async next(): Promise<Seen | undefined> {
-    if (this.dialect === 'length-prefixed' && (await this.bytes(2)).length < 2) return undefined;
+    if (this.dialect === 'length-prefixed' && this.#entityLeft === 0) {
+      const prefix = await this.bytes(2);
+      if (prefix.length < 2) return undefined;
+      this.#entityLeft = prefix.readUInt16BE(0);
+    }
     const header = await this.bytes(6);
     if (header.length < 6) return undefined;
     const length = header.readUInt16BE(0) - 6;
     const body = await this.bytes(length);
     if (body.length < length) return undefined;
+    if (this.dialect === 'length-prefixed') this.#entityLeft -= 6 + length;
     const name = NAMES.get(header.toString('hex', 2, 4));
     if (name === undefined) throw new Error(`no FPDU has the codes ${header.toString('hex', 2, 4)}`);
     const seen = { name, destination: header[4]!, source: header[5]!, body };

@@ -167,8 +167,11 @@ const serverEnd: Step = (solo) => {
   solo.server.endData();
 };
 
+/** A state, or one of those that depend on how it was reached. */
+export type SoloState = State | 'OF02 ended' | 'OF02 served';
+
 /** The way into each state of either role. TDE06 and TDL06 are left at once: an IDT is answered before anything else. */
-export const SOLO_WAYS: Readonly<Record<Role, Readonly<Partial<Record<State | 'OF02 ended', Step>>>>> = {
+export const SOLO_WAYS: Readonly<Record<Role, Readonly<Partial<Record<SoloState, Step>>>>> = {
   requester: {
     CN02A: R.connect,
     CN03: R.connected,
@@ -284,6 +287,9 @@ export const SOLO_WAYS: Readonly<Record<Role, Readonly<Partial<Record<State | 'O
     'OF02 ended': steps(S.writing, hear('DTF.END', 'TRANS.END'), (solo) => {
       solo.server.acceptEnd();
     }),
+    'OF02 served': steps(S.reading, serverEnd, hear('TRANS.END'), (solo) => {
+      solo.server.acceptEnd();
+    }),
     OF02ab: S.interrupted,
     OF03B: steps(S.created, S.open, hear('CRF')),
     OF03Bab: steps(S.interrupted, hear('CRF')),
@@ -305,7 +311,7 @@ export const SOLO_WAYS: Readonly<Record<Role, Readonly<Partial<Record<State | 'O
 };
 
 /** A session in `state`, with nothing left to read or to send. */
-export function solo(role: Role, state: State | 'OF02 ended'): Solo {
+export function solo(role: Role, state: SoloState): Solo {
   const it = new Solo(role);
   (SOLO_WAYS[role][state] as Step)(it);
   while (it.session.nextEvent() !== undefined);
