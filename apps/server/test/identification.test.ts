@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+
 import { describe, expect, test } from '@jest/globals';
 import { PesitRequester } from '@pesit-node/net';
 import { PesitError } from '@pesit-node/protocol';
@@ -33,6 +35,14 @@ eachDatabase((harness) => {
     const session = await node().connect();
     expect(session.usable).toBe(true);
     expect(session.terms).toMatchObject({ syncInterval: 65_536, syncWindow: 4, version: 2 });
+  });
+
+  test('only on the address of listener.host', async () => {
+    const address = { port: node().port, host: '127.0.0.2' };
+    const error = await new Promise<NodeJS.ErrnoException>((resolve) => {
+      connect(address).once('error', resolve);
+    });
+    expect(error.code).toBe('ECONNREFUSED');
   });
 
   test.each(['NOBODY', 'acme', 'ACME2', '../ACME', "x' or 'a'='a", 'A\u0000B', 'é'])(

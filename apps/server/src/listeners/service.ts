@@ -249,6 +249,9 @@ const explain = (error: NodeJS.ErrnoException, port: number, otherListener: stri
         : `port ${port} is in use by the listener ${otherListener}: stop it, or choose another port`;
     case 'EACCES':
       return `port ${port} needs more rights: choose a port above 1023`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `port ${port} cannot be had on that address (${error.message}): correct listener.host`;
     default:
       return `port ${port} cannot be had: ${error.message}`;
   }

@@ -83,6 +83,7 @@ export class TestNode {
       'admin.username': ADMIN.username,
       'admin.password': ADMIN.password,
       'shutdown.drain-timeout': 5,
+      'listener.host': '127.0.0.1',
     });
     this.#options = options;
     this.node = this.#create();
@@ -97,7 +98,6 @@ export class TestNode {
       database: this.database,
       licenseKey,
       node: 'node-a',
-      pesitHost: '127.0.0.1',
       verifier,
       ...this.#options,
     });

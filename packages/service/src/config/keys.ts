@@ -117,6 +117,12 @@ export const CONFIG_KEYS = {
     unit: 'seconds',
     description: 'How long running transfers may go on after SIGTERM.',
   }),
+  'listener.host': key('server', {
+    type: requiredText('an address or a host name'),
+    default: '0.0.0.0',
+    description:
+      'Address that the PeSIT listeners take their ports on: `0.0.0.0` = every IPv4 address of the machine, `::` = every address.',
+  }),
   'transfer.max-entity-size': key('both', {
     type: integer(256, 65_535),
     default: 32_768,
