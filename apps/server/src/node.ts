@@ -52,8 +52,6 @@ export interface NodeOptions {
   readonly node: string;
   /** Namespace of the pod. Default `default`. */
   readonly namespace?: string | undefined;
-  /** Address that listeners bind. Default: every IPv4 address. */
-  readonly pesitHost?: string;
   /** Default: one of its own. */
   readonly verifier?: PasswordVerifier;
   /** See `JournalOptions`. */
@@ -93,7 +91,7 @@ const LAST_RECORDS_MS = 5000;
 
 /** Everything of the server app that is not the process itself. */
 export const createNode = (options: NodeOptions): ServerNode => {
-  const { config, logger, health, info, database, node, pesitHost = '0.0.0.0' } = options;
+  const { config, logger, health, info, database, node } = options;
   const { verifier = new PasswordVerifier() } = options;
   const { knex } = database;
   const metrics = new Metrics({ app: 'server', version: info.version, logger });
@@ -190,7 +188,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       outgoing: new Set(),
       logger,
     },
-    pesitHost,
+    config['listener.host'],
   );
   const drainMs = options.drainMs ?? config['shutdown.drain-timeout'] * 1000;
   const listeners = new ListenerService({ store: listenerStore, bind: exchange.bind, logger, drainMs });
