@@ -109,7 +109,7 @@ export function encodeRecords(points: readonly JournalPoint[], nonce: Buffer): B
   return bytes;
 }
 
-/** @returns undefined for a record that is torn, damaged, or of another journal */
+/** @returns undefined for a record that is torn, damaged, of another journal, or not written yet (zeros) */
 export function decodeRecord(record: Buffer, nonce: Buffer): JournalPoint | undefined {
   if (crc32(record.subarray(0, RECORD_CRC_AT), crc32(nonce)) !== record.readUInt32LE(RECORD_CRC_AT)) return undefined;
   const flags = record[3] ?? 0;

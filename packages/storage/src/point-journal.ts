@@ -8,6 +8,12 @@ import type { JournalHeader, JournalPoint } from './journal-format.js';
 
 /** Records read at once. */
 const PIECE = 1024;
+/**
+ * A journal grows by so many bytes at a time, zeros behind its records. A flush of what lies within them needs no commit of the
+ * file system's own journal, and does not wait for the one that the data beside it need: measured on ext4, half the time of a
+ * flush of both.
+ */
+const BLOCK = 4096;
 
 /** How a journal is opened to append to it. `O_DSYNC`: a write is on stable storage when it ends, one call instead of two. */
 export const appending = (flush: boolean): number => constants.O_RDWR | (flush ? constants.O_DSYNC : 0);
@@ -24,6 +30,9 @@ export class PointJournal {
   #file: Promise<OpenFile> | undefined;
   /** Where the next record goes: taken by an append as it begins, so that two may be under way. */
   #position: number;
+  /** What the file has, or will have when `#grown` resolves: no record may go before the zeros that it lies among. */
+  #size: number;
+  #grown: Promise<void> = Promise.resolve();
   #exists: boolean;
 
   /** @param flush false: an append is only handed to the operating system */
@@ -66,6 +75,7 @@ export class PointJournal {
     this.#flushed = flushed;
     this.#file = file && Promise.resolve(file);
     this.#position = position;
+    this.#size = position;
     this.#exists = file !== undefined;
   }
 
@@ -83,7 +93,26 @@ export class PointJournal {
     const length = bytes.reduce((sum, piece) => sum + piece.length, 0);
     const position = this.#position;
     this.#position += length;
-    await writeFully(await this.#file, bytes, position, length);
+    if (this.#position <= this.#size) {
+      await this.#grown;
+      await writeFully(await this.#file, bytes, position, length);
+      return;
+    }
+    this.#size = Math.ceil(this.#position / BLOCK) * BLOCK;
+    bytes.push(Buffer.alloc(this.#size - this.#position));
+    this.#grown = this.#grow(this.#grown, this.#file, bytes, position, this.#size - position);
+    await this.#grown;
+  }
+
+  async #grow(
+    before: Promise<void>,
+    file: Promise<OpenFile>,
+    bytes: readonly Buffer[],
+    position: number,
+    length: number,
+  ): Promise<void> {
+    await before;
+    await writeFully(await file, bytes, position, length);
   }
 
   async flush(): Promise<void> {

@@ -5,6 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { StagedFile, formatOf, nodeFiles } from '../src/index.js';
 import type { FileOperations, RecordFormat, StagedFileOptions } from '../src/index.js';
 import { batchOf, piecesOf } from './support/articles.js';
+import { ModelDisk, chances, driven, someHappen } from './support/model-disk.js';
 import { filesIn, sandbox } from './support/sandbox.js';
 
 const text = formatOf({ text: true, recordLength: 80 });
@@ -117,6 +118,29 @@ describe('a file that goes on', () => {
     const delivery = await file.deliver({ path: 'out', overwrite: false });
     expect(readFileSync(delivery.path, 'utf8')).toBe('line0\nline1\nline2\nline3\nline4\n');
     expect(delivery.checksum).toBe(sha256('line0\nline1\nline2\nline3\nline4\n'));
+  });
+
+  test('with more points than the journal makes room for at a time, however the disk orders its appends', async () => {
+    // 63 records beside the header, then 64 a block: points that are stored two flushes at a time, over three blocks.
+    const count = 170;
+    const seeds = [1, 2, 3];
+    for (const seed of seeds) {
+      const chance = chances(seed);
+      const disk = new ModelDisk(chance);
+      const options = { ...optionsIn('/d'), files: disk.mountedAt('/d') };
+      const staged = await driven(disk, chance, StagedFile.create(options));
+      const points: Promise<void>[] = [];
+      for (let i = 1; i <= count; i++) {
+        staged.write(batchOf('line'));
+        points.push(staged.checkpoint({ number: i, dataBytes: 4 * i, articles: i }));
+        await someHappen(disk, chance);
+      }
+      await driven(disk, chance, Promise.all(points));
+      const journal = disk.stableContent('/d/.pesit/k.points')!;
+      expect(journal).toHaveLength(3 * 4096);
+      expect(points.map((_, i) => journal.readUIntLE(64 * (i + 1), 3))).toEqual(points.map((_, i) => i + 1));
+      await driven(disk, chance, staged.release());
+    }
   });
 
   test('where nothing is, as a new one', async () => {
@@ -263,9 +287,10 @@ describe('a journal that is not as it should be', () => {
     await interrupted(directory, unflushed);
     const journal = readFileSync(journalIn(directory));
     const part = readFileSync(join(directory, '.pesit/k.part'));
-    // A header of 48 bytes, padded to 64, and two records of 64.
-    expect(journal).toHaveLength(192);
-    for (let length = 0; length <= journal.length; length++) {
+    // A header of 48 bytes, padded to 64, two records of 64, and room for more.
+    expect(journal).toHaveLength(4096);
+    expect(journal.subarray(192)).toEqual(Buffer.alloc(3904));
+    for (let length = 0; length <= 192 + 65; length++) {
       writeFileSync(journalIn(directory), journal.subarray(0, length));
       writeFileSync(join(directory, '.pesit/k.part'), part);
       const expected = length < 128 ? 0 : length < 192 ? 1 : 2;
@@ -284,7 +309,7 @@ describe('a journal that is not as it should be', () => {
     const journal = readFileSync(journalIn(directory));
     const part = readFileSync(join(directory, '.pesit/k.part'));
     const found = new Map<number, number>();
-    for (let at = 0; at < journal.length; at++) {
+    for (let at = 0; at < 192 + 64; at++) {
       const changed = Buffer.from(journal);
       changed.writeUInt8(changed.readUInt8(at) ^ 0x40, at);
       writeFileSync(journalIn(directory), changed);
@@ -298,8 +323,9 @@ describe('a journal that is not as it should be', () => {
       ]).toContainEqual(point);
       found.set(point.number, (found.get(point.number) ?? 0) + 1);
     }
-    // The 48 bytes of the header; the last record; the 16 bytes of padding and the first record, which the second outlives.
-    expect(Object.fromEntries(found)).toEqual({ 0: 48, 1: 64, 2: 80 });
+    // The 48 bytes of the header; the last record; the 16 bytes of padding, the first record, which the second outlives, and the
+    // place of a third that was not written.
+    expect(Object.fromEntries(found)).toEqual({ 0: 48, 1: 64, 2: 80 + 64 });
   });
 
   test('bytes of the file that changed: the point before them, and the reason', async () => {
