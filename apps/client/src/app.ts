@@ -56,11 +56,11 @@ export const createApp = (deps: AppDeps): Express => {
     metrics,
     database,
     gate: licenseGate(license),
-    routes: (router) => {
-      licenseRoutes(router, license);
-      remoteServerRoutes(router, remoteServers);
-      serverTraceRoutes(router, deps.traces, logger);
-      transferRoutes(router, transfers);
+    routes: (routes) => {
+      licenseRoutes(routes, license);
+      remoteServerRoutes(routes, remoteServers);
+      serverTraceRoutes(routes, deps.traces, logger);
+      transferRoutes(routes, transfers);
     },
   });
 };

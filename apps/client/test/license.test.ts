@@ -60,16 +60,21 @@ eachDatabase((harness) => {
   const install = async (service: Service, text = license()): Promise<void> => {
     expect((await service.api.post('/license', { license: text })).status).toBe(200);
   };
+  const block = async (service: Service): Promise<void> => {
+    clock.days(31);
+    await service.license.refresh();
+  };
   const BLOCKED = { LICENSE_EVALUATION_DAYS: '0' };
 
   describe('blocked', () => {
     test('every route of the app: 402 behind the login', async () => {
-      await expectBlocked((await start(BLOCKED)).app, ADMIN);
+      const service = await start();
+      await expectBlocked(service.app, ADMIN, () => block(service));
     });
 
     test('with metrics.public information and metrics stay open', async () => {
-      const { app } = await start({ ...BLOCKED, METRICS_PUBLIC: 'true' });
-      await expectBlocked(app, ADMIN, PUBLIC);
+      const service = await start({ METRICS_PUBLIC: 'true' });
+      await expectBlocked(service.app, ADMIN, () => block(service), PUBLIC);
     });
 
     test('health names it, and the pod stays ready', async () => {

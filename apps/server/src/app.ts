@@ -43,13 +43,13 @@ export const createApp = (deps: AppDeps): Express => {
     metrics,
     database,
     gate: licenseGate(license),
-    routes: (router) => {
-      licenseRoutes(router, license);
-      listenerRoutes(router, deps.listeners, directories, config);
-      partnerRoutes(router, deps.partners, logger);
-      partnerTraceRoutes(router, deps.traces, logger);
-      virtualFileRoutes(router, deps.virtualFiles, directories, logger);
-      transferRoutes(router, deps.transfers);
+    routes: (routes) => {
+      licenseRoutes(routes, license);
+      listenerRoutes(routes, deps.listeners, directories, config);
+      partnerRoutes(routes, deps.partners, logger);
+      partnerTraceRoutes(routes, deps.traces, logger);
+      virtualFileRoutes(routes, deps.virtualFiles, directories, logger);
+      transferRoutes(routes, deps.transfers);
     },
   });
 };

@@ -86,13 +86,13 @@ eachDatabase((harness) => {
 
   describe('blocked', () => {
     test('every route of the app: 402 behind the login', async () => {
-      const { app } = (await start({ LICENSE_EVALUATION_DAYS: '0' })).node;
-      await expectBlocked(app, ADMIN);
+      const node = await start();
+      await expectBlocked(node.node.app, ADMIN, () => block(node));
     });
 
     test('with metrics.public information and metrics stay open', async () => {
-      const { app } = (await start({ LICENSE_EVALUATION_DAYS: '0', METRICS_PUBLIC: 'true' })).node;
-      await expectBlocked(app, ADMIN, PUBLIC);
+      const node = await start({ METRICS_PUBLIC: 'true' });
+      await expectBlocked(node.node.app, ADMIN, () => block(node), PUBLIC);
     });
 
     test('health names it, and the pod stays ready', async () => {

@@ -1,20 +1,26 @@
-import { conflict, endpoint, resource, unavailable, validation } from '@pesit-node/service';
-import type { IRouter, Request } from 'express';
+import { conflict, endpoint, unavailable, validation } from '@pesit-node/service';
+import type { Routes } from '@pesit-node/service';
+import type { Request } from 'express';
 import { z } from 'zod';
 
+import { LICENSE_TYPE_NAMES } from './claims.js';
 import { LicenseRefusedError, LicenseTooSmallError } from './errors.js';
 import { EXTEND_PATH, LICENSE_PATH } from './gate.js';
 import type { LicenseKeeper } from './keeper.js';
 
-const installation = z.strictObject({
-  license: z.string({ error: 'expected the base64 text of the license' }),
-});
+const installation = z
+  .strictObject({ license: z.string({ error: 'expected the base64 text of the license' }) })
+  .meta({ id: 'LicenseInstallation' });
 const force = z.strictObject({
   force: z
     .enum(['true', 'false'], { error: 'expected true or false' })
     .transform((text) => text === 'true')
-    .optional(),
+    .optional()
+    .meta({ description: 'Install it even if it allows less than what is valid now.' }),
 });
+const date = () => z.string().meta({ format: 'date' });
+const limit = () => z.int().meta({ description: '-1 = unlimited.' });
+
 /** Specification, Limits: at most 365 days a call. */
 const extension = z.strictObject({
   days: z
@@ -22,6 +28,25 @@ const extension = z.strictObject({
     .min(1, 'expected 1 to 365')
     .max(365, 'expected 1 to 365'),
 });
+
+const status = z
+  .object({
+    valid: z.boolean(),
+    evaluation: z.boolean(),
+    blocked: z.boolean(),
+    type: z.enum(['EVALUATION', ...LICENSE_TYPE_NAMES]),
+    licenseId: z.string().nullable(),
+    customer: z.string().nullable(),
+    expirationDate: date(),
+    daysUntilExpiration: z.int().meta({ description: 'Days that have begun count whole; 0 when it is over.' }),
+    maxClusters: limit(),
+    maxPodsPerCluster: limit(),
+    evaluationStartDate: date().optional(),
+    evaluationExpirationDate: date().optional(),
+    evaluationDaysRemaining: z.int().optional(),
+    message: z.string().meta({ description: 'The state in words, with what to do.' }),
+  })
+  .meta({ id: 'License', description: 'Exactly one of `valid`, `evaluation` and `blocked` is true.' });
 
 const actorOf = ({ user }: Request): string =>
   (user as { readonly username?: string } | undefined)?.username ?? 'administrator';
@@ -34,23 +59,35 @@ const toAnswer = (error: unknown): unknown => {
 };
 
 /** The license endpoints, open while everything else answers 402. */
-export const licenseRoutes = (router: IRouter, keeper: LicenseKeeper): void => {
-  resource(router, LICENSE_PATH, {
-    get: endpoint({}, ({ res }) => {
+export const licenseRoutes = (routes: Routes, keeper: LicenseKeeper): void => {
+  routes.resource(LICENSE_PATH, {
+    get: endpoint({ summary: 'The license', access: 'login', answers: { 200: status } }, ({ res }) => {
       if (keeper.status === undefined) throw unavailable('The license has not been read yet: try again');
       res.json(keeper.status);
     }),
-    post: endpoint({ body: installation, query: force }, async ({ body, query, req, res }) => {
-      try {
-        res.json(await keeper.install(body.license, { actor: actorOf(req), force: query.force ?? false }));
-      } catch (error) {
-        throw toAnswer(error);
-      }
-    }),
+    post: endpoint(
+      {
+        summary: 'Installs a license',
+        access: 'login',
+        body: installation,
+        query: force,
+        answers: { 200: status, 409: 'It allows less than what is valid now: `?force=true` installs it all the same.' },
+      },
+      async ({ body, query, req, res }) => {
+        try {
+          res.json(await keeper.install(body.license, { actor: actorOf(req), force: query.force ?? false }));
+        } catch (error) {
+          throw toAnswer(error);
+        }
+      },
+    ),
   });
-  resource(router, EXTEND_PATH, {
-    post: endpoint({ body: extension }, async ({ body, req, res }) => {
-      res.json(await keeper.extendEvaluation(body.days, actorOf(req)));
-    }),
+  routes.resource(EXTEND_PATH, {
+    post: endpoint(
+      { summary: 'Adds days to the evaluation', access: 'login', body: extension, answers: { 200: status } },
+      async ({ body, req, res }) => {
+        res.json(await keeper.extendEvaluation(body.days, actorOf(req)));
+      },
+    ),
   });
 };

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { createHttpApp, HealthRegistry } from '@pesit-node/service';
+import { createHttpApp, endpoint, HealthRegistry } from '@pesit-node/service';
 import { captureLog, eachDatabase, emptyTables, testConfig, testMetrics } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
-import type { Express, RequestHandler } from 'express';
+import type { Express } from 'express';
 import request from 'supertest';
 
 import { licenseGate, licenseHealth } from '../src/gate.js';
@@ -24,12 +24,12 @@ const appWith = (keeper: LicenseKeeper): Express =>
     logger: captureLog().logger,
     health: new HealthRegistry(),
     metrics: testMetrics('server'),
-    routes: (router) => {
-      router.use(licenseGate(keeper));
-      licenseRoutes(router, keeper);
-      const answer: RequestHandler = (_req, res) => void res.json({ ok: true });
-      router.get('/api/v1/things', answer);
-      router.post('/api/v1/licenses', answer);
+    gate: licenseGate(keeper),
+    routes: (routes) => {
+      licenseRoutes(routes, keeper);
+      const answer = endpoint({ summary: 'Answers', answers: { 200: 'ok' } }, ({ res }) => res.json({ ok: true }));
+      routes.resource('/api/v1/things', { get: answer });
+      routes.resource('/api/v1/licenses', { post: answer });
     },
   });
 

@@ -4,7 +4,7 @@
  * An app's `main.ts` is the only place where things meet: it calls `loadConfig` (one table of keys, `CONFIG_KEYS`), makes a
  * logger (`createLogger`, secrets masked), opens the database (`openDatabase`: PGlite in a worker thread, or PostgreSQL)
  * and hands it to a `DatabaseSupervisor`, which waits for it, migrates it and follows it down and up. `createHttpApp` puts
- * login, limits, error bodies, probes and metrics around the app's own routes, which are written with `resource`, `endpoint`,
+ * login, limits, error bodies, probes and metrics around the app's own routes, which are written with `Routes`, `endpoint`,
  * `pagingFields` and `ApiError`. `openSecretBox` and `PasswordVerifier` keep what must not be read. All of it hangs on a
  * `Lifecycle`, which starts the steps in order and stops them in reverse on SIGTERM, readiness first.
  *
@@ -44,14 +44,14 @@ export type { HealthCheck, HealthComponent, HealthReport } from './health/regist
 export type { ServiceInfo } from './health/routes.js';
 export { createHttpApp } from './http/app.js';
 export type { HttpAppOptions } from './http/app.js';
-export type { ErrorBody } from './http/error-handler.js';
-export { fetchPage, pagingFields, periodFields } from './http/paging.js';
+export type { ErrorBody } from './http/error-body.js';
+export { fetchPage, pageOf, pagingFields, periodFields } from './http/paging.js';
 export type { Page, PageMapping, Paging, PagingOptions, Sort } from './http/paging.js';
-export { resource } from './http/resource.js';
-export type { Method, ResourceMethods } from './http/resource.js';
-export { identifier, plainText, rowId } from './http/schemas.js';
+export { Routes } from './http/routes.js';
+export type { Access, Answer, Endpoint, Method, MountedOperation, Operation, ResourceMethods } from './http/routes.js';
+export { identifier, plainText, rowId, timestamp } from './http/schemas.js';
 export { check, endpoint } from './http/validate.js';
-export type { EndpointInput, EndpointSchemas } from './http/validate.js';
+export type { EndpointInput } from './http/validate.js';
 export { Lifecycle } from './lifecycle/lifecycle.js';
 export type { LifecycleOptions, LifecycleStep, SignalSource } from './lifecycle/lifecycle.js';
 export { listen, ListenError } from './lifecycle/listen.js';
@@ -64,6 +64,7 @@ export type { MetricsOptions, Reading, Readings, Sample } from './metrics/metric
 export type { MetricName } from './metrics/table.js';
 export { TransferMeter } from './metrics/transfer-meter.js';
 export type { EndStatus, Figures, MeteredTransfer } from './metrics/transfer-meter.js';
+export type { OpenApiDocument } from './openapi/document.js';
 export { hashPassword, PasswordVerifier, verifyPassword } from './secrets/password.js';
 export type { PasswordVerifierOptions } from './secrets/password.js';
 export { SecretBox, SecretError } from './secrets/secret-box.js';

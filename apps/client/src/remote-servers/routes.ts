@@ -1,31 +1,62 @@
-import { endpoint, resource, rowId } from '@pesit-node/service';
-import type { IRouter } from 'express';
+import { endpoint, rowId } from '@pesit-node/service';
+import type { Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
-import { createRemoteServer, updateRemoteServer } from './schema.js';
+import { createRemoteServer, remoteServerAnswer, testAnswer, updateRemoteServer } from './schema.js';
 import type { RemoteServerService } from './service.js';
 
 const params = z.strictObject({ id: rowId() });
 
-export const remoteServerRoutes = (router: IRouter, servers: RemoteServerService): void => {
-  resource(router, '/api/v1/servers', {
-    get: endpoint({}, async ({ res }) => res.json(await servers.list())),
-    post: endpoint({ body: createRemoteServer }, async ({ body, res }) => {
-      const server = await servers.create(body);
-      res.status(201).location(`/api/v1/servers/${server.id}`).json(server);
-    }),
-  });
-  resource(router, '/api/v1/servers/:id', {
-    get: endpoint({ params }, async ({ params: { id }, res }) => res.json(await servers.get(id))),
-    put: endpoint({ params, body: updateRemoteServer }, async ({ params: { id }, body, res }) =>
-      res.json(await servers.update(id, body)),
+const NOT_FOUND = { 404: 'There is no such remote server.' };
+const UNBUILT = { 422: 'A field whose behaviour this version does not have.' };
+
+export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService): void => {
+  routes.resource('/api/v1/servers', {
+    get: endpoint({ summary: 'All remote servers', answers: { 200: z.array(remoteServerAnswer) } }, async ({ res }) =>
+      res.json(await servers.list()),
     ),
-    delete: endpoint({ params }, async ({ params: { id }, res }) => {
-      await servers.remove(id);
-      res.status(204).end();
-    }),
+    post: endpoint(
+      {
+        summary: 'Creates a remote server',
+        body: createRemoteServer,
+        answers: { 201: remoteServerAnswer, 409: 'The name is taken.', ...UNBUILT },
+      },
+      async ({ body, res }) => {
+        const server = await servers.create(body);
+        res.status(201).location(`/api/v1/servers/${server.id}`).json(server);
+      },
+    ),
   });
-  resource(router, '/api/v1/servers/:id/test', {
-    post: endpoint({ params }, async ({ params: { id }, res }) => res.json(await servers.test(id))),
+  routes.resource('/api/v1/servers/:id', {
+    get: endpoint(
+      { summary: 'A remote server', params, answers: { 200: remoteServerAnswer, ...NOT_FOUND } },
+      async ({ params: { id }, res }) => res.json(await servers.get(id)),
+    ),
+    put: endpoint(
+      {
+        summary: 'Changes a remote server',
+        params,
+        body: updateRemoteServer,
+        answers: { 200: remoteServerAnswer, ...NOT_FOUND, 409: 'The name is taken.', ...UNBUILT },
+      },
+      async ({ params: { id }, body, res }) => res.json(await servers.update(id, body)),
+    ),
+    delete: endpoint(
+      {
+        summary: 'Removes a remote server',
+        params,
+        answers: { 204: 'Removed.', ...NOT_FOUND, 409: 'Transfers with it wait or run.' },
+      },
+      async ({ params: { id }, res }) => {
+        await servers.remove(id);
+        res.status(204).end();
+      },
+    ),
+  });
+  routes.resource('/api/v1/servers/:id/test', {
+    post: endpoint(
+      { summary: 'Opens a PeSIT session and releases it', params, answers: { 200: testAnswer, ...NOT_FOUND } },
+      async ({ params: { id }, res }) => res.json(await servers.test(id)),
+    ),
   });
 };

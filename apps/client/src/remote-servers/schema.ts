@@ -1,5 +1,5 @@
 import { CODE_PAGES } from '@pesit-node/protocol';
-import { identifier, notBuiltYet, plainText } from '@pesit-node/service';
+import { identifier, notBuiltYet, plainText, timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
 /** Names are compared exactly: a blank at either end would make two that look the same. */
@@ -39,20 +39,17 @@ const tcpipHeader = z
 /** The settings that a remote server has and a single transfer may change (specification, Send payload; design §4). */
 export const transferSettings = {
   recordLength: z.int().min(1).max(65_535),
-  recordFormat: z.union([z.literal(0), z.literal(128)], 'expected 0 (fixed) or 128 (variable)'),
+  recordFormat: z
+    .union([z.literal(0), z.literal(128)], 'expected 0 (fixed) or 128 (variable)')
+    .meta({ description: '0 fixed, 128 variable.' }),
   text: z.boolean(),
   maxEntitySize: z.int().min(256).max(65_535),
-  /** KB; 0 = no sync points. */
-  syncInterval: z.int().min(0).max(65_534),
-  syncWindow: z.int().min(0).max(255),
-  /** PI 21. */
-  compression: z.enum(['none', 'horizontal', 'vertical', 'both']),
-  /** PI 1. */
-  crc: z.boolean(),
-  /** PI 23. */
-  resync: z.boolean(),
-  /** PI 16: the lines of a text file are EBCDIC on the wire, of a code page. */
-  ebcdic: z.boolean(),
+  syncInterval: z.int().min(0).max(65_534).meta({ description: 'KB; 0 = no sync points.' }),
+  syncWindow: z.int().min(0).max(255).meta({ description: '0 = sync points are not acknowledged.' }),
+  compression: z.enum(['none', 'horizontal', 'vertical', 'both']).meta({ description: 'PI 21.' }),
+  crc: z.boolean().meta({ description: 'PI 1.' }),
+  resync: z.boolean().meta({ description: 'PI 23.' }),
+  ebcdic: z.boolean().meta({ description: 'PI 16: the lines of a text file are EBCDIC on the wire.' }),
   codePage: z.enum(CODE_PAGES),
 };
 
@@ -92,8 +89,7 @@ const clearableFields = {
   resync: transferSettings.resync.nullable(),
   ebcdic: transferSettings.ebcdic.nullable(),
   codePage: transferSettings.codePage.nullable(),
-  /** Several short articles in one DTF. */
-  multiArticle: z.boolean().nullable(),
+  multiArticle: z.boolean().nullable().meta({ description: 'Several short articles in one DTF.' }),
   preconnectId: preconnection.nullable(),
   preconnectPassword: password.nullable(),
 };
@@ -101,8 +97,86 @@ const clearableFields = {
 const requiredFields = { name, host, serverId: identifier(24), clientId: identifier(24) };
 const changeable = z.strictObject({ ...requiredFields, ...optionalFields, ...clearableFields }).partial();
 
-export const createRemoteServer = changeable.extend({ ...requiredFields, ...unbuiltFields });
-export const updateRemoteServer = changeable.extend(unbuiltFields);
+export const createRemoteServer = changeable
+  .extend({ ...requiredFields, ...unbuiltFields })
+  .meta({ id: 'CreateRemoteServer' });
+export const updateRemoteServer = changeable
+  .extend(unbuiltFields)
+  .meta({ id: 'UpdateRemoteServer', description: 'Absent fields stay as they are; null is the default.' });
+
+const negotiated = z
+  .object({
+    dialect: z.enum(['length-prefixed', 'raw']),
+    version: z.int().meta({ description: 'PI 6: 1 = D, 2 = E.' }),
+    syncInterval: z.int().meta({ description: 'KB; 0 = no sync points.' }),
+    syncWindow: z.int(),
+    accessType: z.int().meta({ description: 'PI 22: 0 write, 1 read, 2 both.' }),
+    crc: z.boolean(),
+    resync: z.boolean(),
+  })
+  .meta({ id: 'Negotiated' });
+
+/** A remote server in answers: without its passwords, defaults filled in. */
+export const remoteServerAnswer = z
+  .object({
+    id: z.int(),
+    name: z.string(),
+    host: z.string(),
+    port: z.int(),
+    tlsPort: z.int().nullable(),
+    tlsEnabled: z.boolean(),
+    serverId: z.string(),
+    clientId: z.string(),
+    enabled: z.boolean(),
+    description: z.string().nullable(),
+    maxConnections: z.int(),
+    tcpipHeader: z.enum(['length-prefixed', 'raw']),
+    maxEntitySize: z.int(),
+    syncInterval: z.int().meta({ description: 'KB; 0 = no sync points.' }),
+    syncWindow: z.int(),
+    compression: transferSettings.compression,
+    crc: z.boolean(),
+    resync: z.boolean(),
+    ebcdic: z.boolean(),
+    codePage: z.string(),
+    multiArticle: z.boolean(),
+    preconnectId: z.string().nullable(),
+    recordLength: z.int().nullable(),
+    recordFormat: transferSettings.recordFormat.nullable(),
+    text: z.boolean().nullable(),
+    status: z
+      .enum(['UNKNOWN', 'CONNECTED', 'UNREACHABLE', 'REFUSED'])
+      .meta({ description: 'What the last contact came to.' }),
+    statusReason: z.string().nullable(),
+    lastContact: timestamp().nullable(),
+    negotiated: negotiated.nullable().meta({ description: 'Of the last session.' }),
+    traceUntil: timestamp().nullable().meta({ description: 'Until then sessions with it are traced.' }),
+  })
+  .meta({ id: 'RemoteServer' });
+
+const milliseconds = () => z.number().meta({ description: 'Milliseconds.' });
+
+/** What a test of a connection came to. */
+export const testAnswer = z
+  .union([
+    z.object({
+      success: z.literal(true),
+      latency: milliseconds(),
+      serverVersion: z.int().meta({ description: 'PI 6 of the answer: 1 = D, 2 = E.' }),
+      message: z.string(),
+      negotiated,
+      roundTrip: milliseconds(),
+      advice: z.string().nullable().meta({ description: 'Which sync points to ask the partner for.' }),
+    }),
+    z.object({
+      success: z.literal(false),
+      latency: milliseconds(),
+      errorCode: z.string(),
+      diagnostic: z.string(),
+      message: z.string(),
+    }),
+  ])
+  .meta({ id: 'ConnectionTest' });
 
 export type RemoteServerFields = z.output<typeof changeable>;
 export type CreateRemoteServer = z.output<typeof createRemoteServer>;

@@ -1,15 +1,29 @@
-import { ApiError, endpoint, resource, validation } from '@pesit-node/service';
-import type { IRouter, Request, RequestHandler, Response } from 'express';
+import { ApiError, endpoint, pageOf, validation } from '@pesit-node/service';
+import type { Answer, Endpoint, Routes } from '@pesit-node/service';
+import type { Request, Response } from 'express';
 import { z } from 'zod';
 
 import { idempotencyKeyOf } from './idempotency.js';
 import type { TransferRecord } from './record.js';
-import { historyQuery, messageBody, receiveBody, sendBody, uploadQuery, waitQuery } from './schema.js';
+import { historyQuery, messageBody, receiveBody, sendBody, transferAnswer, uploadQuery, waitQuery } from './schema.js';
 import type { Caller, TransferService, Wait } from './service.js';
 
 const params = z.strictObject({ id: z.uuid('expected a UUID') });
 
 const OCTET_STREAM = 'application/octet-stream';
+const NOT_FOUND = { 404: 'There is no such transfer.' } as const;
+const WAIT_HEADER = { Prefer: '`wait=SECONDS` (RFC 7240): as the query field `wait`.' };
+const KEY_HEADER = {
+  'Idempotency-Key': 'A request that is sent again with the same key and content is answered with the first record.',
+};
+/** What may come of a request for a transfer, as long as its answer is not held for the end. */
+const ACCEPTED = {
+  200: transferAnswer,
+  202: transferAnswer,
+  404: 'There is no such remote server, or no such file in the send tree.',
+  409: 'The remote server is disabled, or the Idempotency-Key was used for another request.',
+} as const satisfies Record<number, Answer>;
+
 const PREFER_WAIT = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?/i;
 const MAX_WAIT_SECONDS = 300;
 /** A message is sent for its answer. */
@@ -51,11 +65,18 @@ async function* bodyOf(req: Request): AsyncGenerator<Buffer> {
   }
 }
 
-const sendRoute = (transfers: TransferService): RequestHandler => {
-  const json = endpoint({ body: sendBody, query: waitQuery }, async ({ body, query, req, res }) =>
-    accepted(res, await transfers.send(body, callerOf(query.wait, req, res))),
+const sendRoute = (transfers: TransferService): Endpoint => {
+  const sends = {
+    summary: 'Sends a file',
+    description: `The file is in the body of JSON, or in the send tree; or it is the body itself (${OCTET_STREAM}), with the other fields in the query. 202, or 200 when the answer was held until the end.`,
+    headers: { ...WAIT_HEADER, ...KEY_HEADER },
+    answers: ACCEPTED,
+  };
+  const json = endpoint(
+    { ...sends, body: sendBody, query: waitQuery, upload: uploadQuery },
+    async ({ body, query, req, res }) => accepted(res, await transfers.send(body, callerOf(query.wait, req, res))),
   );
-  const upload = endpoint({ query: uploadQuery }, async ({ query, req, res }) => {
+  const upload = endpoint({ ...sends, query: uploadQuery }, async ({ query, req, res }) => {
     try {
       accepted(res, await transfers.upload(query, bodyOf(req), callerOf(query.wait, req, res)));
     } catch (error) {
@@ -64,15 +85,16 @@ const sendRoute = (transfers: TransferService): RequestHandler => {
       throw error;
     }
   });
-  return (req, res, next) => {
+  const handle: Endpoint['handle'] = (req, res, next) => {
     if (typeof req.is('multipart/form-data') === 'string') {
       const message = `multipart/form-data is not taken: send the file alone as the body, with Content-Type ${OCTET_STREAM} and the other fields in the query`;
       throw new ApiError('UNSUPPORTED_MEDIA_TYPE', message);
     }
     // Asked of the header: an empty file has no body, and still is an upload.
     const isUpload = req.get('Content-Type')?.split(';', 1)[0]?.trim().toLowerCase() === OCTET_STREAM;
-    return (isUpload ? upload : json)(req, res, next);
+    return (isUpload ? upload : json).handle(req, res, next);
   };
+  return { operation: json.operation, handle };
 };
 
 /** Sends a received file as bytes, whatever its name looks like. */
@@ -93,36 +115,78 @@ const download = (res: Response, { path, name }: { readonly path: string; readon
     });
   });
 
-export const transferRoutes = (router: IRouter, transfers: TransferService): void => {
-  resource(router, '/api/v1/transfers/send', { post: sendRoute(transfers) });
-  resource(router, '/api/v1/transfers/receive', {
-    post: endpoint({ body: receiveBody, query: waitQuery }, async ({ body, query, req, res }) =>
-      accepted(res, await transfers.receive(body, callerOf(query.wait, req, res))),
+export const transferRoutes = (routes: Routes, transfers: TransferService): void => {
+  routes.resource('/api/v1/transfers/send', { post: sendRoute(transfers) });
+  routes.resource('/api/v1/transfers/receive', {
+    post: endpoint(
+      {
+        summary: 'Receives a file',
+        headers: { ...WAIT_HEADER, ...KEY_HEADER },
+        body: receiveBody,
+        query: waitQuery,
+        answers: ACCEPTED,
+      },
+      async ({ body, query, req, res }) => accepted(res, await transfers.receive(body, callerOf(query.wait, req, res))),
     ),
   });
-  resource(router, '/api/v1/transfers/message', {
-    post: endpoint({ body: messageBody, query: waitQuery }, async ({ body, query, req, res }) =>
-      accepted(res, await transfers.message(body, callerOf(query.wait, req, res, MESSAGE_WAIT_SECONDS))),
+  routes.resource('/api/v1/transfers/message', {
+    post: endpoint(
+      {
+        summary: 'Sends a message',
+        description: `The answer is held for ${MESSAGE_WAIT_SECONDS} seconds unless \`wait\` says otherwise.`,
+        headers: { ...WAIT_HEADER, ...KEY_HEADER },
+        body: messageBody,
+        query: waitQuery,
+        answers: ACCEPTED,
+      },
+      async ({ body, query, req, res }) =>
+        accepted(res, await transfers.message(body, callerOf(query.wait, req, res, MESSAGE_WAIT_SECONDS))),
     ),
   });
-  resource(router, ['/api/v1/transfers/history', '/api/v1/transfers'], {
-    get: endpoint({ query: historyQuery }, async ({ query, res }) => res.json(await transfers.history(query))),
+  routes.resource(['/api/v1/transfers/history', '/api/v1/transfers'], {
+    get: endpoint(
+      { summary: 'The history of transfers', query: historyQuery, answers: { 200: pageOf(transferAnswer) } },
+      async ({ query, res }) => res.json(await transfers.history(query)),
+    ),
   });
-  resource(router, '/api/v1/transfers/:id', {
-    get: endpoint({ params }, async ({ params: { id }, res }) => res.json(await transfers.get(id))),
+  routes.resource('/api/v1/transfers/:id', {
+    get: endpoint(
+      { summary: 'A transfer or a message', params, answers: { 200: transferAnswer, ...NOT_FOUND } },
+      async ({ params: { id }, res }) => res.json(await transfers.get(id)),
+    ),
   });
-  for (const [verb, act] of [
-    ['retry', transfers.retry],
-    ['replay', transfers.replay],
-    ['cancel', transfers.cancel],
+  for (const [verb, act, summary] of [
+    ['retry', transfers.retry, 'Tries a failed transfer again, from where it was interrupted'],
+    ['replay', transfers.replay, 'Makes a new transfer of the same request'],
+    ['cancel', transfers.cancel, 'Ends a transfer for good'],
   ] as const) {
-    resource(router, `/api/v1/transfers/:id/${verb}`, {
-      post: endpoint({ params, query: waitQuery }, async ({ params: { id }, query, req, res }) =>
-        accepted(res, await act(id, waitOf(query.wait, req, res))),
+    routes.resource(`/api/v1/transfers/:id/${verb}`, {
+      post: endpoint(
+        {
+          summary,
+          headers: WAIT_HEADER,
+          params,
+          query: waitQuery,
+          answers: { ...ACCEPTED, ...NOT_FOUND, 409: 'Not possible in the state that the transfer is in.' },
+        },
+        async ({ params: { id }, query, req, res }) => accepted(res, await act(id, waitOf(query.wait, req, res))),
       ),
     });
   }
-  resource(router, '/api/v1/transfers/:id/content', {
-    get: endpoint({ params }, async ({ params: { id }, res }) => download(res, await transfers.content(id))),
+  routes.resource('/api/v1/transfers/:id/content', {
+    get: endpoint(
+      {
+        summary: 'A received file',
+        params,
+        headers: { Range: 'A part of it alone (RFC 9110 §14).' },
+        answers: {
+          200: { contentType: OCTET_STREAM, description: 'The file.' },
+          206: { contentType: OCTET_STREAM, description: 'The part that was asked for.' },
+          404: 'There is no such transfer, or no file of it.',
+          409: 'It is not a file that was received, or not yet.',
+        },
+      },
+      async ({ params: { id }, res }) => download(res, await transfers.content(id)),
+    ),
   });
 };

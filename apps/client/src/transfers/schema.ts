@@ -1,4 +1,4 @@
-import { identifier, pagingFields, periodFields } from '@pesit-node/service';
+import { identifier, pagingFields, periodFields, timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
 import { transferSettings } from '../remote-servers/schema.js';
@@ -44,14 +44,14 @@ const opaque = (max: number) =>
     .refine((value) => readBytes(value).length <= max, `expected at most ${max} bytes`);
 
 const serverFields = {
-  serverId: z.int().min(1).max(2_147_483_647).optional(),
-  server: z.string().min(1).max(100).optional(),
+  serverId: z.int().min(1).max(2_147_483_647).optional().meta({ description: 'Id of a remote server.' }),
+  server: z.string().min(1).max(100).optional().meta({ description: 'Name of a remote server.' }),
 };
 
 const nameFields = {
-  partnerId: identifier(24).optional(),
-  virtualFile: identifier(FILE_NAME_MAX).optional(),
-  remoteFilename: ascii(LABEL_MAX).optional(),
+  partnerId: identifier(24).optional().meta({ description: 'PI 3; default: the clientId of the server.' }),
+  virtualFile: identifier(FILE_NAME_MAX).optional().meta({ description: 'PI 12.' }),
+  remoteFilename: ascii(LABEL_MAX).optional().meta({ description: 'PI 37, and PI 12 without virtualFile.' }),
 };
 
 const sessionFields = {
@@ -65,9 +65,11 @@ const sessionFields = {
   resync: transferSettings.resync.optional(),
   ebcdic: transferSettings.ebcdic.optional(),
   codePage: transferSettings.codePage.optional(),
-  freeMessage: opaque(FREE_MESSAGE_MAX).optional(),
-  originalSender: identifier(24).optional(),
-  finalReceiver: identifier(24).optional(),
+  freeMessage: opaque(FREE_MESSAGE_MAX)
+    .optional()
+    .meta({ description: `PI 99: text, or \`base64:\` and bytes; at most ${FREE_MESSAGE_MAX}.` }),
+  originalSender: identifier(24).optional().meta({ description: 'PI 61.' }),
+  finalReceiver: identifier(24).optional().meta({ description: 'PI 62.' }),
 };
 
 const sendFields = {
@@ -112,8 +114,8 @@ const addressed = (value: Addressed, context: z.RefinementCtx): void => {
 export const sendBody = z
   .strictObject({
     ...sendFields,
-    filename: localPath.optional(),
-    fileContent: z.string().optional(),
+    filename: localPath.optional().meta({ description: 'A file of the send tree; or fileContent.' }),
+    fileContent: z.string().optional().meta({ description: 'The file itself in base64; or filename.' }),
   })
   .superRefine((value, context) => {
     addressed(value, context);
@@ -123,7 +125,8 @@ export const sendBody = z
     if (value.filename !== undefined && value.fileContent !== undefined) {
       complain(context, 'filename', 'expected filename or fileContent, got both');
     }
-  });
+  })
+  .meta({ id: 'SendRequest' });
 
 /** `?wait=SECONDS`: hold the answer until the transfer has ended, at most so long. */
 const MAX_WAIT_SECONDS = 300;
@@ -132,7 +135,8 @@ const wait = z
   .regex(/^\d{1,3}$/, `expected seconds from 0 to ${MAX_WAIT_SECONDS}`)
   .transform(Number)
   .refine((seconds) => seconds <= MAX_WAIT_SECONDS, `expected seconds from 0 to ${MAX_WAIT_SECONDS}`)
-  .optional();
+  .optional()
+  .meta({ description: `Seconds, at most ${MAX_WAIT_SECONDS}: holds the answer until the transfer has ended.` });
 
 export const waitQuery = z.strictObject({ wait });
 
@@ -166,10 +170,11 @@ export const receiveBody = z
     ...serverFields,
     ...nameFields,
     ...sessionFields,
-    localName: localName.optional(),
+    localName: localName.optional().meta({ description: 'Its name in the received tree.' }),
     overwrite: z.boolean().optional(),
   })
-  .superRefine(addressed);
+  .superRefine(addressed)
+  .meta({ id: 'ReceiveRequest' });
 
 /** PI 91 over all FPDUs of a message. */
 const MESSAGE_MAX = 65_536;
@@ -179,13 +184,16 @@ export const messageBody = z
     ...serverFields,
     partnerId: nameFields.partnerId,
     virtualFile: identifier(FILE_NAME_MAX),
-    message: opaque(MESSAGE_MAX),
+    message: opaque(MESSAGE_MAX).meta({
+      description: `PI 91: text, or \`base64:\` and bytes; at most ${MESSAGE_MAX}.`,
+    }),
     expectReply: z.boolean().optional(),
     crc: sessionFields.crc,
     originalSender: sessionFields.originalSender,
     finalReceiver: sessionFields.finalReceiver,
   })
-  .superRefine(addressed);
+  .superRefine(addressed)
+  .meta({ id: 'MessageRequest' });
 
 export type SendFields = z.output<z.ZodObject<typeof sendFields>>;
 export type ReceiveBody = z.output<typeof receiveBody>;
@@ -228,3 +236,46 @@ export const historyQuery = z.strictObject({
 });
 
 export type HistoryQuery = z.output<typeof historyQuery>;
+
+/** The outbound record in answers. */
+export const transferAnswer = z
+  .object({
+    id: z.uuid(),
+    transferId: z.uuid().meta({ description: 'The same as `id`.' }),
+    type: z.enum(TRANSFER_TYPES),
+    status: z.enum(TRANSFER_STATUSES),
+    direction: z.enum(DIRECTIONS),
+    filename: z.string(),
+    remoteFilename: z.string().nullable(),
+    virtualFile: z.string().nullable(),
+    partnerId: z.string(),
+    serverId: z.int().nullable(),
+    serverName: z.string(),
+    size: z.int().nullable().meta({ description: 'Bytes of the file.' }),
+    bytesTransferred: z.int().meta({ description: 'As PI 27 counts them.' }),
+    articles: z.int(),
+    createdTime: timestamp(),
+    startTime: timestamp().nullable(),
+    endTime: timestamp().nullable(),
+    duration: z.int().nullable().meta({ description: 'Milliseconds.' }),
+    checksum: z.string().nullable().meta({ description: '`sha256:` and the digest in hexadecimal.' }),
+    localPath: z.string().nullable(),
+    diagnostic: z.string().nullable(),
+    errorCode: z.string().nullable(),
+    errorMessage: z.string().nullable(),
+    pesitTransferId: z.int().nullable().meta({ description: 'PI 13.' }),
+    attempts: z.int(),
+    nextAttemptAt: timestamp().nullable(),
+    restartable: z.boolean().meta({ description: 'The next attempt goes on where the last one was interrupted.' }),
+    syncPoint: z.int().nullable(),
+    node: z.string().nullable().meta({ description: 'Who made the last attempt.' }),
+    roundTrip: z.number().nullable().meta({ description: 'Milliseconds.' }),
+    advice: z.string().nullable().meta({ description: 'Which sync points to ask the partner for.' }),
+    label: z.string().nullable(),
+    freeMessage: z.string().nullable(),
+    originalSender: z.string().nullable(),
+    finalReceiver: z.string().nullable(),
+    message: z.string().nullable().optional().meta({ description: 'Of a MESSAGE.' }),
+    reply: z.string().nullable().optional().meta({ description: 'Of a MESSAGE.' }),
+  })
+  .meta({ id: 'Transfer' });

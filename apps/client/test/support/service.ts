@@ -5,8 +5,8 @@ import { join } from 'node:path';
 
 import { loadPublicKey } from '@pesit-node/license';
 import { HealthRegistry, Lifecycle, listen, SecretBox } from '@pesit-node/service';
-import type { Config, Database } from '@pesit-node/service';
-import { captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
+import type { Config, Database, OpenApiDocument } from '@pesit-node/service';
+import { answerViolations, captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
 import type { DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
 import { expect } from '@jest/globals';
 import request from 'supertest';
@@ -53,6 +53,15 @@ export const expectNoSecrets = (): void => {
   }
 };
 
+/** Where an answer is not as the document of the interface has it; a blocked service does not show it. */
+const violationsIn = (document: OpenApiDocument | undefined, response: request.Response): readonly string[] => {
+  if (document === undefined) return [];
+  const { status, text, headers, request: asked } = response;
+  const { method, url } = asked as unknown as { readonly method: string; readonly url: string };
+  const contentType = headers['content-type'];
+  return answerViolations(document, { method, path: new URL(url).pathname, status, contentType, text });
+};
+
 export const startService = async (database: Database, options: ServiceOptions = {}) => {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'pesit-client-')));
   const config = testConfig('client', { ...CONFIG, ...options.config, 'data.directory': data });
@@ -95,9 +104,13 @@ export const startService = async (database: Database, options: ServiceOptions =
     await exchange.queue.start();
   }
 
+  const document = Promise.resolve(request(app).get('/openapi.json').set('Authorization', AUTHORIZATION)).then(
+    ({ status, body }) => (status === 200 ? (body as OpenApiDocument) : undefined),
+  );
   const send = async (call: request.Test): Promise<request.Response> => {
     const response = await call.set('Authorization', AUTHORIZATION);
     answers.push(JSON.stringify(response.headers), response.text || '');
+    expect(violationsIn(await document, response)).toEqual([]);
     return response;
   };
   const base = `http://127.0.0.1:${http.port}/api/v1`;

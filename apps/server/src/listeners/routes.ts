@@ -1,12 +1,11 @@
-import { endpoint, resource } from '@pesit-node/service';
-import type { Config } from '@pesit-node/service';
-import type { IRouter } from 'express';
+import { endpoint } from '@pesit-node/service';
+import type { Config, Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
 import type { Directories } from '../directories.js';
 import { renames, serverId } from '../schemas.js';
 import { refuseUnbuilt } from '../unbuilt.js';
-import { createListener, updateListener } from './schema.js';
+import { createListener, listenerAnswer, listenerOutcome, listenerStatus, updateListener } from './schema.js';
 import type { UpdateListener } from './schema.js';
 import { renamed } from './service.js';
 import type { ListenerService, ListenerView } from './service.js';
@@ -17,12 +16,22 @@ const PATH = '/api/v1/servers';
 const PATHS = [PATH, '/api/servers'];
 const below = (rest: string) => PATHS.map((path) => `${path}/:serverId${rest}`);
 
+const NOT_FOUND = { 404: 'There is no such listener.' };
+const UNBUILT = { 422: 'A field whose behaviour this version does not have.' };
+
 type Defaults = Pick<
   Config<'server'>,
   'transfer.max-entity-size' | 'transfer.sync-point-interval' | 'transfer.sync-window'
 >;
 
-const statusOf = ({ row, status, statusReason, activeConnections, refusedConnections, uptime }: ListenerView) => ({
+const statusOf = ({
+  row,
+  status,
+  statusReason,
+  activeConnections,
+  refusedConnections,
+  uptime,
+}: ListenerView): z.output<typeof listenerStatus> => ({
   serverId: row.server_id,
   status,
   statusReason: statusReason ?? null,
@@ -35,7 +44,7 @@ const statusOf = ({ row, status, statusReason, activeConnections, refusedConnect
   uptime,
 });
 
-const toListener = (view: ListenerView, defaults: Defaults) => ({
+const toListener = (view: ListenerView, defaults: Defaults): z.output<typeof listenerAnswer> => ({
   ...statusOf(view),
   sslEnabled: false,
   autoStart: view.row.auto_start,
@@ -87,7 +96,7 @@ const DEFAULTS: ListenerValues = {
 };
 
 export const listenerRoutes = (
-  router: IRouter,
+  routes: Routes,
   listeners: ListenerService,
   directories: Directories,
   defaults: Defaults,
@@ -102,50 +111,90 @@ export const listenerRoutes = (
     ]);
   };
 
-  resource(router, PATHS, {
-    get: endpoint({}, async ({ res }) => {
+  routes.resource(PATHS, {
+    get: endpoint({ summary: 'All listeners', answers: { 200: z.array(listenerAnswer) } }, async ({ res }) => {
       res.json((await listeners.list()).map((view) => toListener(view, defaults)));
     }),
-    post: endpoint({ body: createListener }, async ({ body, res }) => {
-      await admit(body);
-      const view = await listeners.create(body.serverId, { ...DEFAULTS, ...valuesOf(body) });
-      res
-        .status(201)
-        .location(`${PATH}/${encodeURIComponent(body.serverId)}`)
-        .json(toListener(view, defaults));
-    }),
+    post: endpoint(
+      {
+        summary: 'Creates a listener; it is not started',
+        body: createListener,
+        answers: { 201: listenerAnswer, 409: 'It exists already.', ...UNBUILT },
+      },
+      async ({ body, res }) => {
+        await admit(body);
+        const view = await listeners.create(body.serverId, { ...DEFAULTS, ...valuesOf(body) });
+        res
+          .status(201)
+          .location(`${PATH}/${encodeURIComponent(body.serverId)}`)
+          .json(toListener(view, defaults));
+      },
+    ),
   });
 
-  resource(router, below(''), {
-    get: endpoint({ params }, async ({ params: { serverId: id }, res }) => {
-      res.json(toListener(await listeners.get(id), defaults));
-    }),
-    put: endpoint({ params, body: updateListener }, async ({ params: { serverId: id }, body, res }) => {
-      if (renames([body.serverId], id)) throw renamed(id);
-      await admit(body);
-      res.json(toListener(await listeners.update(id, valuesOf(body)), defaults));
-    }),
-    delete: endpoint({ params }, async ({ params: { serverId: id }, res }) => {
-      await listeners.delete(id);
-      res.status(204).end();
-    }),
+  routes.resource(below(''), {
+    get: endpoint(
+      { summary: 'A listener', params, answers: { 200: listenerAnswer, ...NOT_FOUND } },
+      async ({ params: { serverId: id }, res }) => {
+        res.json(toListener(await listeners.get(id), defaults));
+      },
+    ),
+    put: endpoint(
+      {
+        summary: 'Changes a listener',
+        description: 'New sessions have the new settings; another port is taken at once.',
+        params,
+        body: updateListener,
+        answers: { 200: listenerAnswer, ...NOT_FOUND, 409: 'The port cannot be had.', ...UNBUILT },
+      },
+      async ({ params: { serverId: id }, body, res }) => {
+        if (renames([body.serverId], id)) throw renamed(id);
+        await admit(body);
+        res.json(toListener(await listeners.update(id, valuesOf(body)), defaults));
+      },
+    ),
+    delete: endpoint(
+      { summary: 'Stops and deletes a listener', params, answers: { 204: 'Deleted.', ...NOT_FOUND } },
+      async ({ params: { serverId: id }, res }) => {
+        await listeners.delete(id);
+        res.status(204).end();
+      },
+    ),
   });
 
-  resource(router, below('/start'), {
-    post: endpoint({ params }, async ({ params: { serverId: id }, res }) => {
-      const outcome = await listeners.start(id);
-      res.json({ ...statusOf(outcome), message: outcome.message });
-    }),
+  routes.resource(below('/start'), {
+    post: endpoint(
+      {
+        summary: 'Starts a listener',
+        params,
+        answers: { 200: listenerOutcome, ...NOT_FOUND, 409: 'The port cannot be had.' },
+      },
+      async ({ params: { serverId: id }, res }) => {
+        const outcome = await listeners.start(id);
+        res.json({ ...statusOf(outcome), message: outcome.message });
+      },
+    ),
   });
-  resource(router, below('/stop'), {
-    post: endpoint({ params }, async ({ params: { serverId: id }, res }) => {
-      const outcome = await listeners.stop(id);
-      res.json({ ...statusOf(outcome), message: outcome.message });
-    }),
+  routes.resource(below('/stop'), {
+    post: endpoint(
+      {
+        summary: 'Stops a listener',
+        description: 'STOPPING while running transfers come to their end.',
+        params,
+        answers: { 200: listenerOutcome, ...NOT_FOUND },
+      },
+      async ({ params: { serverId: id }, res }) => {
+        const outcome = await listeners.stop(id);
+        res.json({ ...statusOf(outcome), message: outcome.message });
+      },
+    ),
   });
-  resource(router, below('/status'), {
-    get: endpoint({ params }, async ({ params: { serverId: id }, res }) => {
-      res.json(statusOf(await listeners.get(id)));
-    }),
+  routes.resource(below('/status'), {
+    get: endpoint(
+      { summary: 'What a listener does now', params, answers: { 200: listenerStatus, ...NOT_FOUND } },
+      async ({ params: { serverId: id }, res }) => {
+        res.json(statusOf(await listeners.get(id)));
+      },
+    ),
   });
 };

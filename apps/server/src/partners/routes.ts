@@ -1,18 +1,19 @@
-import { conflict, endpoint, hashPassword, notFound, resource, validation } from '@pesit-node/service';
-import type { Logger } from '@pesit-node/service';
-import type { IRouter } from 'express';
+import { conflict, endpoint, hashPassword, notFound, validation } from '@pesit-node/service';
+import type { Logger, Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
 import { partnerId, renames } from '../schemas.js';
-import { accessOf, createPartner, operationsOf, updatePartner } from './schema.js';
+import { accessOf, createPartner, operationsOf, partnerAnswer, updatePartner } from './schema.js';
 import type { AccessType, UpdatePartner } from './schema.js';
 import { productOf } from './seen.js';
 import type { PartnerRow, PartnerStore, PartnerValues } from './store.js';
 
 const PATH = '/api/v1/config/partners';
 
+const NOT_FOUND = { 404: 'There is no such partner.' };
+
 /** A partner as the interface shows it: everything but the password. */
-const toPartner = (row: PartnerRow) => ({
+const toPartner = (row: PartnerRow): z.output<typeof partnerAnswer> => ({
   partnerId: row.partner_id,
   id: row.partner_id,
   name: row.name,
@@ -62,53 +63,65 @@ const preconnectionOf = async ({
   };
 };
 
-export const partnerRoutes = (router: IRouter, store: PartnerStore, logger: Logger): void => {
+export const partnerRoutes = (routes: Routes, store: PartnerStore, logger: Logger): void => {
   const params = z.strictObject({ partnerId: partnerId() });
 
-  resource(router, PATH, {
-    get: endpoint({}, async ({ res }) => {
+  routes.resource(PATH, {
+    get: endpoint({ summary: 'All partners', answers: { 200: z.array(partnerAnswer) } }, async ({ res }) => {
       res.json((await store.list()).map(toPartner));
     }),
-    post: endpoint({ body: createPartner }, async ({ body, res }) => {
-      const id = (body.partnerId ?? body.id) as string;
-      const created = await store.create(id, {
-        name: null,
-        description: null,
-        enabled: true,
-        access_type: 'BOTH',
-        max_connections: null,
-        preconnect_id: null,
-        preconnect_password_hash: null,
-        ...(await valuesOf(body)),
-      } as PartnerValues);
-      if (created === undefined) throw conflict(`Partner ${JSON.stringify(id)} exists already`);
-      logger.info({ partner: id }, 'partner created');
-      res
-        .status(201)
-        .location(`${PATH}/${encodeURIComponent(id)}`)
-        .json(toPartner(created));
-    }),
+    post: endpoint(
+      { summary: 'Creates a partner', body: createPartner, answers: { 201: partnerAnswer, 409: 'It exists already.' } },
+      async ({ body, res }) => {
+        const id = (body.partnerId ?? body.id) as string;
+        const created = await store.create(id, {
+          name: null,
+          description: null,
+          enabled: true,
+          access_type: 'BOTH',
+          max_connections: null,
+          preconnect_id: null,
+          preconnect_password_hash: null,
+          ...(await valuesOf(body)),
+        } as PartnerValues);
+        if (created === undefined) throw conflict(`Partner ${JSON.stringify(id)} exists already`);
+        logger.info({ partner: id }, 'partner created');
+        res
+          .status(201)
+          .location(`${PATH}/${encodeURIComponent(id)}`)
+          .json(toPartner(created));
+      },
+    ),
   });
 
-  resource(router, `${PATH}/:partnerId`, {
-    get: endpoint({ params }, async ({ params: { partnerId: id }, res }) => {
-      const row = await store.get(id);
-      if (row === undefined) throw notFound('Partner', id);
-      res.json(toPartner(row));
-    }),
-    put: endpoint({ params, body: updatePartner }, async ({ params: { partnerId: id }, body, res }) => {
-      if (renames([body.partnerId, body.id], id)) {
-        throw validation([{ field: 'partnerId', message: `cannot be changed from ${id}: create another partner` }]);
-      }
-      const row = await store.update(id, await valuesOf(body));
-      if (row === undefined) throw notFound('Partner', id);
-      logger.info({ partner: id, fields: Object.keys(body) }, 'partner changed');
-      res.json(toPartner(row));
-    }),
-    delete: endpoint({ params }, async ({ params: { partnerId: id }, res }) => {
-      if (!(await store.delete(id))) throw notFound('Partner', id);
-      logger.info({ partner: id }, 'partner deleted');
-      res.status(204).end();
-    }),
+  routes.resource(`${PATH}/:partnerId`, {
+    get: endpoint(
+      { summary: 'A partner', params, answers: { 200: partnerAnswer, ...NOT_FOUND } },
+      async ({ params: { partnerId: id }, res }) => {
+        const row = await store.get(id);
+        if (row === undefined) throw notFound('Partner', id);
+        res.json(toPartner(row));
+      },
+    ),
+    put: endpoint(
+      { summary: 'Changes a partner', params, body: updatePartner, answers: { 200: partnerAnswer, ...NOT_FOUND } },
+      async ({ params: { partnerId: id }, body, res }) => {
+        if (renames([body.partnerId, body.id], id)) {
+          throw validation([{ field: 'partnerId', message: `cannot be changed from ${id}: create another partner` }]);
+        }
+        const row = await store.update(id, await valuesOf(body));
+        if (row === undefined) throw notFound('Partner', id);
+        logger.info({ partner: id, fields: Object.keys(body) }, 'partner changed');
+        res.json(toPartner(row));
+      },
+    ),
+    delete: endpoint(
+      { summary: 'Deletes a partner', params, answers: { 204: 'Deleted.', ...NOT_FOUND } },
+      async ({ params: { partnerId: id }, res }) => {
+        if (!(await store.delete(id))) throw notFound('Partner', id);
+        logger.info({ partner: id }, 'partner deleted');
+        res.status(204).end();
+      },
+    ),
   });
 };

@@ -1,4 +1,4 @@
-import { plainText } from '@pesit-node/service';
+import { plainText, timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
 import { partnerId, readOnly } from '../schemas.js';
@@ -28,7 +28,10 @@ const fields = {
     .array(z.enum(['READ', 'WRITE']))
     .min(1, 'expected READ, WRITE or both; to refuse everything set enabled to false')
     .optional(),
-  accessType: z.enum(ACCESS_TYPES).optional(),
+  accessType: z
+    .enum(ACCESS_TYPES)
+    .optional()
+    .meta({ description: 'Another view of allowedOperations, seen by the partner: WRITE = it sends to us.' }),
   maxConnections: z.int().min(1).max(100_000).nullish(),
   preconnectId: eight('1 to 8 printable ASCII characters').nullish(),
   preconnectPassword: eight('1 to 8 printable ASCII characters').nullish(),
@@ -88,9 +91,48 @@ export const createPartner = z
     if (typeof body.preconnectPassword === 'string' && typeof body.preconnectId !== 'string') {
       context.addIssue({ code: 'custom', path: ['preconnectId'], message: 'expected beside preconnectPassword' });
     }
-  });
+  })
+  .meta({ id: 'CreatePartner', description: '`partnerId`, or `id`, is required.' });
 
-export const updatePartner = z.strictObject({ ...fields, password: password().optional() }).superRefine(consistent);
+export const updatePartner = z
+  .strictObject({ ...fields, password: password().optional() })
+  .superRefine(consistent)
+  .meta({ id: 'UpdatePartner', description: 'Absent fields stay as they are.' });
+
+const lastSeen = z.object({
+  listener: z.string().optional(),
+  remoteAddress: z.string().optional(),
+  dialect: z.enum(['length-prefixed', 'raw']).optional(),
+  preconnection: z.enum(['PESIT', 'CFTPSITX']).nullable().optional(),
+  version: z.int().optional().meta({ description: 'PI 6 as it came.' }),
+  syncPoints: z.object({ intervalKb: z.int(), window: z.int() }).nullable().optional(),
+  resynchronisation: z.boolean().optional(),
+  crc: z.boolean().optional(),
+  accessType: z.int().optional().meta({ description: 'PI 22: 0 write, 1 read, 2 both.' }),
+  freeMessage: z.string().nullable().optional().meta({ description: 'PI 99 of its last CONNECT.' }),
+  maxEntitySize: z.int().optional(),
+  singleArticle: z.enum(['unknown', 'plain', 'prefixed']).optional(),
+  product: z.string().nullable().meta({ description: 'The product that has these habits, where they tell.' }),
+});
+
+/** A partner in answers: everything but the passwords. */
+export const partnerAnswer = z
+  .object({
+    partnerId: z.string(),
+    id: z.string(),
+    name: z.string().nullable(),
+    description: z.string().nullable(),
+    enabled: z.boolean(),
+    allowedOperations: z.array(z.enum(['READ', 'WRITE'])).readonly(),
+    accessType: z.enum(ACCESS_TYPES),
+    maxConnections: z.int().nullable(),
+    preconnectId: z.string().nullable(),
+    lastConnection: timestamp().nullable(),
+    transferCount: z.int(),
+    lastSeen: lastSeen.nullable().meta({ description: 'What its last sessions have shown.' }),
+    traceUntil: timestamp().nullable().meta({ description: 'Until then its sessions are traced.' }),
+  })
+  .meta({ id: 'Partner' });
 
 export type CreatePartner = z.output<typeof createPartner>;
 export type UpdatePartner = z.output<typeof updatePartner>;

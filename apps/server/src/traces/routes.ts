@@ -1,13 +1,12 @@
 import { notFound, traceRoutes } from '@pesit-node/service';
-import type { Logger, Traces } from '@pesit-node/service';
-import type { IRouter } from 'express';
+import type { Logger, Routes, Traces } from '@pesit-node/service';
 import { z } from 'zod';
 
 import { partnerId } from '../schemas.js';
 
 /** The traces of a partner. */
-export const partnerTraceRoutes = (router: IRouter, traces: Traces, logger: Logger): void => {
-  traceRoutes(router, {
+export const partnerTraceRoutes = (routes: Routes, traces: Traces, logger: Logger): void => {
+  traceRoutes(routes, {
     ...{ traces, logger, noun: 'partner' },
     path: '/api/v1/config/partners/:partnerId',
     params: z.strictObject({ partnerId: partnerId() }),

@@ -1,12 +1,13 @@
-import { endpoint, notFound, resource } from '@pesit-node/service';
-import type { IRouter } from 'express';
+import { endpoint, notFound, pageOf } from '@pesit-node/service';
+import type { Routes } from '@pesit-node/service';
+import type { z } from 'zod';
 
-import { historyQuery, transferParams } from './schema.js';
+import { historyQuery, transferAnswer, transferDetail, transferParams } from './schema.js';
 import { creationDate, freeMessageText, messageText } from './texts.js';
 import type { TransferDetail, TransferRow, TransferStore } from './store.js';
 
 /** A record of the history as the interface shows it. */
-const toTransfer = (row: TransferRow) => ({
+const toTransfer = (row: TransferRow): z.output<typeof transferAnswer> => ({
   id: row.id,
   type: row.type,
   partnerId: row.partner_id,
@@ -41,22 +42,36 @@ const toTransfer = (row: TransferRow) => ({
 });
 
 /** One record: of a message its text, too. */
-const toDetail = (row: TransferDetail) => ({
+const toDetail = (row: TransferDetail): z.output<typeof transferDetail> => ({
   ...toTransfer(row),
   ...(row.message === null ? {} : { message: messageText(row.message, row.data_code) }),
 });
 
-export const transferRoutes = (router: IRouter, store: TransferStore): void => {
-  resource(router, '/api/v1/transfers', {
-    get: endpoint({ query: historyQuery }, async ({ query, res }) => {
-      res.json(await store.page(query, toTransfer));
-    }),
+export const transferRoutes = (routes: Routes, store: TransferStore): void => {
+  routes.resource('/api/v1/transfers', {
+    get: endpoint(
+      {
+        summary: 'The history of what partners wrote and read',
+        query: historyQuery,
+        answers: { 200: pageOf(transferAnswer) },
+      },
+      async ({ query, res }) => {
+        res.json(await store.page(query, toTransfer));
+      },
+    ),
   });
-  resource(router, '/api/v1/transfers/:id', {
-    get: endpoint({ params: transferParams }, async ({ params: { id }, res }) => {
-      const row = await store.get(id);
-      if (row === undefined) throw notFound('Transfer', id);
-      res.json(toDetail(row));
-    }),
+  routes.resource('/api/v1/transfers/:id', {
+    get: endpoint(
+      {
+        summary: 'A transfer or a message',
+        params: transferParams,
+        answers: { 200: transferDetail, 404: 'There is no such transfer.' },
+      },
+      async ({ params: { id }, res }) => {
+        const row = await store.get(id);
+        if (row === undefined) throw notFound('Transfer', id);
+        res.json(toDetail(row));
+      },
+    ),
   });
 };

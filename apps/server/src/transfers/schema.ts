@@ -1,5 +1,7 @@
-import { pagingFields, periodFields, rowId } from '@pesit-node/service';
+import { pagingFields, periodFields, rowId, timestamp } from '@pesit-node/service';
 import { z } from 'zod';
+
+import { COMPRESSIONS } from '../virtual-files/format.js';
 
 export const TRANSFER_STATUSES = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
 export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
@@ -46,3 +48,45 @@ export const historyQuery = z.strictObject({
 export type HistoryQuery = z.output<typeof historyQuery>;
 
 export const transferParams = z.strictObject({ id: rowId() });
+
+/** A record of the history in answers. */
+export const transferAnswer = z
+  .object({
+    id: z.int(),
+    type: z.enum(TRANSFER_TYPES),
+    partnerId: z.string(),
+    direction: z
+      .enum(TRANSFER_DIRECTIONS)
+      .meta({ description: 'Seen by this node: RECEIVE = a partner wrote it here.' }),
+    filename: z.string().nullable(),
+    virtualFileId: z.string().nullable(),
+    size: z.int().nullable().meta({ description: 'Bytes of the file.' }),
+    status: z.enum(TRANSFER_STATUSES),
+    startTime: timestamp(),
+    endTime: timestamp().nullable(),
+    duration: z.int().nullable().meta({ description: 'Milliseconds.' }),
+    transferId: z.int().nullable().meta({ description: 'PI 13.' }),
+    listener: z.string(),
+    node: z.string(),
+    sessionId: z.string(),
+    remoteAddress: z.string(),
+    bytesTransferred: z.int().meta({ description: 'As PI 27 counts them.' }),
+    articles: z.int(),
+    syncPoint: z.int(),
+    attempts: z.int(),
+    restartable: z.boolean().meta({ description: 'The partner may go on with it.' }),
+    checksum: z.string().nullable().meta({ description: '`sha256:` and the digest in hexadecimal.' }),
+    diagnostic: z.string().nullable(),
+    errorMessage: z.string().nullable(),
+    label: z.string().nullable(),
+    freeMessage: z.string().nullable(),
+    originalSender: z.string().nullable(),
+    finalReceiver: z.string().nullable(),
+    creationDate: z.string().nullable(),
+    compression: z.enum(COMPRESSIONS),
+    fileType: z.int(),
+  })
+  .meta({ id: 'Transfer' });
+
+/** One record: of a message its text, too. */
+export const transferDetail = transferAnswer.extend({ message: z.string().optional() }).meta({ id: 'TransferDetail' });

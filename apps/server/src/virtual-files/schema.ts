@@ -13,12 +13,21 @@ export type FileDirection = (typeof DIRECTIONS)[number];
 /** A path of this machine; whether it may be used is a matter of `Directories`. */
 export const path = () => plainText(1024).min(1, 'expected a path, or null for the default');
 
+const recordFormat = () =>
+  z
+    .union([z.literal(0), z.literal(128)], 'expected 0 (fixed) or 128 (variable)')
+    .meta({ description: '0 fixed, 128 variable.' });
+const durability = () => z.enum(['checkpoint', 'end', 'none']);
+
 const fields = {
   fileId: fileId().optional(),
   id: fileId().optional(),
   name: plainText(200).nullish(),
   description: plainText(2000).nullish(),
-  direction: z.enum(DIRECTIONS).optional(),
+  direction: z
+    .enum(DIRECTIONS)
+    .optional()
+    .meta({ description: 'Seen by this node: RECEIVE = a partner may write it.' }),
   enabled: z.boolean().optional(),
   receiveDirectory: path().nullish(),
   sendDirectory: path().nullish(),
@@ -33,9 +42,9 @@ const fields = {
     .nullish(),
   overwrite: z.boolean().optional(),
   recordLength: z.int().min(1).max(65_535).nullish(),
-  recordFormat: z.union([z.literal(0), z.literal(128)], 'expected 0 (fixed) or 128 (variable)').nullish(),
+  recordFormat: recordFormat().nullish(),
   text: z.boolean().optional(),
-  durability: z.enum(['checkpoint', 'end', 'none']).nullish(),
+  durability: durability().nullish(),
   ebcdic: z
     .boolean()
     .nullish()
@@ -75,8 +84,38 @@ export const createVirtualFile = z
     if (body.fileId === undefined && body.id === undefined) {
       context.addIssue({ code: 'custom', path: ['fileId'], message: 'expected fileId (or id)' });
     }
-  });
+  })
+  .meta({ id: 'CreateVirtualFile', description: '`fileId`, or `id`, is required.' });
 
-export const updateVirtualFile = z.strictObject(fields).superRefine(consistent);
+export const updateVirtualFile = z
+  .strictObject(fields)
+  .superRefine(consistent)
+  .meta({ id: 'UpdateVirtualFile', description: 'Absent fields stay as they are; null is the default.' });
+
+/** A virtual file in answers, defaults filled in where one value is the default for all. */
+export const virtualFileAnswer = z
+  .object({
+    fileId: z.string(),
+    id: z.string(),
+    name: z.string().nullable(),
+    description: z.string().nullable(),
+    direction: z.enum(DIRECTIONS),
+    enabled: z.boolean(),
+    receiveDirectory: z.string().nullable(),
+    sendDirectory: z.string().nullable(),
+    sendFile: z.string().nullable(),
+    filenamePattern: z.string().nullable(),
+    receiveFilenamePattern: z.string(),
+    overwrite: z.boolean(),
+    recordLength: z.int(),
+    recordFormat: recordFormat().nullable(),
+    text: z.boolean(),
+    durability: durability().nullable(),
+    ebcdic: z.boolean(),
+    codePage: z.string(),
+    compression: z.enum(COMPRESSIONS),
+    maxRetries: z.int(),
+  })
+  .meta({ id: 'VirtualFile' });
 
 export type UpdateVirtualFile = z.output<typeof updateVirtualFile>;

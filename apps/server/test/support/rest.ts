@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { KnexLicenseStore, LICENSE_MIGRATIONS, LicenseKeeper, loadPublicKey } from '@pesit-node/license';
 import { HealthRegistry, Traces } from '@pesit-node/service';
-import { captureLog, emptyTables, testConfig, testMetrics } from '@pesit-node/service/testing';
+import type { OpenApiDocument } from '@pesit-node/service';
+import { answerViolations, captureLog, emptyTables, testConfig, testMetrics } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
 import request from 'supertest';
 import type { Response, Test } from 'supertest';
@@ -78,6 +79,13 @@ const bindOnly: BindPort = async (settings) => {
   };
 };
 
+/** Where an answer is not as the document of the interface has it. */
+const violationsIn = (document: OpenApiDocument, { status, text, headers, request: asked }: Response) => {
+  const { method, url } = asked as unknown as { readonly method: string; readonly url: string };
+  const contentType = headers['content-type'];
+  return answerViolations(document, { method, path: new URL(url).pathname, status, contentType, text });
+};
+
 /** The REST interface over a fresh database and data directory; tables are emptied before each test. */
 export const useRest = (harness: DatabaseHarness): Rest => {
   const rest = { log: captureLog() } as { -readonly [K in keyof Rest]: Rest[K] };
@@ -127,8 +135,12 @@ export const useRest = (harness: DatabaseHarness): Rest => {
     const send = async (test: Test, body?: Body): Promise<Response> => {
       const response = await test.auth(ADMIN.username, ADMIN.password).send(body);
       answers.push(response.text, JSON.stringify(response.headers));
+      expect(violationsIn(await document, response)).toEqual([]);
       return response;
     };
+    const document = Promise.resolve(request(app).get('/openapi.json').auth(ADMIN.username, ADMIN.password)).then(
+      (response) => response.body as OpenApiDocument,
+    );
     rest.get = (path) => send(request(app).get(path));
     rest.post = (path, body) => send(request(app).post(path), body ?? {});
     rest.put = (path, body) => send(request(app).put(path), body);

@@ -1,5 +1,7 @@
 /** What an app that is gated must show, whichever of the two it is. */
 import { expect } from '@jest/globals';
+import type { OpenApiDocument } from '@pesit-node/service';
+import { operationsOf, routesOf } from '@pesit-node/service/testing';
 import type { Express } from 'express';
 import request from 'supertest';
 
@@ -12,28 +14,10 @@ export interface Login {
   readonly password: string;
 }
 
-/** As Express keeps them (`router/lib/layer.js`). */
-interface Layer {
-  /** Mounted at `/`. */
-  readonly slash: boolean;
-  readonly name: string;
-  readonly handle: { readonly stack?: readonly Layer[] };
-  readonly route?: { readonly path: string; readonly methods: Readonly<Record<string, boolean>> };
-}
-
-/** Every route of the app as `METHOD /path`, with `1` for each parameter, and PATCH, which no route has. */
-export const routesOf = (app: Express): readonly string[] => {
-  const walk = (stack: readonly Layer[]): string[] =>
-    stack.flatMap(({ route, slash, handle, name }) => {
-      if (route !== undefined) {
-        const methods = Object.keys(route.methods).filter((method) => !method.startsWith('_'));
-        return [...methods, 'patch'].map((method) => `${method.toUpperCase()} ${route.path.replace(/:\w+/g, '1')}`);
-      }
-      // Express forgets the path of a mount: its routes could not be asked.
-      if (!slash) throw new Error(`${name} is mounted below a path: mount it at / and give each route its whole path`);
-      return walk(handle.stack ?? []);
-    });
-  return walk((app.router as unknown as { readonly stack: readonly Layer[] }).stack);
+/** Every operation of the document of an app as `METHOD /path`, and PATCH, which no path has; `1` for each parameter. */
+const routesIn = (document: OpenApiDocument): readonly string[] => {
+  const paths = Object.keys(document.paths).map((path) => `PATCH ${path}`);
+  return [...operationsOf(document).keys(), ...paths].map((route) => route.replace(/\{\w+\}/g, '1'));
 };
 
 const ask = (app: Express, route: string, login?: Login) => {
@@ -67,16 +51,26 @@ export const PUBLIC: Readonly<Record<string, number>> = Object.fromEntries(
 
 /**
  * Asks every route of an app whose license blocks: 402 in the words of the specification, 401 without login.
+ * @param block makes the license block
  * @param more open besides
  */
 export const expectBlocked = async (
   app: Express,
   login: Login,
+  block: () => Promise<void>,
   more: Readonly<Record<string, number>> = {},
 ): Promise<void> => {
+  const document = (await ask(app, 'GET /openapi.json', login)).body as OpenApiDocument;
+  const operations = operationsOf(document);
+  // A route that Express has and the document has not would not be asked here.
+  expect([...operations.keys()].sort()).toEqual([...routesOf(app)].sort());
+  await block();
   const open = { ...OPEN, ...more };
-  const routes = routesOf(app);
+  const routes = routesIn(document);
   expect(routes).toEqual(expect.arrayContaining([...Object.keys(open), 'GET /api/v1/transfers']));
+  for (const [name, { responses }] of operations) {
+    expect([name, '402' in responses]).toEqual([name, !Object.hasOwn(open, name)]);
+  }
   for (const route of routes) {
     const { status, body, headers } = await ask(app, route, login);
     expect([route, status]).toEqual([route, open[route] ?? 402]);

@@ -1,8 +1,8 @@
-import { Router } from 'express';
 import type { Response } from 'express';
+import { z } from 'zod';
 
 import { endpoint } from '../http/validate.js';
-import { resource } from '../http/resource.js';
+import type { Access, Routes } from '../http/routes.js';
 import type { HealthRegistry, HealthReport } from './registry.js';
 
 const answer = (res: Response, report: HealthReport): void => {
@@ -12,19 +12,36 @@ const answer = (res: Response, report: HealthReport): void => {
     .json(report);
 };
 
+const report = z
+  .object({
+    status: z.enum(['UP', 'DOWN']),
+    components: z.record(
+      z.string(),
+      z.object({
+        status: z
+          .enum(['UP', 'DOWN', 'BLOCKED'])
+          .meta({ description: 'BLOCKED: works, but the license lets it not serve.' }),
+        details: z.record(z.string(), z.unknown()).optional(),
+      }),
+    ),
+  })
+  .meta({ id: 'Health' });
+
+const probe = (summary: string) => ({ summary, access: 'open', answers: { 200: report, 503: report } }) as const;
+
 /** The probes, open without login. */
-export const healthRoutes = (health: HealthRegistry): Router => {
-  const router = Router();
-  resource(router, '/actuator/health', {
-    get: endpoint({}, async ({ res }) => answer(res, await health.health())),
+export const healthRoutes = (routes: Routes, health: HealthRegistry): void => {
+  routes.resource('/actuator/health', {
+    get: endpoint(probe('All components'), async ({ res }) => answer(res, await health.health())),
   });
-  resource(router, '/actuator/health/liveness', {
-    get: endpoint({}, ({ res }) => answer(res, { status: 'UP', components: {} })),
+  routes.resource('/actuator/health/liveness', {
+    get: endpoint({ summary: 'Whether the process answers', access: 'open', answers: { 200: report } }, ({ res }) =>
+      answer(res, { status: 'UP', components: {} }),
+    ),
   });
-  resource(router, '/actuator/health/readiness', {
-    get: endpoint({}, async ({ res }) => answer(res, await health.readiness())),
+  routes.resource('/actuator/health/readiness', {
+    get: endpoint(probe('Whether work can be sent here'), async ({ res }) => answer(res, await health.readiness())),
   });
-  return router;
 };
 
 export interface ServiceInfo {
@@ -32,13 +49,19 @@ export interface ServiceInfo {
   readonly version: string;
 }
 
+const information = z
+  .object({
+    name: z.string(),
+    version: z.string(),
+    node: z.string().meta({ description: 'Version of Node.js.' }),
+  })
+  .meta({ id: 'Info' });
+
 /** `/actuator/info`: name, version, and the version of Node. */
-export const infoRoutes = ({ name, version }: ServiceInfo): Router => {
-  const router = Router();
-  resource(router, '/actuator/info', {
-    get: endpoint({}, ({ res }) => {
+export const infoRoutes = (routes: Routes, { name, version }: ServiceInfo, access: Access): void => {
+  routes.resource('/actuator/info', {
+    get: endpoint({ summary: 'What runs here', access, answers: { 200: information } }, ({ res }) => {
       res.json({ name, version, node: process.version });
     }),
   });
-  return router;
 };

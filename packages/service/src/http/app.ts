@@ -1,4 +1,4 @@
-import express, { Router } from 'express';
+import express from 'express';
 import type { Express, RequestHandler } from 'express';
 import helmet from 'helmet';
 
@@ -13,8 +13,10 @@ import type { ServiceInfo } from '../health/routes.js';
 import type { Logger } from '../logging.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { metricsRoutes } from '../metrics/routes.js';
+import { documentRoutes } from '../openapi/routes.js';
 import { accessLog } from './access-log.js';
 import { errorHandler, notFoundHandler } from './error-handler.js';
+import { Routes } from './routes.js';
 
 export interface HttpAppOptions {
   readonly config: Pick<CommonConfig, 'http.max-body' | 'metrics.public' | 'admin.username' | 'admin.password'>;
@@ -22,8 +24,8 @@ export interface HttpAppOptions {
   readonly logger: Logger;
   readonly health: HealthRegistry;
   readonly metrics: Metrics;
-  /** Mounts the routes of the app, behind login and body parser. Use `resource` and `endpoint`. */
-  readonly routes: (router: Router) => void;
+  /** Mounts the routes of the app, behind login and body parser. Use `routes.resource` and `endpoint`. */
+  readonly routes: (routes: Routes) => void;
   /** While not ready, the app's routes answer 503 with the reason. A `DatabaseSupervisor` fits. */
   readonly database?: { readonly ready: boolean; readonly statusReason: string | undefined };
   /** Default: `admin.username` and `admin.password`. */
@@ -42,7 +44,8 @@ const databaseGate =
 
 /**
  * The Express app of a service; it does not listen. In order: request id and log line, security headers, the open probes,
- * login, gate, JSON body, the app's routes, 404, error bodies. Nothing of a body is read before the login.
+ * login, gate, the document of the interface, JSON body, the app's routes, 404, error bodies. Nothing of a body is read before
+ * the login.
  */
 export const createHttpApp = (options: HttpAppOptions): Express => {
   const { config, info, logger, health, metrics, routes, database, gate } = options;
@@ -55,18 +58,26 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   app.use(accessLog(logger));
   // The service speaks HTTP behind whatever ends TLS: asking browsers for HTTPS would break it on any host but localhost.
   app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }));
-  app.use(healthRoutes(health));
-  const figures = [infoRoutes(info), metricsRoutes(metrics)];
-  if (config['metrics.public']) app.use(figures);
+  const probes = new Routes();
+  healthRoutes(probes, health);
+  const figures = new Routes();
+  const isPublic = config['metrics.public'];
+  infoRoutes(figures, info, isPublic ? 'open' : 'licensed');
+  metricsRoutes(figures, metrics, isPublic ? 'open' : 'licensed');
+  const own = new Routes();
+  routes(own);
+  const documents = documentRoutes(info, () => [probes, figures, own].flatMap(({ mounted }) => mounted));
+
+  app.use(probes.router);
+  if (isPublic) app.use(figures.router);
   app.use(login);
   // Without the database nobody knows what the gate would say; the routes then answer 503 with the reason.
   if (gate !== undefined) app.use((req, res, next) => (database?.ready === false ? next() : gate(req, res, next)));
-  if (!config['metrics.public']) app.use(figures);
+  if (!isPublic) app.use(figures.router);
+  app.use(documents.router);
   app.use(express.json({ limit: config['http.max-body'] }));
   if (database !== undefined) app.use(databaseGate(database));
-  const router = Router();
-  routes(router);
-  app.use(router);
+  app.use(own.router);
   app.use(notFoundHandler);
   app.use(errorHandler(logger));
   return app;

@@ -2,20 +2,10 @@ import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'exp
 
 import { isDatabaseUnavailable, isUniqueViolation, isUnstorableValue } from '../database/faults.js';
 import { API_ERRORS, ApiError, conflict, unavailable } from '../errors.js';
-import type { ApiErrorCode, FieldError } from '../errors.js';
+import type { ApiErrorCode } from '../errors.js';
 import type { Logger } from '../logging.js';
 import { isError, reasonOf } from '../thrown.js';
-
-/** Every error body (design §4). */
-export interface ErrorBody {
-  readonly error: ApiErrorCode;
-  readonly message: string;
-  readonly path: string;
-  /** ISO 8601 UTC. */
-  readonly timestamp: string;
-  readonly details?: readonly FieldError[];
-  readonly diagnostic?: string;
-}
+import type { ErrorBody } from './error-body.js';
 
 /** The path as it was asked for, without its query. */
 export const pathOf = (req: Request): string => req.originalUrl.split('?', 1)[0] ?? '/';
@@ -81,7 +71,7 @@ const bodyOf = (error: ApiError, req: Request): ErrorBody => ({
   message: error.message,
   path: pathOf(req),
   timestamp: new Date().toISOString(),
-  ...(error.details === undefined ? {} : { details: error.details }),
+  ...(error.details === undefined ? {} : { details: [...error.details] }),
   ...(error.diagnostic === undefined ? {} : { diagnostic: error.diagnostic }),
 });
 

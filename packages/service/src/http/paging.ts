@@ -12,6 +12,16 @@ export interface Page<T> {
   readonly size: number;
 }
 
+/** Its schema, for the document of the interface. */
+export const pageOf = <T extends z.ZodRawShape>(record: z.ZodObject<T>) =>
+  z.object({
+    content: z.array(record),
+    totalElements: z.int().min(0),
+    totalPages: z.int().min(0),
+    number: z.int().min(0).meta({ description: 'Index of this page, from 0.' }),
+    size: z.int().min(1).meta({ description: 'Asked for, not how many came.' }),
+  });
+
 export interface Sort {
   /** Column of the table, from the allow-list. */
   readonly column: string;
@@ -52,8 +62,8 @@ export const pagingFields = <F extends string>({ sortable, defaultSort }: Paging
     return { column: sortable[field as F], direction };
   };
   return {
-    page: count(0, 100_000_000, 0),
-    size: count(1, 500, 20),
+    page: count(0, 100_000_000, 0).meta({ description: 'Index of the page, from 0.' }),
+    size: count(1, 500, 20).meta({ description: '1 to 500; default 20.' }),
     sort: z
       .string()
       .default(defaultSort)
@@ -62,7 +72,8 @@ export const pagingFields = <F extends string>({ sortable, defaultSort }: Paging
         if (sort !== undefined) return sort;
         context.addIssue({ code: 'custom', message: `expected field,asc or field,desc with a field of: ${names}` });
         return z.NEVER;
-      }),
+      })
+      .meta({ description: `\`field,asc\` or \`field,desc\`, with a field of: ${names}; default \`${defaultSort}\`.` }),
   };
 };
 
@@ -97,8 +108,12 @@ const timeField = (toBound: (time: number, isDay: boolean) => number) =>
  * later for a date (that day is included), one millisecond later for a date-time (that moment is included).
  */
 export const periodFields = () => ({
-  from: timeField((time) => time).optional(),
-  to: timeField((time, isDay) => time + (isDay ? DAY_MS : 1)).optional(),
+  from: timeField((time) => time)
+    .optional()
+    .meta({ description: 'A date or a date-time; without a zone it is UTC.' }),
+  to: timeField((time, isDay) => time + (isDay ? DAY_MS : 1))
+    .optional()
+    .meta({ description: 'The same; a date includes that day.' }),
 });
 
 /**

@@ -19,7 +19,8 @@ export const identifier = (max: number) =>
       if (FORBIDDEN.test(value)) complain('none of / \\ : * ? " < > | is allowed');
       if (value.trim() !== value) complain('a blank at either end is not allowed');
       if (value === '.' || value === '..') complain('. and .. are not allowed');
-    });
+    })
+    .meta({ description: 'Printable ASCII, no blank at either end, none of / \\ : * ? " < > |, not . or ..' });
 
 /** Text for people (names, descriptions): at most `max` characters, no NUL and no other control character but tab and line ends. */
 export const plainText = (max: number) =>
@@ -27,6 +28,9 @@ export const plainText = (max: number) =>
     .string()
     .max(max, `expected at most ${max} characters`)
     .regex(/^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$/, 'control characters are not allowed');
+
+/** A moment in an answer: ISO 8601 UTC. */
+export const timestamp = () => z.string().meta({ format: 'date-time' });
 
 /** A path segment that is a row number: a positive integer as PostgreSQL's `integer` holds it. */
 export const rowId = () =>

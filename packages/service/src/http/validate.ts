@@ -1,22 +1,16 @@
-import type { Request, RequestHandler, Response } from 'express';
+import type { Request, Response } from 'express';
 import type { z } from 'zod';
 
 import { ApiError, validation } from '../errors.js';
 import type { FieldError } from '../errors.js';
+import type { Endpoint, Operation } from './routes.js';
 
 type Part = 'body' | 'query' | 'params';
 
-export interface EndpointSchemas {
-  readonly params?: z.ZodType;
-  readonly query?: z.ZodType;
-  /** When given, the request must have a JSON body. */
-  readonly body?: z.ZodType;
-}
-
-type PartOf<S extends EndpointSchemas, P extends Part> = S[P] extends z.ZodType ? z.output<S[P]> : undefined;
+type PartOf<S extends Operation, P extends Part> = S[P] extends z.ZodType ? z.output<S[P]> : undefined;
 
 /** What the handler of an endpoint gets: the checked parts, `undefined` where there is no schema. */
-export interface EndpointInput<S extends EndpointSchemas> {
+export interface EndpointInput<S extends Operation> {
   readonly params: PartOf<S, 'params'>;
   readonly query: PartOf<S, 'query'>;
   readonly body: PartOf<S, 'body'>;
@@ -66,18 +60,23 @@ const bodyOf = (req: Request): unknown => {
 };
 
 /**
- * An Express handler that first checks the parts of the request that have a schema.
+ * A handler that first checks the parts of the request that have a schema, with what the document says of it.
  * What the handler rejects with reaches the error middleware.
  */
-export const endpoint =
-  <S extends EndpointSchemas>(schemas: S, handle: (input: EndpointInput<S>) => unknown): RequestHandler =>
-  async (req, res) => {
+export const endpoint = <S extends Operation>(
+  operation: S,
+  handle: (input: EndpointInput<S>) => unknown,
+): Endpoint => ({
+  operation,
+  handle: async (req, res) => {
+    const { params, query, body } = operation;
     const input = {
-      params: schemas.params && check(schemas.params, req.params, 'params'),
-      query: schemas.query && check(schemas.query, req.query, 'query'),
-      body: schemas.body && check(schemas.body, bodyOf(req), 'body'),
+      params: params && check(params, req.params, 'params'),
+      query: query && check(query, req.query, 'query'),
+      body: body && check(body, bodyOf(req), 'body'),
       req,
       res,
     };
     await handle(input as EndpointInput<S>);
-  };
+  },
+});

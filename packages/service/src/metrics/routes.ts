@@ -1,17 +1,21 @@
-import { Router } from 'express';
-
 import { endpoint } from '../http/validate.js';
-import { resource } from '../http/resource.js';
+import type { Access, Routes } from '../http/routes.js';
 import type { Metrics } from './metrics.js';
 
 /** The metrics, under the paths of both editions of the interface. */
-export const metricsRoutes = (metrics: Metrics): Router => {
-  const router = Router();
-  resource(router, ['/actuator/prometheus', '/metrics'], {
-    get: endpoint({}, async ({ res }) => {
-      const text = await metrics.scrape();
-      res.set({ 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' }).send(text);
-    }),
+export const metricsRoutes = (routes: Routes, metrics: Metrics, access: Access): void => {
+  routes.resource(['/actuator/prometheus', '/metrics'], {
+    get: endpoint(
+      {
+        summary: 'Metrics',
+        description: 'Each is explained in docs/metrics.md.',
+        access,
+        answers: { 200: { contentType: 'application/openmetrics-text', description: 'OpenMetrics 1.0.' } },
+      },
+      async ({ res }) => {
+        const text = await metrics.scrape();
+        res.set({ 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' }).send(text);
+      },
+    ),
   });
-  return router;
 };

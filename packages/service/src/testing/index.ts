@@ -8,4 +8,9 @@ export type { DatabaseHarness, OpenTestDatabaseOptions, TestDatabase } from './e
 export { openInMemory } from './embedded.js';
 export { captureLog, silentLogger } from './logger.js';
 export type { CapturedLog } from './logger.js';
+export { violations } from './json-schema.js';
+export type { ViolationOptions } from './json-schema.js';
 export { readOpenMetrics, testMetrics } from './metrics.js';
+export { answerViolations, operationFor, operationsOf, routesOf } from './openapi.js';
+export type { Exchanged } from './openapi.js';
+export { structureProblems } from './openapi-structure.js';

@@ -1,13 +1,14 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-import type { IRouter, Response } from 'express';
+import type { Response } from 'express';
 import { z } from 'zod';
 
 import { notFound } from '../errors.js';
 import type { ApiError } from '../errors.js';
-import { pagingFields } from '../http/paging.js';
-import { resource } from '../http/resource.js';
+import { pageOf, pagingFields } from '../http/paging.js';
+import type { Routes } from '../http/routes.js';
+import { timestamp } from '../http/schemas.js';
 import { endpoint } from '../http/validate.js';
 import type { Logger } from '../logging.js';
 import { TRACE_LIMITS } from './limits.js';
@@ -35,9 +36,36 @@ const query = z.strictObject(
   }),
 );
 
-export const traceSwitch = z.strictObject({
-  minutes: z.int(`expected 0 to ${TRACE_LIMITS.minutes}`).min(0).max(TRACE_LIMITS.minutes),
-});
+export const traceSwitch = z
+  .strictObject({
+    minutes: z
+      .int(`expected 0 to ${TRACE_LIMITS.minutes}`)
+      .min(0)
+      .max(TRACE_LIMITS.minutes)
+      .meta({ description: 'For so long new sessions are traced; 0 = off.' }),
+  })
+  .meta({ id: 'TraceSwitch' });
+
+/** In an answer: more is said of a session by the app (listener, address …). */
+const tracedSession = z
+  .looseObject({
+    session: z.uuid(),
+    startTime: timestamp(),
+    endTime: timestamp().nullable(),
+    lastLineTime: timestamp(),
+    outcome: z.string().nullable(),
+    node: z.string(),
+    transfers: z.array(z.string()),
+    lines: z.int(),
+    size: z.int().meta({ description: 'Bytes of text.' }),
+  })
+  .meta({ id: 'TracedSession' });
+
+const traceState = z.object({ active: z.boolean(), until: timestamp().nullable() }).meta({ id: 'TraceState' });
+
+const TEXT = { contentType: 'text/plain', description: 'Line by line what went over the wire and what happened.' };
+const NO_OWNER = { 404: 'There is no such owner of a trace.' };
+const NO_SESSION = { 404: 'There is no trace of this session.' };
 
 const toSession = (row: TraceRow) => ({
   session: row.id,
@@ -61,7 +89,7 @@ const stateOf = (until: Date | null) => ({
  * The trace of an owner: `GET …/trace` (state, sessions), `PUT …/trace` (`minutes`), `DELETE …/trace` (off),
  * `GET …/trace/content` (all as text), `GET` and `DELETE …/trace/{session}`.
  */
-export const traceRoutes = <P extends z.ZodRawShape>(router: IRouter, options: TraceRoutesOptions<P>): void => {
+export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: TraceRoutesOptions<P>): void => {
   const { traces, logger, noun, missing } = options;
   const { store } = traces;
   const path = `${options.path}/trace`;
@@ -91,43 +119,71 @@ export const traceRoutes = <P extends z.ZodRawShape>(router: IRouter, options: T
     return { owner, row };
   };
 
-  resource(router, path, {
-    get: endpoint({ params, query }, async ({ params: values, query: paging, res }) => {
-      const owner = ownerOf(values);
-      const until = await untilOf(owner);
-      await traces.settled();
-      res.json({ ...stateOf(until), ...(await store.page(owner, paging, toSession)) });
-    }),
-    put: endpoint({ params, body: traceSwitch }, async ({ params: values, body, res }) => {
-      res.json(stateOf(await turn(ownerOf(values), body.minutes)));
-    }),
-    delete: endpoint({ params }, async ({ params: values, res }) => {
-      await turn(ownerOf(values), 0);
-      res.status(204).end();
-    }),
+  routes.resource(path, {
+    get: endpoint(
+      {
+        summary: 'State of the trace, and the sessions that were traced',
+        params,
+        query,
+        answers: { 200: traceState.extend(pageOf(tracedSession).shape), ...NO_OWNER },
+      },
+      async ({ params: values, query: paging, res }) => {
+        const owner = ownerOf(values);
+        const until = await untilOf(owner);
+        await traces.settled();
+        res.json({ ...stateOf(until), ...(await store.page(owner, paging, toSession)) });
+      },
+    ),
+    put: endpoint(
+      {
+        summary: 'Switches the trace on for a time, or off',
+        params,
+        body: traceSwitch,
+        answers: { 200: traceState, ...NO_OWNER },
+      },
+      async ({ params: values, body, res }) => {
+        res.json(stateOf(await turn(ownerOf(values), body.minutes)));
+      },
+    ),
+    delete: endpoint(
+      { summary: 'Switches the trace off; what was traced stays', params, answers: { 204: 'Off.', ...NO_OWNER } },
+      async ({ params: values, res }) => {
+        await turn(ownerOf(values), 0);
+        res.status(204).end();
+      },
+    ),
   });
 
-  resource(router, `${path}/content`, {
-    get: endpoint({ params }, async ({ params: values, res }) => {
-      const owner = ownerOf(values);
-      await untilOf(owner);
-      await traces.settled();
-      const rows = await store.sessions(owner);
-      await answerText(res, `trace-${noun}-${owner}.txt`, allText(store, rows, title(owner)));
-    }),
+  routes.resource(`${path}/content`, {
+    get: endpoint(
+      { summary: 'All traced sessions as text', params, answers: { 200: TEXT, ...NO_OWNER } },
+      async ({ params: values, res }) => {
+        const owner = ownerOf(values);
+        await untilOf(owner);
+        await traces.settled();
+        const rows = await store.sessions(owner);
+        await answerText(res, `trace-${noun}-${owner}.txt`, allText(store, rows, title(owner)));
+      },
+    ),
   });
 
-  resource(router, `${path}/:session`, {
-    get: endpoint({ params: withSession }, async ({ params: values, res }) => {
-      const { owner, row } = await sessionOf(values);
-      await answerText(res, `trace-${row.id}.txt`, sessionText(store, row, title(owner)));
-    }),
-    delete: endpoint({ params: withSession }, async ({ params: values, res }) => {
-      const { owner, row } = await sessionOf(values);
-      await store.remove(owner, row.id);
-      logger.info({ [noun]: owner, session: row.id }, 'trace of a session removed');
-      res.status(204).end();
-    }),
+  routes.resource(`${path}/:session`, {
+    get: endpoint(
+      { summary: 'A traced session as text', params: withSession, answers: { 200: TEXT, ...NO_SESSION } },
+      async ({ params: values, res }) => {
+        const { owner, row } = await sessionOf(values);
+        await answerText(res, `trace-${row.id}.txt`, sessionText(store, row, title(owner)));
+      },
+    ),
+    delete: endpoint(
+      { summary: 'Removes the trace of a session', params: withSession, answers: { 204: 'Removed.', ...NO_SESSION } },
+      async ({ params: values, res }) => {
+        const { owner, row } = await sessionOf(values);
+        await store.remove(owner, row.id);
+        logger.info({ [noun]: owner, session: row.id }, 'trace of a session removed');
+        res.status(204).end();
+      },
+    ),
   });
 };
 

@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import request from 'supertest';
 
-import { createHttpApp, endpoint, FailureLimiter, HealthRegistry, listen, resource } from '@pesit-node/service';
+import { createHttpApp, endpoint, FailureLimiter, HealthRegistry, listen } from '@pesit-node/service';
 import type { HttpServer } from '@pesit-node/service';
 import { captureLog, testConfig, testMetrics } from '@pesit-node/service/testing';
 
@@ -25,11 +25,10 @@ const build = (limiter = new FailureLimiter({ limit: 1000 })) => {
     health: new HealthRegistry(),
     metrics: testMetrics('server'),
     limiter,
-    routes: (router) =>
-      resource(router, '/x', {
-        get: endpoint({}, ({ res }) => res.json({ ok: true })),
-        post: endpoint({}, ({ res }) => res.json({})),
-      }),
+    routes: (routes) => {
+      const answer = endpoint({ summary: 'Answers', answers: { 200: 'ok' } }, ({ res }) => res.json({ ok: true }));
+      routes.resource('/x', { get: answer, post: answer });
+    },
   });
   return { app, log };
 };

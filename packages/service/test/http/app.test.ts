@@ -9,11 +9,12 @@ import {
   endpoint,
   HealthRegistry,
   notBuiltYet,
-  resource,
   unavailable,
 } from '@pesit-node/service';
 import type { HttpAppOptions } from '@pesit-node/service';
 import { captureLog, testConfig, testMetrics } from '@pesit-node/service/testing';
+
+const ANSWERS = { summary: 'Answers', answers: { 200: 'ok' } } as const;
 
 const build = (overrides: Partial<HttpAppOptions> = {}) => {
   const log = captureLog();
@@ -24,16 +25,16 @@ const build = (overrides: Partial<HttpAppOptions> = {}) => {
     logger: log.logger,
     health,
     metrics: testMetrics('server'),
-    routes: (router) => {
-      resource(router, '/api/v1/things', {
-        get: endpoint({}, ({ res }) => res.json([])),
+    routes: (routes) => {
+      routes.resource('/api/v1/things', {
+        get: endpoint(ANSWERS, ({ res }) => res.json([])),
         post: endpoint(
-          { body: z.strictObject({ name: z.string(), sizes: z.array(z.int()).optional() }) },
+          { ...ANSWERS, body: z.strictObject({ name: z.string(), sizes: z.array(z.int()).optional() }) },
           ({ body, res }) => res.status(201).location(`/api/v1/things/${body.name}`).json(body),
         ),
       });
-      resource(router, '/api/v1/things/:id', {
-        get: endpoint({}, ({ req }) => {
+      routes.resource('/api/v1/things/:id', {
+        get: endpoint(ANSWERS, ({ req }) => {
           switch (req.params['id']) {
             case 'conflict':
               throw conflict('It runs', { diagnostic: '3-304' });
@@ -199,7 +200,7 @@ describe('database gate', () => {
   test('a connection lost in the middle of a request is a 503', async () => {
     const lost = new Error('Connection terminated unexpectedly');
     const { app } = build({
-      routes: (router) => resource(router, '/x', { get: endpoint({}, () => Promise.reject(lost)) }),
+      routes: (routes) => routes.resource('/x', { get: endpoint(ANSWERS, () => Promise.reject(lost)) }),
     });
     expect((await request(app).get('/x').set(auth)).status).toBe(503);
   });

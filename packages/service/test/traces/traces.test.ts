@@ -5,7 +5,7 @@ import express from 'express';
 import request from 'supertest';
 import { z } from 'zod';
 
-import { createTraceTables, notFound, TRACE_LIMITS, traceRoutes, Traces } from '@pesit-node/service';
+import { createTraceTables, notFound, Routes, TRACE_LIMITS, traceRoutes, Traces } from '@pesit-node/service';
 import type { MigrationSet, SessionRecording } from '@pesit-node/service';
 import { captureLog, eachDatabase, emptyTables } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
@@ -43,14 +43,15 @@ eachDatabase((harness) => {
     });
   const api = () => {
     const app = express().use(express.json());
-    traceRoutes(app, {
+    const routes = new Routes();
+    traceRoutes(routes, {
       ...{ traces, logger: log.logger, noun: 'owner' },
       path: '/owners/:owner',
       params: z.strictObject({ owner: z.string() }),
       ownerOf: ({ owner }) => owner,
       missing: (owner) => notFound('Owner', owner),
     });
-    return request(app.use(errorHandler(log.logger)));
+    return request(app.use(routes.router).use(errorHandler(log.logger)));
   };
   const begin = async (owner = 'ACME', id: string = randomUUID()): Promise<SessionRecording> => {
     const until = (await traces.store.until(owner)) ?? null;

@@ -1,0 +1,98 @@
+import { Router } from 'express';
+import type { RequestHandler } from 'express';
+import type { z } from 'zod';
+
+import { ApiError } from '../errors.js';
+
+export type Method = 'get' | 'post' | 'put' | 'delete';
+
+/**
+ * Who may call: `open` = everybody; `login` = with credentials, whatever the license says; `licensed` = with credentials,
+ * while the license does not block.
+ */
+export type Access = 'open' | 'login' | 'licensed';
+
+/** A body that is not JSON. */
+export interface MediaAnswer {
+  readonly contentType: string;
+  readonly description: string;
+}
+
+/**
+ * What comes with a status: JSON as the schema says; or, in words, what the status means: then a status of an error has the
+ * house's error body, and any other has none.
+ */
+export type Answer = z.ZodType | MediaAnswer | string;
+
+/** What the document of the interface says of one method of a path; who writes the handler writes it beside. */
+export interface Operation {
+  /** One line. */
+  readonly summary: string;
+  readonly description?: string;
+  /** Default `licensed`. */
+  readonly access?: Access;
+  readonly params?: z.ZodType;
+  readonly query?: z.ZodType;
+  /** When given, the request must have a JSON body. */
+  readonly body?: z.ZodType;
+  /** The body may as well be a file (application/octet-stream); this is the query then. */
+  readonly upload?: z.ZodType;
+  /** Request headers that mean something here: name → what. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** By status; those that follow from the parts of the request and from `access` are added (400, 401, 402, 413, 503 …). */
+  readonly answers: Readonly<Record<number, Answer>>;
+}
+
+export interface Endpoint {
+  readonly operation: Operation;
+  readonly handle: RequestHandler;
+}
+
+/** The endpoints of one path. */
+export type ResourceMethods = Readonly<Partial<Record<Method, Endpoint>>>;
+
+/** A method of a path as it is mounted. */
+export interface MountedOperation {
+  readonly method: Method;
+  /** As Express has it: `/api/v1/servers/:serverId`. */
+  readonly path: string;
+  /** The path of which this one is another name. */
+  readonly aliasOf: string | undefined;
+  readonly operation: Operation;
+}
+
+const allowHeader = (methods: readonly string[]): string =>
+  // Express answers HEAD with the handler of GET.
+  methods.flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()])).join(', ');
+
+/** The routes of an app: what Express serves, and what the document says of it, from one declaration. */
+export class Routes {
+  readonly router = Router();
+  readonly #mounted: MountedOperation[] = [];
+
+  get mounted(): readonly MountedOperation[] {
+    return this.#mounted;
+  }
+
+  /**
+   * Mounts every method of a path at once, so that any other method is answered 405 with `Allow`.
+   * Mount fixed paths (`/transfers/history`) before those with a parameter in the same place (`/transfers/:id`).
+   * @param path one path, or all the paths that mean the same (`/api/v1/servers` and `/api/servers`), the proper one first.
+   */
+  resource(path: string | readonly string[], methods: ResourceMethods): void {
+    const paths = typeof path === 'string' ? [path] : path;
+    const allow = allowHeader(Object.keys(methods));
+    for (const one of paths) {
+      const route = this.router.route(one);
+      for (const [method, { operation, handle }] of Object.entries(methods) as [Method, Endpoint][]) {
+        route[method](handle);
+        this.#mounted.push({ method, path: one, aliasOf: one === paths[0] ? undefined : paths[0], operation });
+      }
+      route.all((req) => {
+        throw new ApiError('METHOD_NOT_ALLOWED', `${req.method} is not possible here: expected ${allow}`, {
+          headers: { Allow: allow },
+        });
+      });
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import { STATUS_CODES } from 'node:http';
+
+import type { z } from 'zod';
+
+import type { Answer, MediaAnswer, MountedOperation, Operation } from '../http/routes.js';
+import { errorBody } from '../http/error-body.js';
+import { COMMON_ANSWERS, commonAnswersOf } from './common-answers.js';
+import type { CommonAnswer } from './common-answers.js';
+import { jsonSchemaOf, resolveSchema } from './json-schema.js';
+import type { Components, JsonSchema } from './json-schema.js';
+
+export interface ParameterObject {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: JsonSchema;
+}
+
+type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>;
+
+export interface ResponseObject {
+  readonly description: string;
+  readonly content?: Content;
+}
+
+export interface OperationObject {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  /** Empty: open to everybody. Absent: as the whole document says. */
+  readonly security?: readonly never[];
+  readonly parameters?: readonly ParameterObject[];
+  readonly requestBody?: { readonly required: true; readonly content: Content };
+  readonly responses: Readonly<Record<string, ResponseObject | { readonly $ref: string }>>;
+}
+
+/** An OpenAPI 3.1 document, as far as this package makes use of it. */
+export interface OpenApiDocument {
+  readonly openapi: '3.1.0';
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly security: readonly [{ readonly basic: readonly [] }];
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
+  readonly components: {
+    readonly securitySchemes: Readonly<Record<string, { readonly type: 'http'; readonly scheme: 'basic' }>>;
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly responses: Readonly<Record<string, ResponseObject>>;
+  };
+}
+
+const JSON_TYPE = 'application/json';
+const FILE_TYPE = 'application/octet-stream';
+/** What stands in front of the name of a resource. */
+const PREFIXES: ReadonlySet<string> = new Set(['api', 'v1', 'config']);
+
+/** `/api/v1/servers/:serverId` as OpenAPI writes it. */
+const templateOf = (path: string): string => path.replace(/:(\w+)/g, '{$1}');
+
+const tagOf = (path: string): string => path.split('/').find((step) => step !== '' && !PREFIXES.has(step)) ?? 'root';
+
+/** `GET /api/v1/servers/:serverId/status` → `getApiV1ServersByServerIdStatus`: the path says it, and no two have the same. */
+const idOf = (method: string, path: string): string =>
+  method +
+  path
+    .replace(/:(\w)/g, (_, first: string) => `by-${first}`)
+    .replace(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9])/g, (_, first: string) => first.toUpperCase());
+
+const isSchema = (answer: Answer): answer is z.ZodType => typeof answer === 'object' && '_zod' in answer;
+
+class DocumentBuilder {
+  readonly components: Components = new Map();
+  readonly #used = new Set<CommonAnswer>();
+
+  operation({ method, path, aliasOf, operation }: MountedOperation): OperationObject {
+    const { summary, description, access, body, upload } = operation;
+    const words = [aliasOf === undefined ? undefined : `Another name of ${templateOf(aliasOf)}.`, description];
+    const said = words.filter((text) => text !== undefined).join(' ');
+    const parameters = this.#parameters(operation);
+    const content: Content = {
+      ...(body === undefined ? {} : { [JSON_TYPE]: { schema: this.#schema(body, 'input') } }),
+      ...(upload === undefined ? {} : { [FILE_TYPE]: { schema: {} } }),
+    };
+    return {
+      operationId: idOf(method, path),
+      tags: [tagOf(aliasOf ?? path)],
+      summary,
+      ...(said === '' ? {} : { description: said }),
+      ...(access === 'open' ? { security: [] } : {}),
+      ...(parameters.length === 0 ? {} : { parameters }),
+      ...(Object.keys(content).length === 0 ? {} : { requestBody: { required: true, content } }),
+      responses: this.#responses(operation),
+    };
+  }
+
+  /** Those that were referred to. */
+  get responses(): Readonly<Record<string, ResponseObject>> {
+    return Object.fromEntries(
+      (Object.keys(COMMON_ANSWERS) as CommonAnswer[])
+        .filter((name) => this.#used.has(name))
+        .map((name) => {
+          const [, description, schema] = COMMON_ANSWERS[name];
+          return [name, { description, content: this.#json(schema) }];
+        }),
+    );
+  }
+
+  #schema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+    return jsonSchemaOf(schema, io, this.components);
+  }
+
+  #json(schema: z.ZodType): Content {
+    return { [JSON_TYPE]: { schema: this.#schema(schema, 'output') } };
+  }
+
+  #parameters({ params, query, upload, headers = {} }: Operation): readonly ParameterObject[] {
+    const ofJson = query === undefined ? [] : this.#fields(query, 'query');
+    const names = new Set(ofJson.map(({ name }) => name));
+    const ofUpload = upload === undefined ? [] : this.#fields(upload, 'query').filter(({ name }) => !names.has(name));
+    return [
+      ...(params === undefined ? [] : this.#fields(params, 'path')),
+      ...ofJson,
+      ...ofUpload.map((one) => ({
+        ...one,
+        required: false,
+        description: `With a body of ${FILE_TYPE}. ${one.description ?? ''}`.trim(),
+      })),
+      ...Object.entries(headers).map(([name, description]): ParameterObject => ({
+        name,
+        in: 'header',
+        required: false,
+        description,
+        schema: { type: 'string' },
+      })),
+    ];
+  }
+
+  #fields(schema: z.ZodType, where: 'path' | 'query'): readonly ParameterObject[] {
+    const { properties = {}, required = [] } = resolveSchema(this.#schema(schema, 'input'), this.components);
+    return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+      name,
+      in: where,
+      required: where === 'path' || required.includes(name),
+      ...(description === undefined ? {} : { description }),
+      schema: rest,
+    }));
+  }
+
+  #responses(operation: Operation): OperationObject['responses'] {
+    const own = Object.entries(operation.answers).map(
+      ([status, answer]) => [status, this.#answer(Number(status), answer)] as const,
+    );
+    const common = commonAnswersOf(operation).map((name) => {
+      this.#used.add(name);
+      return [String(COMMON_ANSWERS[name][0]), { $ref: `#/components/responses/${name}` }] as const;
+    });
+    // What the operation says itself is closer.
+    return Object.fromEntries<OperationObject['responses'][string]>([...common, ...own]);
+  }
+
+  #answer(status: number, answer: Answer): ResponseObject {
+    if (isSchema(answer)) return { description: STATUS_CODES[status] ?? '', content: this.#json(answer) };
+    if (typeof answer !== 'string') return mediaOf(answer);
+    return status < 400 ? { description: answer } : { description: answer, content: this.#json(errorBody) };
+  }
+}
+
+const mediaOf = ({ contentType, description }: MediaAnswer): ResponseObject => ({
+  description,
+  content: { [contentType]: { schema: contentType.startsWith('text/') ? { type: 'string' } : {} } },
+});
+
+const DESCRIPTION = `HTTP Basic with \`admin.username\` and \`admin.password\`. Times are ISO 8601 in UTC. Unknown fields of a request are refused.
+An answer has \`X-License-Days-Remaining\` in the last 14 days of a license or an evaluation.
+What a method that a path does not have is answered is 405 with Allow.`;
+
+/** The document of what these routes serve. */
+export const openApiDocument = (
+  { name, version }: { readonly name: string; readonly version: string },
+  mounted: readonly MountedOperation[],
+): OpenApiDocument => {
+  const builder = new DocumentBuilder();
+  const paths: Record<string, Record<string, OperationObject>> = {};
+  for (const one of mounted) {
+    const path = templateOf(one.path);
+    paths[path] = { ...paths[path], [one.method]: builder.operation(one) };
+  }
+  const tags = [...new Set(mounted.map(({ path, aliasOf }) => tagOf(aliasOf ?? path)))];
+  const { responses, components } = builder;
+  return {
+    openapi: '3.1.0',
+    info: { title: name, version, description: DESCRIPTION },
+    servers: [{ url: '/' }],
+    security: [{ basic: [] }],
+    tags: tags.map((tag) => ({ name: tag })),
+    paths,
+    components: {
+      securitySchemes: { basic: { type: 'http', scheme: 'basic' } },
+      schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
+      responses,
+    },
+  };
+};

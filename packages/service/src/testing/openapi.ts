@@ -1,0 +1,81 @@
+import type { Express } from 'express';
+
+import type { OpenApiDocument, OperationObject, ResponseObject } from '../openapi/document.js';
+import { violations } from './json-schema.js';
+
+/** As Express keeps them (`router/lib/layer.js`). */
+interface Layer {
+  /** Mounted at `/`. */
+  readonly slash: boolean;
+  readonly name: string;
+  readonly handle: { readonly stack?: readonly Layer[] };
+  readonly route?: { readonly path: string; readonly methods: Readonly<Record<string, boolean>> };
+}
+
+/** Every route that Express has, whoever put it there: `GET /api/v1/servers/{serverId}`. */
+export const routesOf = (app: Express): readonly string[] => {
+  const walk = (stack: readonly Layer[]): string[] =>
+    stack.flatMap(({ route, slash, handle, name }) => {
+      if (route !== undefined) {
+        const path = route.path.replace(/:(\w+)/g, '{$1}');
+        const methods = Object.keys(route.methods).filter((method) => !method.startsWith('_'));
+        return methods.map((method) => `${method.toUpperCase()} ${path}`);
+      }
+      // Express forgets the path of a mount: its routes could not be asked.
+      if (!slash) throw new Error(`${name} is mounted below a path: mount it at / and give each route its whole path`);
+      return walk(handle.stack ?? []);
+    });
+  return walk((app.router as unknown as { readonly stack: readonly Layer[] }).stack);
+};
+
+/** Every operation of a document, named as `routesOf` names routes. */
+export const operationsOf = (document: OpenApiDocument): ReadonlyMap<string, OperationObject> =>
+  new Map(
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => [`${method.toUpperCase()} ${path}`, operation] as const),
+    ),
+  );
+
+const responseOf = ({ components }: OpenApiDocument, { responses }: OperationObject, status: number) => {
+  const response = responses[String(status)];
+  if (response === undefined || !('$ref' in response)) return response satisfies ResponseObject | undefined;
+  return components.responses[response.$ref.replace('#/components/responses/', '')];
+};
+
+/** The operation that a request is for; of the paths that fit, Express takes the one with the fewest parameters. */
+export const operationFor = (document: OpenApiDocument, method: string, path: string): OperationObject | undefined => {
+  const [fitting] = Object.keys(document.paths)
+    .filter((template) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}/?$`).test(path))
+    .sort((a, b) => a.split('{').length - b.split('{').length);
+  return fitting === undefined ? undefined : document.paths[fitting]?.[method.toLowerCase()];
+};
+
+export interface Exchanged {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly status: number;
+  readonly contentType: string | undefined;
+  readonly text: string;
+}
+
+/**
+ * Where an answer is not as the document says. What is at no path of the document, or a method that it does not have, is no
+ * matter of the document.
+ */
+export const answerViolations = (document: OpenApiDocument, exchanged: Exchanged): readonly string[] => {
+  const { method, path, status, contentType = '', text } = exchanged;
+  const operation = operationFor(document, method, path);
+  if (operation === undefined) return [];
+  const said = `${method} ${path} → ${status}`;
+  const response = responseOf(document, operation, status);
+  if (response === undefined) return [`${said}: the status is not in the document`];
+  const [type = ''] = contentType.split(';');
+  if (response.content === undefined) return text === '' ? [] : [`${said}: a body that is not in the document`];
+  const content = response.content[type];
+  if (content === undefined) return [`${said}: ${type || 'no type'} is not in the document`];
+  if (type !== 'application/json') return [];
+  return violations(document, content.schema, JSON.parse(text), { closed: true }).map(
+    (problem) => `${said}: ${problem}`,
+  );
+};
