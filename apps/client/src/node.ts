@@ -141,7 +141,7 @@ export const createNode = (options: NodeOptions) => {
       },
       stop: async () => {
         // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
-        await cluster.members.leave();
+        void cluster.members.leave();
         await exchange.stop(drainMs);
       },
       stopTimeoutMs: drainMs + STOP_MARGIN_MS,

@@ -270,7 +270,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         stop.abort();
         await beginning;
         // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
-        await cluster.members.leave();
+        void cluster.members.leave();
         await listeners.close();
         await exchange.settled();
         await traces.stop();

@@ -20,6 +20,8 @@ export interface DatabaseMembersOptions {
 const LEASE_MS = 10_000;
 /** Renewals in the time of a lease: one that is late harms nobody. */
 const RENEWALS = 3;
+/** A database that does not answer must not hold up the end of the process: the lease runs out by itself. */
+const LEAVE_MS = 2000;
 
 /**
  * A pod that was killed and starts again under its name has the place that it had. Two that live under one name are two all
@@ -118,7 +120,8 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
   }
 
   leave(): Promise<void> {
-    return (this.#leaving ??= this.#leave());
+    const limit = new Promise<void>((resolve) => setTimeout(resolve, LEAVE_MS).unref());
+    return (this.#leaving ??= Promise.race([this.#leave(), limit]));
   }
 
   async #leave(): Promise<void> {

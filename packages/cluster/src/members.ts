@@ -53,6 +53,6 @@ export interface Members extends EventEmitter<MembersEvents> {
   refresh(): Promise<void>;
   /** @throws when the database cannot be asked. */
   usage(): Promise<ClusterUsage>;
-  /** Gives the place to the next one, as far as the database can be reached. */
+  /** Gives the place to the next one, as far as the database answers within 2 seconds. Never rejects. */
   leave(): Promise<void>;
 }

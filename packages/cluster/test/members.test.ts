@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { captureLog, eachDatabase, emptyTables, silentLogger, testConfig } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
@@ -253,6 +253,30 @@ eachDatabase((harness) => {
       await members.refresh();
       expect(names(members)).toEqual(['one']);
       await members.leave();
+      expect(await rows()).toHaveLength(1);
+    });
+
+    test('a database that hangs does not hold up the end', async () => {
+      const one = new DatabaseMembers({
+        knex: new Proxy(database.knex, {
+          get: (target, name) => (hangs ? () => new Promise(() => undefined) : Reflect.get(target, name)) as unknown,
+        }),
+        pod: { app: 'server', cluster: 'paris', namespace: 'default', name: 'one', instance: randomUUID() },
+        events: bus.join(),
+        logger: silentLogger,
+      });
+      let hangs = false;
+      await one.refresh();
+      hangs = true;
+      jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+      try {
+        void one.refresh();
+        const left = one.leave();
+        jest.advanceTimersByTime(2000);
+        await left;
+      } finally {
+        jest.useRealTimers();
+      }
       expect(await rows()).toHaveLength(1);
     });
 
