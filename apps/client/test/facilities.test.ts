@@ -156,6 +156,29 @@ eachDatabase((harness) => {
     expect((await service.api.get('/servers/1')).body.negotiated).toEqual(changed);
   });
 
+  test('what a server has shown of itself is kept: after a test, and the entity after a file', async () => {
+    const answer = `4021 0601020703000000630b${Buffer.from('CFT 3.10   ').toString('hex')}`;
+    const server = await the.rawServer({ ...GOOD, CONNECT: answer });
+    const service = await the.service();
+    await the.remote(service, server.port);
+    await service.api.post('/servers/1/test');
+    const seen = { version: 2, maxEntitySize: null, freeMessage: 'CFT 3.10', singleArticle: null, product: null };
+    expect((await service.api.get('/servers/1')).body).toMatchObject({ lastSeen: seen });
+    await the.send(service);
+    await until(async () => (await service.api.get('/servers/1')).body.lastSeen.maxEntitySize === 4096);
+  });
+
+  test('the flags of an Axway product in PI 6 are not the version, but say whose they are', async () => {
+    const server = await the.rawServer({ ...GOOD, CONNECT: '4021 0601c20703000000630141' });
+    const service = await the.service();
+    await the.remote(service, server.port);
+    expect((await service.api.post('/servers/1/test')).body).toMatchObject({ success: true, serverVersion: 2 });
+    expect((await service.api.get('/servers/1')).body).toMatchObject({
+      negotiated: { version: 2 },
+      lastSeen: { version: 0xc2, product: 'an Axway product', freeMessage: 'A' },
+    });
+  });
+
   describe('EBCDIC', () => {
     const TEXT = 'ABC é\nxyz\n';
     const articles = (page: string): string[] => (page === '297' ? ['c1c2c340c0', 'a7a8a9'] : ['c1c2c34051', 'a7a8a9']);

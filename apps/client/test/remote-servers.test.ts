@@ -56,6 +56,7 @@ eachDatabase((harness) => {
         statusReason: null,
         lastContact: null,
         negotiated: null,
+        lastSeen: null,
         traceUntil: null,
       });
       expect((await service.api.get('/servers/1')).body).toEqual(body);

@@ -123,6 +123,7 @@ export class PesitRequester {
   #cancelled: PesitError | undefined;
   #ended: PesitError | undefined;
   #totals: TransferTotals = START;
+  #answer: Parameters = {};
 
   /** TCP connection, pre-connection when asked for, CONNECT and its answer. */
   static async open(options: RequesterOptions): Promise<PesitRequester> {
@@ -178,7 +179,7 @@ export class PesitRequester {
     try {
       await this.#guarded(signal, async () => {
         this.#session.connect(connect);
-        await this.#answerTo('ACONNECT');
+        this.#answer = await this.#answerTo('ACONNECT');
       });
     } catch (error) {
       // What cannot be sent, or was cancelled, leaves nothing behind.
@@ -193,6 +194,11 @@ export class PesitRequester {
   get terms(): ConnectionTerms {
     if (this.#session.terms === undefined) throw new Error('the connection is not established');
     return this.#session.terms;
+  }
+
+  /** ACONNECT as it came: what it asked for, not what was agreed. */
+  get answer(): Parameters {
+    return this.#answer;
   }
 
   /** Of the running or last file: PI 25, and PI 21 once the file is open. */

@@ -1,7 +1,10 @@
+import type { PesitRequester } from '@pesit-node/net';
 import type { ConnectionTerms, PesitError, SingleArticleStyle } from '@pesit-node/protocol';
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 
+import { seenIn } from '../remote-servers/seen.js';
+import type { ServerSeen } from '../remote-servers/seen.js';
 import type { ContactStatus, Negotiated, RemoteServerStore } from '../remote-servers/store.js';
 import { explain } from './outcome.js';
 
@@ -16,19 +19,27 @@ export const negotiatedOf = (terms: ConnectionTerms): Negotiated => {
 
 /** Keeps the `status` of remote servers after each contact, without a statement for each. */
 export class Contacts {
-  readonly #store: Pick<RemoteServerStore, 'contacted' | 'learned'>;
+  readonly #store: Pick<RemoteServerStore, 'contacted' | 'learned' | 'saw'>;
   readonly #logger: Logger;
   readonly #last = new Map<number, { readonly said: string; readonly at: number }>();
+  readonly #entities = new Map<number, number>();
   readonly #writing = new Set<Promise<void>>();
 
-  constructor(store: Pick<RemoteServerStore, 'contacted' | 'learned'>, logger: Logger) {
+  constructor(store: Pick<RemoteServerStore, 'contacted' | 'learned' | 'saw'>, logger: Logger) {
     this.#store = store;
     this.#logger = logger;
   }
 
   /** The server accepted a session. */
-  reached(serverId: number, terms: ConnectionTerms): void {
-    this.#note(serverId, 'CONNECTED', null, negotiatedOf(terms));
+  reached(serverId: number, { terms, answer }: Pick<PesitRequester, 'terms' | 'answer'>): void {
+    this.#note(serverId, 'CONNECTED', null, negotiatedOf(terms), seenIn(answer));
+  }
+
+  /** PI 25 as the server answered to a file. */
+  entity(serverId: number, maxEntitySize: number): void {
+    if (this.#entities.get(serverId) === maxEntitySize) return;
+    this.#entities.set(serverId, maxEntitySize);
+    this.#write(serverId, this.#store.saw(serverId, { maxEntitySize }));
   }
 
   /** How the server writes single articles. */
@@ -44,6 +55,7 @@ export class Contacts {
   /** Forgets what was written: the server was changed or removed. */
   forget(serverId: number): void {
     this.#last.delete(serverId);
+    this.#entities.delete(serverId);
   }
 
   /** Resolves when everything noted so far is written. */
@@ -51,13 +63,19 @@ export class Contacts {
     await Promise.all(this.#writing);
   }
 
-  #note(serverId: number, status: ContactStatus, reason: string | null, negotiated?: Negotiated): void {
+  #note(
+    serverId: number,
+    status: ContactStatus,
+    reason: string | null,
+    negotiated?: Negotiated,
+    seen?: ServerSeen,
+  ): void {
     const last = this.#last.get(serverId);
-    const said = JSON.stringify([status, reason, negotiated]);
+    const said = JSON.stringify([status, reason, negotiated, seen]);
     const at = performance.now();
     if (last?.said === said && at - last.at < REPEAT_MS) return;
     this.#last.set(serverId, { said, at });
-    this.#write(serverId, this.#store.contacted(serverId, status, reason, negotiated));
+    this.#write(serverId, this.#store.contacted(serverId, status, reason, negotiated, seen));
   }
 
   #write(serverId: number, statement: Promise<void>): void {

@@ -110,7 +110,7 @@ export class SessionPool {
         { at: `${options.host}:${options.port}`, requester: options.connect.requester, terms },
         'session opened',
       );
-      contacts.reached(target.serverId, terms);
+      contacts.reached(target.serverId, opened.session);
       return opened;
     } catch (thrown) {
       const error = toPesitError(thrown);
@@ -133,6 +133,8 @@ export class SessionPool {
       if (given) return;
       given = true;
       tracer?.transfer(undefined);
+      const { fileTerms } = session;
+      if (fileTerms !== undefined) this.#options.contacts.entity(open.target.serverId, fileTerms.maxEntitySize);
       if (session.usable && !this.#stopped && this.#options.idleTimeout > 0) this.#keep(open);
       else void this.#close(open);
     };

@@ -61,7 +61,7 @@ export const testConnection =
       const negotiated = negotiatedOf(terms);
       await session.release();
       tracer?.end('released');
-      contacts.reached(server.id, terms);
+      contacts.reached(server.id, session);
       await contacts.settled();
       log.info({ latency: answered }, 'connection test succeeded');
       return {

@@ -116,6 +116,16 @@ const negotiated = z
   })
   .meta({ id: 'Negotiated' });
 
+const lastSeen = z
+  .object({
+    version: z.int().meta({ description: 'PI 6 as it came: Axway products set bits beside the version.' }),
+    maxEntitySize: z.int().nullable().meta({ description: 'PI 25 as it answered to the last file.' }),
+    freeMessage: z.string().nullable().meta({ description: 'PI 99 of its last ACONNECT.' }),
+    singleArticle: z.enum(['plain', 'prefixed']).nullable().meta({ description: 'How it writes ID.SRC = 1.' }),
+    product: z.string().nullable().meta({ description: 'The product that these habits are known of.' }),
+  })
+  .meta({ id: 'ServerSeen' });
+
 /** A remote server in answers: without its passwords, defaults filled in. */
 export const remoteServerAnswer = z
   .object({
@@ -150,6 +160,7 @@ export const remoteServerAnswer = z
     statusReason: z.string().nullable(),
     lastContact: timestamp().nullable(),
     negotiated: negotiated.nullable().meta({ description: 'Of the last session.' }),
+    lastSeen: lastSeen.nullable().meta({ description: 'What its last sessions have shown of it.' }),
     traceUntil: timestamp().nullable().meta({ description: 'Until then sessions with it are traced.' }),
   })
   .meta({ id: 'RemoteServer' });

@@ -6,6 +6,7 @@ import type { ExchangeSettings } from '../exchange/settings.js';
 import type { TestResult } from '../exchange/test-connection.js';
 import { refuseUnbuilt } from './schema.js';
 import type { CreateRemoteServer, RemoteServerFields } from './schema.js';
+import { productOf } from './seen.js';
 import type { RemoteServerRow, RemoteServerStore } from './store.js';
 
 /** A remote server as the interface shows it: without its passwords, defaults of the configuration filled in. */
@@ -39,8 +40,21 @@ const view = (row: RemoteServerRow, settings: ExchangeSettings) => ({
   statusReason: row.status_reason,
   lastContact: row.last_contact,
   negotiated: row.negotiated,
+  lastSeen: lastSeen(row),
   traceUntil: row.trace_until,
 });
+
+/** What its sessions have shown; null before the first. */
+const lastSeen = ({ seen, single_article: singleArticle }: RemoteServerRow) =>
+  seen.version === undefined
+    ? null
+    : {
+        version: seen.version,
+        maxEntitySize: seen.maxEntitySize ?? null,
+        freeMessage: seen.freeMessage ?? null,
+        singleArticle,
+        product: productOf(seen, singleArticle),
+      };
 
 export type RemoteServerView = ReturnType<typeof view>;
 

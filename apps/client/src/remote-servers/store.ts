@@ -3,6 +3,7 @@ import type { SecretBox } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import type { RemoteServerFields } from './schema.js';
+import type { ServerSeen } from './seen.js';
 
 export type ContactStatus = 'UNKNOWN' | 'CONNECTED' | 'UNREACHABLE' | 'REFUSED';
 
@@ -49,6 +50,7 @@ export interface RemoteServerRow {
   readonly preconnect_id: string | null;
   readonly preconnect_password: string | null;
   readonly negotiated: Negotiated | null;
+  readonly seen: ServerSeen;
   readonly single_article: 'plain' | 'prefixed' | null;
   readonly status: ContactStatus;
   readonly status_reason: string | null;
@@ -144,13 +146,22 @@ export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
       status: ContactStatus,
       reason: string | null,
       negotiated: Negotiated | undefined,
+      seen: ServerSeen = {},
     ): Promise<void> => {
       await knex(table)
         .where({ id })
         .update({
           ...{ status, status_reason: reason, last_contact: knex.fn.now() },
           ...(negotiated === undefined ? {} : { negotiated: JSON.stringify(negotiated) }),
+          seen: knex.raw('seen || ?::jsonb', [JSON.stringify(seen)]),
         });
+    },
+
+    /** More of what it has shown. */
+    saw: async (id: number, seen: ServerSeen): Promise<void> => {
+      await knex(table)
+        .where({ id })
+        .update({ seen: knex.raw('seen || ?::jsonb', [JSON.stringify(seen)]) });
     },
 
     /** How the server writes single articles (pesit-e.md §2): the next session begins with it. */
