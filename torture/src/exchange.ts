@@ -27,10 +27,14 @@ const START_AGAIN_MS = 60_000;
 /** PI 31, text and PI 16 of a format, as both apps take them. */
 const recordFields = ({ file: { format, recordLength, ebcdic } }: TransferPlan): Json => ({
   recordLength,
-  recordFormat: format.endsWith('F') ? 0 : 128,
+  // Not set: PI 31 is left out.
+  recordFormat: format === 'BU' ? null : format.endsWith('F') ? 0 : 128,
   text: format.startsWith('T'),
   ebcdic,
 });
+
+const withoutNulls = (fields: Json): Json =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
 /** The same question until there is an answer: the service or its database may be away. */
 async function insist<T>(ask: () => Promise<T>, limitMs: number): Promise<T> {
@@ -157,7 +161,7 @@ export class Exchange {
         ? {
             filename: name,
             virtualFile: INBOX[file.format.startsWith('T') ? 'text' : 'binary'],
-            ...recordFields(plan),
+            ...withoutNulls(recordFields(plan)),
           }
         : { virtualFile: OUTBOX, text: file.format.startsWith('T'), localName: name }),
     };

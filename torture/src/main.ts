@@ -59,10 +59,11 @@ function keepEvidence(directory: string, plan: RoundPlan, findings: readonly Fin
   if (result !== undefined) writeFileSync(join(directory, 'wire.txt'), `${result.traffic.wire.join('\n')}\n`);
 }
 
-async function begin({ directory, embedded }: Options): Promise<string> {
+async function begin({ directory, embedded, pods }: Options): Promise<string> {
   home = mkdtempSync(join(directory, 'pesit-torture-'));
   const cluster = process.env['TORTURE_POSTGRES'];
   if (cluster !== undefined && !embedded) database = await Database.start(JSON.parse(cluster) as Cluster, home);
+  if (database === undefined && pods > 1) throw new Error('--pods 2 needs a PostgreSQL on this machine');
   console.error(`in ${home}, on ${database ? 'PostgreSQL' : 'the embedded databases'}`);
   return home;
 }
@@ -75,7 +76,7 @@ async function end(): Promise<void> {
 
 async function runOne(options: Options, gibibytes: number): Promise<void> {
   const directory = join(await begin(options), 'giant');
-  stage = await Stage.start(directory, database, 'giant', GIANT_SILENCE_MS);
+  stage = await Stage.start(directory, database, 'giant', { silenceMs: GIANT_SILENCE_MS });
   const figures = await runGiant(stage, gibibytes);
   console.log(JSON.stringify(figures, null, 2));
   if (figures.findings.length > 0) evidence.push(directory);
@@ -116,7 +117,7 @@ async function run(options: Options): Promise<Report> {
   while (report.rounds < options.rounds && evidence.length < MAX_FAILURES) {
     const planned = planRound(options.seed + report.rounds, victims);
     const plan = options.calm ? { ...planned, faults: [] } : planned;
-    stage ??= await Stage.start(join(directory, `from-${plan.seed}`), database, `from_${plan.seed}`);
+    stage ??= await Stage.start(join(directory, `from-${plan.seed}`), database, `from_${plan.seed}`, options);
     report.rounds++;
     const findings = await roundOf(plan, stage, report, options);
     if (findings.length === 0) continue;

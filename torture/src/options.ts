@@ -15,6 +15,8 @@ export interface Options {
   readonly calm: boolean;
   /** Print what passed between the apps. */
   readonly wire: boolean;
+  /** Pods of the server app, over one database and one directory. */
+  readonly pods: number;
   /** Instead of rounds one sparse file of so many GiB, cut at 95 %; undefined: rounds. */
   readonly giant: number | undefined;
 }
@@ -26,6 +28,7 @@ export const USAGE = `npm run torture -- [flags]
   --directory PATH     where the apps live, and where the evidence of a failed round is left (default: the temporary folder)
   --embedded           use the embedded databases, although there is a PostgreSQL
   --calm               the same transfers without any fault
+  --pods N             so many server apps over one PostgreSQL and one directory, 1 or 2: each connection goes to another one
   --wire               print what passed between the apps, one line an FPDU
   --giant GIB          instead, push one sparse file of that size, cut the network at 95 %, and show what is sent again`;
 
@@ -49,10 +52,15 @@ export function parseOptions(args: readonly string[]): Options | undefined {
       embedded: { type: 'boolean', default: false },
       calm: { type: 'boolean', default: false },
       wire: { type: 'boolean', default: false },
+      pods: { type: 'string', default: '1' },
       giant: { type: 'string' },
     },
   });
   if (values.help === true) return undefined;
+  const pods = count('pods', values.pods, 1);
+  if (pods > 2) throw new Error(`--pods: expected 1 or 2, got ${pods}`);
+  if (pods === 2 && values.embedded)
+    throw new Error('--pods 2 and --embedded exclude each other: pods share PostgreSQL');
   return {
     rounds: count('rounds', values.rounds, 1),
     seed: count('seed', values.seed, 0),
@@ -61,6 +69,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     embedded: values.embedded,
     calm: values.calm,
     wire: values.wire,
+    pods,
     giant: values.giant === undefined ? undefined : count('giant', values.giant, 1),
   };
 }

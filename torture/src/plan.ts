@@ -6,8 +6,8 @@ import type { Action, Direction, Fault, Moment, Victim } from './faults.js';
 export const KB = 1024;
 export const MB = 1024 * KB;
 
-/** Binary of any length, binary of fixed length, text of variable and of fixed length. */
-export type Format = 'BV' | 'BF' | 'TV' | 'TF';
+/** Binary of any length, without PI 31 and with it, binary of fixed length, text of variable and of fixed length. */
+export type Format = 'BU' | 'BV' | 'BF' | 'TV' | 'TF';
 
 export interface FilePlan {
   /** Bytes. */
@@ -75,7 +75,8 @@ function planFile(chance: Chance, most: number): FilePlan {
   const [low, high] = chance.weighted(SIZES);
   const wanted = Math.min(most, chance.between(low, high));
   const format = chance.weighted<Format>([
-    [5, 'BV'],
+    [2, 'BU'],
+    [4, 'BV'],
     [2, 'BF'],
     [2, 'TV'],
     [2, 'TF'],
@@ -88,7 +89,7 @@ function planFile(chance: Chance, most: number): FilePlan {
   const common = { format, recordLength, ebcdic, runs };
   if (format === 'BF') return { ...common, size: Math.ceil(wanted / recordLength) * recordLength };
   // A line is one byte and its end at least, also where the source begins a new megabyte.
-  const size = format !== 'BV' && wanted % MB === 1 ? wanted + 1 : wanted;
+  const size = format.startsWith('T') && wanted % MB === 1 ? wanted + 1 : wanted;
   return { ...common, size };
 }
 

@@ -152,6 +152,9 @@ async function write(socket: Socket, bytes: Buffer): Promise<void> {
 export class FaultProxy {
   readonly #server: Server;
   readonly #dialect: Dialect;
+  /** Addresses on which a server listens: connections go to one after the other. */
+  readonly #hosts: readonly string[];
+  #next = 0;
   readonly #links = new Set<Link>();
   #arming: Arming = { faults: [], latencyMs: 0, kill: () => undefined };
   #trigger: Trigger | undefined;
@@ -166,7 +169,8 @@ export class FaultProxy {
   #began = performance.now();
   #run: { direction: Direction; fpdus: number; bytes: number } | undefined;
 
-  private constructor(targetPort: number, dialect: Dialect) {
+  private constructor(hosts: readonly string[], targetPort: number, dialect: Dialect) {
+    this.#hosts = hosts;
     this.#dialect = dialect;
     // Half-open: the end of one direction is not yet the end of the other.
     this.#server = createServer({ allowHalfOpen: true }, (fromRequester) => {
@@ -174,9 +178,13 @@ export class FaultProxy {
     });
   }
 
-  /** Listens on a free port of the loopback address, for connections to `targetPort` there. */
-  static async listen(targetPort: number, dialect: Dialect): Promise<FaultProxy> {
-    const proxy = new FaultProxy(targetPort, dialect);
+  /** Listens on a free port of the loopback address, for connections to `targetPort` of the hosts in turn. */
+  static async listen(
+    targetPort: number,
+    dialect: Dialect,
+    hosts: readonly string[] = ['127.0.0.1'],
+  ): Promise<FaultProxy> {
+    const proxy = new FaultProxy(hosts, targetPort, dialect);
     proxy.#server.listen(0, '127.0.0.1');
     await once(proxy.#server, 'listening');
     return proxy;
@@ -184,6 +192,11 @@ export class FaultProxy {
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Which of the hosts had the newest connection. */
+  get target(): number {
+    return (this.#next + this.#hosts.length - 1) % this.#hosts.length;
   }
 
   get latencyMs(): number {
@@ -320,7 +333,9 @@ export class FaultProxy {
   }
 
   async #accept(fromRequester: Socket, targetPort: number): Promise<void> {
-    const fromServer = connect({ host: '127.0.0.1', port: targetPort, allowHalfOpen: true });
+    const host = this.#hosts[this.#next] as string;
+    this.#next = (this.#next + 1) % this.#hosts.length;
+    const fromServer = connect({ host, port: targetPort, allowHalfOpen: true });
     try {
       await once(fromServer, 'connect');
     } catch {
@@ -330,7 +345,7 @@ export class FaultProxy {
       return;
     }
     this.#connections++;
-    this.#line('*** connected');
+    this.#line(`*** connected${this.#hosts.length > 1 ? ` to ${host}` : ''}`);
     const link = new Link(this, fromRequester, fromServer, this.#dialect);
     this.#links.add(link);
     await link.run();

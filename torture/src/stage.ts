@@ -16,6 +16,8 @@ import { ADMIN, isReady } from './rest.js';
 import { VictimProcess } from './victim.js';
 
 const APPS = fileURLToPath(new URL('../../apps', import.meta.url));
+/** Each pod listens on one of them: they cannot share a port otherwise. */
+const HOSTS = ['127.0.0.1', '127.0.0.2'] as const;
 const DIALECTS: readonly Dialect[] = ['length-prefixed', 'raw'];
 
 /** A port that is free on the loopback address at this moment. */
@@ -35,23 +37,36 @@ interface App {
   readonly process: VictimProcess;
 }
 
+interface Apps {
+  readonly client: App;
+  /** The pods of the server app. */
+  readonly servers: readonly [App, ...App[]];
+}
+
+export interface StageOptions {
+  /** How long either app waits for the other. */
+  readonly silenceMs?: number;
+  /** Pods of the server app; default 1. */
+  readonly pods?: number;
+}
+
 export class Stage {
   readonly directory: string;
   readonly exchange: Exchange;
-  readonly #apps: Readonly<Record<AppName, App>>;
+  readonly #apps: Apps;
   readonly #database: Database | undefined;
   readonly #proxies: ReadonlyMap<Dialect, FaultProxy>;
   /** What was killed and is coming back. */
-  readonly #returning = new Map<Victim, Promise<void>>();
+  readonly #returning = new Map<VictimProcess, Promise<void>>();
 
   private constructor(
     directory: string,
-    apps: Readonly<Record<AppName, App>>,
+    apps: Apps,
     database: Database | undefined,
     proxies: ReadonlyMap<Dialect, FaultProxy>,
   ) {
     this.directory = directory;
-    this.exchange = new Exchange(directory, { server: apps.server.base, client: apps.client.base });
+    this.exchange = new Exchange(directory, { server: apps.servers[0].base, client: apps.client.base });
     this.#apps = apps;
     this.#database = database;
     this.#proxies = proxies;
@@ -61,13 +76,12 @@ export class Stage {
    * @param directory where all of it lives; must not exist
    * @param database undefined: each app has its embedded one
    * @param name of the database in it
-   * @param silenceMs how long either app waits for the other
    */
   static async start(
     directory: string,
     database: Database | undefined,
     name: string,
-    silenceMs = SILENCE_MS,
+    { silenceMs = SILENCE_MS, pods = 1 }: StageOptions = {},
   ): Promise<Stage> {
     mkdirSync(directory, { recursive: true });
     const shared = {
@@ -78,17 +92,23 @@ export class Stage {
         SECRETS_KEY: randomBytes(32).toString('base64'),
       }),
     };
-    const apps = {
-      server: await Stage.#app('server', directory, shared),
-      client: await Stage.#app('client', directory, shared),
+    const [first, second] = HOSTS;
+    const others = pods > 1 ? [await Stage.#app('server', directory, shared, second)] : [];
+    const apps: Apps = {
+      servers: [await Stage.#app('server', directory, shared, first), ...others],
+      client: await Stage.#app('client', directory, shared, first),
     };
     const port = await freePort();
     const proxies = new Map<Dialect, FaultProxy>();
-    for (const dialect of DIALECTS) proxies.set(dialect, await FaultProxy.listen(port, dialect));
+    for (const dialect of DIALECTS) {
+      proxies.set(dialect, await FaultProxy.listen(port, dialect, HOSTS.slice(0, pods)));
+    }
     const stage = new Stage(directory, apps, database, proxies);
     try {
-      await Promise.all([apps.server.process.start(), apps.client.process.start()]);
+      await Promise.all([apps.servers[0].process.start(), apps.client.process.start()]);
       await stage.exchange.configure(port, proxies, silenceMs);
+      // With the listener that is there now.
+      for (const { process } of others) await process.start();
     } catch (error) {
       stage.abandon();
       throw error;
@@ -96,11 +116,11 @@ export class Stage {
     return stage;
   }
 
-  static async #app(name: AppName, directory: string, shared: Readonly<Record<string, string>>) {
+  static async #app(name: AppName, directory: string, shared: Readonly<Record<string, string>>, host: string) {
     const port = await freePort();
     const base = `http://127.0.0.1:${port}`;
     const process_ = new VictimProcess({
-      name: `the ${name} app`,
+      name: `the ${name} app on ${host}`,
       command: process.execPath,
       args: [join(APPS, name, 'dist/main.js')],
       options: {
@@ -109,6 +129,7 @@ export class Stage {
           NODE_OPTIONS: process.env['NODE_OPTIONS'],
           SERVER_HOST: '127.0.0.1',
           SERVER_PORT: String(port),
+          ...(name === 'server' ? { LISTENER_HOST: host } : {}),
           DATA_DIRECTORY: join(directory, name),
           ADMIN_USERNAME: ADMIN.username,
           ADMIN_PASSWORD: ADMIN.password,
@@ -123,7 +144,7 @@ export class Stage {
           ...shared,
         },
       },
-      log: join(directory, `${name}.log`),
+      log: join(directory, `${name}${host === HOSTS[0] ? '' : `-${host}`}.log`),
       ready: () => isReady(base),
     });
     return { base, process: process_ };
@@ -131,10 +152,11 @@ export class Stage {
 
   /** The faults strike from now on. */
   arm(plan: RoundPlan): void {
-    (this.#proxies.get(plan.session.dialect) as FaultProxy).arm({
+    const proxy = this.#proxies.get(plan.session.dialect) as FaultProxy;
+    proxy.arm({
       faults: plan.faults,
       latencyMs: plan.latencyMs,
-      kill: (victim) => this.#kill(victim, plan.absenceMs),
+      kill: (victim) => this.#kill(this.#process(victim, proxy.target), plan.absenceMs),
     });
   }
 
@@ -147,11 +169,11 @@ export class Stage {
 
   /** The most memory that each app has had so far, MB. */
   peakMemory(): Readonly<Record<AppName, number>> {
-    const peak = (name: AppName): number => {
-      const status = readFileSync(`/proc/${String(this.#apps[name].process.pid)}/status`, 'utf8');
+    const peak = ({ process }: App): number => {
+      const status = readFileSync(`/proc/${String(process.pid)}/status`, 'utf8');
       return Math.round((Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) * 1024) / 1e6);
     };
-    return { server: peak('server'), client: peak('client') };
+    return { server: peak(this.#apps.servers[0]), client: peak(this.#apps.client) };
   }
 
   /** Everything that was killed is back. */
@@ -159,44 +181,49 @@ export class Stage {
     while (this.#returning.size > 0) await Promise.all(this.#returning.values());
   }
 
-  #process(victim: Victim): VictimProcess | undefined {
-    return victim === 'database' ? this.#database?.process : this.#apps[victim].process;
+  get #all(): readonly VictimProcess[] {
+    return [...this.#apps.servers, this.#apps.client].map((app) => app.process);
   }
 
-  #kill(victim: Victim, absenceMs: number): void {
-    const process = this.#process(victim);
+  /** @param pod of the server app */
+  #process(victim: Victim, pod: number): VictimProcess | undefined {
+    if (victim === 'database') return this.#database?.process;
+    return (victim === 'client' ? this.#apps.client : this.#apps.servers[pod])?.process;
+  }
+
+  #kill(process: VictimProcess | undefined, absenceMs: number): void {
     if (process === undefined) return;
     process.kill();
     // Killed while it comes back: whoever starts it does so again.
-    if (this.#returning.has(victim)) return;
+    if (this.#returning.has(process)) return;
     const back = async (): Promise<void> => {
       await process.ended();
       await delay(absenceMs);
       await process.start();
-      this.#returning.delete(victim);
+      this.#returning.delete(process);
     };
     const returning = back();
     // Whoever waits for it in `whole` meets the failure.
     returning.catch(() => undefined);
-    this.#returning.set(victim, returning);
+    this.#returning.set(process, returning);
   }
 
   /** Ends the apps in peace. */
   async stop(): Promise<void> {
     await this.whole();
-    await Promise.all(Object.values(this.#apps).map(({ process }) => process.stop()));
+    await Promise.all(this.#all.map((process) => process.stop()));
     for (const proxy of this.#proxies.values()) await proxy.close();
   }
 
   /** Ends the apps at once and for good. */
   abandon(): void {
-    for (const { process } of Object.values(this.#apps)) process.retire();
+    for (const process of this.#all) process.retire();
   }
 
   /** The same, and leaves nothing behind but their files: the database is back, if it was killed. */
   async leave(): Promise<void> {
     this.abandon();
     for (const proxy of this.#proxies.values()) await proxy.close();
-    await this.#returning.get('database');
+    if (this.#database !== undefined) await this.#returning.get(this.#database.process);
   }
 }

@@ -32,7 +32,7 @@ test('everything that can go wrong does, in both directions, with every format',
       );
     }
   }
-  for (const format of ['BV', 'BF', 'TV', 'TF'])
+  for (const format of ['BU', 'BV', 'BF', 'TV', 'TF'])
     expect(count(({ transfers }) => transfers[0].file.format === format)).toBeGreaterThan(300);
   for (const at of ['bytes', 'fpdu', 'time']) {
     expect(count(({ faults }) => faults.some(({ moment }) => moment.at === at))).toBeGreaterThan(150);
@@ -135,8 +135,11 @@ test('the source of a text is lines, none of them empty, none too long; the same
 
 test('the command line', () => {
   expect(parseOptions(['--rounds', '3', '--seed', '9', '--json', 'x.json'])).toMatchObject({
-    ...{ rounds: 3, seed: 9, json: 'x.json', embedded: false, calm: false },
+    ...{ rounds: 3, seed: 9, json: 'x.json', embedded: false, calm: false, pods: 1 },
   });
+  expect(parseOptions(['--pods', '2'])).toMatchObject({ pods: 2 });
+  expect(() => parseOptions(['--pods', '3'])).toThrow('--pods: expected 1 or 2, got 3');
+  expect(() => parseOptions(['--pods', '2', '--embedded'])).toThrow('pods share PostgreSQL');
   expect(parseOptions(['--help'])).toBeUndefined();
   expect(() => parseOptions(['--rounds', '0'])).toThrow('--rounds: expected a whole number from 1, got "0"');
 });

@@ -236,3 +236,24 @@ test('a server that is not there refuses through the proxy too', async () => {
   await requester.closed;
   expect(requester.state).toBe('reset');
 });
+
+test('connections go to the hosts in turn', async () => {
+  const { port } = server.address() as AddressInfo;
+  const other = createServer().listen(port, '127.0.0.2');
+  await once(other, 'listening');
+  const hosts: string[] = [];
+  for (const one of [server, other]) one.on('connection', (socket: Socket) => hosts.push(socket.localAddress ?? ''));
+  await proxy.close();
+  proxy = await FaultProxy.listen(port, 'length-prefixed', ['127.0.0.1', '127.0.0.2']);
+  const targets: number[] = [];
+  for (const one of [server, other, server]) {
+    const socket = connect(proxy.port, '127.0.0.1');
+    const [responder] = (await once(one, 'connection')) as [Socket];
+    targets.push(proxy.target);
+    responder.destroy();
+    socket.destroy();
+  }
+  expect(hosts).toEqual(['127.0.0.1', '127.0.0.2', '127.0.0.1']);
+  expect(targets).toEqual([0, 1, 0]);
+  other.close();
+});
