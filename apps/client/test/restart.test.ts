@@ -289,7 +289,7 @@ eachDatabase((harness) => {
       expect(new Set(asked('SELECT')).size).toBe(1);
     });
 
-    test('a partner that means something else by the point: from the start, as a new transfer', async () => {
+    test('a partner that means something else by the point: from the start, as the same transfer', async () => {
       const first = ['0000 61626364', 'c003 140101'];
       const server = await the.rawServer((name, session) => ({
         ...GOOD,
@@ -306,7 +306,7 @@ eachDatabase((harness) => {
       const reads = server.arrived.filter(({ name }) => name === 'READ').map(({ fpdu }) => fpdu.toString('hex', 6));
       expect(reads).toEqual(['120100', '120101', '120100']);
       const selects = server.arrived.filter(({ name }) => name === 'SELECT').map(({ fpdu }) => fpdu.toString('hex'));
-      expect(selects.map((one) => /0d01(..)/.exec(one)?.[1])).toEqual(['00', '05', '00']);
+      expect(selects.map((one) => /0d01(..)/.exec(one)?.[1])).toEqual(['00', '05', '05']);
     });
 
     test.each([

@@ -122,6 +122,10 @@ class Receiving implements Work {
     return this.#attributes !== undefined;
   }
 
+  get from(): number {
+    return this.#begun.resumed?.point.number ?? 0;
+  }
+
   get restartable(): boolean {
     return this.#transferId !== 0;
   }

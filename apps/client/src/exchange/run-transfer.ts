@@ -37,6 +37,8 @@ export interface Work {
   readonly accepted: boolean;
   /** The partner may know the transfer: the next attempt has to be a restart. */
   readonly restartable: boolean;
+  /** The point of earlier attempts from which a file that is read goes on; 0 or undefined: from its start. */
+  readonly from?: number;
   /** A second attempt does no harm, however the first ended. */
   readonly repeatable: boolean;
   /** Figures while it runs. */
@@ -88,6 +90,7 @@ export const runTransfer = (
 
 /** Counts that do not agree are not mended by going on where they were wrong. */
 const WRONG_COUNTS = '3-319';
+const PROTOCOL_ERROR = '3-311';
 
 /** With what was seen of the line, and advice where the sync points held the transfer up: only a long one is. */
 const lineSeen = (end: Completed, { roundTripMs, terms }: PesitRequester): Completed => {
@@ -107,6 +110,8 @@ class Attempt {
   /** An earlier attempt had delivered the file: its note is all that is left. */
   #wasDelivered = false;
   #interruption: Interruption | undefined;
+  /** What is there is of no use, the transfer is. */
+  #startsAnew = false;
 
   constructor(job: Job, deps: TransferDeps, signal: AbortSignal, requireLease: () => Promise<void>) {
     this.#job = job;
@@ -236,7 +241,8 @@ class Attempt {
     const { failures, postponements } = this.#job;
     const isUnsure = this.#work?.repeatable === false && error.fault !== 'refused';
     const verdict = isUnsure ? 'final' : verdictOn(error);
-    const restartable = mayRestart && error.diagnostic !== WRONG_COUNTS && !this.#isMisunderstood(error);
+    const restartable = mayRestart && error.diagnostic !== WRONG_COUNTS;
+    this.#startsAnew = this.#isMisunderstood(error);
     const diagnostic = error.diagnostic;
     const end = { ...figures, restartable, diagnostic, errorCode: errorCodeOf(error, this.#phase) };
     const facts = { diagnostic, errorCode: end.errorCode, reason: error.message, restartable };
@@ -254,16 +260,17 @@ class Attempt {
 
   /**
    * A file that is read and was to go on did not come a point further, for the partner sent what does not fit: it means
-   * something else by this restart, and would again. One that is sent is never begun anew for that: it might come twice.
+   * something else by this point, and would again. It stays the same transfer, for the partner may count it as complete.
    */
   #isMisunderstood(error: PesitError): boolean {
-    const { direction, restartable, sync_point: before } = this.#job;
-    if (direction !== 'RECEIVE' || !restartable || error.fault !== 'remote') return false;
-    return (this.#work?.facts.syncPoint ?? 0) <= (before ?? 0);
+    if (this.#work === undefined || error.fault !== 'remote' || error.diagnostic !== PROTOCOL_ERROR) return false;
+    const { from = 0, facts } = this.#work;
+    return from > 0 && (facts.syncPoint ?? 0) <= from;
   }
 
   #kept(end: AttemptEnd): Keep {
     if (this.#interruption?.kind === 'lost') return 'all';
+    if (this.#startsAnew) return 'nothing';
     return end.status === 'CANCELLED' || ('restartable' in end && !end.restartable) ? 'nothing' : 'what is of use';
   }
 }
