@@ -291,7 +291,7 @@ eachDatabase((harness) => {
 
     test('a partner that means something else by the point: from the start, as the same transfer', async () => {
       const first = ['0000 61626364', 'c003 140101'];
-      const server = await the.rawServer((name, session) => ({
+      const server = await the.rawServer((_, session) => ({
         ...GOOD,
         CONNECT: '4021 060102' + '0703000101',
         // Point 1 is stored; then the connection is lost. The restart begins to count anew.
