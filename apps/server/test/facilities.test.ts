@@ -127,6 +127,23 @@ eachDatabase((harness) => {
     });
   });
 
+  test.each([
+    [{}, '001b 0010 0000 ..02 0003 6f6e65 0003 74776f 000bc004'],
+    [{ multiArticle: false }, '001d 0009 0000 ..00 6f6e65 0009 0000 ..00 74776f 000bc004'],
+    [{ concatenation: false }, '0010 0010 0000 ..02 0003 6f6e65 0003 74776f 000b 000bc004'],
+  ])('%j of a partner that reads: two short articles, and the end of the data', async (layout, wanted) => {
+    await node().call('put', '/api/v1/config/partners/ACME', layout);
+    await node().virtualFile('TEXT', { text: true, recordLength: 80 });
+    await writeFile(join(node().data, 'TEXT/out/data'), 'one\ntwo\n');
+    const received: Buffer[] = [];
+    const session = await node().connect();
+    session.observe((direction, seen) => {
+      if (direction === 'received') received.push(Buffer.from(seen));
+    });
+    expect((await node().receive(session, 'TEXT')).toString()).toBe('onetwo');
+    expect(Buffer.concat(received).toString('hex')).toMatch(new RegExp(wanted.replaceAll(' ', '')));
+  });
+
   describe('EBCDIC', () => {
     test('text is translated on its way in when PI 16 says so, and on its way out when the virtual file does', async () => {
       await node().virtualFile('TEXT', { text: true, receiveFilenamePattern: 'text' });

@@ -22,6 +22,8 @@ eachDatabase((harness) => {
         lastSeen: null,
         traceUntil: null,
         preconnectId: null,
+        multiArticle: true,
+        concatenation: true,
         name: null,
         description: null,
         enabled: true,
@@ -110,6 +112,14 @@ eachDatabase((harness) => {
       expect(await hash()).toBeNull();
     });
 
+    test('is sent one article in each DTF, and one FPDU in each entity, where that is set', async () => {
+      const layout = { multiArticle: false, concatenation: false };
+      const { body } = await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD, ...layout });
+      expect(body).toMatchObject(layout);
+      const { body: cleared } = await rest.put(`${PARTNERS}/ACME`, { multiArticle: null, concatenation: null });
+      expect(cleared).toMatchObject({ multiArticle: true, concatenation: true });
+    });
+
     test('is deleted: 204, then 404', async () => {
       await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD });
       expect((await rest.delete(`${PARTNERS}/ACME`)).status).toBe(204);
@@ -167,6 +177,8 @@ eachDatabase((harness) => {
       ['a time that is read-only', { lastConnection: null }, 'lastConnection'],
       ['what was seen of it', { lastSeen: null }, 'lastSeen'],
       ['the switch of its trace', { traceUntil: null }, 'traceUntil'],
+      ['a word for a switch', { multiArticle: 'no' }, 'multiArticle'],
+      ['a number for a switch', { concatenation: 1 }, 'concatenation'],
       ['an identifier that is too long', { preconnectId: 'NINECHARS' }, 'preconnectId'],
       ['a password without its identifier', { preconnectPassword: 'x' }, 'preconnectId'],
     ])('%s', async (_, change, field) => {

@@ -16,6 +16,7 @@ import type { Logger } from '@pesit-node/service';
 import type { ListenerRow } from '../listeners/store.js';
 import { seenIn } from '../partners/seen.js';
 import type { PartnerSeen } from '../partners/seen.js';
+import type { PartnerRow } from '../partners/store.js';
 import { PartnerTracer } from '../traces/partner-tracer.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import { startOf } from './context.js';
@@ -80,7 +81,7 @@ export class PartnerSession implements ServerHandler {
     this.#see(seen);
     const { dialect, freeMessage } = seen;
     this.#logger.info({ dialect, ...(freeMessage === null ? {} : { freeMessage }) }, 'partner connected');
-    return this.#connectAnswer(partner.seen.singleArticle);
+    return this.#connectAnswer(partner);
   }
 
   async create(parameters: Parameters): Promise<CreateAnswer> {
@@ -228,12 +229,16 @@ export class PartnerSession implements ServerHandler {
     if (id !== undefined) this.#options.context.times.add(id, seen);
   }
 
-  #connectAnswer(singleArticle: SingleArticleStyle | undefined): ConnectAnswer {
+  #connectAnswer({ seen: { singleArticle }, multi_article, concatenation }: PartnerRow): ConnectAnswer {
     const { context, listener } = this.#options;
     const intervalKb = listener.sync_interval ?? context.config['transfer.sync-point-interval'];
     const window = listener.sync_window ?? context.config['transfer.sync-window'];
     const wanted = context.config['transfer.sync-points-enabled'] && intervalKb > 0;
-    const known = singleArticle === undefined ? {} : { singleArticle };
+    const known = {
+      ...(singleArticle === undefined ? {} : { singleArticle }),
+      multiArticle: multi_article ?? true,
+      concatenation: concatenation ?? true,
+    };
     return wanted
       ? { syncPoints: { intervalKb, window }, resynchronisation: true, defaultIntervalKb: intervalKb, ...known }
       : known;

@@ -11,6 +11,7 @@ import { overwrite } from './0008-overwrite.js';
 import { newestContext } from './0009-newest-context.js';
 import { sentPoints } from './0010-sent-points.js';
 import { traces } from './0011-traces.js';
+import { dataLayout } from './0012-data-layout.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -27,5 +28,6 @@ export const MIGRATIONS: MigrationSet = {
     newestContext,
     sentPoints,
     traces,
+    dataLayout,
   ],
 };

@@ -23,6 +23,8 @@ const toPartner = (row: PartnerRow): z.output<typeof partnerAnswer> => ({
   accessType: row.access_type,
   maxConnections: row.max_connections,
   preconnectId: row.preconnect_id,
+  multiArticle: row.multi_article ?? true,
+  concatenation: row.concatenation ?? true,
   lastConnection: row.last_connection?.toISOString() ?? null,
   transferCount: row.transfer_count,
   lastSeen: lastSeen(row),
@@ -46,6 +48,8 @@ const valuesOf = async (body: UpdatePartner): Promise<Partial<PartnerValues>> =>
     ...(body.enabled === undefined ? {} : { enabled: body.enabled }),
     ...(access === undefined ? {} : { access_type: access }),
     ...(body.maxConnections === undefined ? {} : { max_connections: body.maxConnections }),
+    ...(body.multiArticle === undefined ? {} : { multi_article: body.multiArticle }),
+    ...(body.concatenation === undefined ? {} : { concatenation: body.concatenation }),
     ...(await preconnectionOf(body)),
   };
 };
@@ -82,6 +86,8 @@ export const partnerRoutes = (routes: Routes, store: PartnerStore, logger: Logge
           max_connections: null,
           preconnect_id: null,
           preconnect_password_hash: null,
+          multi_article: null,
+          concatenation: null,
           ...(await valuesOf(body)),
         } as PartnerValues);
         if (created === undefined) throw conflict(`Partner ${JSON.stringify(id)} exists already`);

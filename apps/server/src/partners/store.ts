@@ -17,6 +17,9 @@ export interface PartnerRow {
   readonly preconnect_id: string | null;
   /** scrypt; null: the identifier is enough. */
   readonly preconnect_password_hash: string | null;
+  /** Null: it is sent several articles in one DTF, and several FPDUs of data in one entity. */
+  readonly multi_article: boolean | null;
+  readonly concatenation: boolean | null;
   readonly seen: PartnerSeen;
   /** Its sessions are traced until then; null: they are not. */
   readonly trace_until: Date | null;
