@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -42,6 +42,13 @@ const ask = async (
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk as Buffer);
   return { status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() };
+};
+
+/** What this process has open there: a transfer that is over, however it ended, leaves none. */
+const openFilesBelow = async (directory: string): Promise<readonly string[]> => {
+  const descriptors = await readdir('/proc/self/fd').catch(() => []);
+  const paths = await Promise.all(descriptors.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')));
+  return paths.filter((path) => path.startsWith(`${directory}/`));
 };
 
 /** A record of the history, as the interface answers it. */
@@ -116,6 +123,7 @@ export class TestNode {
     await this.node.exchangeStep.stop?.();
     await this.node.databaseStep.stop?.();
     await this.#http?.close();
+    expect(await openFilesBelow(this.data)).toEqual([]);
   }
 
   /** As after the end of the process: a new one on the same data. */
