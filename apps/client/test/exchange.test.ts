@@ -106,6 +106,7 @@ eachDatabase((harness) => {
         freeMessage: null,
         originalSender: null,
         finalReceiver: null,
+        creationDate: expect.stringMatching(/^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d$/),
       });
       expect(partner.written).toHaveLength(1);
       expect(partner.written[0]!.content.equals(content)).toBe(true);

@@ -210,23 +210,35 @@ eachDatabase((harness) => {
       const partner = await the.partner();
       const service = await the.service();
       await the.remote(service, partner.port);
-      const fields = { label: 'L', originalSender: 'FIRST', finalReceiver: 'LAST', freeMessage: 'base64:AP+A' };
+      const fields = {
+        label: 'L',
+        originalSender: 'FIRST',
+        finalReceiver: 'LAST',
+        freeMessage: 'base64:AP+A',
+        creationDate: '1999-12-31T23:59:58',
+      };
       expect(await the.send(service, fields)).toMatchObject({ ...fields, status: 'COMPLETED' });
       expect(partner.creates[0]).toMatchObject({
         ...{ originalSender: 'FIRST', finalReceiver: 'LAST', freeMessage: Buffer.from([0, 255, 128]) },
         logicalAttributes: { fileLabel: 'L' },
+        historicalAttributes: { creationDate: '991231235958' },
       });
+      const { creationDate } = await the.send(service);
+      const [, ...parts] = /^20(..)-(..)-(..)T(..):(..):(..)$/.exec(creationDate as string) ?? [];
+      expect(partner.creates[1]).toMatchObject({ historicalAttributes: { creationDate: parts.join('') } });
     });
 
     test('received from the partner', async () => {
       const partner = await the.partner({
         ...{ files: { X: Buffer.from('x') }, label: 'their name', freeMessage: Buffer.from([0, 1]) },
+        creationDate: '240229120000',
       });
       const service = await the.service();
       await the.remote(service, partner.port);
       const asked = { originalSender: 'FIRST', finalReceiver: 'LAST', freeMessage: 'hello' };
       expect(await the.receive(service, asked)).toMatchObject({
         ...{ label: 'their name', freeMessage: 'base64:AAE=', originalSender: 'FIRST', finalReceiver: 'LAST' },
+        creationDate: '2024-02-29T12:00:00',
       });
       expect(partner.selects[0]).toMatchObject({ ...asked, freeMessage: Buffer.from('hello') });
     });
@@ -238,14 +250,17 @@ eachDatabase((harness) => {
     test('the answer of the request is the answer of the partner', async () => {
       const heard: unknown[] = [];
       const partner = await the.partner({
-        message: ({ fileIdentifier, transferId, message, attributesWanted }) => {
-          heard.push([fileIdentifier?.fileName, transferId, message?.toString(), attributesWanted]);
+        message: ({ fileIdentifier, transferId, message, attributesWanted, historicalAttributes }) => {
+          const date = historicalAttributes?.creationDate;
+          heard.push([fileIdentifier?.fileName, transferId, message?.toString(), attributesWanted, date]);
           return Promise.resolve({ reply: Buffer.from('yes') });
         },
       });
       const service = await the.service();
       await the.remote(service, partner.port);
-      const { status, body } = await service.api.post('/transfers/message', { ...MESSAGE, expectReply: true });
+      const { status, body } = await service.api.post('/transfers/message', {
+        ...{ ...MESSAGE, expectReply: true, creationDate: '2026-11-21T09:30:15' },
+      });
       expect([status, body]).toMatchObject([
         200,
         { type: 'MESSAGE', status: 'COMPLETED', reply: 'yes', message: 'are you there?', direction: 'SEND', size: 14 },
@@ -253,8 +268,8 @@ eachDatabase((harness) => {
       const silent = await service.api.post('/transfers/message', { ...MESSAGE, message: 'x'.repeat(65_536) });
       expect(silent.body).toMatchObject({ status: 'COMPLETED', reply: null, size: 65_536 });
       expect(heard).toEqual([
-        ['TALK', 1, 'are you there?', 1],
-        ['TALK', 2, 'x'.repeat(65_536), undefined],
+        ['TALK', 1, 'are you there?', 1, '261121093015'],
+        ['TALK', 2, 'x'.repeat(65_536), undefined, undefined],
       ]);
       const { body: listed } = await service.api.get('/transfers?type=MESSAGE');
       expect(listed.totalElements).toBe(2);

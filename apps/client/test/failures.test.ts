@@ -54,7 +54,10 @@ eachDatabase((harness) => {
       const { body: shown } = await service.api.get(`/servers/${id}`);
       expect(shown).toMatchObject({ status: 'REFUSED', statusReason: body.message });
       expect(service.log.entries()).toContainEqual(
-        expect.objectContaining({ msg: 'transfer failed', transferId: record.id, diagnostic, errorCode }),
+        expect.objectContaining({
+          ...{ msg: 'transfer failed', transferId: record.id, errorCode },
+          diagnostic: expect.stringMatching(new RegExp(`^${diagnostic} [a-z]`)),
+        }),
       );
     });
 

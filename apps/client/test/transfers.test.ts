@@ -99,6 +99,9 @@ eachDatabase((harness) => {
       ['freeMessage', { fileContent: CONTENT, freeMessage: 'a\u0000' }],
       ['originalSender', { fileContent: CONTENT, originalSender: 'x'.repeat(25) }],
       ['finalReceiver', { fileContent: CONTENT, finalReceiver: '' }],
+      ['creationDate', { fileContent: CONTENT, creationDate: '2026-02-30T00:00:00' }],
+      ['creationDate', { fileContent: CONTENT, creationDate: '2026-11-21T09:30:15Z' }],
+      ['creationDate', { fileContent: CONTENT, creationDate: '2070-01-01T00:00:00' }],
       ['localName', { fileContent: CONTENT, localName: 'x' }],
     ];
     test('a wrong field is a 400 that names it, in sending', async () => {

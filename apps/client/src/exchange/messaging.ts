@@ -1,5 +1,6 @@
 import { FILE_TYPE_MESSAGE } from '@pesit-node/protocol';
 
+import { asPesitDate } from '../transfers/creation-date.js';
 import { readBytes } from '../transfers/opaque-text.js';
 import type { Job } from '../transfers/row.js';
 import type { Completed, Work } from './run-transfer.js';
@@ -18,6 +19,7 @@ export const messaging = (job: Job): Work => {
         replyExpected: settings.expectReply ?? false,
         originalSender: settings.originalSender,
         finalReceiver: settings.finalReceiver,
+        creationDate: settings.creationDate === undefined ? undefined : asPesitDate(settings.creationDate),
         message,
       };
       const { reply } = await session.sendMessage({ request, signal });

@@ -1,4 +1,4 @@
-import { DIAGNOSTICS, PesitError } from '@pesit-node/protocol';
+import { describeDiagnostic, DIAGNOSTICS, PesitError } from '@pesit-node/protocol';
 import type { ApiErrorCode } from '@pesit-node/service';
 
 /** The codes of the specification for a contact with a remote server that failed (Errors). */
@@ -33,6 +33,12 @@ export const explain = (error: PesitError): string => {
   const advice = error.fault === 'refused' ? DIAGNOSTICS[error.diagnostic]?.advice : undefined;
   return advice === undefined ? error.message : `${error.message}: ${advice}`;
 };
+
+/** A failure for the log: diagnostic as code and words, and what happened. */
+export const wordsOf = (error: PesitError) => ({
+  diagnostic: describeDiagnostic(error.diagnostic),
+  reason: error.message,
+});
 
 /** Whatever was thrown, as a `PesitError`: anything else is a fault of this side (2-215). */
 export const toPesitError = (thrown: unknown): PesitError =>

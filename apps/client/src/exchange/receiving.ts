@@ -135,11 +135,12 @@ class Receiving implements Work {
   }
 
   get facts(): Work['facts'] {
-    const { logicalAttributes, freeMessage, originalSender, finalReceiver } = this.#attributes ?? {};
+    const { logicalAttributes, historicalAttributes, freeMessage, originalSender, finalReceiver } =
+      this.#attributes ?? {};
     return {
       ...{ pesitTransferId: this.#transferId || undefined, syncPoint: this.#staged?.stablePoint?.number },
       ...{ label: logicalAttributes?.fileLabel, freeMessage: freeMessage && Buffer.from(freeMessage) },
-      ...{ originalSender, finalReceiver },
+      ...{ originalSender, finalReceiver, creationDate: historicalAttributes?.creationDate },
     };
   }
 

@@ -7,7 +7,7 @@ import type { AttemptEnd, Ended, Job } from '../transfers/row.js';
 import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
 import { Interruption } from './interruption.js';
-import { errorCodeOf, explain, toPesitError } from './outcome.js';
+import { errorCodeOf, explain, toPesitError, wordsOf } from './outcome.js';
 import type { Phase } from './outcome.js';
 import { messaging } from './messaging.js';
 import { receiving } from './receiving.js';
@@ -46,7 +46,7 @@ export interface Work {
   /** What the record should keep when the attempt fails. */
   readonly facts: Pick<
     Ended,
-    'pesitTransferId' | 'syncPoint' | 'label' | 'freeMessage' | 'originalSender' | 'finalReceiver'
+    'pesitTransferId' | 'syncPoint' | 'label' | 'freeMessage' | 'originalSender' | 'finalReceiver' | 'creationDate'
   >;
   /** Gives back what is open. */
   close(keep: Keep): Promise<void>;
@@ -167,8 +167,7 @@ class Attempt {
       } catch (thrown) {
         const error = toPesitError(thrown);
         if (this.#signal.aborted || !(await work.startOver(error))) throw thrown;
-        const { diagnostic, message } = error;
-        this.#log.warn({ diagnostic, reason: message }, 'restart refused: the file goes whole, as a new transfer');
+        this.#log.warn(wordsOf(error), 'restart refused: the file goes whole, as a new transfer');
       }
     }
   }
@@ -245,7 +244,7 @@ class Attempt {
     this.#startsAnew = this.#isMisunderstood(error);
     const diagnostic = error.diagnostic;
     const end = { ...figures, restartable, diagnostic, errorCode: errorCodeOf(error, this.#phase) };
-    const facts = { diagnostic, errorCode: end.errorCode, reason: error.message, restartable };
+    const facts = { ...wordsOf(error), errorCode: end.errorCode, restartable };
     if (verdict === 'final' || (verdict === 'again' && failures + 1 >= retry.attempts)) {
       this.#log.warn(facts, 'transfer failed');
       const tries = verdict === 'again' && failures > 0 ? ` (given up after ${failures + 1} attempts)` : '';

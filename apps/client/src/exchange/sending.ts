@@ -4,6 +4,7 @@ import type { CreateRequest } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
 import type { RecordFormat, SourceVersion } from '@pesit-node/storage';
 
+import { asPesitDate, pesitDate } from '../transfers/creation-date.js';
 import type { Job, StoredVersion } from '../transfers/row.js';
 import { dataCodeOf, ebcdicOf, extrasOf } from './file-extras.js';
 import type { RestartContext } from './restart-context.js';
@@ -11,14 +12,6 @@ import { RestartableSource } from './restartable-source.js';
 import { ALREADY_TRANSFERRED, refusesRestart } from './retry.js';
 import type { TransferDeps, Work } from './run-transfer.js';
 import { SentPoints } from './sent-points.js';
-
-const two = (value: number): string => String(value).padStart(2, '0');
-
-/** PI 51, `YYMMDDhhmmss`, by the clock of this machine, as operators on both sides read it. */
-export const pesitDate = (date: Date): string =>
-  [date.getFullYear() % 100, date.getMonth() + 1, date.getDate(), date.getHours(), date.getMinutes(), date.getSeconds()]
-    .map(two)
-    .join('');
 
 const formatFor = ({ settings, server }: Job): RecordFormat =>
   formatOf({
@@ -45,7 +38,7 @@ const createRequest = (
     recordLength: format.recordLength,
     fileLabel: settings.label ?? remoteFilename ?? undefined,
     maxReservationKb: Math.ceil(source.size / 1024),
-    creationDate: pesitDate(source.modified),
+    creationDate: settings.creationDate === undefined ? pesitDate(source.modified) : asPesitDate(settings.creationDate),
     ...extrasOf(job),
   };
 };
@@ -89,6 +82,7 @@ export const sending = async (
   const source = new RestartableSource(file, job.pacings ?? [], context, sent);
   let transferId = job.pesit_transfer_id ?? 0;
   let restarted = job.restartable;
+  let sentDate: string | undefined;
   let totals = (): TransferTotals => ({ dataBytes: 0, articles: 0 });
   return {
     run: async (session, signal) => {
@@ -96,7 +90,8 @@ export const sending = async (
       await source.begin(session);
       const { maxEntitySize } = settings;
       const request = createRequest(job, file, format, { transferId, restarted, maxEntitySize });
-      const done = { status: 'COMPLETED', size: file.size, localPath: file.path } as const;
+      sentDate = request.creationDate;
+      const done = { status: 'COMPLETED', size: file.size, localPath: file.path, creationDate: sentDate } as const;
       try {
         const pointOf = (number: number) => source.goTo(number);
         const { dataBytes, articles } = await session.sendFile({ request, source, pointOf, signal });
@@ -130,7 +125,9 @@ export const sending = async (
     get totals() {
       return totals();
     },
-    facts: {},
+    get facts() {
+      return { creationDate: sentDate };
+    },
     close: () => file.close(),
     settled: (restartable) => (restartable ? Promise.resolve() : sent.remove()),
   };

@@ -7,7 +7,7 @@ import type { Logger, Traces } from '@pesit-node/service';
 import type { Contacts } from './contacts.js';
 import { faultText, openTraced } from '../traces/traced-opening.js';
 import type { TracedSession } from '../traces/traced-opening.js';
-import { toPesitError } from './outcome.js';
+import { toPesitError, wordsOf } from './outcome.js';
 import type { SessionTarget } from './session-target.js';
 
 /** A session while one transfer uses it. */
@@ -115,11 +115,7 @@ export class SessionPool {
     } catch (thrown) {
       const error = toPesitError(thrown);
       if (signal.aborted) throw error;
-      const { diagnostic, message } = error;
-      log.warn(
-        { at: `${options.host}:${options.port}`, diagnostic, reason: message },
-        'session refused or not possible',
-      );
+      log.warn({ at: `${options.host}:${options.port}`, ...wordsOf(error) }, 'session refused or not possible');
       contacts.failed(target.serverId, error);
       throw error;
     }

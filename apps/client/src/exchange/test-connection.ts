@@ -7,7 +7,7 @@ import type { Negotiated, RemoteServerRow } from '../remote-servers/store.js';
 import { openTraced } from '../traces/traced-opening.js';
 import { negotiatedOf } from './contacts.js';
 import type { Contacts } from './contacts.js';
-import { errorCodeOf, explain, toPesitError } from './outcome.js';
+import { errorCodeOf, explain, toPesitError, wordsOf } from './outcome.js';
 import type { TransferErrorCode } from './outcome.js';
 import type { SessionPool } from './session-pool.js';
 import { sessionTarget } from './session-target.js';
@@ -78,7 +78,7 @@ export const testConnection =
       contacts.failed(server.id, error);
       await contacts.settled();
       const { diagnostic } = error;
-      log.warn({ diagnostic, reason: error.message }, 'connection test failed');
+      log.warn(wordsOf(error), 'connection test failed');
       const errorCode = errorCodeOf(error, 'connecting');
       return { success: false, latency: latency(), errorCode, diagnostic, message: explain(error) };
     }

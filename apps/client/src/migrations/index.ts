@@ -8,9 +8,10 @@ import { requests } from './0005-requests.js';
 import { multiArticle } from './0006-multi-article.js';
 import { traces } from './0007-traces.js';
 import { seen } from './0008-seen.js';
+import { creationDate } from './0009-creation-date.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
   schema: 'pesit_client',
-  migrations: [remoteServers, transfers, restart, facilities, requests, multiArticle, traces, seen],
+  migrations: [remoteServers, transfers, restart, facilities, requests, multiArticle, traces, seen, creationDate],
 };

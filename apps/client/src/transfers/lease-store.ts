@@ -75,7 +75,8 @@ const END = `
     round_trip = coalesce(cast(:roundTrip as double precision), round_trip), advice = coalesce(:advice, advice),
     reply = coalesce(cast(:reply as bytea), reply), label = coalesce(:label, label),
     free_message = coalesce(cast(:freeMessage as bytea), free_message),
-    original_sender = coalesce(:originalSender, original_sender), final_receiver = coalesce(:finalReceiver, final_receiver)
+    original_sender = coalesce(:originalSender, original_sender), final_receiver = coalesce(:finalReceiver, final_receiver),
+    creation_date = coalesce(:creationDate, creation_date)
   where ${UNDER_LEASE}
   returning ${columnsOf('transfers')}`;
 
@@ -84,6 +85,7 @@ const NOT_GIVEN = {
   ...{ diagnostic: null, errorCode: null, errorMessage: null, pesitTransferId: null },
   ...{ roundTrip: null, advice: null },
   ...{ reply: null, label: null, freeMessage: null, originalSender: null, finalReceiver: null },
+  ...{ creationDate: null },
   ...{ delay: 0, counts: 'ended', restartable: false },
 };
 

@@ -1,3 +1,4 @@
+import { showDate } from './creation-date.js';
 import { readBytes, showBytes } from './opaque-text.js';
 import type { Progress, TransferRow } from './row.js';
 
@@ -5,8 +6,8 @@ import type { Progress, TransferRow } from './row.js';
  * The outbound transfer record of the interface. `duration` in milliseconds, `size` in bytes of the file,
  * `bytesTransferred` and `articles` as PI 27 and PI 28 count them; what is not known (yet) is null. A PENDING one with
  * `nextAttemptAt` waits for another attempt, and says why the last one failed. `restartable`: the next attempt goes on where
- * the last one was interrupted. `label`, `freeMessage`, `originalSender` and `finalReceiver` are PI 37, 99, 61 and 62, of the
- * partner's file or of the request. `node` is the process that made the last attempt; `roundTrip` in
+ * the last one was interrupted. `label`, `freeMessage`, `originalSender`, `finalReceiver` and `creationDate` are PI 37, 99,
+ * 61, 62 and 51, of the partner's file or of the request. `node` is the process that made the last attempt; `roundTrip` in
  * milliseconds and `advice` are what it saw of the line.
  * @param live figures of a running transfer that are newer than its row
  */
@@ -48,6 +49,7 @@ export const toRecord = (row: TransferRow, live?: Progress) => ({
   ),
   originalSender: row.original_sender ?? row.settings.originalSender ?? null,
   finalReceiver: row.final_receiver ?? row.settings.finalReceiver ?? null,
+  creationDate: showDate(row.creation_date) ?? row.settings.creationDate ?? null,
   ...(row.type === 'MESSAGE' ? { message: row.settings.message ?? null, reply: showBytes(row.reply) } : {}),
 });
 

@@ -22,6 +22,8 @@ export interface TransferSettings {
   readonly freeMessage?: string | undefined;
   readonly originalSender?: string | undefined;
   readonly finalReceiver?: string | undefined;
+  /** PI 51, as `2026-11-21T09:30:15`. */
+  readonly creationDate?: string | undefined;
   readonly localName?: string | undefined;
   readonly overwrite?: boolean | undefined;
   readonly compression?: CompressionName | undefined;
@@ -89,6 +91,8 @@ export interface TransferRow {
   readonly free_message: Buffer | null;
   readonly original_sender: string | null;
   readonly final_receiver: string | null;
+  /** PI 51 as it went over the wire. */
+  readonly creation_date: string | null;
   /** Of the session, in milliseconds. */
   readonly round_trip: number | null;
   /** Which sync points to ask the partner for, where those of the session hold the transfer up. */
@@ -152,6 +156,8 @@ interface Figures {
   readonly freeMessage?: Buffer | undefined;
   readonly originalSender?: string | undefined;
   readonly finalReceiver?: string | undefined;
+  /** PI 51. */
+  readonly creationDate?: string | undefined;
 }
 
 /** The end of a transfer. */
@@ -196,7 +202,7 @@ const COLUMNS = [
   ...['bytes_transferred', 'articles', 'checksum', 'local_path', 'diagnostic', 'error_code', 'error_message'],
   ...['pesit_transfer_id', 'attempts', 'failures', 'postponements', 'next_attempt_at', 'restartable', 'sync_point'],
   ...['pacings', 'reply', 'label', 'free_message', 'original_sender', 'final_receiver', 'fence', 'node'],
-  ...['round_trip', 'advice'],
+  ...['round_trip', 'advice', 'creation_date'],
 ];
 export const columnsOf = (table: string): string => COLUMNS.map((column) => `${table}.${column}`).join(', ');
 

@@ -2,6 +2,7 @@ import { identifier, pagingFields, periodFields, timestamp } from '@pesit-node/s
 import { z } from 'zod';
 
 import { transferSettings } from '../remote-servers/schema.js';
+import { isCreationDate } from './creation-date.js';
 import { isReadable, readBytes } from './opaque-text.js';
 
 /** Text that travels in a C parameter: 7-bit ASCII; blanks at its end would be lost (pesit-e.md §2). */
@@ -72,6 +73,12 @@ const sessionFields = {
   finalReceiver: identifier(24).optional().meta({ description: 'PI 62.' }),
 };
 
+const creationDate = z
+  .string()
+  .refine(isCreationDate, 'expected a date and time without a zone, of 1970 to 2069: 2026-11-21T09:30:15')
+  .optional()
+  .meta({ description: 'PI 51; default: of a file its modification time.' });
+
 const sendFields = {
   ...serverFields,
   ...nameFields,
@@ -79,6 +86,7 @@ const sendFields = {
   recordLength: transferSettings.recordLength.optional(),
   recordFormat: transferSettings.recordFormat.optional(),
   label: ascii(LABEL_MAX).optional(),
+  creationDate,
 };
 
 interface Addressed {
@@ -191,6 +199,7 @@ export const messageBody = z
     crc: sessionFields.crc,
     originalSender: sessionFields.originalSender,
     finalReceiver: sessionFields.finalReceiver,
+    creationDate,
   })
   .superRefine(addressed)
   .meta({ id: 'MessageRequest' });
@@ -275,6 +284,7 @@ export const transferAnswer = z
     freeMessage: z.string().nullable(),
     originalSender: z.string().nullable(),
     finalReceiver: z.string().nullable(),
+    creationDate: z.string().nullable().meta({ description: 'PI 51, in the time of its sender.' }),
     message: z.string().nullable().optional().meta({ description: 'Of a MESSAGE.' }),
     reply: z.string().nullable().optional().meta({ description: 'Of a MESSAGE.' }),
   })

@@ -47,6 +47,8 @@ export interface PartnerOptions {
   readonly resynchronisation?: boolean;
   /** PI 16 of the files served. Default 2, binary. */
   readonly dataCode?: number;
+  /** PI 51 of ACK(SELECT). */
+  readonly creationDate?: string;
   /** PI 99 of ACK(SELECT). */
   readonly freeMessage?: Buffer;
   /** Answers a message; what it rejects with is the answer. */
@@ -227,6 +229,7 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
           dataCode,
           compression,
           freeMessage: options.freeMessage,
+          creationDate: options.creationDate,
           recordFormat,
           recordLength,
           ...(label === undefined ? {} : { fileLabel: label }),
