@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { CONFIG_KEYS, configRows } from './keys.js';
 import type { AppName, CommonConfig, Config, ConfigKey, ConfigKeyName } from './keys.js';
 import { nearest } from './nearest.js';
+import { REFUSED_KEYS } from './refused.js';
 import { fromEnvironment, fromFlags, fromYaml } from './sources.js';
 import type { Given } from './sources.js';
 
@@ -45,7 +46,7 @@ const serviceLinkHint = (given: Given): string =>
 /**
  * Reads the configuration of one app. Sources, later wins: defaults, the YAML file named by `PESIT_CONFIG`,
  * the environment, flags.
- * @throws {ConfigError} with every problem: unknown keys in YAML or flags (with the nearest known one), values that do
+ * @throws {ConfigError} with every problem: unknown keys in YAML or flags (with the nearest known one), refused ones, values that do
  * not fit (key, source, expected, got), the default password under `NODE_ENV=production`.
  */
 export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfigOptions<A>): Config<A> => {
@@ -66,8 +67,11 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
   for (const given of sources.flatMap((source) => source.given)) {
     const { name, value, source } = given;
     if (!isKeyName(name)) {
+      const refused = REFUSED_KEYS[name];
       problems.push(
-        `unknown key ${JSON.stringify(name)} (${source}): did you mean ${nearest(name, names) ?? 'another'}?`,
+        refused === undefined
+          ? `unknown key ${JSON.stringify(name)} (${source}): did you mean ${nearest(name, names) ?? 'another'}?`
+          : `${name} (${source}): ${refused}`,
       );
       continue;
     }

@@ -1,5 +1,6 @@
 import { configRows, environmentName } from './keys.js';
 import type { ConfigKey } from './keys.js';
+import { REFUSED_KEYS } from './refused.js';
 
 const cell = (value: string): string => value.replaceAll('|', '\\|');
 
@@ -13,7 +14,10 @@ const defaults = (key: ConfigKey): string => {
   return literal(key.default) + differing.join('');
 };
 
-/** The table of docs/configuration.md, one row a key, generated from `CONFIG_KEYS`. Ends with a line feed. */
+const table = (head: readonly string[], rows: readonly string[]): string =>
+  [head.join(' | '), head.map(() => '---').join(' | '), ...rows].map((row) => `| ${row} |\n`).join('');
+
+/** The tables of docs/configuration.md, generated from `CONFIG_KEYS` and `REFUSED_KEYS`, one row a key. Ends with a line feed. */
 export const configurationMarkdown = (): string => {
   const rows = configRows().map(([name, key]) =>
     [
@@ -29,5 +33,6 @@ export const configurationMarkdown = (): string => {
       .join(' | '),
   );
   const head = ['Key', 'Environment', 'App', 'Value', 'Default', 'Unit', 'Meaning'];
-  return [head.join(' | '), head.map(() => '---').join(' | '), ...rows].map((row) => `| ${row} |\n`).join('');
+  const refused = Object.entries(REFUSED_KEYS).map(([name, why]) => `\`${name}\` | ${why ?? ''}`);
+  return `${table(head, rows)}\nRefused, so that nobody believes that they work:\n\n${table(['Key', 'Why'], refused)}`;
 };

@@ -127,6 +127,20 @@ describe('sources', () => {
 });
 
 describe('problems', () => {
+  test('GZIP is refused with the reason, wherever it is asked for', () => {
+    const file = yaml('transfer:\n  compression:\n    enabled: true\n    algorithm: GZIP\n');
+    const why =
+      'PeSIT knows no GZIP, only the strings of its annex A (PI 21): set compression of the virtual file, of the remote server or of the request instead';
+    expect(
+      problems({ PESIT_CONFIG: file, TRANSFER_COMPRESSION_ENABLED: 'true' }, ['--transfer.compression.level=6']),
+    ).toEqual([
+      `transfer.compression.enabled (${file}): ${why}`,
+      `transfer.compression.algorithm (${file}): ${why}`,
+      `transfer.compression.enabled (environment TRANSFER_COMPRESSION_ENABLED): ${why}`,
+      `transfer.compression.level (flag --transfer.compression.level): ${why}`,
+    ]);
+  });
+
   test('an unknown key names its nearest, in YAML and in flags, all at once', () => {
     const file = yaml('server:\n  prot: 1\nlog:\n  levle: info\n');
     expect(problems({ PESIT_CONFIG: file }, ['--data.dir=/x'])).toEqual([
