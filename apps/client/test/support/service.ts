@@ -1,5 +1,5 @@
 /** The client app over a database of the harness: REST through supertest, PeSIT over real sockets, everything it said kept. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -133,9 +133,28 @@ export const startService = async (database: Database, options: ServiceOptions =
   const stop = async (): Promise<void> => {
     await lifecycle.stop('the test ends');
     await http.close(0);
+    const open = (await readdir('/proc/self/fd').catch(() => [])).map((name) => `/proc/self/fd/${name}`);
+    const paths = await Promise.all(open.map((name) => readlink(name).catch(() => '')));
+    // A transfer that is over, however it ended, leaves no file open.
+    expect(paths.filter((path) => path.startsWith(`${data}/`))).toEqual([]);
     if (options.data === undefined) await rm(data, { recursive: true, force: true });
   };
-  return { api, app, cluster, data, database, exchange, health, http, license, log, servers, settings, stop, transfers };
+  return {
+    api,
+    app,
+    cluster,
+    data,
+    database,
+    exchange,
+    health,
+    http,
+    license,
+    log,
+    servers,
+    settings,
+    stop,
+    transfers,
+  };
 };
 
 const remember = (body: object | undefined): void => {
