@@ -9,8 +9,8 @@ import type { Traffic } from './proxy.js';
 import { writeSource } from './source.js';
 import type { Stage } from './stage.js';
 
-/** A round that takes longer does not converge; the longest waits are restarts of apps on a busy machine. */
-const ROUND_LIMIT_MS = 90_000;
+/** A round that takes longer does not converge. Some have a thousand points, one after the other, on a machine that may be busy. */
+const ROUND_LIMIT_MS = 240_000;
 /** What may still be going on when the client app has its end: the other side's last record, its tidying. */
 const SETTLE_LIMIT_MS = 15_000;
 const LOOK_AGAIN_MS = 25;
