@@ -70,6 +70,8 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
   #view: MembersView | undefined;
   #timer: NodeJS.Timeout | undefined;
   #work: Promise<void> = Promise.resolve();
+  /** A look that was asked for and has not begun: whoever asks meanwhile has the same. */
+  #next: Promise<void> | undefined;
   #leaving: Promise<void> | undefined;
   #renewedAt: number | undefined;
   /** When this pod could renew again after it could not, and since when it could not. */
@@ -94,7 +96,9 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
   }
 
   refresh(): Promise<void> {
-    this.#work = this.#work.then(async () => {
+    if (this.#next !== undefined) return this.#next;
+    this.#work = this.#next = this.#work.then(async () => {
+      this.#next = undefined;
       if (this.#leaving !== undefined) return;
       try {
         await this.#renew();

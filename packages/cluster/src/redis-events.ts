@@ -14,15 +14,16 @@ export class RedisEvents implements ClusterEvents {
   readonly #onConnected = (): void => {
     this.#listen();
   };
+  readonly #onMessage = (channel: string, message: string): void => {
+    if (channel === this.#channel) this.#heard(message);
+  };
 
   /** @param instance of this process: its own events are not heard. */
   constructor(link: RedisLink, cluster: string, instance: string) {
     this.#link = link;
     this.#channel = `pesit:events:${cluster}`;
     this.#instance = instance;
-    link.subscriber.on('message', (channel: string, message: string) => {
-      if (channel === this.#channel) this.#heard(message);
-    });
+    link.subscriber.on('message', this.#onMessage);
     link.on('connected', this.#onConnected);
     if (link.connected) this.#listen();
   }
@@ -38,6 +39,7 @@ export class RedisEvents implements ClusterEvents {
 
   close(): Promise<void> {
     this.#link.off('connected', this.#onConnected);
+    this.#link.subscriber.off('message', this.#onMessage);
     this.#subscriptions.clear();
     return Promise.resolve();
   }

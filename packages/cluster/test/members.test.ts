@@ -256,6 +256,35 @@ eachDatabase((harness) => {
       expect(await rows()).toHaveLength(1);
     });
 
+    test('while the database hangs looks do not pile up', async () => {
+      let statements = 0;
+      let release = (): void => undefined;
+      const hanging = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const raw = async (...args: Parameters<typeof database.knex.raw>): Promise<unknown> => {
+        statements += 1;
+        await hanging;
+        return database.knex.raw(...args);
+      };
+      const members = new DatabaseMembers({
+        knex: new Proxy(database.knex, {
+          get: (target, name) => (name === 'raw' ? raw : Reflect.get(target, name)) as unknown,
+        }),
+        pod: { app: 'server', cluster: 'paris', namespace: 'default', name: 'one', instance: randomUUID() },
+        events: bus.join(),
+        logger: silentLogger,
+      });
+      all.push(members);
+      const first = members.refresh();
+      while (statements === 0) await new Promise(setImmediate);
+      const looks = Array.from({ length: 1000 }, () => members.refresh());
+      release();
+      await Promise.all([first, ...looks]);
+      // The first, which takes over, renews and reads, and one more for all the others.
+      expect(statements).toBe(5);
+    });
+
     test('a database that hangs does not hold up the end', async () => {
       const one = new DatabaseMembers({
         knex: new Proxy(database.knex, {
