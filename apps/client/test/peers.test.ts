@@ -1,0 +1,70 @@
+/** What servers of the field do to a requester, as far as it shows in records; the wire is in packages/protocol. */
+import { readFile } from 'node:fs/promises';
+
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { eachDatabase } from '@pesit-node/service/testing';
+
+import { GOOD } from './support/raw-server.js';
+import { expectNoSecrets } from './support/service.js';
+import { world } from './support/world.js';
+
+afterAll(expectNoSecrets);
+
+const SUCCESS = '0203000000';
+
+eachDatabase((harness) => {
+  const the = world(harness);
+
+  describe('PeSIT Wizard', () => {
+    test('CRC accepted and then not sent: said so, and what to do; without CRC it goes', async () => {
+      const server = await the.rawServer(GOOD);
+      const service = await the.service();
+      const id = await the.remote(service, server.port, { crc: true });
+      const refused = await the.send(service);
+      expect(refused).toMatchObject({ status: 'FAILED', diagnostic: '3-315' });
+      expect(refused.errorMessage).toContain('switch CRC off');
+      expect((await service.api.post(`/servers/${id}/test`)).body).toMatchObject({
+        success: false,
+        diagnostic: '3-315',
+      });
+      await service.api.put(`/servers/${id}`, { crc: false });
+      expect(await the.send(service)).toMatchObject({ status: 'COMPLETED' });
+    });
+
+    test('PI 42 of ACK(SELECT) in bytes, without PI 41 and PI 16: the file comes whole', async () => {
+      const attributes = '1e071f0180200203e8' + '28042a0207d0';
+      const SELECT = `c031 ${SUCCESS}` + '09060b01000c0158' + '0d0105' + '19021000' + attributes;
+      const server = await the.rawServer({ ...GOOD, SELECT });
+      const service = await the.service();
+      await the.remote(service, server.port);
+      const record = await the.receive(service);
+      expect(record).toMatchObject({ status: 'COMPLETED', size: 3, articles: 2 });
+      expect(await readFile(record.localPath as string, 'latin1')).toBe('abc');
+    });
+
+    test('ACK(ORF) without PI 21: no compression', async () => {
+      const server = await the.rawServer({ ...GOOD, ORF: `c033 ${SUCCESS}` });
+      const service = await the.service();
+      await the.remote(service, server.port, { compression: 'both' });
+      expect(await the.send(service)).toMatchObject({ status: 'COMPLETED', size: 11, bytesTransferred: 11 });
+    });
+
+    test('for an empty file ACK(TRANS.END) has no PI 27 and 28', async () => {
+      const server = await the.rawServer(GOOD);
+      const service = await the.service();
+      await the.remote(service, server.port);
+      expect(await the.send(service, { fileContent: '' })).toMatchObject({ status: 'COMPLETED', size: 0 });
+    });
+
+    test('RCONNECT with a text in PI 99 and none in PI 29: the operator sees it', async () => {
+      const server = await the.rawServer({
+        ...GOOD,
+        CONNECT: `4022 02030301306307${Buffer.from('go away').toString('hex')}`,
+      });
+      const service = await the.service();
+      await the.remote(service, server.port);
+      const { errorMessage, diagnostic } = await the.send(service);
+      expect([diagnostic, errorMessage]).toEqual(['3-304', expect.stringContaining('go away')]);
+    });
+  });
+});
