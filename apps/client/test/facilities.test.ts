@@ -80,13 +80,14 @@ eachDatabase((harness) => {
     });
   });
 
-  test.each([
-    [true, ['00100000010200036f6e65000374776f']],
-    [false, ['0009000001006f6e65', '00090000010074776f']],
-  ])('multiArticle %s: the DTFs of two short articles', async (multiArticle, dtfs) => {
+  test.each<[layout: { multiArticle?: boolean; concatenation?: boolean }, dtfs: string[]]>([
+    [{}, ['00100000010200036f6e65000374776f']],
+    [{ multiArticle: false }, ['0009000001006f6e65', '00090000010074776f']],
+    [{ multiArticle: false, concatenation: false }, ['0009000001006f6e65', '00090000010074776f']],
+  ])('%j: the DTFs of two short articles', async (layout, dtfs) => {
     const server = await the.rawServer(GOOD);
     const service = await the.service();
-    await the.remote(service, server.port, { multiArticle });
+    await the.remote(service, server.port, layout);
     const sent = await sendFile(service, Buffer.from('one\ntwo\n'), { text: true, recordLength: 80 });
     expect(sent).toMatchObject({ status: 'COMPLETED', articles: 2 });
     const data = server.arrived.filter(({ name }) => name === 'DTF' || name.startsWith('? 00'));
@@ -94,6 +95,9 @@ eachDatabase((harness) => {
     expect(
       data.map(({ fpdu }) => fpdu.toString('hex').replace(/^(.{8})../, (_, start: string) => `${start}01`)),
     ).toEqual(dtfs);
+    // DTF.END shares their entity, or has its own.
+    const entity = (name: string) => server.arrived.find((arrived) => arrived.name === name)?.entity;
+    expect(entity('DTF') === entity('DTF.END')).toBe(layout.concatenation !== false);
   });
 
   describe('CRC and resynchronisation', () => {

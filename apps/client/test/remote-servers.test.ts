@@ -48,6 +48,7 @@ eachDatabase((harness) => {
         ebcdic: false,
         codePage: '037',
         multiArticle: true,
+        concatenation: true,
         preconnectId: null,
         recordLength: null,
         recordFormat: null,
@@ -169,6 +170,7 @@ eachDatabase((harness) => {
       ['resync', { resync: 'true' }],
       ['codePage', { codePage: '1252' }],
       ['multiArticle', { multiArticle: 1 }],
+      ['concatenation', { concatenation: 'no' }],
       ['preconnectId', { preconnectId: 'NINECHARS' }],
       ['preconnectId', { preconnectId: '' }],
       ['preconnectPassword', { preconnectPassword: 'NINECHARS' }],
@@ -204,6 +206,7 @@ eachDatabase((harness) => {
         ebcdic: true,
         codePage: '1147',
         multiArticle: false,
+        concatenation: false,
         preconnectId: 'X',
       };
       const created = await service.api.post('/servers', { ...BANK, ...wanted, preconnectPassword: 'Xy#zyXyz' });
@@ -217,6 +220,7 @@ eachDatabase((harness) => {
       expect((await service.api.put('/servers/1', cleared)).body).toMatchObject({
         ...{ crc: false, resync: false, compression: 'none', ebcdic: false, codePage: '037', preconnectId: null },
         multiArticle: true,
+        concatenation: true,
       });
       expect((await database.knex('remote_servers').first()).preconnect_password).toBeNull();
     });

@@ -43,7 +43,7 @@ export const sessionTarget = (
 ): SessionTarget => {
   const { host, port, dialect, server_id: serverId, password: sealed } = server;
   const { preconnect_id: identifier, preconnect_password: sealedPreconnect, single_article: singleArticle } = server;
-  const multiArticle = server.multi_article ?? true;
+  const layout = { multiArticle: server.multi_article ?? true, concatenation: server.concatenation ?? true };
   const sync = syncPoints(server, terms, settings);
   const crc = terms.crc ?? server.crc ?? false;
   const resynchronisation = terms.resync ?? server.resync ?? false;
@@ -58,7 +58,7 @@ export const sessionTarget = (
     maxSessions: Math.min(server.max_connections ?? settings.maxConnectionsPerHost, settings.maxConnectionsPerHost),
     key: JSON.stringify([
       ...[server.id, host, port, dialect, requester, serverId, sealed, sync, crc, resynchronisation],
-      ...[identifier, sealedPreconnect, multiArticle, isTraced],
+      ...[identifier, sealedPreconnect, layout, isTraced],
     ]),
     traceUntil,
     options: () => ({
@@ -67,7 +67,7 @@ export const sessionTarget = (
       dialect,
       connectTimeout: settings.connectTimeout,
       timers: { response: settings.readTimeout },
-      multiArticle,
+      ...layout,
       ...(singleArticle === null ? {} : { singleArticle }),
       ...(identifier === null
         ? {}

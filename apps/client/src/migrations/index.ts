@@ -9,9 +9,21 @@ import { multiArticle } from './0006-multi-article.js';
 import { traces } from './0007-traces.js';
 import { seen } from './0008-seen.js';
 import { creationDate } from './0009-creation-date.js';
+import { concatenation } from './0010-concatenation.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
   schema: 'pesit_client',
-  migrations: [remoteServers, transfers, restart, facilities, requests, multiArticle, traces, seen, creationDate],
+  migrations: [
+    remoteServers,
+    transfers,
+    restart,
+    facilities,
+    requests,
+    multiArticle,
+    traces,
+    seen,
+    creationDate,
+    concatenation,
+  ],
 };

@@ -90,6 +90,7 @@ const clearableFields = {
   ebcdic: transferSettings.ebcdic.nullable(),
   codePage: transferSettings.codePage.nullable(),
   multiArticle: z.boolean().nullable().meta({ description: 'Several short articles in one DTF.' }),
+  concatenation: z.boolean().nullable().meta({ description: 'Several FPDUs of data in one entity.' }),
   preconnectId: preconnection.nullable(),
   preconnectPassword: password.nullable(),
 };
@@ -150,6 +151,7 @@ export const remoteServerAnswer = z
     ebcdic: z.boolean(),
     codePage: z.string(),
     multiArticle: z.boolean(),
+    concatenation: z.boolean(),
     preconnectId: z.string().nullable(),
     recordLength: z.int().nullable(),
     recordFormat: transferSettings.recordFormat.nullable(),

@@ -32,6 +32,7 @@ const view = (row: RemoteServerRow, settings: ExchangeSettings) => ({
   ebcdic: row.ebcdic ?? false,
   codePage: row.code_page ?? DEFAULT_CODE_PAGE,
   multiArticle: row.multi_article ?? true,
+  concatenation: row.concatenation ?? true,
   preconnectId: row.preconnect_id,
   recordLength: row.record_length,
   recordFormat: row.record_format,

@@ -47,6 +47,7 @@ export interface RemoteServerRow {
   readonly ebcdic: boolean | null;
   readonly code_page: CodePage | null;
   readonly multi_article: boolean | null;
+  readonly concatenation: boolean | null;
   readonly preconnect_id: string | null;
   readonly preconnect_password: string | null;
   readonly negotiated: Negotiated | null;
@@ -81,6 +82,7 @@ const COLUMNS = {
   ebcdic: 'ebcdic',
   codePage: 'code_page',
   multiArticle: 'multi_article',
+  concatenation: 'concatenation',
   preconnectId: 'preconnect_id',
 } as const satisfies Record<
   Exclude<keyof RemoteServerFields, 'password' | 'preconnectPassword'>,

@@ -7,6 +7,8 @@ import type { AddressInfo, Socket } from 'node:net';
 export interface Arrived {
   readonly name: string;
   readonly fpdu: Buffer;
+  /** In which entity of its session it came, from 1. */
+  readonly entity: number;
 }
 
 const NAMES: Readonly<Record<string, string>> = {
@@ -69,6 +71,7 @@ export const startRawServer = async (choose: Choose | Script) => {
     const session = ++sessions;
     const counts = new Map<string, number>();
     let requesterId = 0;
+    let entities = 0;
     let rest = Buffer.alloc(0);
     sockets.add(socket);
     socket.on('error', () => undefined);
@@ -90,12 +93,13 @@ export const startRawServer = async (choose: Choose | Script) => {
       while (rest.length >= 2 && rest.length >= 2 + rest.readUInt16BE(0)) {
         let entity = rest.subarray(2, 2 + rest.readUInt16BE(0));
         rest = rest.subarray(2 + entity.length);
+        entities += 1;
         while (entity.length >= 6) {
           const one = entity.subarray(0, entity.readUInt16BE(0));
           entity = entity.subarray(one.length);
           const name = NAMES[one.toString('hex', 2, 4)] ?? `? ${one.toString('hex', 2, 4)}`;
           if (name === 'CONNECT') requesterId = one[5] ?? 0;
-          arrived.push({ name, fpdu: one });
+          arrived.push({ name, fpdu: one, entity: entities });
           answer(name);
         }
       }
