@@ -5,7 +5,7 @@ import type { Logger } from '@pesit-node/service';
 import { Redis } from 'ioredis';
 
 /** A Redis that does not answer must not hold up whoever asks it: what is kept there is never the only copy. */
-const ANSWER_MS = 2000;
+const ANSWER_MS = 1000;
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 2000;
 

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { once } from 'node:events';
 import { randomUUID } from 'node:crypto';
 
-import { describe } from '@jest/globals';
+import { describe, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 
 /** @throws with `CI=true` and no `TEST_REDIS_URL`: what was left out would pass unseen. */
@@ -24,7 +24,10 @@ export interface RedisHarness {
 /** Defines tests that need a Redis: left out where there is none. */
 export const withRedis = (define: (harness: RedisHarness) => void): void => {
   const url = testRedisUrl();
-  if (url === undefined) return;
+  if (url === undefined) {
+    test.skip('left out: there is no Redis (TEST_REDIS_URL)', () => undefined);
+    return;
+  }
   describe('with Redis', () => {
     define({ url, unique: () => `test-${randomUUID()}` });
   });
@@ -36,6 +39,9 @@ export interface RedisProxy {
   /** Breaks all connections and takes no new one. */
   readonly cut: () => Promise<void>;
   readonly mend: () => Promise<void>;
+  /** Connections stay, and nothing comes through any more. */
+  readonly freeze: () => void;
+  readonly thaw: () => void;
   readonly close: () => Promise<void>;
 }
 
@@ -75,7 +81,13 @@ export const startProxy = async (redisUrl: string): Promise<RedisProxy> => {
   const mend = async (): Promise<void> => {
     await open(port);
   };
-  return { url: url.href, cut, mend, close: cut };
+  const freeze = (): void => {
+    for (const socket of sockets) socket.pause();
+  };
+  const thaw = (): void => {
+    for (const socket of sockets) socket.resume();
+  };
+  return { url: url.href, cut, mend, freeze, thaw, close: cut };
 };
 
 /** A connection of the test itself. */
