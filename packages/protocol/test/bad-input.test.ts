@@ -93,6 +93,13 @@ const CASES: readonly Case[] = [
   ['MSGMM without MSGDM', 'server', 'CN03', [f('MSGMM', pi(91, text('a')))], 'ABORT 3-311'],
   ['a file within a message', 'server', 'MG02B', [minimal('CREATE', OWN, 0)], 'ABORT 3-311'],
   ['an interruption where nothing runs', 'server', 'OF02', [minimal('IDT', OWN, 0)], 'ABORT 3-311'],
+  [
+    'a resynchronisation of a file that is delivered',
+    'server',
+    'OF02 ended',
+    [f('RESYN', '0203010064 120100')],
+    'ABORT 3-311',
+  ],
   // 3-318: a parameter that is missing or illegal.
   ...([3, 4, 6, 22] as const).map((code): Case => [
     `CONNECT without PI ${code}`,
