@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { eachDatabase } from '@pesit-node/service/testing';
 
-import { bytes, refusedWith, until, useNode } from './support/node.js';
+import { bytes, refusedWith, TestNode, until, useNode } from './support/node.js';
 import { RawPeer, WRITING } from './support/raw-peer.js';
+import { freePort } from './support/rest.js';
 
 interface Session {
   readonly session: string;
@@ -176,6 +177,28 @@ eachDatabase((harness) => {
     await node().call('delete', '/api/v1/config/partners/ACME');
     await expect(node().call('get', PATH)).rejects.toThrow('404');
     expect(await node().database.knex('session_trace_parts')).toEqual([]);
+  });
+
+  test('the switch of one pod counts for another, and each shows the sessions of both', async () => {
+    const other = new TestNode(await harness.another(node().database), node().data, node().log, { node: 'node-b' });
+    await other.start();
+    try {
+      const port = await freePort();
+      await other.call('post', '/api/v1/servers', { serverId: 'NODE2', port, autoStart: false });
+      await other.call('post', '/api/v1/servers/NODE2/start');
+      await switchOn();
+      const there = await node().connect({ port });
+      await there.release();
+      // Written by the other pod some times a second.
+      const session = await ended();
+      expect(session).toMatchObject({ node: 'node-b', listener: 'NODE2', outcome: 'released' });
+      expect(await story(session)).toContain('<-- CONNECT');
+      await other.call('delete', PATH);
+      await (await node().connect()).release();
+      expect(await sessions()).toHaveLength(1);
+    } finally {
+      await other.stop();
+    }
   });
 
   test('a message has its record, too', async () => {
