@@ -72,6 +72,20 @@ eachDatabase((harness) => {
     expect((await service.api.get(`/servers/${id}`)).body).toMatchObject({ traceUntil: null });
   });
 
+  test('a session whose recording has ended does not serve a transfer that shall be recorded', async () => {
+    const partner = await the.partner();
+    const service = await the.service({ settings: { idleTimeout: 60_000 } });
+    const id = await the.remote(service, partner.port);
+    await traced(service, id);
+    await the.send(service);
+    const [first] = await sessions(service, id);
+    expect((await service.api.delete(`/servers/${id}/trace/${first!.session}`)).status).toBe(204);
+    await the.send(service);
+    expect(await sessions(service, id)).toEqual([]);
+    const record = await the.send(service);
+    expect(await sessions(service, id)).toMatchObject([{ transfers: [record.id] }]);
+  });
+
   test('a test of the connection is recorded', async () => {
     const partner = await the.partner();
     const service = await the.service();

@@ -154,7 +154,8 @@ export class SessionPool {
     for (;;) {
       const idle = this.#idle.get(key)?.at(-1);
       if (idle === undefined) return undefined;
-      if (idle.session.usable) {
+      // One whose trace was switched off does not serve a transfer that shall have one: its key says that it should.
+      if (idle.session.usable && idle.tracer?.isOver !== true) {
         this.#forget(idle);
         return idle;
       }

@@ -39,6 +39,11 @@ export class SessionTracer {
     this.#ends = [...requests, ...ends];
   }
 
+  /** Nothing more is recorded: the trace was switched off, or its time is over. */
+  get isOver(): boolean {
+    return this.#recording.isOver;
+  }
+
   /** The next bytes; free again when it returns. */
   take(direction: WireDirection, bytes: Buffer, time = Date.now()): void {
     for (const line of this.#decoder.take(direction, bytes, time)) this.#add(line);
