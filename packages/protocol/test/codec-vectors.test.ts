@@ -45,6 +45,10 @@ describe('CRC (PI 1)', () => {
     expect(checksum([bytes.subarray(0, 1), bytes.subarray(1, 4001), Buffer.alloc(0), bytes.subarray(4001)])).toBe(
       expected,
     );
+    for (let length = 0; length < 20; length++) {
+      const short = bytes.subarray(1000, 1000 + length);
+      expect([length, checksum([short])]).toEqual([length, withCrc(short).readUInt16BE(length)]);
+    }
     expect(checksum([Buffer.alloc(65_535, 0xff)])).toBe(withCrc(Buffer.alloc(65_535, 0xff)).readUInt16BE(65_535));
   });
 
