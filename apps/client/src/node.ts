@@ -25,6 +25,7 @@ import type { ExchangeOptions } from './exchange/exchange.js';
 import { ReceivedTree } from './exchange/received-tree.js';
 import { exchangeSettings } from './exchange/settings.js';
 import type { ExchangeSettings } from './exchange/settings.js';
+import { clientMetrics } from './metrics.js';
 import { CLIENT_MIGRATIONS } from './migrations/index.js';
 import { remoteServerStore } from './remote-servers/store.js';
 import { SendTree } from './transfers/send-tree.js';
@@ -81,7 +82,6 @@ export const createNode = (options: NodeOptions) => {
     node: options.node,
     ...options.licenseTimes,
   });
-  metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
   licenseMetrics(metrics, { license, admission, cluster });
   health.register('license', () => licenseHealth(license), { readiness: true });
   health.register('cluster', () => admission.health(), { readiness: true });
@@ -102,13 +102,14 @@ export const createNode = (options: NodeOptions) => {
     logger,
   });
   const exchange = createExchange({
-    ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces },
+    ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
     mayRun: () => admission.refusal === undefined,
   });
   admission.on('change', () => {
     exchange.queue.wake();
   });
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
+  clientMetrics(metrics, { knex: database.knex, supervisor, exchange });
   const app = createApp({
     ...{ config, settings, info, logger, health, metrics, database: supervisor, license },
     ...{ servers, transfers, sendTree, receivedTree, exchange, traces },

@@ -12,7 +12,8 @@ import {
   licenseMetrics,
 } from '@pesit-node/license';
 import type { LicenseKeeper, LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
-import { DatabaseSupervisor, Metrics, PasswordVerifier, Traces } from '@pesit-node/service';
+import { DIAGNOSTICS } from '@pesit-node/protocol';
+import { DatabaseSupervisor, Metrics, PasswordVerifier, Traces, TransferMeter } from '@pesit-node/service';
 import type { Config, Database, HealthRegistry, LifecycleStep, Logger, ServiceInfo } from '@pesit-node/service';
 import type { Express } from 'express';
 
@@ -29,6 +30,7 @@ import { RunningTransfers } from './exchange/running-transfers.js';
 import { UnansweredRequests } from './exchange/unanswered.js';
 import { ListenerService } from './listeners/service.js';
 import { ListenerStore } from './listeners/store.js';
+import { serverMetrics } from './metrics.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { PartnerStore } from './partners/store.js';
 import { TransferContexts } from './transfers/contexts.js';
@@ -182,6 +184,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       admission,
       places: new PartnerPlaces(),
       progress: new ProgressReporter(journal, logger, options.progressMs),
+      meter: new TransferMeter(metrics, (diagnostic) => Object.hasOwn(DIAGNOSTICS, diagnostic)),
       times: new ConnectionTimes(partners, logger),
       traces,
       unanswered: new UnansweredRequests(),
@@ -207,7 +210,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     traces,
     directories,
   });
-  metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
+  serverMetrics(metrics, { knex, supervisor, listeners });
   licenseMetrics(metrics, { license, admission, cluster });
   health.register('database', () => supervisor.health(), { readiness: true });
   health.register('listeners', () => listeners.health());

@@ -1,3 +1,5 @@
+import { DIAGNOSTICS } from '@pesit-node/protocol';
+import { TransferMeter } from '@pesit-node/service';
 import type { Logger, SecretBox, Traces } from '@pesit-node/service';
 
 import type { RemoteServerStore } from '../remote-servers/store.js';
@@ -15,7 +17,7 @@ import type { TransferQueueOptions } from './transfer-queue.js';
 
 export interface ExchangeOptions extends Pick<
   TransferQueueOptions,
-  'node' | 'mayRun' | 'pollMs' | 'progressMs' | 'leaseMs'
+  'node' | 'mayRun' | 'metrics' | 'pollMs' | 'progressMs' | 'leaseMs'
 > {
   readonly settings: ExchangeSettings;
   readonly secrets: SecretBox;
@@ -31,17 +33,20 @@ export interface ExchangeOptions extends Pick<
 export const createExchange = (options: ExchangeOptions) => {
   const { settings, secrets, transfers: store, servers, receivedTree, sendTree, traces, logger } = options;
   const contacts = new Contacts(servers, logger);
-  const pool = new SessionPool({ idleTimeout: settings.idleTimeout, contacts, traces, logger });
+  const meter = new TransferMeter(options.metrics, (diagnostic) => Object.hasOwn(DIAGNOSTICS, diagnostic));
+  const pool = new SessionPool({ idleTimeout: settings.idleTimeout, contacts, traces, meter, logger });
   const deps = { settings, secrets, pool, receivedTree, sendTree, store, logger };
   const queue = new TransferQueue({
     ...options,
     store,
+    meter,
     run: (job, signal, requireLease) => runTransfer(job, deps, signal, requireLease),
   });
   const leftovers = new Leftovers({ ...options, store, retention: settings.stagingRetention });
   return {
     queue,
     leftovers,
+    pool,
     /** To be called whenever the database is ready. @throws errors of the database: call it again */
     start: async (): Promise<void> => {
       await queue.start();

@@ -35,6 +35,8 @@ export const messaging = (job: Job): Work => {
       return !sent;
     },
     totals: { dataBytes: 0, articles: 0 },
+    syncPoint: 0,
+    startPoint: undefined,
     facts: {},
     close: () => Promise.resolve(),
     settled: () => Promise.resolve(),

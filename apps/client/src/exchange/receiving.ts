@@ -106,6 +106,7 @@ class Receiving implements Work {
   #attributes: Parameters | undefined;
   #staged: StagedFile | undefined;
   #hasNote: boolean;
+  startPoint: SyncPoint | undefined;
   /** As PI 27 and PI 28 count: bytes of compressed articles, not those of the file. */
   #totals = (): TransferTotals => START;
 
@@ -132,6 +133,10 @@ class Receiving implements Work {
 
   get totals(): TransferTotals {
     return this.#totals();
+  }
+
+  get syncPoint(): number {
+    return this.#staged?.stablePoint?.number ?? 0;
   }
 
   get facts(): Work['facts'] {
@@ -225,6 +230,7 @@ class Receiving implements Work {
     const context = this.#context;
     const { resumed } = this.#begun;
     if (resumed?.context.file === context.file) {
+      this.startPoint = resumed.point;
       await requireSpace(root, answer, resumed.point.fileOffset);
       return { from: resumed.point, sink: resumed.file };
     }

@@ -31,6 +31,11 @@ export class RestartableSource implements ArticleSource {
     this.#sent = sent;
   }
 
+  /** The last one sent. */
+  get lastPoint(): number {
+    return this.#lastPoint;
+  }
+
   /** To be called before each CREATE: the file is at its start, whatever an earlier session did. */
   async begin(session: Session): Promise<void> {
     this.#session = session;

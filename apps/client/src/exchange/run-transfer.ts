@@ -1,7 +1,7 @@
 import { windowAdvice } from '@pesit-node/net';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
-import type { PesitError } from '@pesit-node/protocol';
-import type { Logger, SecretBox } from '@pesit-node/service';
+import type { PesitError, SyncPoint } from '@pesit-node/protocol';
+import type { Figures, Logger, MeteredTransfer, SecretBox } from '@pesit-node/service';
 
 import type { AttemptEnd, Ended, Job } from '../transfers/row.js';
 import type { SendTree } from '../transfers/send-tree.js';
@@ -43,6 +43,10 @@ export interface Work {
   readonly repeatable: boolean;
   /** Figures while it runs. */
   readonly totals: TransferTotals;
+  /** The last point: sent, or stored here. */
+  readonly syncPoint: number;
+  /** Where this attempt goes on; undefined: from the start, or not known yet. */
+  readonly startPoint: SyncPoint | undefined;
   /** What the record should keep when the attempt fails. */
   readonly facts: Pick<
     Ended,
@@ -70,6 +74,8 @@ export interface RunningTransfer {
   readonly ended: Promise<AttemptEnd>;
   /** Undefined before the partner accepted the file. */
   totals(): TransferTotals | undefined;
+  /** For the metrics: how far it is, and where it goes on from. */
+  readonly figures: Pick<MeteredTransfer, 'progress' | 'from'>;
   /** To be called when the record says that the transfer is over. @param restartable as the record says */
   settled(restartable: boolean): Promise<void>;
 }
@@ -85,7 +91,12 @@ export const runTransfer = (
   requireLease: () => Promise<void>,
 ): RunningTransfer => {
   const attempt = new Attempt(job, deps, signal, requireLease);
-  return { ended: attempt.run(), totals: () => attempt.totals, settled: (restartable) => attempt.settled(restartable) };
+  return {
+    ended: attempt.run(),
+    totals: () => attempt.totals,
+    figures: { progress: () => attempt.progress, from: () => attempt.from },
+    settled: (restartable) => attempt.settled(restartable),
+  };
 };
 
 /** Counts that do not agree are not mended by going on where they were wrong. */
@@ -123,6 +134,16 @@ class Attempt {
 
   get totals(): TransferTotals | undefined {
     return this.#work?.accepted === true ? this.#work.totals : undefined;
+  }
+
+  get progress(): Figures | undefined {
+    const { totals } = this;
+    return totals && { dataBytes: totals.dataBytes, syncPoint: this.#work?.syncPoint ?? 0 };
+  }
+
+  get from(): Figures | undefined {
+    const point = this.#work?.startPoint;
+    return point && { dataBytes: point.dataBytes, syncPoint: point.number };
   }
 
   async settled(restartable: boolean): Promise<void> {

@@ -1,6 +1,6 @@
 import type { TransferTotals } from '@pesit-node/net';
 import { PesitError } from '@pesit-node/protocol';
-import type { CreateRequest } from '@pesit-node/protocol';
+import type { CreateRequest, SyncPoint } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
 import type { RecordFormat, SourceVersion } from '@pesit-node/storage';
 
@@ -83,17 +83,19 @@ export const sending = async (
   let transferId = job.pesit_transfer_id ?? 0;
   let restarted = job.restartable;
   let sentDate: string | undefined;
+  let startPoint: SyncPoint | undefined;
   let totals = (): TransferTotals => ({ dataBytes: 0, articles: 0 });
   return {
     run: async (session, signal) => {
       totals = () => session.totals;
+      startPoint = undefined;
       await source.begin(session);
       const { maxEntitySize } = settings;
       const request = createRequest(job, file, format, { transferId, restarted, maxEntitySize });
       sentDate = request.creationDate;
       const done = { status: 'COMPLETED', size: file.size, localPath: file.path, creationDate: sentDate } as const;
       try {
-        const pointOf = (number: number) => source.goTo(number);
+        const pointOf = async (number: number) => (startPoint = await source.goTo(number));
         const { dataBytes, articles } = await session.sendFile({ request, source, pointOf, signal });
         // Nobody waits for us any more: the partner has acknowledged the file.
         await file.hashed(60_000);
@@ -124,6 +126,12 @@ export const sending = async (
     repeatable: true,
     get totals() {
       return totals();
+    },
+    get syncPoint() {
+      return source.lastPoint;
+    },
+    get startPoint() {
+      return startPoint;
     },
     get facts() {
       return { creationDate: sentDate };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 
 import type { PesitRequester } from '@pesit-node/net';
 import type { SingleArticleStyle } from '@pesit-node/protocol';
-import type { Logger, Traces } from '@pesit-node/service';
+import type { Logger, TransferMeter, Traces } from '@pesit-node/service';
 
 import type { Contacts } from './contacts.js';
 import { faultText, openTraced } from '../traces/traced-opening.js';
@@ -37,6 +37,7 @@ export interface SessionPoolOptions {
   readonly idleTimeout: number;
   readonly contacts: Contacts;
   readonly traces: Traces;
+  readonly meter: TransferMeter;
   readonly logger: Logger;
 }
 
@@ -76,6 +77,11 @@ export class SessionPool {
     }
   }
 
+  /** Sessions that are open or being opened, idle ones included. */
+  get open(): number {
+    return [...this.#sessions.values()].reduce((sum, count) => sum + count, 0);
+  }
+
   /** When the server has as many sessions as it may: ends an idle one, and resolves when the partner knows. */
   async makeRoom({ serverId, maxSessions }: SessionTarget): Promise<void> {
     if ((this.#sessions.get(serverId) ?? 0) < maxSessions) return;
@@ -98,7 +104,7 @@ export class SessionPool {
   }
 
   async #open(target: SessionTarget, sessionId: string, signal: AbortSignal): Promise<TracedSession> {
-    const { contacts, traces } = this.#options;
+    const { contacts, traces, meter } = this.#options;
     const log = this.#options.logger.child({ sessionId, server: target.serverName });
     const options = target.options();
     const notice = (text: string): void => log.info({ notice: text }, 'tolerated');
@@ -111,12 +117,14 @@ export class SessionPool {
         'session opened',
       );
       contacts.reached(target.serverId, opened.session);
+      meter.sessionOpened();
       return opened;
     } catch (thrown) {
       const error = toPesitError(thrown);
       if (signal.aborted) throw error;
       log.warn({ at: `${options.host}:${options.port}`, ...wordsOf(error) }, 'session refused or not possible');
       contacts.failed(target.serverId, error);
+      meter.sessionRefused(error.diagnostic);
       throw error;
     }
   }

@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events';
 
 import { isDatabaseUnavailable } from '@pesit-node/service';
-import type { Logger } from '@pesit-node/service';
+import type { EndStatus, Logger, MeteredTransfer, Metrics, TransferMeter } from '@pesit-node/service';
 
 import { isOver } from '../transfers/row.js';
-import type { AttemptEnd, Job, Progress, TransferRow } from '../transfers/row.js';
+import type { AttemptEnd, Job, Progress, TransferRow, TransferStatus } from '../transfers/row.js';
 import type { TransferStore } from '../transfers/store.js';
 import { Interruption } from './interruption.js';
 import { LEASE_MS, Leases } from './leases.js';
@@ -23,6 +23,8 @@ export interface TransferQueueOptions {
   readonly mayRun: () => boolean;
   /** Name of this process among those that share the database. */
   readonly node: string;
+  readonly metrics: Metrics<'client'>;
+  readonly meter: TransferMeter;
   readonly logger: Logger;
   /** Between two looks at the table that nobody asked for, milliseconds. Default 5000. */
   readonly pollMs?: number;
@@ -37,6 +39,11 @@ interface Running {
   readonly abort: AbortController;
   readonly transfer: RunningTransfer;
 }
+
+/** Why another attempt follows, as the metrics name it. */
+const RETRY_REASONS = { failed: 'failed', later: 'postponed', none: 'interrupted', untouched: 'interrupted' } as const;
+
+const isEnd = (status: TransferStatus): status is EndStatus => status !== 'PENDING' && status !== 'IN_PROGRESS';
 
 /** How long an interrupted transfer may take to end. */
 const INTERRUPT_MS = 8000;
@@ -122,6 +129,8 @@ export class TransferQueue {
 
   /** A transfer that did not run is over: its record. */
   over(row: TransferRow): void {
+    const { direction, server_name: peer, status } = row;
+    if (isEnd(status)) this.#options.meter.over({ direction, peer }, status, row.diagnostic ?? undefined);
     this.#callers.over(row);
   }
 
@@ -234,10 +243,13 @@ export class TransferQueue {
     this.#leases.begin(id, fence, abort, since);
     const transfer = this.#options.run(job, abort.signal, () => this.#leases.require(id));
     this.#running.set(id, { job, abort, transfer });
+    const metered = { direction: job.direction, peer: job.server_name, ...transfer.figures };
+    this.#options.meter.begins(metered);
     void transfer.ended.then(async (end) => {
       const row = await this.#record(job, end);
       this.#leases.end(id);
       this.#running.delete(id);
+      this.#meter(metered, end, row);
       if (row !== undefined && isOver(row)) {
         await this.#settle(row, transfer);
         this.#callers.over(row);
@@ -247,6 +259,15 @@ export class TransferQueue {
       if (this.#running.size === 0) this.#idle.emit('idle');
       this.wake();
     });
+  }
+
+  /** @param row undefined: another process has the transfer */
+  #meter(metered: MeteredTransfer, end: AttemptEnd, row: TransferRow | undefined): void {
+    const { meter, metrics } = this.#options;
+    const status = row !== undefined && isEnd(row.status) ? row.status : undefined;
+    meter.ends(metered, status, 'diagnostic' in end ? end.diagnostic : undefined);
+    if (row?.status !== 'PENDING' || end.status !== 'PENDING') return;
+    metrics.add('pesit_transfer_retries_total', { reason: RETRY_REASONS[end.counts] });
   }
 
   /** What was kept for another attempt goes, now or with the next sweep. */

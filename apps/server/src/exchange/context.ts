@@ -1,6 +1,6 @@
 import type { Admission } from '@pesit-node/license';
 import type { ServerConnection } from '@pesit-node/net';
-import type { Config, Logger, PasswordVerifier, Traces } from '@pesit-node/service';
+import type { Config, Logger, PasswordVerifier, Traces, TransferMeter } from '@pesit-node/service';
 import type {
   ArticleSink,
   ArticleSource,
@@ -50,6 +50,7 @@ export interface ExchangeContext {
   readonly admission: Pick<Admission, 'refusal'>;
   readonly places: PartnerPlaces;
   readonly progress: ProgressReporter;
+  readonly meter: TransferMeter;
   readonly running: RunningTransfers;
   readonly times: ConnectionTimes;
   readonly traces: Traces;

@@ -51,6 +51,7 @@ export class Exchange {
       accept: (connection) => new PartnerSession({ context, listener: settings(), connection, refused, track }),
       rejected: (remoteAddress, reason) => {
         refused();
+        context.meter.sessionRefused();
         context.logger.warn({ listener: settings().server_id, remoteAddress, reason }, 'connection rejected');
       },
     };

@@ -11,7 +11,7 @@ import type {
   SingleArticleStyle,
   SyncPoint,
 } from '@pesit-node/protocol';
-import type { Logger } from '@pesit-node/service';
+import type { EndStatus, Logger, MeteredTransfer } from '@pesit-node/service';
 
 import type { ListenerRow } from '../listeners/store.js';
 import { seenIn } from '../partners/seen.js';
@@ -46,6 +46,8 @@ export class PartnerSession implements ServerHandler {
   #logger: Logger;
   #partner: PartnerContext | undefined;
   #file: IncomingTransfer | OutgoingTransfer | undefined;
+  /** The file, as it is counted. */
+  #metered: MeteredTransfer | undefined;
   #startedAt = 0;
   /** PI 25 of the last file. */
   #maxEntitySize: number | undefined;
@@ -72,11 +74,13 @@ export class PartnerSession implements ServerHandler {
       this.#partner = { ...context, listener, partner, session: connection, logger: this.#logger };
     } catch (error) {
       refused();
+      context.meter.sessionRefused(failureOf(error).diagnostic);
       const requester = readable(indication.parameters.requester ?? '', 24);
       if (error instanceof PesitError) this.#say('connection refused', error, { requester });
       throw error;
     }
     const { partner } = this.#partner;
+    context.meter.sessionOpened();
     const seen = seenIn(indication, where);
     this.#see(seen);
     const { dialect, freeMessage } = seen;
@@ -96,19 +100,23 @@ export class PartnerSession implements ServerHandler {
 
   async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
     if (this.#file?.direction !== 'RECEIVE') throw new Error('WRITE without CREATE');
-    return this.#file.write();
+    const answer = await this.#file.write();
+    this.#goesFrom(answer.from);
+    return answer;
   }
 
   async read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }> {
     if (this.#file?.direction !== 'SEND') throw new Error('READ without SELECT');
-    return this.#file.read(point);
+    const answer = await this.#file.read(point);
+    this.#goesFrom(answer.from);
+    return answer;
   }
 
   async endTransfer(): Promise<void> {
     const file = this.#file;
     if (file === undefined) throw new Error('TRANS.END without a file');
     await file.end();
-    this.#forget(file);
+    this.#forget(file, 'COMPLETED');
     this.#file = undefined;
     const { dataBytes, articles } = file.progress();
     const durationMs = Date.now() - this.#startedAt;
@@ -124,7 +132,7 @@ export class PartnerSession implements ServerHandler {
     this.#file = undefined;
     const progress = file.progress();
     const { status, restartable } = await file.fail(error, endCode);
-    this.#forget(file);
+    this.#forget(file, status, error.diagnostic);
     this.#say(status === 'CANCELLED' ? 'transfer cancelled' : 'transfer failed', error, {
       ...{ transfer: file.record.id, filename: file.name, ...progress, restartable },
     });
@@ -135,9 +143,14 @@ export class PartnerSession implements ServerHandler {
     if (partner === undefined) throw new Error('a message before CONNECT');
     try {
       const { id, answer } = await acceptMessage(partner, parameters);
+      const message = { direction: 'RECEIVE', peer: partner.partner.partner_id, progress: nothing } as const;
+      partner.meter.begins(message);
+      partner.meter.ends(message, 'COMPLETED');
       this.#trace.transfer(id);
       return answer;
     } catch (error) {
+      const { status, diagnostic } = failureOf(error);
+      partner.meter.over({ direction: 'RECEIVE', peer: partner.partner.partner_id }, status, diagnostic);
       if (error instanceof PesitError) this.#say('message refused', error);
       throw error;
     }
@@ -191,6 +204,8 @@ export class PartnerSession implements ServerHandler {
       this.#startedAt = Date.now();
       partner.progress.add(file);
       partner.running.add(file, this.#options.connection);
+      this.#metered = { direction, peer: partner.partner.partner_id, progress: file.progress };
+      partner.meter.begins(this.#metered);
       this.#logger.info({ transfer: file.record.id, direction, filename: file.name }, 'transfer begins');
       this.#trace.transfer(file.record.id);
       return file;
@@ -199,7 +214,9 @@ export class PartnerSession implements ServerHandler {
       if (error instanceof PesitError) {
         this.#say('transfer refused', error, { direction, virtualFile: start.virtualFileId });
       }
-      await partner.journal.refused(start, failureOf(error));
+      const failure = failureOf(error);
+      partner.meter.over({ direction, peer: partner.partner.partner_id }, failure.status, failure.diagnostic);
+      await partner.journal.refused(start, failure);
       throw error;
     }
   }
@@ -210,8 +227,15 @@ export class PartnerSession implements ServerHandler {
     this.#trace.note(textOf(what, error));
   }
 
-  #forget(file: IncomingTransfer | OutgoingTransfer): void {
-    const { progress, running } = this.#options.context;
+  #goesFrom({ number, dataBytes }: SyncPoint): void {
+    if (this.#metered !== undefined) {
+      this.#options.context.meter.goesFrom(this.#metered, { dataBytes, syncPoint: number });
+    }
+  }
+
+  #forget(file: IncomingTransfer | OutgoingTransfer, status: EndStatus, diagnostic?: string): void {
+    const { progress, running, meter } = this.#options.context;
+    if (this.#metered !== undefined) meter.ends(this.#metered, status, diagnostic);
     progress.remove(file);
     running.remove(file);
   }
@@ -244,6 +268,9 @@ export class PartnerSession implements ServerHandler {
       : known;
   }
 }
+
+/** A message has no data. */
+const nothing = (): undefined => undefined;
 
 const released = (): PesitError =>
   new PesitError('the connection was released before the end of the transfer', {

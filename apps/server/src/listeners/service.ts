@@ -154,6 +154,11 @@ export class ListenerService {
     await Promise.all([...this.#running.keys()].map((id) => this.#inTurn(id, () => this.#stop(id))));
   }
 
+  /** Of all listeners here. */
+  get activeConnections(): number {
+    return [...this.#running.values()].reduce((sum, { activeConnections }) => sum + activeConnections, 0);
+  }
+
   /** For `HealthRegistry`: a listener that failed is shown, but the service is up. */
   health(): HealthComponent {
     const all = [...this.#running];

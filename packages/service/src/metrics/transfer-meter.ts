@@ -8,6 +8,8 @@ export interface MeteredTransfer {
   readonly peer: string;
   /** How far it is, in totals since the start of the file; undefined before there are data. */
   readonly progress: () => Figures | undefined;
+  /** Where a restart begins, for one that cannot say it in time (`goesFrom`); undefined as long as it is not known. */
+  readonly from?: () => Figures | undefined;
 }
 
 export interface Figures {
@@ -21,6 +23,7 @@ interface Running {
   readonly startedAt: number;
   /** Up to here it is counted. */
   counted: Figures;
+  isFromKnown: boolean;
 }
 
 const START: Figures = { dataBytes: 0, syncPoint: 0 };
@@ -55,16 +58,18 @@ export class TransferMeter {
   }
 
   begins(transfer: MeteredTransfer): void {
-    this.#running.set(transfer, { startedAt: this.#now(), counted: START });
+    // What an earlier attempt has moved is not counted again.
+    this.#running.set(transfer, { startedAt: this.#now(), counted: transfer.progress() ?? START, isFromKnown: false });
     this.#metrics.add('pesit_transfers_started_total', { direction: transfer.direction });
   }
 
-  /** Its data come from here on: what an earlier attempt has moved is not counted again. */
+  /** Its data come from here on; behind a point it is a restart. */
   goesFrom(transfer: MeteredTransfer, from: Figures): void {
     const running = this.#running.get(transfer);
-    if (running === undefined || from.syncPoint === 0) return;
+    if (running === undefined) return;
+    running.isFromKnown = true;
     running.counted = from;
-    this.#metrics.add('pesit_transfer_restarts_total', { direction: transfer.direction });
+    if (from.syncPoint > 0) this.#metrics.add('pesit_transfer_restarts_total', { direction: transfer.direction });
   }
 
   /** @param status undefined: another attempt follows by itself */
@@ -90,7 +95,7 @@ export class TransferMeter {
       this.#metrics.add('service_transfers_total', { direction, status });
       this.#metrics.add('pesit_peer_transfers_total', { peer, direction, status });
     }
-    if (status !== 'COMPLETED' && diagnostic !== undefined) {
+    if (status !== 'COMPLETED' && status !== 'CANCELLED' && diagnostic !== undefined) {
       this.#metrics.add('pesit_transfer_errors_total', { direction, diagnostic: this.#label(diagnostic) });
     }
   }
@@ -111,7 +116,10 @@ export class TransferMeter {
   }
 
   /** A resynchronisation takes figures back: they are counted when they are beyond what they were. */
-  #count({ direction, progress }: MeteredTransfer, running: Running): void {
+  #count(transfer: MeteredTransfer, running: Running): void {
+    const { direction, progress } = transfer;
+    const from = running.isFromKnown ? undefined : transfer.from?.();
+    if (from !== undefined) this.goesFrom(transfer, from);
     const { dataBytes, syncPoint } = progress() ?? START;
     const { counted } = running;
     this.#metrics.add('service_bytes_transferred_total', { direction }, Math.max(0, dataBytes - counted.dataBytes));

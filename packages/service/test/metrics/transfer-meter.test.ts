@@ -24,7 +24,7 @@ const POINTS = 'pesit_sync_points_total{direction="RECEIVE"}';
 
 const transfer = (direction: 'SEND' | 'RECEIVE' = 'RECEIVE') => {
   const figures = { dataBytes: 0, syncPoint: 0 };
-  return { figures, one: { direction, peer: 'ACME', progress: () => figures } satisfies MeteredTransfer };
+  return { figures, one: { direction, peer: 'ACME', progress: () => ({ ...figures }) } satisfies MeteredTransfer };
 };
 
 test('a transfer from its begin to its end', async () => {

@@ -1,0 +1,51 @@
+import type { DatabaseSupervisor, Metrics } from '@pesit-node/service';
+import type { Knex } from 'knex';
+
+import type { Exchange } from './exchange/exchange.js';
+import type { ContactStatus } from './remote-servers/store.js';
+import { DUE } from './transfers/row.js';
+
+interface Sources {
+  readonly knex: Knex;
+  readonly supervisor: Pick<DatabaseSupervisor, 'ready'>;
+  readonly exchange: Pick<Exchange, 'pool'>;
+}
+
+const STATUSES = ['UNKNOWN', 'CONNECTED', 'UNREACHABLE', 'REFUSED'] as const satisfies readonly ContactStatus[];
+
+interface QueueRow {
+  readonly due: number;
+  readonly delayed: number;
+  readonly oldest: number;
+}
+
+/** The gauges of the client app: what runs here, and what the database has. */
+export const clientMetrics = (metrics: Metrics<'client'>, { knex, supervisor, exchange }: Sources): void => {
+  metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
+  metrics.gauge('pesit_sessions_open', () => exchange.pool.open);
+  metrics.gauges(['pesit_queue_depth', 'pesit_queue_oldest_seconds'], async () => {
+    if (!supervisor.ready) return {};
+    const { rows } = await knex.raw<{ rows: QueueRow[] }>(
+      `select (count(*) filter (where ${DUE}))::int as due, (count(*) filter (where not (${DUE})))::int as delayed,
+              coalesce(extract(epoch from now() - min(coalesce(next_attempt_at, created_time)) filter (where ${DUE})), 0)::float8
+                as oldest
+       from transfers where status = 'PENDING'`,
+    );
+    const [{ due, delayed, oldest }] = rows as [QueueRow];
+    return {
+      pesit_queue_depth: [
+        { labels: { state: 'due' }, value: due },
+        { labels: { state: 'delayed' }, value: delayed },
+      ],
+      pesit_queue_oldest_seconds: oldest,
+    };
+  });
+  metrics.gauge('pesit_remote_servers', async () => {
+    if (!supervisor.ready) return undefined;
+    const { rows } = await knex.raw<{ rows: { status: ContactStatus; total: number }[] }>(
+      'select status, count(*)::int as total from remote_servers group by status',
+    );
+    const totals = new Map(rows.map(({ status, total }) => [status, total]));
+    return STATUSES.map((status) => ({ labels: { status }, value: totals.get(status) ?? 0 }));
+  });
+};

@@ -1,0 +1,136 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { afterAll, expect, test } from '@jest/globals';
+import { eachDatabase, readOpenMetrics } from '@pesit-node/service/testing';
+
+import { refusal } from './support/partner.js';
+import { expectNoSecrets } from './support/service.js';
+import type { Service } from './support/service.js';
+import { CONTENT, deferred, world } from './support/world.js';
+
+afterAll(expectNoSecrets);
+
+const AT_ONCE = { attempts: 3, initialDelay: 0, maxDelay: 0, multiplier: 1, jitter: 0 };
+const BIG = Buffer.alloc(100_000, 'x');
+
+eachDatabase((harness) => {
+  const the = world(harness);
+
+  const values = async ({ http }: Service, ...keys: readonly string[]) => {
+    const response = await fetch(`http://127.0.0.1:${http.port}/metrics`, {
+      headers: { Authorization: `Basic ${Buffer.from('admin:rest-secret-1').toString('base64')}` },
+    });
+    const samples = readOpenMetrics(await response.text());
+    return keys.map((key) => samples.get(key));
+  };
+  const transfers = (direction: string, status: string) =>
+    `service_transfers_total{direction="${direction}",kind="outbound",status="${status}"}`;
+  const moved = (direction: string) => `service_bytes_transferred_total{direction="${direction}",kind="outbound"}`;
+
+  test('a file sent, one received, a message; a session that is kept', async () => {
+    const partner = await the.partner({ files: { X: BIG } });
+    const service = await the.service();
+    await the.remote(service, partner.port);
+    expect((await the.send(service)).status).toBe('COMPLETED');
+    expect((await the.receive(service)).status).toBe('COMPLETED');
+    expect(
+      await values(
+        service,
+        transfers('SEND', 'COMPLETED'),
+        transfers('RECEIVE', 'COMPLETED'),
+        moved('SEND'),
+        moved('RECEIVE'),
+        'pesit_peer_transfers_total{direction="SEND",peer="bank",status="COMPLETED"}',
+        'pesit_transfer_duration_seconds_count{direction="RECEIVE"}',
+        'pesit_sessions_total',
+        'pesit_sessions_open',
+        'pesit_remote_servers{status="CONNECTED"}',
+        'pesit_remote_servers{status="REFUSED"}',
+        'pesit_database_up',
+        'pesit_license_days_remaining',
+      ),
+    ).toEqual([1, 1, 11, 100_000, 1, 1, 1, 1, 1, 0, 1, 30]);
+  });
+
+  test('cut in the data, and tried again from the last point', async () => {
+    const partner = await the.partner({ syncPoints: { intervalKb: 4, window: 2 }, restarts: true });
+    const proxy = await the.proxy(partner.port, [{ from: 'client', afterBytes: 50_000 }]);
+    const service = await the.service({ settings: { retry: AT_ONCE } });
+    await the.remote(service, proxy.port);
+    await writeFile(join(service.data, 'send/big'), BIG);
+    const { body } = await service.api.post('/transfers/send?wait=20', {
+      ...{ server: 'bank', virtualFile: 'V', filename: 'big' },
+    });
+    expect(body).toMatchObject({ status: 'COMPLETED', attempts: 2 });
+    expect(
+      await values(
+        service,
+        transfers('SEND', 'COMPLETED'),
+        transfers('SEND', 'FAILED'),
+        'pesit_transfers_started_total{direction="SEND"}',
+        'pesit_transfer_retries_total{reason="failed"}',
+        'pesit_transfer_restarts_total{direction="SEND"}',
+        'pesit_transfer_errors_total{diagnostic="3-310",direction="SEND"}',
+      ),
+    ).toEqual([1, 0, 2, 1, 1, 1]);
+    const [bytes, points] = await values(service, moved('SEND'), 'pesit_sync_points_total{direction="SEND"}');
+    // Once the file, and again at most what was on its way at the cut.
+    expect(bytes).toBeGreaterThanOrEqual(100_000);
+    expect(bytes).toBeLessThan(100_000 + 50_000);
+    expect(points).toBeGreaterThanOrEqual(100_000 / 4096 - 1);
+  });
+
+  test('a refused session is tried again until there are no more attempts', async () => {
+    const partner = await the.partner({ before: { connect: () => Promise.reject(refusal('3-303', 'come later')) } });
+    const service = await the.service({
+      settings: { retry: { ...AT_ONCE, initialDelay: 3_600_000, maxDelay: 3_600_000 } },
+    });
+    await the.remote(service, partner.port);
+    const request = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
+    const { id } = (await service.api.post('/transfers/send', request)).body;
+    const state = async () => (await service.transfers.find(id))?.next_attempt_at ?? null;
+    while ((await state()) === null) await new Promise(setImmediate);
+    expect(
+      await values(
+        service,
+        'pesit_sessions_refused_total{diagnostic="3-303"}',
+        'pesit_transfer_retries_total{reason="postponed"}',
+        transfers('SEND', 'FAILED'),
+        'pesit_queue_depth{state="delayed"}',
+        'pesit_queue_depth{state="due"}',
+        'pesit_queue_oldest_seconds',
+      ),
+    ).toEqual([1, 1, 0, 1, 0, 0]);
+    await service.api.post(`/transfers/${id}/cancel`);
+    expect(await values(service, transfers('SEND', 'CANCELLED'), 'pesit_queue_depth{state="delayed"}')).toEqual([1, 0]);
+  });
+
+  test('what runs, and what waits for a slot', async () => {
+    const held = deferred();
+    const arrived = deferred();
+    const partner = await the.partner({
+      before: {
+        create: () => {
+          arrived.resolve();
+          return held.promise;
+        },
+      },
+    });
+    const service = await the.service({ settings: { corePoolSize: 1 } });
+    await the.remote(service, partner.port);
+    const request = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
+    await service.api.post('/transfers/send', request);
+    await arrived.promise;
+    await service.api.post('/transfers/send', request);
+    const [running, due, oldest] = await values(
+      service,
+      'pesit_transfers_running{direction="SEND"}',
+      'pesit_queue_depth{state="due"}',
+      'pesit_queue_oldest_seconds',
+    );
+    expect([running, due]).toEqual([1, 1]);
+    expect(oldest).toBeGreaterThan(0);
+    held.resolve();
+  });
+});

@@ -1,0 +1,35 @@
+import type { DatabaseSupervisor, Metrics } from '@pesit-node/service';
+import type { Knex } from 'knex';
+
+import { LISTENER_STATUSES } from './listeners/running.js';
+import type { ListenerService } from './listeners/service.js';
+
+interface Sources {
+  readonly knex: Knex;
+  readonly supervisor: Pick<DatabaseSupervisor, 'ready'>;
+  readonly listeners: ListenerService;
+}
+
+/** The gauges of the server app: what runs here, and what the database has. */
+export const serverMetrics = (metrics: Metrics<'server'>, { knex, supervisor, listeners }: Sources): void => {
+  metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
+  metrics.gauge('pesit_sessions_open', () => listeners.activeConnections);
+  metrics.gauges(['service_partners', 'service_virtual_files'], async () => {
+    if (!supervisor.ready) return {};
+    const { rows } = await knex.raw<{ rows: { service_partners: number; service_virtual_files: number }[] }>(
+      `select (select count(*)::int from partners) as service_partners,
+              (select count(*)::int from virtual_files) as service_virtual_files`,
+    );
+    return rows[0] ?? {};
+  });
+  metrics.gauges(['service_listeners', 'service_listeners_up', 'pesit_listeners'], async () => {
+    if (!supervisor.ready) return {};
+    const statuses = (await listeners.list()).map(({ status }) => status);
+    const count = (wanted: string): number => statuses.filter((status) => status === wanted).length;
+    return {
+      service_listeners: statuses.length,
+      service_listeners_up: count('RUNNING'),
+      pesit_listeners: LISTENER_STATUSES.map((status) => ({ labels: { status }, value: count(status) })),
+    };
+  });
+};
