@@ -91,7 +91,8 @@ Both services are up; Ctrl-C stops them. Try next:
   curl -u admin:admin http://127.0.0.1:${options.serverPort}/api/v1/transfers
   curl -u admin:admin -X POST -H 'Content-Type: application/json' \\
     -d '{"server":"${SAMPLE.remoteServer}","virtualFile":"${SAMPLE.inbox}","remoteFilename":"hello.txt","fileContent":"SGVsbG8sIFBlU0lUIQ=="}' \\
-    'http://127.0.0.1:${options.clientPort}/api/v1/transfers/send?wait=30'`);
+    'http://127.0.0.1:${options.clientPort}/api/v1/transfers/send?wait=30'
+The REST interfaces: http://127.0.0.1:${options.serverPort}/docs and http://127.0.0.1:${options.clientPort}/docs (OpenAPI 3.1: /openapi.json); metrics: /metrics.`);
   const gone = await Promise.race([server.ended, client.ended]);
   throw new Failure(`${gone.name} ended with ${gone.how}; its last lines:\n${gone.tail()}`);
 });

@@ -3,16 +3,14 @@ import { hostname } from 'node:os';
 
 import { LicenseKeyError, loadPublicKey } from '@pesit-node/license';
 import {
-  ConfigError,
   configWarnings,
   createLogger,
-  DirectoryLockedError,
   HealthRegistry,
   Lifecycle,
   listen,
-  ListenError,
   loadConfig,
   openDatabase,
+  runMain,
 } from '@pesit-node/service';
 import type { Config, HttpServer } from '@pesit-node/service';
 
@@ -65,16 +63,6 @@ const run = async (config: Config<'server'>): Promise<void> => {
   await lifecycle.start();
 };
 
-/** What an operator can correct is said in a sentence; anything else keeps its stack. */
-const isExplained = (error: unknown): error is Error =>
-  error instanceof ConfigError ||
-  error instanceof DirectoryLockedError ||
-  error instanceof LicenseKeyError ||
-  error instanceof ListenError;
-
-try {
-  await run(loadConfig({ app: 'server', env: process.env, argv: process.argv.slice(2), cwd: process.cwd() }));
-} catch (error) {
-  process.stderr.write(`${isExplained(error) ? error.message : ((error as Error).stack ?? String(error))}\n`);
-  process.exit(1);
-}
+await runMain(process, [LicenseKeyError], () =>
+  run(loadConfig({ app: 'server', env: process.env, argv: process.argv.slice(2), cwd: process.cwd() })),
+);

@@ -56,6 +56,8 @@ export { Lifecycle } from './lifecycle/lifecycle.js';
 export type { LifecycleOptions, LifecycleStep, SignalSource } from './lifecycle/lifecycle.js';
 export { listen, ListenError } from './lifecycle/listen.js';
 export type { HttpServer, ListenOptions } from './lifecycle/listen.js';
+export { runMain } from './lifecycle/main-guard.js';
+export type { MainProcess } from './lifecycle/main-guard.js';
 export { createLogger } from './logging.js';
 export type { Logger, LoggerOptions } from './logging.js';
 export { metricsMarkdown } from './metrics/markdown.js';

@@ -1,0 +1,33 @@
+import { ConfigError } from '../config/load.js';
+import { DirectoryLockedError } from '../database/directory-lock.js';
+import { isError } from '../thrown.js';
+import { ListenError } from './listen.js';
+
+type ErrorClass = abstract new (...args: never[]) => Error;
+
+/** What `main.ts` needs of `process`. */
+export interface MainProcess {
+  readonly stderr: { write(text: string): unknown };
+  exit(code: number): void;
+}
+
+/**
+ * Runs the start of an app; when it fails, ends the process with code 1. What an operator can correct is said in a sentence;
+ * anything else keeps its stack.
+ * @param explained classes of such errors besides those of this package
+ */
+export const runMain = async (
+  process: MainProcess,
+  explained: readonly ErrorClass[],
+  start: () => Promise<void>,
+): Promise<void> => {
+  try {
+    await start();
+  } catch (error) {
+    const sentences: readonly ErrorClass[] = [ConfigError, DirectoryLockedError, ListenError, ...explained];
+    const isSentence = sentences.some((one) => error instanceof one);
+    const text = isError(error) ? (isSentence ? error.message : (error.stack ?? error.message)) : String(error);
+    process.stderr.write(`${text}\n`);
+    process.exit(1);
+  }
+};
