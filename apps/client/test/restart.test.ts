@@ -295,18 +295,18 @@ eachDatabase((harness) => {
         ...GOOD,
         CONNECT: '4021 060102' + '0703000101',
         // Point 1 is stored; then the connection is lost. The restart begins to count anew.
-        READ: [GOOD['READ']![0]!, ...first, ...(session === 3 ? ['c004 0203000000'] : [])],
+        READ: [GOOD['READ']![0]!, ...first, ...(session === 4 ? ['c004 0203000000'] : [])],
         '? c038': session === 1 ? 'close' : '',
       }));
-      const service = await the.service({ settings: { retry: AT_ONCE } });
+      const service = await the.service({ settings: { retry: { ...AT_ONCE, attempts: 9 } } });
       await the.remote(service, server.port, { syncInterval: 1, syncWindow: 1 });
       const record = await the.receive(service);
-      expect(record).toMatchObject({ status: 'COMPLETED', attempts: 3, size: 4 });
+      expect(record).toMatchObject({ status: 'COMPLETED', attempts: 4, size: 4 });
       expect(await readFile(record.localPath as string, 'latin1')).toBe('abcd');
       const reads = server.arrived.filter(({ name }) => name === 'READ').map(({ fpdu }) => fpdu.toString('hex', 6));
-      expect(reads).toEqual(['120100', '120101', '120100']);
+      expect(reads).toEqual(['120100', '120101', '120101', '120100']);
       const selects = server.arrived.filter(({ name }) => name === 'SELECT').map(({ fpdu }) => fpdu.toString('hex'));
-      expect(selects.map((one) => /0d01(..)/.exec(one)?.[1])).toEqual(['00', '05', '05']);
+      expect(selects.map((one) => /0d01(..)/.exec(one)?.[1])).toEqual(['00', '05', '05', '05']);
     });
 
     test.each([

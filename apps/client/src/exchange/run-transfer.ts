@@ -279,13 +279,13 @@ class Attempt {
   }
 
   /**
-   * A file that is read and was to go on did not come a point further, for the partner sent what does not fit: it means
-   * something else by this point, and would again. It stays the same transfer, for the partner may count it as complete.
+   * A file that is read and was to go on did not come a point further, twice in a row, for the partner sent what does not fit:
+   * it means something else by this point, and would again. It stays the same transfer, for the partner may count it as complete.
    */
   #isMisunderstood(error: PesitError): boolean {
     if (this.#work === undefined || error.fault !== 'remote' || error.diagnostic !== PROTOCOL_ERROR) return false;
     const { from = 0, facts } = this.#work;
-    return from > 0 && (facts.syncPoint ?? 0) <= from;
+    return from > 0 && (facts.syncPoint ?? 0) <= from && this.#job.diagnostic === PROTOCOL_ERROR;
   }
 
   #kept(end: AttemptEnd): Keep {
