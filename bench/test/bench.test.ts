@@ -124,9 +124,10 @@ describe('what the rows of records move', () => {
     await writeRecords(fixed, 800, '');
     await writeRecords(lines, 810, '\n');
     const rest = 'abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ.:';
+    const indexes = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
     const record = (index: string) => `00000000000000${index} ${rest}`;
-    expect(await readFile(fixed, 'latin1')).toBe([...'0123456789'].map(record).join(''));
-    expect(await readFile(lines, 'latin1')).toBe([...'0123456789'].map((index) => `${record(index)}\n`).join(''));
+    expect(await readFile(fixed, 'latin1')).toBe(indexes.map(record).join(''));
+    expect(await readFile(lines, 'latin1')).toBe(indexes.map((index) => `${record(index)}\n`).join(''));
   });
 
   test('a listing whose lines fit its record length', async () => {
