@@ -85,12 +85,12 @@ export class DatabaseSupervisor extends EventEmitter<SupervisorEvents> {
     });
   }
 
-  /** For `HealthRegistry`: component `database`. */
+  /** For `HealthRegistry`: component `database`. Answered without login, so it does not say where the database is: the log does. */
   health(): HealthComponent {
-    const { mode, description } = this.#options.database;
+    const { mode } = this.#options.database;
     return {
       status: this.#ready ? 'UP' : 'DOWN',
-      details: { mode, at: description, ...(this.#reason === undefined ? {} : { reason: this.#reason }) },
+      details: { mode, ...(this.#reason === undefined ? {} : { reason: this.#reason }) },
     };
   }
 
