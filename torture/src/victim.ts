@@ -45,7 +45,10 @@ export class VictimProcess {
     if (!this.#retired) this.#spawn();
     while (!this.#retired && !(await this.#program.ready())) {
       if (this.#gone) {
-        if (this.#program.stubborn !== true && !this.#killed) throw this.#failure('ended while starting');
+        if (this.#program.stubborn !== true && !this.#killed) {
+          const { exitCode, signalCode } = this.#child as ChildProcess;
+          throw this.#failure(`ended while starting (${signalCode ?? `exit code ${String(exitCode)}`})`);
+        }
         this.#spawn();
       }
       if (performance.now() > limit) throw this.#failure(`was not ready after ${START_LIMIT_MS / 1000} s`);
