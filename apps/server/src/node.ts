@@ -176,6 +176,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       virtualFiles,
       journal,
       contexts,
+      lease: instances,
       sentPoints,
       restarts,
       running,

@@ -279,6 +279,37 @@ eachDatabase((harness) => {
     running.socket.destroy();
   });
 
+  test('a pod that stood still beyond its lease delivers nothing that another may have taken, however small', async () => {
+    const [first] = pods as [TestNode, TestNode];
+    const { knex } = pods[1]!.database;
+    const before = log.lines.length;
+    const running = await writing(first, false);
+    for (const step of [WRITE, DTF, DTF_END]) await running.send(step);
+    // As while it stands still: the lease is not renewed, and another pod takes the transfer.
+    const still = await knex.transaction();
+    try {
+      await still.raw("select from instances where node = 'pod-a' for update");
+      await until(async () => {
+        const { rows } = await knex.raw<{ rows: unknown[] }>(
+          "select from instances where node = 'pod-a' and seen_at < now() - interval '300 milliseconds'",
+        );
+        return rows.length > 0 || undefined;
+      });
+      await knex('transfers').increment('fence', 1);
+      expect(diagnosticOf(await running.send(transEnd(DATA.length, 1)))).toBe('2-207');
+    } finally {
+      await still.rollback();
+    }
+    running.socket.destroy();
+    expect(
+      log
+        .entries()
+        .slice(before)
+        .map(({ msg }) => msg),
+    ).not.toContain('delivered file taken back: its transfer could not be recorded');
+    expect(await first.received('IN')).toEqual([]);
+  });
+
   /** A pod of another machine, as the table of processes shows it. */
   const elsewhere = async (renewed: string): Promise<string> => {
     const { knex } = pods[1]!.database;

@@ -15,6 +15,7 @@ import type { Directories } from '../directories.js';
 import type { ListenerRow } from '../listeners/store.js';
 import type { PartnerRow, PartnerStore } from '../partners/store.js';
 import type { TransferContexts } from '../transfers/contexts.js';
+import type { Instances } from '../transfers/instances.js';
 import type { TransferJournal } from '../transfers/journal.js';
 import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';
@@ -43,6 +44,7 @@ export interface ExchangeContext {
   readonly virtualFiles: VirtualFileStore;
   readonly journal: TransferJournal;
   readonly contexts: TransferContexts;
+  readonly lease: Pick<Instances, 'isCurrent'>;
   readonly sentPoints: SentPoints;
   readonly restarts: Restarts;
   readonly directories: Directories;

@@ -84,7 +84,7 @@ const unanswered = async (context: PartnerContext, start: TransferStart): Promis
  * A file that a partner writes.
  *
  * The order at its end, whatever is lost and whenever: data on stable storage → what will be delivered recorded (large files,
- * and those with sync points) → final name on stable storage → record COMPLETED committed → ACK(TRANS.END). If this process
+ * those with sync points, and any when our lease is not certain) → final name on stable storage → record COMPLETED committed → ACK(TRANS.END). If this process
  * dies in between, `Recovery` finishes it or leaves it to the partner to go on, and knows of a delivery by its mark although
  * the file was fetched meanwhile; if the database is away, the commit is tried again while the partner waits, and when it
  * finally fails the delivered file is taken back before the partner is told no: what it then sends again is not there twice.
@@ -156,7 +156,8 @@ export class IncomingFile implements IncomingTransfer {
   async end(): Promise<void> {
     const staged = this.#staged;
     if (staged === undefined) throw refusal('3-311', 'TRANS.END without WRITE');
-    const { completions } = this.#context.journal;
+    const { lease, journal } = this.#context;
+    const { completions } = journal;
     const { overwrite, path } = this.#place;
     const content = await staged.prepareDelivery();
     const deadline = completions.deadline();
@@ -169,7 +170,8 @@ export class IncomingFile implements IncomingTransfer {
       lastPoint: staged.stablePoint,
       compression: compressionName(this.#context.session.fileTerms?.compression ?? 0),
     });
-    if (staged.stablePoint !== undefined || content.size >= INTENT_FROM) {
+    // Without a lease the intent asks, too, whether the transfer is still ours: before the file has its name.
+    if (staged.stablePoint !== undefined || content.size >= INTENT_FROM || !lease.isCurrent) {
       await completions.intend(this.record, completionOf(path), deadline);
     }
     const delivery = await staged.deliver({ path, overwrite, marked: true });

@@ -68,6 +68,14 @@ export class Instances {
     return this.#options.leaseMs;
   }
 
+  /**
+   * Whether nobody can take this process for gone. False after it stood still (a suspended machine), or could not reach the
+   * database: until the next renewal its transfers may be those of another.
+   */
+  get isCurrent(): boolean {
+    return performance.now() - this.#renewedAt < (this.#options.leaseMs * (RENEWALS - 1)) / RENEWALS;
+  }
+
   /** Takes the lease and renews it from now on. @throws when the database cannot be asked */
   async start(): Promise<void> {
     await this.#renew();
@@ -129,7 +137,8 @@ export class Instances {
     );
     const inTime = this.#renewedAt !== 0 && before - this.#renewedAt < leaseMs;
     if (!inTime) this.#renewingSince = before;
-    this.#renewedAt = performance.now();
+    // When the database wrote it, it was not earlier.
+    this.#renewedAt = before;
   }
 }
 
