@@ -329,7 +329,9 @@ eachDatabase((harness) => {
         .database()
         .knex('transfers')
         .update({ lease_until: new Date(0) });
-      expect(await service.transfers.requeueOrphans('expired', 5, 'gone')).toEqual([{ id: body.id, status: 'FAILED' }]);
+      expect(await service.transfers.requeueOrphans('expired', 5, 'gone')).toMatchObject([
+        { id: body.id, status: 'FAILED' },
+      ]);
       held.resolve();
     });
 

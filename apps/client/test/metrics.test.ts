@@ -133,4 +133,25 @@ eachDatabase((harness) => {
     expect(oldest).toBeGreaterThan(0);
     held.resolve();
   });
+
+  test('what a process left behind when it was killed, and no further attempt follows', async () => {
+    const held = deferred();
+    const arrived = deferred();
+    const partner = await the.partner({ before: { create: () => (arrived.resolve(), held.promise) } });
+    const killed = await the.service();
+    await the.remote(killed, partner.port);
+    await killed.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', fileContent: CONTENT });
+    await arrived.promise;
+    await the.database().knex('transfers').update({ node: 'pod-1' });
+    const next = await the.service({ node: 'pod-1', data: killed.data });
+    expect(
+      await values(
+        next,
+        transfers('SEND', 'FAILED'),
+        'pesit_peer_transfers_total{direction="SEND",peer="bank",status="FAILED"}',
+        'pesit_transfer_errors_total{diagnostic="2-223",direction="SEND"}',
+      ),
+    ).toEqual([1, 1, 1]);
+    held.resolve();
+  });
 });

@@ -127,7 +127,7 @@ export class TransferQueue {
     this.wake();
   }
 
-  /** A transfer that did not run is over: its record. */
+  /** A transfer that does not run here is over: its record. */
   over(row: TransferRow): void {
     const { direction, server_name: peer, status } = row;
     if (isEnd(status)) this.#options.meter.over({ direction, peer }, status, row.diagnostic ?? undefined);
@@ -328,8 +328,9 @@ export class TransferQueue {
 
   async #requeueOrphans(which: { readonly node: string } | 'expired', message: string): Promise<void> {
     const { store, settings } = this.#options;
-    for (const { id, status } of await store.requeueOrphans(which, settings.retry.attempts, message)) {
-      this.#log.warn({ transferId: id, status, reason: message }, 'transfer of a dead process');
+    for (const row of await store.requeueOrphans(which, settings.retry.attempts, message)) {
+      this.#log.warn({ transferId: row.id, status: row.status, reason: message }, 'transfer of a dead process');
+      if (isOver(row)) this.over(row);
     }
   }
 

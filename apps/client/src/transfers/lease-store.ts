@@ -118,7 +118,7 @@ const REQUEUE = `
     failures = failures + 1, restartable = type = 'FILE' and not cancel_requested, lease_until = null,
     diagnostic = '2-223', error_code = 'TRANSFER_FAILED', error_message = :message
   where status = 'IN_PROGRESS' and case when cast(:node as text) is null then lease_until < now() else node = :node end
-  returning id, status`;
+  returning ${columnsOf('transfers')}`;
 
 /** The queue: who runs what, and what is kept for the next attempt. One statement each. */
 export const leaseStore = (knex: Knex) => {
@@ -176,17 +176,15 @@ export const leaseStore = (knex: Knex) => {
      * Queues again what a dead process was running.
      * @param which all of this node's (nothing of it runs when it starts), or those whose lease has run out
      * @param attempts those that have failed so often, this time included, end as FAILED
+     * @returns their records as they are now
      */
     requeueOrphans: async (
       which: { readonly node: string } | 'expired',
       attempts: number,
       message: string,
-    ): Promise<readonly Pick<TransferRow, 'id' | 'status'>[]> => {
+    ): Promise<readonly TransferRow[]> => {
       const node = which === 'expired' ? null : which.node;
-      const { rows } = await knex.raw<{ rows: Pick<TransferRow, 'id' | 'status'>[] }>(REQUEUE, {
-        ...{ attempts, message, node },
-      });
-      return rows;
+      return (await knex.raw<{ rows: TransferRow[] }>(REQUEUE, { attempts, message, node })).rows;
     },
 
     /** The version that is sent from now on. @returns false when the lease was lost */
