@@ -16,7 +16,7 @@ export type WireObserver = (direction: WireDirection, bytes: Buffer) => void;
 
 export interface ConnectionHooks {
   readonly onEvent: (event: SessionEvent) => void;
-  /** Every byte of the session, in order; valid only during the call. */
+  /** Every byte of the session, in order; valid only during the call. Not called again once it has thrown. */
   readonly onBytes: WireObserver;
   /** Something of this side threw: the session is aborted, the process goes on. */
   readonly onBug: (error: unknown) => void;
@@ -36,6 +36,7 @@ export class Connection {
   /** Bytes that waited in the operating system's hands when somebody last looked. */
   #queued = 0;
   #bulk: BulkBuffers | undefined;
+  #observed = true;
   #halfClosed = false;
   #closed: (() => void)[] = [];
   #gone = false;
@@ -72,8 +73,8 @@ export class Connection {
 
   /** Feeds bytes as if the socket had brought them. */
   receive(bytes: Buffer): void {
+    this.#show('received', bytes);
     try {
-      this.#hooks.onBytes('received', bytes);
       this.session.receive(bytes, now());
     } catch (error) {
       this.#bug(error);
@@ -118,7 +119,7 @@ export class Connection {
       this.#write();
       this.#blockedWrites += 1;
       if (this.#blockedWrites === 1) this.session.setOutputBlocked(true, now());
-      this.#hooks.onBytes('sent', bytes);
+      this.#show('sent', bytes);
       this.socket.write(bytes, () => {
         this.#blockedWrites -= 1;
         // Progress: what waits behind this burst has its own time.
@@ -183,10 +184,24 @@ export class Connection {
     this.session.touch(now());
     if (output.length > 1) this.socket.cork();
     for (const bytes of output) {
-      this.#hooks.onBytes('sent', bytes);
+      this.#show('sent', bytes);
       this.socket.write(bytes);
     }
     if (output.length > 1) this.socket.uncork();
+  }
+
+  #show(direction: WireDirection, bytes: Buffer): void {
+    if (!this.#observed) return;
+    try {
+      this.#hooks.onBytes(direction, bytes);
+    } catch (error) {
+      this.#observed = false;
+      this.#bug(error);
+      // Behind what is being written or read now.
+      queueMicrotask(() => {
+        this.settle();
+      });
+    }
   }
 
   #lost(cause: unknown): void {

@@ -233,6 +233,7 @@ export class PesitRequester {
       for (;;) {
         const sent = await outflow.run(this.#session.entitySize);
         if (!sent) await this.#interrupted();
+        await this.#goOn();
         const totals = await this.#endTransfer();
         if (totals !== undefined) return totals;
       }

@@ -2,9 +2,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { SessionTrace } from '@pesit-node/protocol';
 import type { Dialect, TraceLine } from '@pesit-node/protocol';
-import { articlesOf, connect, create, listen, rawPeer, select } from './support/harness.js';
+import { articlesOf, connect, create, listen, rawPeer, rejectionOf, select } from './support/harness.js';
 import { MemorySink, MemorySource } from './support/memory.js';
 import { START } from './support/partner.js';
+import { BODIES, diagnosticOf } from './support/wire.js';
 import type { WireObserver } from '../src/index.js';
 
 class Trace {
@@ -132,4 +133,45 @@ test('an observer may leave, and come', async () => {
   connection.observe(undefined);
   await peer.exchange('DESELECT', '0203000000', 'ACK(DESELECT)');
   expect(seen).toEqual(['received 43', 'sent 17']);
+});
+
+describe('an observer that throws ends its session, and nothing else', () => {
+  const full = (): never => {
+    throw new Error('no space for the trace');
+  };
+
+  test.each(['received', 'sent'] as const)('of a server, at what is %s', async (broken) => {
+    const it = await listen({}, (handler) => {
+      if (it.handlers.length > 0) return;
+      handler.connection.observe((direction) => {
+        if (direction === broken) full();
+      });
+    });
+    const peer = await rawPeer(it.port);
+    peer.send('CONNECT', BODIES.CONNECT);
+    if (broken === 'sent') await peer.expect('ACONNECT');
+    expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-399');
+    peer.socket.end();
+    expect((await it.handlers[0]!.over)?.message).toBe('internal error: no space for the trace');
+    expect(it.handlers[0]!.bugs).toHaveLength(1);
+    await (await connect(it.port)).release();
+  });
+
+  test.each([
+    ['a request', 0],
+    ['data', 1000],
+  ])('of a requester, at %s', async (_, longerThan) => {
+    const it = await listen();
+    const requester = await connect(it.port);
+    requester.observe((_direction, bytes) => {
+      if (bytes.length > longerThan) full();
+    });
+    const error = await rejectionOf(
+      requester.sendFile({ request: create, source: new MemorySource(articlesOf([5000])) }),
+    );
+    expect(error).toMatchObject({ fault: 'local', diagnostic: '3-399' });
+    expect(error.message).toContain('no space for the trace');
+    expect((await it.handlers[0]!.over)?.diagnostic).toBe('3-399');
+    await requester.release();
+  });
 });
