@@ -1,12 +1,9 @@
 import type { ArticleBatch, ArticleSink, PesitError, SyncPoint } from '@pesit-node/protocol';
 import { ArticleDecoder } from './article-decoder.js';
-import { findDeliveryPath, giveFinalName } from './delivery.js';
-import { mark, markPath } from './delivery-mark.js';
-import type { DeliveredHow } from './delivery-mark.js';
 import { StorageError, storageError } from './errors.js';
 import type { Action } from './errors.js';
 import { FileWriter } from './file-writer.js';
-import { flushDirectories, unlinkIfThere } from './files.js';
+import { flushDirectories } from './files.js';
 import type { FileOperations, OpenFile } from './files.js';
 import { GroupCommit, pointOf } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
@@ -14,6 +11,7 @@ import { peekStaged } from './leftovers.js';
 import type { StagedFacts } from './leftovers.js';
 import type { PointJournal } from './point-journal.js';
 import type { HashMark, RunningHash } from './running-hash.js';
+import { StagedDelivery } from './staged-delivery.js';
 import { cutBack, openAgain, openNew } from './staged-opening.js';
 import type { OpenedStaging } from './staged-opening.js';
 import type { Delivery, DeliveryTarget, Durability, StagedContent, StagedFileOptions } from './staged-options.js';
@@ -49,6 +47,7 @@ export class StagedFile implements ArticleSink {
   readonly #options: StagedFileOptions;
   readonly #file: OpenFile;
   readonly #durability: Durability;
+  readonly #delivery: StagedDelivery;
   #journal!: PointJournal;
   #decoder!: ArticleDecoder;
   #hash: RunningHash | undefined;
@@ -63,10 +62,6 @@ export class StagedFile implements ArticleSink {
   #failure: PesitError | undefined;
   #prepared: Promise<StagedContent> | undefined;
   #delivering: Promise<Delivery> | undefined;
-  /** Since the final name is there; `linked` while the staged one may be there beside it. */
-  #delivered: DeliveredHow | undefined;
-  /** Of which a mark may be there. */
-  #marked: DeliveredHow | undefined;
   #swept: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
@@ -105,6 +100,7 @@ export class StagedFile implements ArticleSink {
     this.#lock = lock;
     this.#file = file;
     this.#durability = durability;
+    this.#delivery = new StagedDelivery(place, durability);
     this.#entryIsStable = durability === 'checkpoint' && point.number > 0;
     this.#goOn(opened);
   }
@@ -263,10 +259,8 @@ export class StagedFile implements ArticleSink {
   }
 
   /** Takes the mark of a delivery away: its record says COMPLETED, or the delivery is about to be taken back. Never rejects. */
-  async settled(): Promise<void> {
-    const marked = this.#marked;
-    this.#marked = undefined;
-    if (marked !== undefined) await this.#sweepName(markPath(this.#place, marked));
+  settled(): Promise<void> {
+    return this.#delivery.settled();
   }
 
   /** Removes the staged file and its journal; a file already delivered stays. May be called at any time, and again. */
@@ -323,48 +317,17 @@ export class StagedFile implements ArticleSink {
     return { size: this.#writer.written, checksum: this.#hash?.checksum() };
   }
 
-  async #deliver({ path, overwrite, marked = false }: DeliveryTarget): Promise<Delivery> {
+  async #deliver(target: DeliveryTarget): Promise<Delivery> {
     const content = await this.prepareDelivery();
-    const { files, root, staging, stagedPath } = this.#place;
-    let final = path;
-    try {
-      const found = await findDeliveryPath(files, root, path);
-      ({ final } = found);
-      if (marked && overwrite) await this.#mark('moved');
-      const how = await giveFinalName(files, stagedPath, final, overwrite);
-      this.#delivered = how;
-      if (marked && how === 'linked') await this.#mark(how);
-      try {
-        // All of the chain, for another delivery may have created a directory and not flushed its parent yet.
-        if (this.#durability !== 'none') {
-          await flushDirectories(files, how === 'linked' ? found.chain : [...found.chain, staging]);
-        }
-      } catch (error) {
-        if (!overwrite) await this.#takeBack(final, how);
-        throw error;
-      }
-    } catch (error) {
-      if (this.#delivered === undefined) await this.settled();
-      throw storageError(error, 'deliver', final, 'the received file');
-    }
+    const path = await this.#delivery.deliver(target);
     await this.#closeDelivered();
-    return { path: final, ...content };
-  }
-
-  /** The sender will hear that the transfer failed and send again: a copy under the final name would make two. */
-  async #takeBack(final: string, how: DeliveredHow): Promise<void> {
-    const { files, stagedPath } = this.#place;
-    await this.settled();
-    await (how === 'linked' ? files.unlink(final) : files.rename(final, stagedPath)).then(
-      () => (this.#delivered = undefined),
-      () => undefined,
-    );
+    return { path, ...content };
   }
 
   async #release(): Promise<void> {
     await this.#goingBack;
     await this.#delivering?.catch(() => undefined);
-    if (this.#delivered) return this.#closeDelivered();
+    if (this.#delivery.isDone) return this.#closeDelivered();
     try {
       await this.#commits.idle();
       await this.#stop();
@@ -382,7 +345,7 @@ export class StagedFile implements ArticleSink {
     forgetHash(this.stagedPath);
     await this.#goingBack;
     await this.#delivering?.catch(() => undefined);
-    if (this.#delivered) return this.#closeDelivered();
+    if (this.#delivery.isDone) return this.#closeDelivered();
     await this.#stop();
     await this.#close();
     try {
@@ -403,29 +366,13 @@ export class StagedFile implements ArticleSink {
     await this.#commits.idle();
   }
 
-  /**
-   * Not before the final name is stable. The delivery stands, whatever happens here: a staged name that stays shows by its
-   * second name that it was delivered, and it and a journal are swept like any leftover.
-   */
+  /** The file has its final name: nothing of this attempt stays. */
   #closeDelivered(): Promise<void> {
     forgetHash(this.stagedPath);
-    const { stagedPath, journalPath } = this.#place;
-    this.#swept ??= Promise.all([
-      this.#close(),
-      this.#delivered === 'linked' ? this.#sweepName(stagedPath) : undefined,
-      this.#journal.exists ? this.#sweepName(journalPath) : undefined,
-      this.#lock.release(),
-    ]).then(() => undefined);
+    this.#swept ??= Promise.all([this.#close(), this.#delivery.sweep(this.#journal.exists), this.#lock.release()]).then(
+      () => undefined,
+    );
     return this.#swept;
-  }
-
-  async #mark(how: DeliveredHow): Promise<void> {
-    if (await mark(this.#place, how)) this.#marked = how;
-  }
-
-  /** What stays is swept like any leftover. */
-  async #sweepName(path: string): Promise<void> {
-    await unlinkIfThere(this.#place.files, path).catch(() => false);
   }
 
   /** What matters was flushed before, or is not wanted any more: no error of a close changes that. */

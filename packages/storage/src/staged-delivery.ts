@@ -1,0 +1,101 @@
+import { findDeliveryPath, giveFinalName } from './delivery.js';
+import { mark, markPath } from './delivery-mark.js';
+import type { DeliveredHow } from './delivery-mark.js';
+import { storageError } from './errors.js';
+import { flushDirectories, unlinkIfThere } from './files.js';
+import type { DeliveryTarget, Durability } from './staged-options.js';
+import type { StagingPlace } from './staging-place.js';
+
+/**
+ * The way of one staged file, whose bytes are stable, to its final name: mark where one is wanted, name, directories stable; or
+ * all of it taken back. What the file holds, and whether it is open, is not known here.
+ */
+export class StagedDelivery {
+  readonly #place: StagingPlace;
+  readonly #durability: Durability;
+  /** Since the final name is there; `linked` while the staged one may be there beside it. */
+  #delivered: DeliveredHow | undefined;
+  /** Of which a mark may be there. */
+  #marked: DeliveredHow | undefined;
+
+  constructor(place: StagingPlace, durability: Durability) {
+    this.#place = place;
+    this.#durability = durability;
+  }
+
+  /** The final name is there. */
+  get isDone(): boolean {
+    return this.#delivered !== undefined;
+  }
+
+  /**
+   * Gives the file its final name; that and every directory on the way are on stable storage when this resolves. After a failure
+   * it is staged as before, or `isDone` says that it could not be taken back.
+   * @returns the final path, absolute, links resolved
+   * @throws StorageError as `StagedFile.deliver`
+   */
+  async deliver({ path, overwrite, marked = false }: DeliveryTarget): Promise<string> {
+    const { files, root, staging, stagedPath } = this.#place;
+    let final = path;
+    try {
+      const found = await findDeliveryPath(files, root, path);
+      ({ final } = found);
+      if (marked && overwrite) await this.#mark('moved');
+      const how = await giveFinalName(files, stagedPath, final, overwrite);
+      this.#delivered = how;
+      if (marked && how === 'linked') await this.#mark(how);
+      try {
+        // All of the chain, for another delivery may have created a directory and not flushed its parent yet.
+        if (this.#durability !== 'none') {
+          await flushDirectories(files, how === 'linked' ? found.chain : [...found.chain, staging]);
+        }
+      } catch (error) {
+        if (!overwrite) await this.#takeBack(final, how);
+        throw error;
+      }
+    } catch (error) {
+      if (this.#delivered === undefined) await this.settled();
+      throw storageError(error, 'deliver', final, 'the received file');
+    }
+    return final;
+  }
+
+  /** Takes the mark away. Never rejects. */
+  async settled(): Promise<void> {
+    const marked = this.#marked;
+    this.#marked = undefined;
+    if (marked !== undefined) await this.#sweepName(markPath(this.#place, marked));
+  }
+
+  /**
+   * What is still in the staging directory, the mark apart; not before the final name is stable. The delivery stands, whatever
+   * happens here: a staged name that stays shows by its second name that it was delivered, and it and a journal are swept like
+   * any leftover. Never rejects.
+   */
+  async sweep(hasJournal: boolean): Promise<void> {
+    const { stagedPath, journalPath } = this.#place;
+    await Promise.all([
+      this.#delivered === 'linked' ? this.#sweepName(stagedPath) : undefined,
+      hasJournal ? this.#sweepName(journalPath) : undefined,
+    ]);
+  }
+
+  /** The sender will hear that the transfer failed and send again: a copy under the final name would make two. */
+  async #takeBack(final: string, how: DeliveredHow): Promise<void> {
+    const { files, stagedPath } = this.#place;
+    await this.settled();
+    await (how === 'linked' ? files.unlink(final) : files.rename(final, stagedPath)).then(
+      () => (this.#delivered = undefined),
+      () => undefined,
+    );
+  }
+
+  async #mark(how: DeliveredHow): Promise<void> {
+    if (await mark(this.#place, how)) this.#marked = how;
+  }
+
+  /** What stays is swept like any leftover. */
+  async #sweepName(path: string): Promise<void> {
+    await unlinkIfThere(this.#place.files, path).catch(() => false);
+  }
+}
