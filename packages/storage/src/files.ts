@@ -1,8 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { constants, readFileSync } from 'node:fs';
+import { constants } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { errorCode } from './errors.js';
+import { THIS_BOOT } from './processes.js';
 
 /** What is known of a name or an open file. */
 export interface FileFacts {
@@ -84,16 +84,6 @@ function openFile(handle: FileHandle): OpenFile {
   };
 }
 
-/** Without /proc every process counts as one: nothing is believed that was not flushed. */
-function thisBoot(): string {
-  try {
-    const id = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-    return createHash('sha256').update(id).digest('hex').slice(0, 12);
-  } catch {
-    return randomBytes(6).toString('hex');
-  }
-}
-
 /** The real file system. */
 export const nodeFiles: FileOperations = {
   open: async (path, flags, mode) => openFile(await fs.open(path, flags, mode)),
@@ -106,7 +96,8 @@ export const nodeFiles: FileOperations = {
   lstat: async (path) => factsOf(await fs.lstat(path, { bigint: true })),
   realpath: (path) => fs.realpath(path),
   readdir: (path) => fs.readdir(path),
-  boot: thisBoot(),
+  // Without /proc every process has one of its own: nothing is believed that was not flushed.
+  boot: THIS_BOOT,
 };
 
 /** @returns false when there was no such file. */

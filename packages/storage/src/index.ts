@@ -49,3 +49,5 @@ export type { NameValues } from './name-pattern.js';
 export { STAGING_DIRECTORY, isInsideRoots, resolveInside } from './path-safety.js';
 export { nodeFiles } from './files.js';
 export type { FileFacts, FileOperations, OpenFile } from './files.js';
+export { THIS_PROCESS, isRunning } from './processes.js';
+export type { ProcessName } from './processes.js';

@@ -3,68 +3,34 @@
  * itself first, by a file whose name says who it is (`<key>.<pid>-<start time>-<machine>.lock`), and looks for others then. Of
  * two that come at once the later one to look sees the other; both may give way, never both go on.
  *
- * A name is never used by another process again: the pid comes with its start time, in clock ticks since the boot, and
- * machine stands for the boot and the pid namespace. So a lock whose process is gone (exit, kill, reboot) is known for
- * what it is and may be removed by anybody at any time.
+ * A name is never used by another process again (`ProcessName`). So a lock whose process is gone (exit, kill, reboot) is
+ * known for what it is and may be removed by anybody at any time.
  *
  * A process on another machine or in another container cannot be looked at from here: its lock does not count. There the
  * lease in the database decides who works on a transfer, and gives up before it ends.
  */
-import { createHash } from 'node:crypto';
-import { constants, readFileSync, readlinkSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { constants } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { StorageError, errorCode } from './errors.js';
 import { unlinkIfThere } from './files.js';
 import type { FileOperations } from './files.js';
+import { THIS_PROCESS as SELF, isRunning } from './processes.js';
+import type { ProcessName } from './processes.js';
 import type { StagingPlace } from './staging-place.js';
-
-interface Owner {
-  readonly pid: number;
-  /** Field 22 of proc(5) stat; `0` where there is no /proc. */
-  readonly started: string;
-  readonly machine: string;
-}
 
 interface OwnedName {
   readonly key: string;
-  readonly owner: Owner;
+  readonly owner: ProcessName;
 }
 
 const LOCK_NAME = /^(.+)\.(\d+)-(\d+)-([0-9a-f]{12})\.lock$/;
-/** States of a process that has ended and was not waited for (Z), or is going (X). */
-const ENDED = /^[ZXx]$/;
-
-const quietly = (read: () => string): string | undefined => {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
-};
-
-/** State and start time; the second field may hold blanks and brackets, so they are counted from its last bracket. */
-function processFacts(pid: number | 'self'): { readonly state: string; readonly started: string } | undefined {
-  const stat = quietly(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
-  if (stat === undefined) return undefined;
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return { state: fields[0] ?? '', started: fields[19] ?? '0' };
-}
-
-function thisMachine(): string {
-  const boot = quietly(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()) ?? hostname();
-  const namespace = quietly(() => readlinkSync('/proc/self/ns/pid')) ?? '';
-  return createHash('sha256').update(`${boot} ${namespace}`).digest('hex').slice(0, 12);
-}
-
-const SELF: Owner = { pid: process.pid, started: processFacts('self')?.started ?? '0', machine: thisMachine() };
 
 /** Full paths of the locks that this process holds: what is not here and bears our name was left by a failed removal. */
 const held = new Set<string>();
 /** Those of them whose file is there for certain. */
 const standing = new Set<string>();
 
-const nameOf = (key: string, { pid, started, machine }: Owner) => `${key}.${pid}-${started}-${machine}.lock`;
+const nameOf = (key: string, { pid, started, machine }: ProcessName) => `${key}.${pid}-${started}-${machine}.lock`;
 
 /** The key and the owner in the name of a lock; undefined for any other name. */
 export function readLockName(name: string): OwnedName | undefined {
@@ -74,17 +40,10 @@ export function readLockName(name: string): OwnedName | undefined {
 }
 
 /** Whether a process of this machine that still runs holds the lock `name` in `staging`. */
-export function isHeld(staging: string, name: string, { pid, started, machine }: Owner): boolean {
-  if (machine !== SELF.machine) return false;
-  if (pid === SELF.pid && started === SELF.started) return held.has(join(staging, name));
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if (errorCode(error) === 'ESRCH') return false;
-  }
-  if (started === '0') return true;
-  const facts = processFacts(pid);
-  return facts?.started === started && !ENDED.test(facts.state);
+export function isHeld(staging: string, name: string, owner: ProcessName): boolean {
+  if (owner.machine !== SELF.machine) return false;
+  if (owner.pid === SELF.pid && owner.started === SELF.started) return held.has(join(staging, name));
+  return isRunning(owner);
 }
 
 export class StagingLock {

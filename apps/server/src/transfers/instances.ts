@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto';
-import { readFileSync, readlinkSync } from 'node:fs';
-import { hostname } from 'node:os';
-
 import type { Logger } from '@pesit-node/service';
+import { isRunning, THIS_PROCESS } from '@pesit-node/storage';
+import type { ProcessName } from '@pesit-node/storage';
 import type { Knex } from 'knex';
 
 export interface InstancesOptions {
@@ -21,32 +19,6 @@ export interface InstancesOptions {
 const LEASE_MS = 10_000;
 /** Renewals in the time of a lease: one that is late harms nobody. */
 const RENEWALS = 3;
-
-const quietly = (read: () => string): string | undefined => {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
-};
-
-/** The boot and the pid namespace: within them a pid and its start time name one process for ever. */
-const thisMachine = (): string => {
-  const boot = quietly(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()) ?? hostname();
-  const namespace = quietly(() => readlinkSync('/proc/self/ns/pid')) ?? '';
-  return createHash('sha256').update(`${boot} ${namespace}`).digest('hex').slice(0, 12);
-};
-
-/** Start time in clock ticks since the boot (proc(5) stat, field 22); undefined when the process is gone or ended. */
-const startOf = (pid: number | 'self'): string | undefined => {
-  const stat = quietly(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
-  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return fields === undefined || /^[ZXx]$/.test(fields[0] ?? '') ? undefined : fields[19];
-};
-
-const MACHINE = thisMachine();
-/** Without /proc nothing can be said of others, and nothing is said of us. */
-const STARTED = startOf('self');
 
 /**
  * Which processes live. Each renews a lease that covers all its transfers: one short statement every few seconds, none a
@@ -121,19 +93,21 @@ export class Instances {
     await this.#options.knex('instances').whereRaw("seen_at < now() - interval '1 day'").delete();
   }
 
-  #isGone({ machine, pid, started, age }: Seen): boolean {
-    if (machine === MACHINE && STARTED !== undefined) return startOf(pid) !== started;
+  #isGone({ age, ...other }: Seen): boolean {
+    // Without /proc nothing can be said of others: their leases tell.
+    if (other.machine === THIS_PROCESS.machine && THIS_PROCESS.started !== '0') return !isRunning(other);
     const watching = this.#renewingSince === undefined ? 0 : performance.now() - this.#renewingSince;
     return age > this.#options.leaseMs && watching > this.#options.leaseMs;
   }
 
   async #renew(): Promise<void> {
     const { knex, instance, node, leaseMs } = this.#options;
+    const { machine, pid, started } = THIS_PROCESS;
     const before = performance.now();
     await knex.raw(
       `insert into instances (instance, node, machine, pid, started) values (?, ?, ?, ?, ?)
        on conflict (instance) do update set seen_at = now()`,
-      [instance, node, MACHINE, process.pid, STARTED ?? ''],
+      [instance, node, machine, pid, started],
     );
     const inTime = this.#renewedAt !== 0 && before - this.#renewedAt < leaseMs;
     if (!inTime) this.#renewingSince = before;
@@ -142,11 +116,8 @@ export class Instances {
   }
 }
 
-interface Seen {
+interface Seen extends ProcessName {
   readonly instance: string;
-  readonly machine: string;
-  readonly pid: number;
-  readonly started: string;
   /** Milliseconds since its last renewal. */
   readonly age: number;
 }
