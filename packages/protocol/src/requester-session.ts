@@ -1,6 +1,7 @@
 /** The requester's end (demandeur): it opens the connection and drives; the verbs are its FPDUs, in the order of §4.8.4. */
 import type { SyncPoint } from './articles.js';
 import type { Fpdu } from './codec.js';
+import { countsToSend } from './counts.js';
 import { SUCCESS } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
@@ -179,7 +180,7 @@ export class RequesterSession extends Session {
 
   /** TRANS.END (§4.4.18) with the totals, when all data were sent, or received and stored. */
   endTransfer(): void {
-    this.send('TRANS.END', this.totals);
+    this.send('TRANS.END', countsToSend(this.totals));
   }
 
   /** CRF (§4.4.12). */

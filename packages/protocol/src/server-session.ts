@@ -2,6 +2,7 @@
 import type { SyncPoint } from './articles.js';
 import type { Fpdu } from './codec.js';
 import type { CompressionMode } from './compression.js';
+import { countsToSend } from './counts.js';
 import { SUCCESS } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
@@ -226,14 +227,15 @@ export class ServerSession extends Session {
   acceptEnd(): void {
     this.#take('TRANS.END');
     this.transferEnded = true;
-    this.send('ACK(TRANS.END)', { diagnostic: SUCCESS, ...this.totals });
+    this.send('ACK(TRANS.END)', { diagnostic: SUCCESS, ...countsToSend(this.totals) });
   }
 
   /** A negative ACK(TRANS.END): the file is not delivered; it is closed and deselected all the same. */
   refuseEnd(reason: PesitError): void {
     this.#take('TRANS.END');
     this.transferEnded = true;
-    this.send('ACK(TRANS.END)', { diagnostic: reason.diagnostic, ...this.totals, ...textForPeer(reason) });
+    const { diagnostic } = reason;
+    this.send('ACK(TRANS.END)', { diagnostic, ...countsToSend(this.totals), ...textForPeer(reason) });
   }
 
   /** ACK(CRF) (§4.4.13). */

@@ -101,6 +101,36 @@ test('TRANS.END carries the totals', () => {
   expect(end.body.toString('hex')).toBe('1b0202bc1c0102');
 });
 
+describe('more articles than PI 28 can count', () => {
+  const from = { number: 1, dataBytes: 10, articles: 0xffff_ffff };
+  const bodyOf = (fpdus: readonly { name: FpduName; body: Buffer }[], name: FpduName): string =>
+    fpdus.find((one) => one.name === name)!.body.toString('hex');
+
+  test('are left out on both sides, and the file arrives', () => {
+    const pair = pairWith({ intervalKb: 1, window: 2 });
+    pair.behaviour.from = from;
+    expect(pair.writeFile([Buffer.from('x')], { restarted: true }, from)).toEqual({
+      diagnostic: '0-000',
+      dataBytes: 11,
+    });
+    expect(bodyOf(pair.fpdus('requester'), 'TRANS.END')).toBe('1b010b');
+    expect(bodyOf(pair.fpdus('server'), 'ACK(TRANS.END)')).toBe('0203000000' + '1b010b');
+  });
+
+  test.each(['1c0100', '1c04ffffffff', '1c0101'])('are not compared with %s of a partner; the bytes are', (count) => {
+    for (const [bytes, answer] of [
+      ['1b010b', 'ACK(TRANS.END)'],
+      ['1b010a', 'ABORT'],
+    ] as const) {
+      const pair = pairWith({ intervalKb: 1, window: 2 });
+      pair.behaviour.from = from;
+      pair.openForWriting({ restarted: true });
+      pair.alone('server', fpdu('DTF', 9, 0, '78'), fpdu('DTF.END', 9, 0, '0203000000'));
+      expect(pair.alone('server', fpdu('TRANS.END', 9, 0, bytes, count))[0]!.name).toBe(answer);
+    }
+  });
+});
+
 describe('window', () => {
   test.each([1, 2, 3, 255])('of %i closes when so many points wait, and opens again', (window) => {
     const pair = pairWith({ intervalKb: 1, window });
