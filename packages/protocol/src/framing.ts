@@ -44,6 +44,7 @@ export class FpduReader {
   #gatherIsLast = false;
   /** Bytes of the current entity not yet read; length-prefixed only. */
   #entityLeft = 0;
+  #entityLength = 0;
   /** Whether two CRC bytes follow each FPDU; `undefined` until the CONNECT has shown it. */
   #crc: boolean | undefined;
   /** Whether an FPDU was read: the first shows how the peer understood PI 1. */
@@ -58,6 +59,11 @@ export class FpduReader {
   /** Whether the FPDUs of this connection carry a CRC; false until known. */
   get crc(): boolean {
     return this.#crc === true;
+  }
+
+  /** Of the entity whose FPDU was returned last, in bytes; in the raw dialect of that FPDU with its CRC. */
+  get entityLength(): number {
+    return this.#entityLength;
   }
 
   /** Bytes received that are not part of an FPDU returned yet. */
@@ -118,6 +124,7 @@ export class FpduReader {
       }
       this.#skip(2);
       this.#entityLeft = entity;
+      this.#entityLength = entity;
     }
     if (this.#available < 4) return undefined;
     const damaged = this.#damagedHeader();
@@ -147,6 +154,7 @@ export class FpduReader {
     const body = this.#take(length - FPDU_HEADER_LENGTH);
     this.#skip(trailer);
     if (this.#dialect === 'length-prefixed') this.#entityLeft -= length + trailer;
+    else this.#entityLength = length + trailer;
     return { name, destination, source, length, body };
   }
 

@@ -58,6 +58,7 @@ export abstract class Session extends SessionCore {
   protected layout: { readonly multiArticle: boolean; readonly concatenation: boolean };
   /** Whether the peer waits for ACK(SYN). */
   protected acknowledges = false;
+  #largeEntityNoted = false;
 
   #compressing: CompressingBurst | undefined;
   /** Whether a burst is filled, and whether DTF.END goes with it. */
@@ -256,6 +257,7 @@ export abstract class Session extends SessionCore {
       this.#interruptOn(error);
     }
     if (this.receiver.style !== style) this.emit({ kind: 'STYLE', style: this.receiver.style });
+    if (this.reader.entityLength > this.entitySize) this.#noteLargeEntity();
   }
 
   protected override take(fpdu: Fpdu): void {
@@ -287,6 +289,13 @@ export abstract class Session extends SessionCore {
           throw unexpected('DTF.END', 'DTFFA, as an article is open');
         this.apply(fpdu);
     }
+  }
+
+  /** Some peers do not keep to the PI 25 that was answered (pesit-e.md §3): said once. */
+  #noteLargeEntity(): void {
+    if (this.#largeEntityNoted) return;
+    this.#largeEntityNoted = true;
+    this.notice(`data in an entity of ${this.reader.entityLength} bytes, PI 25 allows ${this.entitySize}: taken`);
   }
 
   #sendsData(): boolean {

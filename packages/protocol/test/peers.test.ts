@@ -1,15 +1,16 @@
 /**
  * What products of the field do on the wire (pesit-e.md, marked [field]), a named test each. Others have their place beside
  * the rule that they bend: versions with flags, 512-byte texts and empty groups in codec-rules and negotiation, ABORT without
- * parameters, entities beyond PI 25, a window that was not asked for and counts that differ in failures, pre-connections in net.
+ * parameters, a window that was not asked for and counts that differ in failures, whole sessions in recordings,
+ * pre-connections in net.
  */
 import { describe, expect, test } from '@jest/globals';
 import { RequesterSession, ServerSession } from '../src/index.js';
 import type { CreateAnswer, Parameters, SelectAnswer, SessionEvent, SyncPointOptions } from '../src/index.js';
-import { dissect, entity, fpdu, hex, num, pi, text, valueOf } from './support/builder.js';
+import { diagnosticOf, dissect, entity, fpdu, hex, num, pi, text, valueOf } from './support/builder.js';
 import type { Dissected, Name } from './support/builder.js';
 import { START } from './support/articles.js';
-import { SELECT } from './support/pair.js';
+import { SELECT, refusal } from './support/pair.js';
 
 const X = 5;
 const Y = 9;
@@ -34,8 +35,12 @@ class Peer<S extends RequesterSession | ServerSession> {
 
   say(name: Name, source: number, ...body: (string | Buffer)[]): Dissected[] {
     const own = this.session instanceof ServerSession ? Y : X;
-    const bytes = entity(fpdu(name, name === 'CONNECT' ? 0 : own, source, ...body));
-    this.session.receive(bytes, 0);
+    return this.sayTogether(fpdu(name, name === 'CONNECT' ? 0 : own, source, ...body));
+  }
+
+  /** FPDUs in one entity. */
+  sayTogether(...fpdus: readonly Buffer[]): Dissected[] {
+    this.session.receive(entity(...fpdus), 0);
     for (let event = this.session.nextEvent(); event !== undefined; event = this.session.nextEvent())
       this.events.push(event);
     return this.heard();
@@ -72,12 +77,28 @@ function connected(more = '0703 0020 02'): Peer<ServerSession> {
   return peer;
 }
 
+/** The same, up to the data of a file. */
+function writing(): Peer<ServerSession> {
+  const peer = connected();
+  peer.say('CREATE', 0, '0906 0b0100 0c0146 0d0101 110100 1902ffff 1e07 1f0180 20020400 2803 2a0101');
+  peer.session.acceptCreate({ maxEntitySize: 4096 });
+  peer.say('ORF', 0);
+  peer.session.acceptOpen();
+  peer.say('WRITE', 0);
+  peer.session.acceptWrite(START);
+  peer.heard();
+  return peer;
+}
+
 describe('what products propose, and what our server makes of it', () => {
   test.each([
     ['Transfer CFT', 32_767, 3, 32_750, { syncInterval: 1024 * 1024, syncWindow: 3 }, 32_750],
     ['Axway Gateway', 100, 4, 4000, { syncInterval: 100 * 1024, syncWindow: 4 }, 4000],
     ['Connect:Express', 32, 2, 65_535, { syncInterval: 32 * 1024, syncWindow: 2 }, 65_535],
     ['Waarp Gateway', 64, 2, 65_535, { syncInterval: 64 * 1024, syncWindow: 2 }, 65_535],
+    ['Stonebranch UDMG', 1024, 3, 2048, { syncInterval: 1024 * 1024, syncWindow: 3 }, 2048],
+    ['PeSIT Wizard', 100, 1, 65_535, { syncInterval: 100 * 1024, syncWindow: 1 }, 65_535],
+    ['PeSIT Wizard without points', 0, 1, 65_535, { syncInterval: 0, syncWindow: 0 }, 65_535],
     [
       'SecureTransport, undefined interval, no acknowledgement',
       0xffff,
@@ -133,17 +154,20 @@ describe('Connect:Express', () => {
   });
 
   test('a single article with ID.SRC = 1 and no prefix', () => {
-    const peer = connected();
-    peer.say('CREATE', 0, '0906 0b0100 0c0146 0d0101 110100 19021000 1e07 1f0180 20020400 2803 2a0101');
-    peer.session.acceptCreate(CREATED);
-    peer.say('ORF', 0);
-    peer.session.acceptOpen();
-    peer.say('WRITE', 0);
-    peer.session.acceptWrite(START);
-    peer.heard();
+    const peer = writing();
     expect(peer.say('DTF', 1, text('Hello'))).toEqual([]);
     expect(peer.session.totals).toEqual({ dataBytes: 5, articles: 1 });
     expect(peer.events).toContainEqual({ kind: 'STYLE', style: 'plain' });
+  });
+
+  test('an article that is cut to fill an entity: DTF of three and DTFDA in one, DTFFA in the next', () => {
+    const peer = writing();
+    const filled = fpdu('DTF', Y, 3, '0001 61 0001 62 0001 63');
+    expect(peer.sayTogether(filled, fpdu('DTFDA', Y, 0, text('de')))).toEqual([]);
+    expect(peer.sayTogether(fpdu('DTFFA', Y, 0, text('f')), filled)).toEqual([]);
+    expect(peer.session.totals).toEqual({ dataBytes: 9, articles: 7 });
+    const parts = peer.events.flatMap((event) => (event.kind === 'ARTICLES' ? event.batch.parts : []));
+    expect(Buffer.concat(parts).toString()).toBe('abcdefabc');
   });
 
   test('what we send is in canonical order: codes ascend, the file identifier first', () => {
@@ -189,6 +213,32 @@ describe('PeSIT Wizard', () => {
     peer.session.acceptSelect(SELECTED);
     const [answer] = peer.heard();
     for (const code of [30, 40]) expect(valueOf(answer!.body, code)).toBeDefined();
+  });
+
+  test('DTFs of 32,006 bytes after 4,096 was answered: taken, and said once', () => {
+    const peer = writing();
+    const articles = Buffer.concat(
+      Array.from({ length: 40 }, () => Buffer.concat([hex('031e'), Buffer.alloc(798, 'a')])),
+    );
+    for (let count = 0; count < 2; count += 1) expect(peer.say('DTF', 40, articles)).toEqual([]);
+    expect(peer.session.totals).toEqual({ dataBytes: 2 * 40 * 798, articles: 80 });
+    expect(peer.notices).toEqual(['data in an entity of 32006 bytes, PI 25 allows 4096: taken']);
+  });
+
+  test('its server sends by its own size, whatever PI 25 was agreed: taken, and said once', () => {
+    const peer = requester();
+    peer.session.connect({ requester: 'A', server: 'B', accessType: 2 });
+    peer.say('ACONNECT', Y, '060102 0703 000000');
+    peer.session.select({ ...SELECT, maxEntitySize: 1000 });
+    peer.say('ACK(SELECT)', 0, '0203000000 0906 0b0100 0c0146 0d0101 190203e8 1e07 1f0180 20020400 2803 2a0101');
+    peer.session.open();
+    peer.say('ACK(ORF)', 0, '0203000000');
+    peer.session.read(START);
+    peer.say('ACK(READ)', 0, '0203000000');
+    const dtf = fpdu('DTF', X, 0, Buffer.alloc(600));
+    for (let count = 0; count < 2; count += 1) expect(peer.sayTogether(dtf, dtf)).toEqual([]);
+    expect(peer.session.totals).toEqual({ dataBytes: 2400, articles: 4 });
+    expect(peer.notices).toEqual(['data in an entity of 1212 bytes, PI 25 allows 1000: taken']);
   });
 });
 
@@ -236,7 +286,15 @@ describe('Transfer CFT and Axway Gateway', () => {
     const peer = connected();
     peer.say('SELECT', 0, '0906 0b0100 0c0146 0d0100 0e01ff 110100 19021000');
     expect(peer.shown.attributesWanted).toBe(0xff);
-    expect(peer.session.awaits('SELECT')).toBe(true);
+    peer.session.refuse(refusal('2-205', 'no such file'));
+    const [answer] = peer.heard();
+    // PI 33 = FF would accept it.
+    expect([answer!.name, diagnosticOf(answer!), valueOf(answer!.body, 30)]).toEqual([
+      'ACK(SELECT)',
+      '2-205',
+      undefined,
+    ]);
+    expect(peer.session.state).toBe('CN03');
   });
 
   test('a structured PI 99 and a PI 94 (profile CFT): one is opaque, the other is passed over and noted', () => {
@@ -256,6 +314,23 @@ test('any product: CREATE names application and user in PGI 9, and the connectio
     '0d0101 110100 19021000 1e07 1f0180 20020400 2803 2a0101',
   );
   expect(peer.shown.fileIdentifier).toEqual({ requester: 'SALES', server: 'PAUL', fileType: 0, fileName: 'F' });
+});
+
+test('ETEBAC 5: the supervision timer (PI 26) in CONNECT is taken, and changes nothing', () => {
+  const peer = server();
+  peer.say('CONNECT', X, CONNECT, '060102 0703 0020 02 160102 170100 1a020384');
+  expect(peer.shown.supervisionTimer).toBe(900);
+  peer.session.acceptConnection({ syncPoints: OURS });
+  expect(peer.heard()[0]!.body.toString('hex')).toBe('060102' + '0703002002' + '170100');
+  expect(peer.notices).toEqual([]);
+});
+
+test('Waarp, PeSIT Wizard: points farther apart than PI 7 says, and more data than PI 42 announced, are taken', () => {
+  const peer = writing();
+  for (let count = 0; count < 64; count += 1) peer.say('DTF', 0, Buffer.alloc(1024));
+  peer.say('SYN', 0, '140101');
+  expect(peer.events.at(-1)).toEqual({ kind: 'SYN', point: { number: 1, dataBytes: 65_536, articles: 64 } });
+  expect([peer.session.phase, peer.notices]).toEqual(['open', []]);
 });
 
 test('any product: numbers wider than they need to be', () => {

@@ -76,7 +76,11 @@ const FACTS: Readonly<Record<RecordingName, Facts>> = {
   'pw-push-0': { syncPoints: { intervalKb: 100, window: 1 }, requesterNotices: ['window'] },
   'pw-push-1byte': { syncPoints: { intervalKb: 100, window: 1 }, requesterNotices: ['window'] },
   'pw-push-64k-nosync': { syncPoints: { intervalKb: 100, window: 1 }, requesterNotices: ['window'] },
-  'pw-push-beyond-entity': { syncPoints: undefined, requesterNotices: ['window'] },
+  'pw-push-beyond-entity': {
+    syncPoints: undefined,
+    serverNotices: ['data in an entity of 32006 bytes, PI 25 allows 4096: taken'],
+    requesterNotices: ['window'],
+  },
   'pw-push-unknown-file': {
     syncPoints: undefined,
     refuse: { CREATE: refusal('2-205', 'no virtual file NOSUCH') },
