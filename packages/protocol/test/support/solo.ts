@@ -1,8 +1,8 @@
 /** One session alone, brought into any state by its verbs and by bytes of the independent builder. */
 import { RequesterSession, ServerSession, burstBufferSize } from '../../src/index.js';
-import type { Role, State } from '../../src/index.js';
+import type { CompressionMode, Dialect, Role, State } from '../../src/index.js';
 import { START, fill } from './articles.js';
-import { dissect, entity, fpdu, minimal } from './builder.js';
+import { dissect, entity, fpdu, minimal, num, pi, withCrc } from './builder.js';
 import type { Dissected, Name } from './builder.js';
 import { CREATE, SELECT, refusal } from './pair.js';
 
@@ -13,15 +13,40 @@ export const PEER = 9;
 const SYNC = { intervalKb: 1, window: 8 };
 const reason = refusal('2-216', 'stopped');
 
+/** What both sides want of the connection and its files. */
+export interface SoloTerms {
+  readonly dialect?: Dialect;
+  /** PI 1. Default false. */
+  readonly crc?: boolean;
+  /** PI 7: points of 1 KB, 8 of them unacknowledged. Default true. */
+  readonly points?: boolean;
+  /** PI 21. Default 0, none. */
+  readonly compression?: CompressionMode | 0;
+  /** PI 22. Default 2, both. */
+  readonly access?: 0 | 1 | 2;
+  /** PI 23. Default true. */
+  readonly resynchronisation?: boolean;
+}
+
 export class Solo {
   readonly role: Role;
+  readonly terms: Required<SoloTerms>;
   readonly requester: RequesterSession;
   readonly server: ServerSession;
 
-  constructor(role: Role) {
+  constructor(role: Role, terms: SoloTerms = {}) {
     this.role = role;
-    const options = { dialect: 'length-prefixed', now: 0, connectionId: OWN } as const;
-    this.requester = new RequesterSession(options);
+    this.terms = {
+      dialect: 'length-prefixed',
+      crc: false,
+      points: true,
+      compression: 0,
+      access: 2,
+      resynchronisation: true,
+      ...terms,
+    };
+    const options = { dialect: this.terms.dialect, now: 0, connectionId: OWN };
+    this.requester = new RequesterSession(options, this.terms.crc);
     this.server = new ServerSession(options);
   }
 
@@ -31,13 +56,19 @@ export class Solo {
 
   /** @returns what it sends, as FPDUs */
   hear(...fpdus: readonly Buffer[]): Dissected[] {
-    this.session.receive(Buffer.concat(fpdus.map((one) => entity(one))), 0);
+    const sealed = this.terms.crc ? fpdus.map(withCrc) : fpdus;
+    return this.hearBytes(Buffer.concat(this.terms.dialect === 'raw' ? sealed : sealed.map((one) => entity(one))));
+  }
+
+  /** Bytes as they are, framing and CRC included. */
+  hearBytes(bytes: Buffer): Dissected[] {
+    this.session.receive(bytes, 0);
     while (this.session.nextEvent() !== undefined);
     return this.sent();
   }
 
   sent(): Dissected[] {
-    return dissect(Buffer.concat(this.session.takeOutput()), 'length-prefixed');
+    return dissect(Buffer.concat(this.session.takeOutput()), this.terms.dialect, this.terms.crc);
   }
 
   /** FPDUs with their mandatory parameters alone. */
@@ -70,36 +101,38 @@ const hear =
     solo.hearMinimal(...names);
   };
 
+/** PI 21 of ORF and its answer, when there is one. */
+const compressionOf = ({ terms: { compression } }: Solo): string | Buffer =>
+  compression === 0 ? '' : pi(21, num(0x100 | compression, 2));
+
 const interrupt: Step = (solo) => void solo.session.interrupt(4, reason);
 const resynchronise: Step = (solo) => void solo.session.resynchronise(reason, 0);
 
 const R = {
   connect: (solo: Solo) => {
-    solo.requester.connect({
-      requester: 'A',
-      server: 'B',
-      accessType: 2,
-      syncPoints: SYNC,
-      resynchronisation: true,
-    });
+    const { access, points, resynchronisation, crc } = solo.terms;
+    const syncPoints = points ? SYNC : undefined;
+    solo.requester.connect({ requester: 'A', server: 'B', accessType: access, syncPoints, resynchronisation, crc });
   },
   connected: (solo: Solo) => {
     R.connect(solo);
-    solo.hear(fpdu('ACONNECT', OWN, PEER, '060102 0703000108 170101'));
+    const { points, resynchronisation } = solo.terms;
+    const facilities = [points ? '0703000108' : '0703000000', resynchronisation ? '170101' : ''];
+    solo.hear(fpdu('ACONNECT', OWN, PEER, '060102', ...facilities));
   },
   create: steps(
     (solo) => R.connected(solo),
-    (solo) => solo.requester.create(CREATE),
+    (solo) => solo.requester.create({ ...CREATE, compression: solo.terms.compression }),
   ),
   select: steps(
     (solo) => R.connected(solo),
-    (solo) => solo.requester.select(SELECT),
+    (solo) => solo.requester.select({ ...SELECT, compression: solo.terms.compression }),
   ),
   created: steps((solo) => R.create(solo), hear('ACK(CREATE)')),
   selected: steps((solo) => R.select(solo), hear('ACK(SELECT)')),
   open: (solo: Solo) => {
     solo.requester.open();
-    solo.hearMinimal('ACK(ORF)');
+    solo.hear(fpdu('ACK(ORF)', OWN, 0, '0203 000000', compressionOf(solo)));
   },
   writing: (solo: Solo) => {
     steps(R.created, R.open)(solo);
@@ -120,13 +153,16 @@ const R = {
 
 const S = {
   connected: (solo: Solo) => {
-    solo.hear(fpdu('CONNECT', 0, PEER, '030141 040142 060102 0703000108 160102 170101'));
-    solo.server.acceptConnection({ syncPoints: SYNC, resynchronisation: true });
+    const { crc, points, access, resynchronisation } = solo.terms;
+    const before = [crc ? '010101' : '', '030141 040142 060102', points ? '0703000108' : ''];
+    const behind = [pi(22, num(access, 1)), resynchronisation ? '170101' : ''];
+    solo.hear(fpdu('CONNECT', 0, PEER, ...before, ...behind));
+    solo.server.acceptConnection({ syncPoints: SYNC, resynchronisation });
   },
   created: (solo: Solo) => {
     S.connected(solo);
     solo.hearMinimal('CREATE');
-    solo.server.acceptCreate({ maxEntitySize: 4096 });
+    solo.server.acceptCreate({ maxEntitySize: 4096, compression: solo.terms.compression });
   },
   selected: (solo: Solo) => {
     S.connected(solo);
@@ -138,10 +174,11 @@ const S = {
       recordFormat: 128,
       recordLength: 1000,
       maxReservationKb: 1,
+      compression: solo.terms.compression,
     });
   },
   open: (solo: Solo) => {
-    solo.hearMinimal('ORF');
+    solo.hear(fpdu('ORF', OWN, 0, compressionOf(solo)));
     solo.server.acceptOpen();
   },
   writing: (solo: Solo) => {
@@ -311,8 +348,8 @@ export const SOLO_WAYS: Readonly<Record<Role, Readonly<Partial<Record<SoloState,
 };
 
 /** A session in `state`, with nothing left to read or to send. */
-export function solo(role: Role, state: SoloState): Solo {
-  const it = new Solo(role);
+export function solo(role: Role, state: SoloState, terms: SoloTerms = {}): Solo {
+  const it = new Solo(role, terms);
   (SOLO_WAYS[role][state] as Step)(it);
   while (it.session.nextEvent() !== undefined);
   it.sent();
