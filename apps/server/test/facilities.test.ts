@@ -2,7 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
-import { toEbcdic } from '@pesit-node/protocol';
+import { PesitError, toEbcdic } from '@pesit-node/protocol';
+import type { Parameters } from '@pesit-node/protocol';
 import { eachDatabase } from '@pesit-node/service/testing';
 
 import { bytes, refusedWith, until, useNode } from './support/node.js';
@@ -156,6 +157,24 @@ eachDatabase((harness) => {
       await writeFile(join(node().data, 'TEXT/out/data'), 'a{b\n');
       const read = await node().receive(session, 'TEXT');
       expect(read.toString('hex')).toBe('815182');
+    });
+
+    test.each([
+      ['a text file', { text: true }, 0],
+      ['a text file in EBCDIC', { text: true, ebcdic: true }, 1],
+      ['a binary file', {}, 2],
+    ])('what a partner reads says so in PI 16: %s', async (_, settings, dataCode) => {
+      await node().virtualFile('CODE', settings);
+      await writeFile(join(node().data, 'CODE/out/data'), 'ONE\n');
+      const session = await node().connect();
+      const dataCodes: (number | undefined)[] = [];
+      const request = { fileIdentifier: { fileType: 0, fileName: 'CODE' }, transferId: 0, maxEntitySize: 4096 };
+      const open = (attributes: Parameters): Promise<never> => {
+        dataCodes.push(attributes.dataCode);
+        return Promise.reject(new PesitError('seen', { fault: 'local', diagnostic: '2-216' }));
+      };
+      await expect(session.receiveFile({ request, open, stored: () => Promise.resolve() })).rejects.toThrow('seen');
+      expect(dataCodes).toEqual([dataCode]);
     });
 
     test('a binary file is taken as it is', async () => {

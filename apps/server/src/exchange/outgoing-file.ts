@@ -248,6 +248,11 @@ const openSource = async (
   }
 };
 
+const dataCodeOf = ({ text, codePage }: RecordFormat): number => {
+  if (!text) return DATA_CODES.binary;
+  return codePage === undefined ? DATA_CODES.ascii : DATA_CODES.ebcdic;
+};
+
 /**
  * Points are placed by what was negotiated: that alone finds them again.
  * @param compression as allowed; what is agreed is known at READ
@@ -274,7 +279,8 @@ const answerOf = (
 ): Omit<SelectAnswer, 'transferId'> => ({
   fileName,
   maxEntitySize: listener.max_entity_size ?? config['transfer.max-entity-size'],
-  ...(format.text ? { dataCode: format.codePage === undefined ? DATA_CODES.ascii : DATA_CODES.ebcdic } : {}),
+  // Always there: without PI 16 a partner takes the articles for ASCII and may translate them (§4.7.3).
+  dataCode: dataCodeOf(format),
   recordFormat: format.recordFormat,
   recordLength: format.recordLength,
   fileLabel: asLabel(basename(source.path)),
