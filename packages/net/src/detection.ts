@@ -25,23 +25,20 @@ const NAK0 = toEbcdic('NAK0');
 const PESIT_LENGTH = 24;
 /** `CFTPSITX`, login, password, 0D25. */
 const CFTPSITX_LENGTH = 26;
-/** 0D25 and, when length-prefixed, two zero bytes count in the announced length. */
-const CFTPSITX_PREFIXED_LENGTH = 28;
-
-/** Bytes that are ever needed for a verdict. */
-export const DETECTION_LENGTH = 2 + CFTPSITX_PREFIXED_LENGTH;
+/** When length-prefixed, with two zero bytes behind it or without; 0D25 and they count in the announced length. */
+const CFTPSITX_PREFIXED_LENGTHS: readonly number[] = [28, 26];
 
 /** @param bytes all that was received so far */
 export function detect(bytes: Buffer): Detection {
   if (startsLike(bytes, PESIT)) return pesit(bytes, 0);
-  if (startsLike(bytes, CFTPSITX)) return cftpsitx(bytes, 0);
+  if (startsLike(bytes, CFTPSITX)) return cftpsitx(bytes, 0, CFTPSITX_LENGTH);
   if (bytes.length >= 2 && bytes[0] === 0x16 && bytes[1] === 0x03) return { kind: 'tls' };
   if (bytes.length < 4) return { kind: 'more' };
   if (bytes[2] === 0x40 && bytes[3] === 0x20) return { kind: 'connect', dialect: 'raw' };
   const length = bytes.readUInt16BE(0);
   const rest = bytes.subarray(2);
   if (length === PESIT_LENGTH && startsLike(rest, PESIT)) return pesit(rest, 2);
-  if (length === CFTPSITX_PREFIXED_LENGTH && startsLike(rest, CFTPSITX)) return cftpsitx(rest, 2);
+  if (CFTPSITX_PREFIXED_LENGTHS.includes(length) && startsLike(rest, CFTPSITX)) return cftpsitx(rest, 2, length);
   if (bytes.length < 6) return { kind: 'more' };
   return bytes[4] === 0x40 && bytes[5] === 0x20 ? { kind: 'connect', dialect: 'length-prefixed' } : { kind: 'unknown' };
 }
@@ -77,13 +74,14 @@ function pesit(bytes: Buffer, prefix: 0 | 2): Detection {
   };
 }
 
-/** The answer echoes 0D25, and in the length-prefixed form the two zero bytes of the trailer. */
-function cftpsitx(bytes: Buffer, prefix: 0 | 2): Detection {
-  const length = prefix === 0 ? CFTPSITX_LENGTH : CFTPSITX_PREFIXED_LENGTH;
+/** The answer echoes 0D25, and has the two zero bytes of the trailer where they came. */
+function cftpsitx(bytes: Buffer, prefix: 0 | 2, length: number): Detection {
   if (bytes.length < length) return { kind: 'more' };
   const echo = bytes.subarray(PESIT_LENGTH, CFTPSITX_LENGTH);
+  const trailer = Buffer.alloc(length - CFTPSITX_LENGTH);
+  const announced = Buffer.from([0, ACK0.length + echo.length + trailer.length]);
   const answer = (text: Buffer): Buffer =>
-    prefix === 0 ? Buffer.concat([text, echo]) : Buffer.concat([Buffer.from([0, 8]), text, echo, Buffer.from([0, 0])]);
+    prefix === 0 ? Buffer.concat([text, echo]) : Buffer.concat([announced, text, echo, trailer]);
   return {
     kind: 'preconnection',
     length: prefix + length,

@@ -29,6 +29,12 @@ const ROWS: readonly (readonly [string, string, Detection, number])[] = [
     preconnection('CFTPSITX', 30, '0008 c1c3d2f0 0d25 0000', '0008 d5c1d2f0 0d25 0000'),
     30,
   ],
+  [
+    'length-prefixed CFTPSITX without a trailer',
+    `001a ${CFTPSITX}`,
+    preconnection('CFTPSITX', 28, '0006 c1c3d2f0 0d25', '0006 d5c1d2f0 0d25'),
+    28,
+  ],
   ['raw CONNECT', '002c 4020 0007 0301', { kind: 'connect', dialect: 'raw' }, 4],
   ['length-prefixed CONNECT', '002c 002c 4020 0007', { kind: 'connect', dialect: 'length-prefixed' }, 6],
   ['length-prefixed CONNECT with CRC', '002e 002c 4020 0007', { kind: 'connect', dialect: 'length-prefixed' }, 6],
