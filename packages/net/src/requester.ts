@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { connect as connectSocket } from 'node:net';
 import type { Socket } from 'node:net';
-import { END_CODES, PesitError, RequesterSession, SUCCESS } from '@pesit-node/protocol';
+import { END_CODES, PesitError, RequesterSession, SUCCESS, refuses } from '@pesit-node/protocol';
 import type {
   ArticleSink,
   ArticleSource,
@@ -96,6 +96,9 @@ interface Waiting {
   readonly resolve: (parameters: Parameters) => void;
   readonly reject: (error: PesitError) => void;
 }
+
+/** Answers that say that a file or a message has arrived: a warning is not good enough. */
+const FINAL: ReadonlySet<FpduName> = new Set(['ACK(TRANS.END)', 'ACK(MSG)']);
 
 const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
@@ -442,8 +445,9 @@ export class PesitRequester {
     });
     this.#connection.settle();
     const parameters = await answer;
-    const diagnostic = parameters.diagnostic ?? SUCCESS;
-    if (diagnostic !== SUCCESS && name !== 'DTF.END' && !closes)
+    const { diagnostic = SUCCESS } = parameters;
+    const refused = FINAL.has(name) ? diagnostic !== SUCCESS : refuses(diagnostic);
+    if (refused && name !== 'DTF.END' && !closes)
       throw this.#session.refusal(`refused ${requestOf(name)}`, diagnostic, parameters);
     // An ABORT or IDT may have come behind the answer; but a file that the partner has acknowledged is through.
     if (!closes && name !== 'ACK(TRANS.END)') await this.#goOn();

@@ -5,6 +5,7 @@
  * skipped and noted; strict in what would corrupt: a length beyond its container, a missing mandatory parameter or an
  * illegal value is a `PesitError` (fault `remote`) with the diagnostic to send.
  */
+import { refuses } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
 import { CONTENTS, FPDU_HEADER_LENGTH, FPDUS, MAX_FPDU_LENGTH, groupOf, isAcknowledgement } from './fpdus.js';
@@ -48,7 +49,7 @@ export function decodeBody(name: FpduName, destination: number, source: number, 
   };
   const parameters = readParameters(name, CONTENTS[name], body, note, undefined);
   const diagnostic = parameters.diagnostic as DiagnosticCode | undefined;
-  const refused = isAcknowledgement(name) && diagnostic !== undefined && diagnostic !== '0-000';
+  const refused = isAcknowledgement(name) && diagnostic !== undefined && refuses(diagnostic);
   checkPresence(name, CONTENTS[name], parameters, refused, note);
   return { name, destination, source, parameters: parameters as Parameters, notices };
 }
@@ -208,6 +209,8 @@ function decodeAggregate(
   value: Buffer,
 ): DiagnosticCode | SyncPointOptions | CompressionOptions {
   const row = PARAMETERS[key];
+  // The window is there when the interval is not 0 (§4.7.3).
+  if (key === 'syncPoints' && value.length === 2 && value.readUInt16BE(0) === 0) return { intervalKb: 0, window: 0 };
   if (value.length !== row.max) {
     throw illegal(where, `${row.max} bytes in ${describeParameter(key)}`, `${value.length}`);
   }

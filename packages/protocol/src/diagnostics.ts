@@ -119,6 +119,9 @@ export const DIAGNOSTICS: Readonly<Record<string, DiagnosticRow>> = {
 
 export const SUCCESS: DiagnosticCode = '0-000';
 
+/** §4.8.1.3: a positive answer may bear a warning, type 1; types 2 and 3 say no. */
+export const refuses = (code: DiagnosticCode): boolean => code.startsWith('2-') || code.startsWith('3-');
+
 /** `3-304 requester not authorised`: code and words, for logs, records and answers. */
 export function describeDiagnostic(code: DiagnosticCode): string {
   return `${code} ${DIAGNOSTICS[code]?.text ?? 'diagnostic of the partner, not in the specification'}`;

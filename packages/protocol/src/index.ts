@@ -18,7 +18,7 @@ export type { Fpdu } from './codec.js';
 export { COMPRESSION_MODES, compressArticle, compressedBound, decompressArticle } from './compression.js';
 export type { CompressionMode } from './compression.js';
 export { checksum } from './crc.js';
-export { DIAGNOSTICS, SUCCESS, describeDiagnostic, retryOf } from './diagnostics.js';
+export { DIAGNOSTICS, SUCCESS, describeDiagnostic, refuses, retryOf } from './diagnostics.js';
 export type { ActingParty, DiagnosticRow } from './diagnostics.js';
 export { diagnosticsMarkdown, fpdusMarkdown, parametersMarkdown, statesMarkdown } from './documentation.js';
 export { CODE_PAGES, DEFAULT_CODE_PAGE, codePageTables, translate } from './code-pages.js';

@@ -2,7 +2,7 @@
 import type { SyncPoint } from './articles.js';
 import type { Fpdu } from './codec.js';
 import { countsToSend } from './counts.js';
-import { SUCCESS } from './diagnostics.js';
+import { SUCCESS, refuses } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
 import type { CompressionMode } from './compression.js';
@@ -210,7 +210,8 @@ export class RequesterSession extends Session {
 
   protected override apply(fpdu: Fpdu): void {
     const { parameters } = fpdu;
-    const success = (parameters.diagnostic ?? SUCCESS) === SUCCESS;
+    const { diagnostic = SUCCESS } = parameters;
+    const accepted = !refuses(diagnostic);
     switch (fpdu.name) {
       case 'ACONNECT':
         this.#establish(fpdu);
@@ -226,18 +227,18 @@ export class RequesterSession extends Session {
         return;
       case 'ACK(CREATE)':
       case 'ACK(SELECT)':
-        if (success) this.#selected(parameters);
+        if (accepted) this.#selected(parameters);
         else this.direction = undefined;
         break;
       case 'ACK(ORF)':
-        if (success) this.agreedCompression = acceptedCompression(this.#askedCompression, parameters.compression);
+        if (accepted) this.agreedCompression = acceptedCompression(this.#askedCompression, parameters.compression);
         break;
       case 'ACK(READ)':
-        if (success) this.startReceiving(this.#readFrom, this.#recordLength);
+        if (accepted) this.startReceiving(this.#readFrom, this.#recordLength);
         break;
       case 'ACK(TRANS.END)':
         // Counts of a refusal mean nothing.
-        if (success) this.checkCounts(fpdu.name, parameters, true);
+        if (diagnostic === SUCCESS) this.checkCounts(fpdu.name, parameters, true);
         break;
       default:
         break;
@@ -260,7 +261,6 @@ export class RequesterSession extends Session {
         got: String(fpdu.parameters.version),
       });
     }
-    this.peerId = fpdu.source;
     const answered = fpdu.parameters.syncPoints;
     const sync = negotiateSync(answered, this.#asked);
     if (

@@ -18,6 +18,7 @@ import {
   negotiateSync,
   negotiateVersion,
 } from './negotiation.js';
+import { describeParameter } from './parameters.js';
 import type { Parameters, SyncPointOptions } from './parameters.js';
 import type { SingleArticleStyle } from './receiving.js';
 import { Session } from './session.js';
@@ -66,6 +67,9 @@ interface Pending {
   readonly parameters: Parameters;
   readonly name: FpduName;
 }
+
+/** What the secured profile asks for; a first byte of 0 asks for nothing (§4.7.3). */
+const SECURED = ['authenticationType', 'sealingType', 'encryptionType', 'signatureType'] as const;
 
 const NEGATIVE: Partial<Record<FpduName, FpduName>> = {
   CREATE: 'ACK(CREATE)',
@@ -294,7 +298,6 @@ export class ServerSession extends Session {
     this.#pending = { name, parameters };
     switch (name) {
       case 'CONNECT':
-        this.peerId = fpdu.source;
         if ((parameters.crc === 1) !== this.reader.crc) {
           const [asked, came] = this.reader.crc ? ['no CRC', 'with one'] : ['a CRC', 'without one'];
           this.notice(`CONNECT asks for ${asked} (PI 1) and came ${came}: the connection goes on ${came}`);
@@ -355,6 +358,10 @@ export class ServerSession extends Session {
     const readOnly = this.terms?.accessType === 1;
     if (name === 'CREATE' ? readOnly : writeOnly) {
       return refuse('3-305', `the connection was opened to ${readOnly ? 'read' : 'write'} only (PI 22)`);
+    }
+    const secured = SECURED.find((key) => (parameters[key]?.[0] ?? 0) !== 0);
+    if (secured !== undefined) {
+      return refuse('2-226', `the secured profile is not supported, ${describeParameter(secured)}: send without it`);
     }
     if (name === 'CREATE' && parameters.transferId === 0)
       return refuse('3-318', 'the transfer identifier (PI 13) must not be 0');

@@ -7,7 +7,7 @@ import type { AutomatonEvent, Condition, Role, State, Transition } from './autom
 import { decodeBody, encodeFpdu } from './codec.js';
 import type { Fpdu } from './codec.js';
 import { checksum } from './crc.js';
-import { SUCCESS, describeDiagnostic } from './diagnostics.js';
+import { SUCCESS, describeDiagnostic, refuses } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
 import { isDataFpdu } from './fpdus.js';
@@ -263,6 +263,8 @@ export abstract class SessionCore {
       if (this.#step(DATA_EVENTS[raw.name], raw.name)) this.takeData(raw);
       return;
     }
+    // Whatever else is wrong with it: an ABORT names who has sent it (§4.7.1).
+    if (this.peerId === 0 && (raw.name === 'CONNECT' || raw.name === 'ACONNECT')) this.peerId = raw.source;
     // Copied: opaque parameters outlive the buffers that the transport reads into.
     const body = Buffer.concat(raw.body);
     if (raw.name === 'ABORT') {
@@ -271,11 +273,17 @@ export abstract class SessionCore {
     }
     const fpdu = decodeBody(raw.name, raw.destination, raw.source, body);
     for (const notice of fpdu.notices) this.notice(notice);
-    const negative = (fpdu.parameters.diagnostic ?? SUCCESS) !== SUCCESS;
-    const event = (SIGNED.has(fpdu.name) ? `<${fpdu.name}${negative ? '-' : '+'}` : `<${fpdu.name}`) as AutomatonEvent;
-    if (!this.#step(event, fpdu.name)) return;
+    if (!this.#step(this.#eventOf(fpdu), fpdu.name)) return;
     this.flush();
     this.take(fpdu);
+  }
+
+  #eventOf({ name, parameters: { diagnostic = SUCCESS } }: Fpdu): AutomatonEvent {
+    if (!SIGNED.has(name)) return `<${name}` as AutomatonEvent;
+    if (refuses(diagnostic)) return `<${name}-` as AutomatonEvent;
+    if (diagnostic !== SUCCESS)
+      this.notice(`${name} with the warning ${describeDiagnostic(diagnostic)}: taken as a yes`);
+    return `<${name}+` as AutomatonEvent;
   }
 
   /** @returns false when the FPDU is to be dropped (it was overtaken by a RESYN or an IDT) */

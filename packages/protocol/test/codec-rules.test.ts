@@ -130,7 +130,7 @@ describe.each(LENGTHS)('PI %i in %s', (code, name, group, max, accept) => {
     expect(wrong.expected).toContain(`${longest} bytes`);
     expect(wrong.got).toBe(`${longest + 1}`);
     if (!exact) return;
-    expect(failure(() => withParameter(code, name, group, Buffer.alloc(longest - 1))).diagnostic).toBe('3-318');
+    expect(failure(() => withParameter(code, name, group, Buffer.alloc(longest - 1, 1))).diagnostic).toBe('3-318');
   });
 
   test('empty is taken as absent and noted', () => {
@@ -232,6 +232,19 @@ describe('aggregates', () => {
         .subarray(8)
         .toString('hex'),
     ).toBe(digits);
+  });
+
+  test.each([
+    ['0000', { intervalKb: 0, window: 0 }],
+    ['000003', { intervalKb: 0, window: 3 }],
+    ['002002', { intervalKb: 32, window: 2 }],
+    ['ffff00', { intervalKb: 0xffff, window: 0 }],
+  ])('PI 7 %s: without an interval the window may be left out (§4.7.3)', (digits, syncPoints) => {
+    expect(decode('ACONNECT', pi(7, digits)).parameters.syncPoints).toEqual(syncPoints);
+  });
+
+  test('PI 7 with an interval and no window is refused', () => {
+    expect(failure(() => decode('ACONNECT', pi(7, '0020'))).diagnostic).toBe('3-318');
   });
 
   test('PI 2 of another type is refused', () => {
@@ -374,6 +387,11 @@ describe('tolerance', () => {
     for (const digits of ['0c0158 0906 0b0100 0c0146', '0906 0b0100 0c0146 0c0158']) {
       expect(decode('SELECT', digits, '0d0101 110100 19021000').parameters.fileIdentifier?.fileName).toBe('F');
     }
+  });
+
+  test('an answer with a warning (PI 2 of type 1) is a positive one, and needs what that needs (§4.8.1.3)', () => {
+    expect(decode('ACK(CREATE)', '0203 010064 19021000').parameters.maxEntitySize).toBe(4096);
+    expect(failure(() => decode('ACK(CREATE)', '0203 010064')).got).toBe('nothing');
   });
 
   test('a negative answer needs PI 2 alone', () => {

@@ -5,7 +5,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { STATES } from '../src/index.js';
 import type { Role, State } from '../src/index.js';
-import { MINIMAL, fpdu, minimal, valueOf } from './support/builder.js';
+import { MINIMAL, entity, fpdu, minimal, valueOf } from './support/builder.js';
 import type { Name } from './support/builder.js';
 import { OWN, PEER, SOLO_WAYS, solo } from './support/solo.js';
 import type { SoloState } from './support/solo.js';
@@ -152,6 +152,28 @@ describe('what depends on more than the state', () => {
     const out = it.hear(...names.map((name) => ARRIVALS[name]!));
     const said = out.map(({ name, body }) => `${name} ${valueOf(body, 2)?.readUInt16BE(1) ?? ''}`);
     expect([it.session.state, ...said].join(' ')).toBe(outcome);
+  });
+
+  test.each([
+    ['SF01A', 'ACK(CREATE)', '0203 010064 19021000', 'SF03'],
+    ['SF02A', 'ACK(SELECT)', '0203 010064 0906 0b0100 0c0146 0d0101 19021000 1e07 1f0180 20020400 2803 2a0101', 'SF03'],
+    ['OF01A', 'ACK(ORF)', '0203 010064', 'OF02'],
+    ['TDE01A', 'ACK(WRITE)', '0203 010064 120100', 'TDE02A'],
+    ['TDL01A', 'ACK(READ)', '0203 010064', 'TDL02A'],
+  ] as const)('in %s %s with a warning, PI 2 of type 1, is a yes (§4.8.1.3)', (state, name, body, next) => {
+    const it = solo('requester', state);
+    it.session.receive(entity(fpdu(name, OWN, 0, body)), 0);
+    expect([it.session.state, it.sent()]).toEqual([next, []]);
+    expect(it.session.nextEvent()).toEqual({ kind: 'NOTICE', text: expect.stringContaining('1-100') });
+    expect(it.session.nextEvent()).toMatchObject({ kind: 'FPDU', name });
+  });
+
+  test.each([
+    ['server', 'CN01', fpdu('CONNECT', 0, PEER, '030141 040142 060102')],
+    ['requester', 'CN02A', fpdu('ACONNECT', OWN, PEER, '0602')],
+  ] as const)('the ABORT of a %s in %s names the peer that has said its identifier (§4.7.1)', (role, state, first) => {
+    const it = solo(role, state);
+    expect(it.hear(first)).toMatchObject([{ name: 'ABORT', destination: PEER, source: OWN }]);
   });
 
   test('READ belongs to a file that was selected', () => {

@@ -318,3 +318,31 @@ test.each([
   expect(notices(pair.serverEvents)).toEqual([expect.stringContaining(words)]);
   expect(pair.server.terms!.crc).toBe(withOne);
 });
+
+describe('the secured profile (PI 71 to 83)', () => {
+  const file = '0906 0b0100 0c0146 0d0101 110100 19021000';
+  const attributes = '1e07 1f0180 20020400 2803 2a0101';
+
+  test.each([
+    [71, 'CREATE', '4703010000'],
+    [73, 'CREATE', '490401010101'],
+    [75, 'CREATE', '4b0401010101'],
+    [77, 'CREATE', '4d0401000101'],
+    [75, 'SELECT', '4b0401010101'],
+  ] as const)('PI %i of a %s that asks for it: refused with 2-226, and the session goes on', (code, name, asked) => {
+    const pair = new Pair();
+    pair.connect();
+    const [answer] = pair.alone('server', fpdu(name, 9, 0, file, name === 'CREATE' ? attributes : '', asked));
+    expect([answer!.name, valueOf(answer!.body, 2)!.toString('hex')]).toEqual([`ACK(${name})`, '0200e2']);
+    expect(valueOf(answer!.body, 29)!.toString()).toContain(`PI ${code}`);
+    expect(pair.server.state).toBe('CN03');
+  });
+
+  test('asked for by nobody (first byte 0), and its elements alone, are passed over', () => {
+    const pair = new Pair();
+    pair.connect();
+    const nothing = '4703000000 4808 0102030405060708 490400000000 4b0400000000 4d0400000000';
+    const [answer] = pair.alone('server', fpdu('CREATE', 9, 0, file, attributes, nothing));
+    expect(valueOf(answer!.body, 2)!.toString('hex')).toBe('000000');
+  });
+});
