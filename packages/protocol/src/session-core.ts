@@ -1,6 +1,6 @@
 /**
  * One end of a connection without its files: bytes to FPDUs, FPDUs through the automaton, timers, output, events, and how it
- * ends. `session.ts` adds the data and what goes wrong with them.
+ * ends. `data-session.ts` and `session.ts` add the data and what goes wrong with them.
  */
 import { STATES, transitionOf } from './automaton.js';
 import type { AutomatonEvent, Condition, Role, State, Transition } from './automaton.js';
