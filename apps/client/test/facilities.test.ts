@@ -246,6 +246,18 @@ eachDatabase((harness) => {
       });
       expect(partner.selects[0]).toMatchObject({ ...asked, freeMessage: Buffer.from('hello') });
     });
+
+    test('of a partner who puts control characters, NUL too, into them: made readable, and the file is received', async () => {
+      const attributes = ['1e0c1f0180200203e8', '2503610062', '28062901002a0101', '320e330c32343032300a393132000000'];
+      const select = ['c031 0203000000', '09060b01000c0158', '0d0105', '19021000', ...attributes];
+      const server = await the.rawServer({ ...GOOD, SELECT: [...select, '3d03410042', '3e02430d'].join('') });
+      const service = await the.service();
+      await the.remote(service, server.port);
+      expect(await the.receive(service)).toMatchObject({
+        ...{ status: 'COMPLETED', attempts: 1, size: 3, label: 'a.b', creationDate: '24020.912...' },
+        ...{ originalSender: 'A.B', finalReceiver: 'C.' },
+      });
+    });
   });
 
   describe('messages', () => {

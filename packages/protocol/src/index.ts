@@ -56,7 +56,7 @@ export { END_CODES, Session } from './session.js';
 export type { SessionEvent, SessionOptions } from './session-events.js';
 export { SessionTrace } from './session-trace.js';
 export type { TraceLine, WireDirection } from './session-trace.js';
-export { printable } from './texts.js';
+export { printable, readable } from './texts.js';
 export { DEFAULT_TIMERS } from './timers.js';
 export type { Timers } from './timers.js';
 export { describeFpdu } from './trace.js';

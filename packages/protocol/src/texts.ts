@@ -14,11 +14,12 @@ export function textForPeer(error: PesitError): Parameters {
   return complement(error.peerText ?? (error.fault === 'local' ? DIAGNOSTICS[error.diagnostic]?.text : error.message));
 }
 
-/** Bytes of a peer as text for a log or a record: control characters become dots, blanks at the end go. */
+/** Text of a peer for a log or a record: control characters become dots. */
+export function readable(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '.');
+}
+
+/** Bytes of a peer as text for a log or a record: `readable`, and without blanks at the end. */
 export function printable(bytes: Buffer | undefined): string {
-  if (bytes === undefined) return '';
-  return bytes
-    .toString('latin1')
-    .replace(/[\u0000-\u001f\u007f-\u009f]/g, '.')
-    .trimEnd();
+  return bytes === undefined ? '' : readable(bytes.toString('latin1')).trimEnd();
 }

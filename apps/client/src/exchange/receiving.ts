@@ -1,6 +1,7 @@
 import { freeSpace, removeLeftover, StagedFile, StorageError } from '@pesit-node/storage';
 import type { ResumedFile } from '@pesit-node/storage';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
+import { readable } from '@pesit-node/protocol';
 import type { Parameters, PesitError, SyncPoint } from '@pesit-node/protocol';
 
 import type { Job } from '../transfers/row.js';
@@ -142,10 +143,12 @@ class Receiving implements Work {
   get facts(): Work['facts'] {
     const { logicalAttributes, historicalAttributes, freeMessage, originalSender, finalReceiver } =
       this.#attributes ?? {};
+    const text = (given: string | undefined) => given && readable(given);
     return {
       ...{ pesitTransferId: this.#transferId || undefined, syncPoint: this.#staged?.stablePoint?.number },
-      ...{ label: logicalAttributes?.fileLabel, freeMessage: freeMessage && Buffer.from(freeMessage) },
-      ...{ originalSender, finalReceiver, creationDate: historicalAttributes?.creationDate },
+      ...{ label: text(logicalAttributes?.fileLabel), freeMessage: freeMessage && Buffer.from(freeMessage) },
+      ...{ originalSender: text(originalSender), finalReceiver: text(finalReceiver) },
+      creationDate: text(historicalAttributes?.creationDate),
     };
   }
 
