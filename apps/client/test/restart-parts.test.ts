@@ -165,6 +165,21 @@ describe('leases', () => {
     expect(failures).toHaveLength(2);
   });
 
+  test('is given up before it runs out when the database does not answer at all, and is asked once at a time', () => {
+    let asked = 0;
+    const { leases, abort } = lease(() => {
+      asked += 1;
+      return new Promise(() => undefined);
+    });
+    leases.begin('a', 1, abort, performance.now() - 700);
+    void leases.renew();
+    expect(kindOf(abort)).toBeUndefined();
+    leases.begin('a', 1, abort, performance.now() - 900);
+    void leases.renew();
+    expect(kindOf(abort)).toBe('lost');
+    expect(asked).toBe(1);
+  });
+
   test('brings the wish to cancel', async () => {
     const { leases, abort } = lease(() => Promise.resolve([{ id: 'a', cancel_requested: true }]));
     leases.begin('a', 1, abort, performance.now());

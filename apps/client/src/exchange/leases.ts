@@ -36,6 +36,7 @@ export class Leases {
   readonly #options: LeasesOptions;
   readonly #leaseMs: number;
   readonly #held = new Map<string, Held>();
+  #renewing: Promise<void> | undefined;
 
   constructor(options: LeasesOptions) {
     this.#options = options;
@@ -55,8 +56,15 @@ export class Leases {
     this.#held.delete(id);
   }
 
-  async renew(): Promise<void> {
-    if (this.#held.size === 0) return;
+  /** Never rejects. Asks once at a time: a database that does not answer gets no second question, and no more time. */
+  renew(): Promise<void> {
+    if (this.#renewing !== undefined) this.#giveUpWhatRunsOut();
+    if (this.#held.size === 0) return Promise.resolve();
+    this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined));
+    return this.#renewing;
+  }
+
+  async #renew(): Promise<void> {
     const asked = [...this.#held];
     const since = performance.now();
     try {
@@ -71,6 +79,10 @@ export class Leases {
     } catch (error) {
       this.#options.failed(error);
     }
+    this.#giveUpWhatRunsOut();
+  }
+
+  #giveUpWhatRunsOut(): void {
     const now = performance.now();
     for (const { until, abort } of this.#held.values()) {
       if (until - now < this.#leaseMs * MARGIN) abort.abort(new Interruption('lost'));
