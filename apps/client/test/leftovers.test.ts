@@ -67,4 +67,10 @@ eachDatabase((harness) => {
     await service.exchange.leftovers.sweep();
     expect(await the.filesIn(service, 'received')).toHaveLength(3);
   });
+
+  test('more uploads are kept than a statement takes values', async () => {
+    const service = await the.service();
+    const ids = Array.from({ length: 70_000 }, (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`);
+    expect(await service.transfers.statusesOf(ids)).toEqual(new Map());
+  });
 });
