@@ -33,6 +33,7 @@ import { transferStore } from './transfers/store.js';
 
 /** What interrupting the last transfers and releasing the sessions may take beyond the drain. */
 const STOP_MARGIN_MS = 20_000;
+const START_AGAIN_MS = 5000;
 
 export interface NodeOptions extends Pick<ExchangeOptions, 'node' | 'pollMs' | 'progressMs' | 'leaseMs'> {
   readonly config: Config<'client'>;
@@ -115,8 +116,15 @@ export const createNode = (options: NodeOptions) => {
     ...{ servers, transfers, sendTree, receivedTree, exchange, traces },
   });
 
+  let stopped = false;
   const begin = (): void => {
-    exchange.start().catch((error: unknown) => logger.error({ err: error }, 'the queue could not be started'));
+    exchange.start().catch((error: unknown) => {
+      logger.error({ err: error }, 'the queue could not be started, trying again');
+      // The database may be there all the while, and say `ready` no more: a statement was too slow, or lost a deadlock.
+      setTimeout(() => {
+        if (supervisor.ready && !stopped) begin();
+      }, options.pollMs ?? START_AGAIN_MS).unref();
+    });
   };
   const stopDatabase = async (): Promise<void> => {
     await license.stop();
@@ -143,6 +151,7 @@ export const createNode = (options: NodeOptions) => {
       stop: async () => {
         // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
         void cluster.members.leave();
+        stopped = true;
         await exchange.stop(drainMs);
       },
       stopTimeoutMs: drainMs + STOP_MARGIN_MS,

@@ -126,4 +126,13 @@ eachDatabase((harness) => {
     await until(async () => (await fetch(`${base}/actuator/health/readiness`)).status === 200);
     expect((await the.send(service)).status).toBe('COMPLETED');
   });
+
+  test('a start of the queue that fails while the database is there is tried again', async () => {
+    const partner = await the.partner();
+    const lost = loseAnswer(the.database(), /failures = failures \+ 1/);
+    const service = await the.service({ waitForDatabase: false, pollMs: 20 });
+    await lost;
+    await the.remote(service, partner.port);
+    expect((await the.send(service)).status).toBe('COMPLETED');
+  });
 });
