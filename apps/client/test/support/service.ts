@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { loadPublicKey } from '@pesit-node/license';
 import { HealthRegistry, Lifecycle, listen, SecretBox } from '@pesit-node/service';
 import type { Config, Database, OpenApiDocument } from '@pesit-node/service';
-import { answerViolations, captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
+import { answerViolations, captureLog, emptyTables, exchangedOf, testConfig } from '@pesit-node/service/testing';
 import type { DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
 import { expect } from '@jest/globals';
+import type { Express } from 'express';
 import request from 'supertest';
 
 import { exchangeSettings } from '../../src/exchange/settings.js';
@@ -53,13 +54,19 @@ export const expectNoSecrets = (): void => {
   }
 };
 
-/** Where an answer is not as the document of the interface has it; a blocked service does not show it. */
-const violationsIn = (document: OpenApiDocument | undefined, response: request.Response): readonly string[] => {
-  if (document === undefined) return [];
-  const { status, text, headers, request: asked } = response;
-  const { method, url } = asked as unknown as { readonly method: string; readonly url: string };
-  const contentType = headers['content-type'];
-  return answerViolations(document, { method, path: new URL(url).pathname, status, contentType, text });
+/** What the app says of its interface: the same for all services of a file, so that it is read once. */
+let document: OpenApiDocument | undefined;
+
+/** A blocked service does not show it. */
+const readDocument = async (app: Express): Promise<void> => {
+  if (document !== undefined) return;
+  const { status, body } = await request(app).get('/openapi.json').set('Authorization', AUTHORIZATION);
+  if (status === 200) document = body as OpenApiDocument;
+};
+
+/** @throws when an answer is not as the document of the interface has it */
+const expectDocumented = (response: request.Response): void => {
+  if (document !== undefined) expect(answerViolations(document, exchangedOf(response))).toEqual([]);
 };
 
 export const startService = async (database: Database, options: ServiceOptions = {}) => {
@@ -104,13 +111,11 @@ export const startService = async (database: Database, options: ServiceOptions =
     await exchange.queue.start();
   }
 
-  const document = Promise.resolve(request(app).get('/openapi.json').set('Authorization', AUTHORIZATION)).then(
-    ({ status, body }) => (status === 200 ? (body as OpenApiDocument) : undefined),
-  );
+  await readDocument(app);
   const send = async (call: request.Test): Promise<request.Response> => {
     const response = await call.set('Authorization', AUTHORIZATION);
     answers.push(JSON.stringify(response.headers), response.text || '');
-    expect(violationsIn(await document, response)).toEqual([]);
+    expectDocumented(response);
     return response;
   };
   const base = `http://127.0.0.1:${http.port}/api/v1`;
@@ -128,7 +133,7 @@ export const startService = async (database: Database, options: ServiceOptions =
     },
     /** A call to be completed by the test. */
     raw: (method: 'get' | 'post' | 'put' | 'head', path: string) =>
-      agent[method](path).set('Authorization', AUTHORIZATION),
+      agent[method](path).set('Authorization', AUTHORIZATION).expect(expectDocumented),
   };
   const stop = async (): Promise<void> => {
     await lifecycle.stop('the test ends');

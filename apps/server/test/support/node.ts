@@ -12,8 +12,8 @@ import { PesitRequester } from '@pesit-node/net';
 import type { RequesterOptions } from '@pesit-node/net';
 import type { CreateRequest, SelectRequest } from '@pesit-node/protocol';
 import { hashPassword, HealthRegistry, listen, PasswordVerifier } from '@pesit-node/service';
-import type { Config, HttpServer } from '@pesit-node/service';
-import { captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
+import type { Config, HttpServer, OpenApiDocument } from '@pesit-node/service';
+import { answerViolations, captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
 import { FileSource, formatOf, StagedFile, STAGING_DIRECTORY } from '@pesit-node/storage';
 import type { RecordSettings } from '@pesit-node/storage';
@@ -34,14 +34,28 @@ const ask = async (
   method: string,
   path: string,
   body?: Json,
-): Promise<{ status: number; text: string }> => {
+): Promise<{ status: number; contentType: string | undefined; text: string }> => {
   const headers = { authorization: LOGIN, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
   const request = httpRequest({ port, host: '127.0.0.1', agent: false, method: method.toUpperCase(), path, headers });
   request.end(body === undefined ? undefined : JSON.stringify(body));
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk as Buffer);
-  return { status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() };
+  return {
+    status: response.statusCode ?? 0,
+    contentType: response.headers['content-type'],
+    text: Buffer.concat(chunks).toString(),
+  };
+};
+
+/** What the app says of its interface: the same for all nodes of a file, so that it is read once. */
+let document: OpenApiDocument | undefined;
+
+/** Undefined: a blocked service does not show it. */
+const documentAt = async (port: number): Promise<OpenApiDocument | undefined> => {
+  if (document !== undefined) return document;
+  const { status, text } = await ask(port, 'get', '/openapi.json');
+  return status === 200 ? (document ??= JSON.parse(text) as OpenApiDocument) : undefined;
 };
 
 /** What this process has open there: a transfer that is over, however it ended, leaves none. */
@@ -154,8 +168,15 @@ export class TestNode {
 
   /** An answer that need not be JSON. */
   async text(method: string, path: string, body?: Json): Promise<string> {
-    const { status, text } = await ask(this.#http?.port ?? 0, method, path, body);
+    const port = this.#http?.port ?? 0;
+    const { status, contentType, text } = await ask(port, method, path, body);
     this.answers.push(text);
+    const documented = await documentAt(port);
+    if (documented !== undefined) {
+      const [pathname = path] = path.split('?', 1);
+      const asked = { method: method.toUpperCase(), path: pathname };
+      expect(answerViolations(documented, { ...asked, status, contentType, text })).toEqual([]);
+    }
     if (status >= 400) throw new Error(`${method} ${path}: ${status} ${text}`);
     return text;
   }

@@ -9,7 +9,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/global
 import { KnexLicenseStore, LICENSE_MIGRATIONS, LicenseKeeper, loadPublicKey } from '@pesit-node/license';
 import { HealthRegistry, Traces } from '@pesit-node/service';
 import type { OpenApiDocument } from '@pesit-node/service';
-import { answerViolations, captureLog, emptyTables, testConfig, testMetrics } from '@pesit-node/service/testing';
+import {
+  answerViolations,
+  captureLog,
+  emptyTables,
+  exchangedOf,
+  testConfig,
+  testMetrics,
+} from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
 import request from 'supertest';
 import type { Response, Test } from 'supertest';
@@ -79,13 +86,6 @@ const bindOnly: BindPort = async (settings) => {
   };
 };
 
-/** Where an answer is not as the document of the interface has it. */
-const violationsIn = (document: OpenApiDocument, { status, text, headers, request: asked }: Response) => {
-  const { method, url } = asked as unknown as { readonly method: string; readonly url: string };
-  const contentType = headers['content-type'];
-  return answerViolations(document, { method, path: new URL(url).pathname, status, contentType, text });
-};
-
 /** The REST interface over a fresh database and data directory; tables are emptied before each test. */
 export const useRest = (harness: DatabaseHarness): Rest => {
   const rest = { log: captureLog() } as { -readonly [K in keyof Rest]: Rest[K] };
@@ -135,7 +135,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
     const send = async (test: Test, body?: Body): Promise<Response> => {
       const response = await test.auth(ADMIN.username, ADMIN.password).send(body);
       answers.push(response.text, JSON.stringify(response.headers));
-      expect(violationsIn(await document, response)).toEqual([]);
+      expect(answerViolations(await document, exchangedOf(response))).toEqual([]);
       return response;
     };
     const document = Promise.resolve(request(app).get('/openapi.json').auth(ADMIN.username, ADMIN.password)).then(

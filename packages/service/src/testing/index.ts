@@ -11,6 +11,6 @@ export type { CapturedLog } from './logger.js';
 export { violations } from './json-schema.js';
 export type { ViolationOptions } from './json-schema.js';
 export { readOpenMetrics, testMetrics } from './metrics.js';
-export { answerViolations, operationFor, operationsOf, routesOf } from './openapi.js';
+export { answerViolations, exchangedOf, operationFor, operationsOf, routesOf } from './openapi.js';
 export type { Exchanged } from './openapi.js';
 export { structureProblems } from './openapi-structure.js';

@@ -2,26 +2,33 @@
 import type { OpenApiDocument } from '../openapi/document.js';
 
 type Schema = Readonly<Record<string, unknown>>;
+type Document = Pick<OpenApiDocument, 'components'>;
+/** Where a value does not fit: `path: what was expected`; empty when it fits. */
+type Check = (value: unknown, path: string) => readonly string[];
 
-const KEYWORDS = new Set(
-  [
-    [
-      '$ref',
-      'type',
-      'enum',
-      'const',
-      'anyOf',
-      'oneOf',
-      'allOf',
-      'properties',
-      'required',
-      'additionalProperties',
-      'items',
-    ],
-    ['propertyNames', 'minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'pattern', 'format'],
-    ['default', 'description'],
-  ].flat(),
-);
+interface Reader {
+  readonly document: Document;
+  readonly closed: boolean;
+  /** The check of a schema, made once. */
+  readonly check: (schema: Schema) => Check;
+}
+
+/** The check of one group of keywords; undefined when the schema has none of them. */
+type Rule = (schema: Schema, reader: Reader) => Check | undefined;
+
+const FITS: readonly string[] = [];
+
+const unless =
+  (fits: (value: unknown) => boolean, expected: string): Check =>
+  (value, path) =>
+    fits(value) ? FITS : [`${path}: expected ${expected}, got ${JSON.stringify(value)}`];
+
+const joined =
+  (checks: readonly Check[]): Check =>
+  (value, path) => {
+    const problems = checks.map((check) => check(value, path)).filter((found) => found.length > 0);
+    return problems.length === 0 ? FITS : problems.flat();
+  };
 
 const typeOf = (value: unknown): string => {
   if (value === null) return 'null';
@@ -35,87 +42,175 @@ const FORMATS: Readonly<Record<string, RegExp>> = {
   uuid: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
 };
 
+const ofType: Rule = ({ type }) => {
+  if (type === undefined) return undefined;
+  const allowed = new Set([type].flat() as unknown[]);
+  if (allowed.has('number')) allowed.add('integer');
+  return unless((value) => allowed.has(typeOf(value)), `type ${[type].flat().map(String).join(' or ')}`);
+};
+
+const oneOfValues: Rule = ({ enum: values }) =>
+  Array.isArray(values) ? unless((value) => values.includes(value), `one of ${JSON.stringify(values)}`) : undefined;
+
+const constant: Rule = (schema) =>
+  'const' in schema ? unless((value) => value === schema['const'], JSON.stringify(schema['const'])) : undefined;
+
+const allOfSchemas: Rule = ({ allOf }, { check }) =>
+  allOf === undefined ? undefined : joined((allOf as Schema[]).map(check));
+
+const someOfSchemas: Rule = ({ anyOf, oneOf }, { check }) => {
+  const choices = ((anyOf ?? oneOf) as Schema[] | undefined)?.map(check);
+  if (choices === undefined) return undefined;
+  return (value, path) => {
+    const tried = choices.map((choice) => choice(value, path));
+    return tried.some((found) => found.length === 0) ? FITS : tried.flat();
+  };
+};
+
+/** A rule for values of one kind, which lets all others pass. */
+const when = (is: (value: unknown) => boolean, check: Check): Check => {
+  return (value, path) => (is(value) ? check(value, path) : FITS);
+};
+const isString = (value: unknown): boolean => typeof value === 'string';
+const isNumber = (value: unknown): boolean => typeof value === 'number';
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const lengths: Rule = ({ minLength = 0, maxLength = Infinity }) => {
+  const [min, max] = [minLength as number, maxLength as number];
+  if (min === 0 && max === Infinity) return undefined;
+  const fits = (value: unknown): boolean => (value as string).length >= min && (value as string).length <= max;
+  return when(isString, unless(fits, `${min} to ${max} characters`));
+};
+
+const patterns: Rule = ({ pattern }) => {
+  if (typeof pattern !== 'string') return undefined;
+  const expression = new RegExp(pattern, 'u');
+  return when(
+    isString,
+    unless((value) => expression.test(value as string), `pattern ${pattern}`),
+  );
+};
+
+const formats: Rule = ({ format }) => {
+  const expression = FORMATS[String(format)];
+  if (expression === undefined) return undefined;
+  return when(
+    isString,
+    unless((value) => expression.test(value as string), `format ${String(format)}`),
+  );
+};
+
+const bounds: Rule = ({ minimum = -Infinity, maximum = Infinity }) => {
+  const [min, max] = [minimum as number, maximum as number];
+  if (min === -Infinity && max === Infinity) return undefined;
+  return when(
+    isNumber,
+    unless((value) => (value as number) >= min && (value as number) <= max, `${min} to ${max}`),
+  );
+};
+
+const elements: Rule = ({ items, minItems = 0 }, { check }) => {
+  const element = items === undefined ? undefined : check(items as Schema);
+  const min = minItems as number;
+  if (element === undefined && min === 0) return undefined;
+  const enough = unless((value) => (value as readonly unknown[]).length >= min, `${min} elements or more`);
+  return when(Array.isArray, (value, path) => {
+    const each = (value as readonly unknown[]).flatMap((one, index) => element?.(one, `${path}[${index}]`) ?? FITS);
+    return [...enough(value, path), ...each];
+  });
+};
+
+const fields: Rule = (schema, { check, closed }) => {
+  const { properties, required = [], additionalProperties } = schema;
+  const others = typeof additionalProperties === 'object' ? check(additionalProperties as Schema) : undefined;
+  const isClosed = additionalProperties === false || (closed && properties !== undefined && others === undefined);
+  const known = new Map(Object.entries((properties ?? {}) as Record<string, Schema>).map(([n, s]) => [n, check(s)]));
+  const needed = required as readonly string[];
+  return when(isObject, (value, path) => {
+    const object = value as Readonly<Record<string, unknown>>;
+    const problems = needed.filter((name) => !(name in object)).map((name) => `${path}.${name}: is missing`);
+    for (const [name, child] of Object.entries(object)) {
+      const own = known.get(name) ?? others;
+      if (own !== undefined) problems.push(...own(child, `${path}.${name}`));
+      else if (isClosed) problems.push(`${path}.${name}: is not in the schema`);
+    }
+    return problems;
+  });
+};
+
+/** What is asked of a value of the right type. */
+const RULES: readonly Rule[] = [
+  oneOfValues,
+  constant,
+  allOfSchemas,
+  someOfSchemas,
+  lengths,
+  patterns,
+  formats,
+  bounds,
+  elements,
+  fields,
+];
+
+const KEYWORDS = new Set(
+  [
+    ['$ref', 'type', 'enum', 'const', 'anyOf', 'oneOf', 'allOf', 'properties', 'required', 'additionalProperties'],
+    ['items', 'propertyNames', 'minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'pattern', 'format'],
+    ['default', 'description'],
+  ].flat(),
+);
+
+const read = (schema: Schema, reader: Reader): Check => {
+  const unknown = Object.keys(schema).filter((keyword) => !KEYWORDS.has(keyword));
+  if (unknown.length > 0) {
+    return (_value, path) => [`${path}: the schema has ${unknown.join(', ')}, which this reader does not know`];
+  }
+  const { $ref } = schema;
+  if (typeof $ref === 'string') {
+    const target = reader.document.components.schemas[$ref.replace('#/components/schemas/', '')];
+    if (target === undefined) return (_value, path) => [`${path}: no component ${$ref}`];
+    // Read when it is needed: a schema may lead back to itself.
+    return (value, path) => reader.check(target)(value, path);
+  }
+  const type = ofType(schema, reader);
+  const rest = joined(RULES.flatMap((rule) => rule(schema, reader) ?? []));
+  if (type === undefined) return rest;
+  return (value, path) => {
+    const wrong = type(value, path);
+    return wrong.length > 0 ? wrong : rest(value, path);
+  };
+};
+
+const readerOf = (document: Document, closed: boolean): Reader => {
+  const made = new WeakMap<Schema, Check>();
+  const reader: Reader = {
+    document,
+    closed,
+    check: (schema) => {
+      const known = made.get(schema) ?? read(schema, reader);
+      made.set(schema, known);
+      return known;
+    },
+  };
+  return reader;
+};
+
+const readers = { open: new WeakMap<Document, Reader>(), closed: new WeakMap<Document, Reader>() };
+
 export interface ViolationOptions {
   /** Fields that a schema of an object does not name are violations, too, unless it says what they may be. */
   readonly closed: boolean;
 }
 
-/** Where `value` does not fit `schema`: `path: what was expected`; empty when it fits. */
+/** Where `value` does not fit `schema`: `path: what was expected`; empty when it fits. Each schema of a document is read once. */
 export const violations = (
-  document: Pick<OpenApiDocument, 'components'>,
+  document: Document,
   schema: Schema,
   value: unknown,
   { closed }: ViolationOptions,
-  path = '$',
 ): readonly string[] => {
-  const unknown = Object.keys(schema).filter((keyword) => !KEYWORDS.has(keyword));
-  if (unknown.length > 0) return [`${path}: the schema has ${unknown.join(', ')}, which this reader does not know`];
-  const into = (child: Schema, at: unknown, where: string): readonly string[] =>
-    violations(document, child, at, { closed }, where);
-  const complain = (isWrong: boolean, expected: string): readonly string[] =>
-    isWrong ? [`${path}: expected ${expected}, got ${JSON.stringify(value)}`] : [];
-
-  const { $ref, type, enum: values, anyOf, oneOf, allOf, pattern, format } = schema;
-  if (typeof $ref === 'string') {
-    const target = document.components.schemas[$ref.replace('#/components/schemas/', '')];
-    return target === undefined ? [`${path}: no component ${$ref}`] : into(target, value, path);
-  }
-  const kind = typeOf(value);
-  const allowed = type === undefined ? undefined : ([type].flat() as unknown[] as string[]);
-  const fits = allowed === undefined || allowed.includes(kind) || (kind === 'integer' && allowed.includes('number'));
-  if (!fits) return complain(true, `type ${allowed.join(' or ')}`);
-  const problems = [
-    ...complain(Array.isArray(values) && !values.includes(value), `one of ${JSON.stringify(values)}`),
-    ...complain('const' in schema && schema['const'] !== value, JSON.stringify(schema['const'])),
-    ...((allOf ?? []) as Schema[]).flatMap((one) => into(one, value, path)),
-  ];
-  const choices = (anyOf ?? oneOf) as Schema[] | undefined;
-  if (choices !== undefined) {
-    const tried = choices.map((one) => into(one, value, path));
-    if (!tried.some((found) => found.length === 0)) problems.push(...tried.flat());
-  }
-  if (typeof value === 'string') {
-    const { minLength = 0, maxLength = Infinity } = schema as {
-      readonly minLength?: number;
-      readonly maxLength?: number;
-    };
-    problems.push(
-      ...complain(value.length < minLength || value.length > maxLength, `${minLength} to ${maxLength} characters`),
-      ...complain(typeof pattern === 'string' && !new RegExp(pattern, 'u').test(value), `pattern ${String(pattern)}`),
-      ...complain(typeof format === 'string' && FORMATS[format]?.test(value) === false, `format ${String(format)}`),
-    );
-  }
-  if (typeof value === 'number') {
-    const { minimum = -Infinity, maximum = Infinity } = schema as {
-      readonly minimum?: number;
-      readonly maximum?: number;
-    };
-    problems.push(...complain(value < minimum || value > maximum, `${minimum} to ${maximum}`));
-  }
-  if (Array.isArray(value)) {
-    const { items = {}, minItems = 0 } = schema as { readonly items?: Schema; readonly minItems?: number };
-    problems.push(
-      ...complain(value.length < minItems, `${minItems} elements or more`),
-      ...value.flatMap((one: unknown, index) => into(items, one, `${path}[${index}]`)),
-    );
-  } else if (typeof value === 'object' && value !== null) {
-    const {
-      properties,
-      required = [],
-      additionalProperties,
-    } = schema as {
-      readonly properties?: Readonly<Record<string, Schema>>;
-      readonly required?: readonly string[];
-      readonly additionalProperties?: boolean | Schema;
-    };
-    const others = typeof additionalProperties === 'object' ? additionalProperties : undefined;
-    const isClosed = additionalProperties === false || (closed && properties !== undefined && others === undefined);
-    problems.push(...required.filter((name) => !(name in value)).map((name) => `${path}.${name}: is missing`));
-    for (const [name, child] of Object.entries(value)) {
-      const known = properties?.[name] ?? others;
-      if (known !== undefined) problems.push(...into(known, child, `${path}.${name}`));
-      else if (isClosed) problems.push(`${path}.${name}: is not in the schema`);
-    }
-  }
-  return problems;
+  const known = readers[closed ? 'closed' : 'open'];
+  const reader = known.get(document) ?? readerOf(document, closed);
+  known.set(document, reader);
+  return reader.check(schema)(value, '$');
 };

@@ -42,13 +42,30 @@ const responseOf = ({ components }: OpenApiDocument, { responses }: OperationObj
   return components.responses[response.$ref.replace('#/components/responses/', '')];
 };
 
-/** The operation that a request is for; of the paths that fit, Express takes the one with the fewest parameters. */
-export const operationFor = (document: OpenApiDocument, method: string, path: string): OperationObject | undefined => {
-  const [fitting] = Object.keys(document.paths)
-    .filter((template) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}/?$`).test(path))
-    .sort((a, b) => a.split('{').length - b.split('{').length);
-  return fitting === undefined ? undefined : document.paths[fitting]?.[method.toLowerCase()];
+interface Template {
+  readonly expression: RegExp;
+  readonly methods: Readonly<Record<string, OperationObject>>;
+}
+
+const templates = new WeakMap<OpenApiDocument, readonly Template[]>();
+
+/** The paths of a document; of those that fit, Express takes the one with the fewest parameters: that comes first. */
+const templatesOf = (document: OpenApiDocument): readonly Template[] => {
+  const known = templates.get(document);
+  if (known !== undefined) return known;
+  const made = Object.entries(document.paths)
+    .sort(([a], [b]) => a.split('{').length - b.split('{').length)
+    .map(([path, methods]) => ({
+      expression: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}/?$`),
+      methods,
+    }));
+  templates.set(document, made);
+  return made;
 };
+
+/** The operation that a request is for. */
+export const operationFor = (document: OpenApiDocument, method: string, path: string): OperationObject | undefined =>
+  templatesOf(document).find(({ expression }) => expression.test(path))?.methods[method.toLowerCase()];
 
 export interface Exchanged {
   readonly method: string;
@@ -56,8 +73,22 @@ export interface Exchanged {
   readonly path: string;
   readonly status: number;
   readonly contentType: string | undefined;
-  readonly text: string;
+  /** Undefined: read as bytes. */
+  readonly text: string | undefined;
 }
+
+/** What supertest tells of a call. */
+interface Answered {
+  readonly status: number;
+  readonly text?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly request: unknown;
+}
+
+export const exchangedOf = ({ status, text, headers, request }: Answered): Exchanged => {
+  const { method, url } = request as { readonly method: string; readonly url: string };
+  return { method, path: new URL(url).pathname, status, contentType: headers['content-type'], text };
+};
 
 /**
  * Where an answer is not as the document says. What is at no path of the document, or a method that it does not have, is no
@@ -65,17 +96,19 @@ export interface Exchanged {
  */
 export const answerViolations = (document: OpenApiDocument, exchanged: Exchanged): readonly string[] => {
   const { method, path, status, contentType = '', text } = exchanged;
-  const operation = operationFor(document, method, path);
+  // Express answers HEAD as it does GET, without the body.
+  const isHead = method === 'HEAD';
+  const operation = operationFor(document, isHead ? 'GET' : method, path);
   if (operation === undefined) return [];
   const said = `${method} ${path} → ${status}`;
   const response = responseOf(document, operation, status);
   if (response === undefined) return [`${said}: the status is not in the document`];
   const [type = ''] = contentType.split(';');
-  if (response.content === undefined) return text === '' ? [] : [`${said}: a body that is not in the document`];
+  if (response.content === undefined) return (text ?? '') === '' ? [] : [`${said}: a body that is not in the document`];
   const content = response.content[type];
   if (content === undefined) return [`${said}: ${type || 'no type'} is not in the document`];
-  if (type !== 'application/json') return [];
-  return violations(document, content.schema, JSON.parse(text), { closed: true }).map(
+  if (isHead || type !== 'application/json') return [];
+  return violations(document, content.schema, JSON.parse(text ?? ''), { closed: true }).map(
     (problem) => `${said}: ${problem}`,
   );
 };
