@@ -141,6 +141,20 @@ describe('problems', () => {
     ]);
   });
 
+  test.each([
+    ['TRANSFER_CHUNK_SIZE', 'transfer.chunk-size', /transfer\.max-entity-size/],
+    ['TRANSFER_READ_BUFFER_SIZE', 'transfer.read-buffer-size', /transfer\.max-entity-size/],
+    ['TRANSFER_WRITE_BUFFER_SIZE', 'transfer.write-buffer-size', /transfer\.max-entity-size/],
+    ['TRANSFER_SOCKET_BUFFER_SIZE', 'transfer.socket-buffer-size', /transfer\.max-entity-size/],
+    ['TRANSFER_WRITE_TIMEOUT', 'transfer.write-timeout', /transfer\.read-timeout/],
+    ['SSL_KEYSTORE_NAME', 'ssl.keystore-name', /TLS is not built/],
+    ['SSL_PROTOCOL', 'ssl.protocol', /TLS is not built/],
+  ])('the key of the specification behind %s is refused with the reason', (variable, name, why) => {
+    const [problem, ...others] = problems({ [variable]: '1' });
+    expect([problem?.split(':')[0], others]).toEqual([`${name} (environment ${variable})`, []]);
+    expect(problem).toMatch(why);
+  });
+
   test('an unknown key names its nearest, in YAML and in flags, all at once', () => {
     const file = yaml('server:\n  prot: 1\nlog:\n  levle: info\n');
     expect(problems({ PESIT_CONFIG: file }, ['--data.dir=/x'])).toEqual([
