@@ -1,5 +1,5 @@
 /** The composition root of the client app, and the only reader of the environment. */
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 
 import { LicenseKeyError, loadPublicKey } from '@pesit-node/license';
@@ -12,6 +12,7 @@ import {
   loadConfig,
   openDatabase,
   openSecretBox,
+  prepareDataDirectory,
   runMain,
 } from '@pesit-node/service';
 import type { Config, HttpServer } from '@pesit-node/service';
@@ -31,7 +32,7 @@ const run = async (config: Config<'client'>): Promise<void> => {
   };
   const licenseKey = await loadPublicKey(config['license.public-key']);
   const dataDirectory = config['data.directory'];
-  await mkdir(dataDirectory, { recursive: true, mode: 0o750 });
+  await prepareDataDirectory(dataDirectory);
   const secrets = await openSecretBox(config);
   const database = await openDatabase({
     url: config['database.url'],

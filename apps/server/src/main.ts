@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 
 import { LicenseKeyError, loadPublicKey } from '@pesit-node/license';
@@ -10,6 +10,7 @@ import {
   listen,
   loadConfig,
   openDatabase,
+  prepareDataDirectory,
   runMain,
 } from '@pesit-node/service';
 import type { Config, HttpServer } from '@pesit-node/service';
@@ -25,7 +26,7 @@ const run = async (config: Config<'server'>): Promise<void> => {
     version: string;
   };
   const licenseKey = await loadPublicKey(config['license.public-key']);
-  await mkdir(config['data.directory'], { recursive: true, mode: 0o750 });
+  await prepareDataDirectory(config['data.directory']);
   const database = await openDatabase({
     url: config['database.url'],
     dataDirectory: config['data.directory'],

@@ -52,6 +52,7 @@ export type { Access, Answer, Endpoint, Method, MountedOperation, Operation, Res
 export { identifier, plainText, rowId, timestamp } from './http/schemas.js';
 export { check, endpoint } from './http/validate.js';
 export type { EndpointInput } from './http/validate.js';
+export { DataDirectoryError, prepareDataDirectory } from './lifecycle/data-directory.js';
 export { Lifecycle } from './lifecycle/lifecycle.js';
 export type { LifecycleOptions, LifecycleStep, SignalSource } from './lifecycle/lifecycle.js';
 export { listen, ListenError } from './lifecycle/listen.js';

@@ -1,6 +1,7 @@
 import { ConfigError } from '../config/load.js';
 import { DirectoryLockedError } from '../database/directory-lock.js';
 import { isError } from '../thrown.js';
+import { DataDirectoryError } from './data-directory.js';
 import { ListenError } from './listen.js';
 
 type ErrorClass = abstract new (...args: never[]) => Error;
@@ -24,7 +25,13 @@ export const runMain = async (
   try {
     await start();
   } catch (error) {
-    const sentences: readonly ErrorClass[] = [ConfigError, DirectoryLockedError, ListenError, ...explained];
+    const sentences: readonly ErrorClass[] = [
+      ConfigError,
+      DataDirectoryError,
+      DirectoryLockedError,
+      ListenError,
+      ...explained,
+    ];
     const isSentence = sentences.some((one) => error instanceof one);
     const text = isError(error) ? (isSentence ? error.message : (error.stack ?? error.message)) : String(error);
     process.stderr.write(`${text}\n`);

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { ConfigError, ListenError, runMain } from '@pesit-node/service';
+import { ConfigError, DataDirectoryError, ListenError, runMain } from '@pesit-node/service';
 
 class OwnError extends Error {}
 
@@ -16,6 +16,7 @@ const run = async (start: () => Promise<void>) => {
 test.each([
   ['a port in use', new ListenError('Port 1 is in use'), 'Port 1 is in use\n'],
   ['the configuration', new ConfigError(['x']), 'The configuration is not usable:\n  - x\n'],
+  ['a directory that cannot be used', new DataDirectoryError('No rights'), 'No rights\n'],
   ['an error of the app', new OwnError('own'), 'own\n'],
 ])('%s is said in a sentence', async (_what, error, text) => {
   expect(await run(() => Promise.reject(error))).toEqual([text, 1]);
