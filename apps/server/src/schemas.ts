@@ -1,5 +1,5 @@
 import { identifier } from '@pesit-node/service';
-import { z } from 'zod';
+import type { z } from 'zod';
 
 /** PI 4. */
 export const serverId = () => identifier(24);
@@ -8,8 +8,28 @@ export const partnerId = () => identifier(24);
 /** PI 12. */
 export const fileId = () => identifier(76);
 
-/** A field of answers that no request may set. */
-export const readOnly = () => z.undefined({ error: 'is read-only: leave it out' }).optional();
+/** Two names of one field may both be given when they agree. */
+export const agree = <F extends string>(
+  body: Readonly<Partial<Record<F, unknown>>>,
+  context: z.RefinementCtx,
+  name: F,
+  otherName: F,
+): void => {
+  const [one, other] = [body[name], body[otherName]];
+  if (one === undefined || other === undefined || one === other) return;
+  const message = `expected the same value as ${name}, or one of the two`;
+  context.addIssue({ code: 'custom', path: [otherName], message });
+};
+
+/** Something new has an identifier, by one of its two names. */
+export const identified = <F extends string>(
+  body: Readonly<Partial<Record<F | 'id', unknown>>>,
+  context: z.RefinementCtx,
+  name: F,
+): void => {
+  if (body[name] !== undefined || body.id !== undefined) return;
+  context.addIssue({ code: 'custom', path: [name], message: `expected ${name} (or id)` });
+};
 
 /** Whether a request names another identifier than its path: identifiers do not change. */
 export const renames = (given: readonly (string | undefined)[], current: string): boolean =>

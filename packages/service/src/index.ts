@@ -49,7 +49,8 @@ export { fetchPage, pageOf, pagingFields, periodFields } from './http/paging.js'
 export type { Page, PageMapping, Paging, PagingOptions, Sort } from './http/paging.js';
 export { Routes } from './http/routes.js';
 export type { Access, Answer, Endpoint, Method, MountedOperation, Operation, ResourceMethods } from './http/routes.js';
-export { identifier, plainText, rowId, timestamp } from './http/schemas.js';
+export { identifier, plainText, readOnly, rowId, timestamp } from './http/schemas.js';
+export { refuseUnbuilt } from './http/unbuilt.js';
 export { check, endpoint } from './http/validate.js';
 export type { EndpointInput } from './http/validate.js';
 export { DataDirectoryError, prepareDataDirectory } from './lifecycle/data-directory.js';

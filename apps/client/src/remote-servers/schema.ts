@@ -1,5 +1,5 @@
 import { CODE_PAGES } from '@pesit-node/protocol';
-import { identifier, notBuiltYet, plainText, timestamp } from '@pesit-node/service';
+import { identifier, plainText, timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
 /** Names are compared exactly: a blank at either end would make two that look the same. */
@@ -57,14 +57,6 @@ export const transferSettings = {
 const unbuiltFields = {
   tlsPort: z.int().min(1).max(65_535).nullish(),
   tlsEnabled: z.boolean().optional(),
-};
-
-const NOT_WANTED: ReadonlySet<unknown> = new Set([undefined, null, false]);
-
-/** @throws {ApiError} 422 naming the fields that ask for what is not built yet. */
-export const refuseUnbuilt = (body: Readonly<Record<string, unknown>>): void => {
-  const asked = Object.keys(unbuiltFields).filter((field) => !NOT_WANTED.has(body[field]));
-  if (asked.length > 0) throw notBuiltYet(...asked);
 };
 
 const optionalFields = {

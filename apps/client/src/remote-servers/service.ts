@@ -1,13 +1,15 @@
 import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
-import { ApiError, conflict, isUniqueViolation } from '@pesit-node/service';
+import { ApiError, conflict, isUniqueViolation, refuseUnbuilt } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 
 import type { ExchangeSettings } from '../exchange/settings.js';
 import type { TestResult } from '../exchange/test-connection.js';
-import { refuseUnbuilt } from './schema.js';
 import type { CreateRemoteServer, RemoteServerFields } from './schema.js';
 import { productOf } from './seen.js';
 import type { RemoteServerRow, RemoteServerStore } from './store.js';
+
+/** What TLS would need; these values ask for none. */
+const UNBUILT = { tlsPort: [], tlsEnabled: [false] };
 
 /** A remote server as the interface shows it: without its passwords, defaults of the configuration filled in. */
 const view = (row: RemoteServerRow, settings: ExchangeSettings) => ({
@@ -95,7 +97,7 @@ export const remoteServerService = ({ store, settings, logger, test, changed }: 
     get: async (id: number): Promise<RemoteServerView> => view(await existing(id), settings),
 
     create: async (body: CreateRemoteServer): Promise<RemoteServerView> => {
-      refuseUnbuilt(body);
+      refuseUnbuilt(body, UNBUILT);
       const defaults = { port: 6502, enabled: true, tcpipHeader: 'length-prefixed' } as const;
       try {
         const row = await store.create({ ...defaults, ...body });
@@ -107,7 +109,7 @@ export const remoteServerService = ({ store, settings, logger, test, changed }: 
     },
 
     update: async (id: number, body: RemoteServerFields): Promise<RemoteServerView> => {
-      refuseUnbuilt(body);
+      refuseUnbuilt(body, UNBUILT);
       try {
         const row = await store.update(id, body);
         if (row === undefined) throw serverNotFound(id);

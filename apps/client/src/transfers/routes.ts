@@ -5,7 +5,16 @@ import { z } from 'zod';
 
 import { idempotencyKeyOf } from './idempotency.js';
 import type { TransferRecord } from './record.js';
-import { historyQuery, messageBody, receiveBody, sendBody, transferAnswer, uploadQuery, waitQuery } from './schema.js';
+import {
+  historyQuery,
+  MAX_WAIT_SECONDS,
+  messageBody,
+  receiveBody,
+  sendBody,
+  transferAnswer,
+  uploadQuery,
+  waitQuery,
+} from './schema.js';
 import type { Caller, TransferService, Wait } from './service.js';
 
 const params = z.strictObject({ id: z.uuid('expected a UUID') });
@@ -25,7 +34,6 @@ const ACCEPTED = {
 } as const satisfies Record<number, Answer>;
 
 const PREFER_WAIT = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?/i;
-const MAX_WAIT_SECONDS = 300;
 /** A message is sent for its answer. */
 const MESSAGE_WAIT_SECONDS = 30;
 

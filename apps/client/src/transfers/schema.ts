@@ -1,4 +1,4 @@
-import { identifier, pagingFields, periodFields, timestamp } from '@pesit-node/service';
+import { identifier, pagingFields, periodFields, rowId, timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
 import { transferSettings } from '../remote-servers/schema.js';
@@ -137,7 +137,7 @@ export const sendBody = z
   .meta({ id: 'SendRequest' });
 
 /** `?wait=SECONDS`: hold the answer until the transfer has ended, at most so long. */
-const MAX_WAIT_SECONDS = 300;
+export const MAX_WAIT_SECONDS = 300;
 const wait = z
   .string()
   .regex(/^\d{1,3}$/, `expected seconds from 0 to ${MAX_WAIT_SECONDS}`)
@@ -236,12 +236,7 @@ export const historyQuery = z.strictObject({
     .enum(['true', 'false'], 'expected true or false')
     .transform((value) => value === 'true')
     .optional(),
-  serverId: z
-    .string()
-    .regex(/^[1-9]\d{0,9}$/, 'expected a positive integer')
-    .transform(Number)
-    .refine((value) => value <= 2_147_483_647, 'expected a positive integer below 2147483648')
-    .optional(),
+  serverId: rowId().optional(),
 });
 
 export type HistoryQuery = z.output<typeof historyQuery>;

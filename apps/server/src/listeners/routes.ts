@@ -1,10 +1,10 @@
-import { endpoint } from '@pesit-node/service';
+import { endpoint, refuseUnbuilt } from '@pesit-node/service';
 import type { Config, Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
+import { columnsOf } from '../configured-store.js';
 import type { Directories } from '../directories.js';
 import { renames, serverId } from '../schemas.js';
-import { refuseUnbuilt } from '../unbuilt.js';
 import { createListener, listenerAnswer, listenerOutcome, listenerStatus, updateListener } from './schema.js';
 import type { UpdateListener } from './schema.js';
 import { renamed } from './service.js';
@@ -73,13 +73,7 @@ const COLUMNS = {
   syncWindow: 'sync_window',
 } as const satisfies Partial<Record<keyof UpdateListener, keyof ListenerValues>>;
 
-/** Columns of the fields that are there. */
-const valuesOf = (body: UpdateListener): Partial<ListenerValues> =>
-  Object.fromEntries(
-    (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[])
-      .filter((field) => body[field] !== undefined)
-      .map((field) => [COLUMNS[field], body[field]]),
-  );
+const valuesOf = (body: UpdateListener): Partial<ListenerValues> => columnsOf(body, COLUMNS);
 
 const DEFAULTS: ListenerValues = {
   port: 6502,

@@ -1,6 +1,7 @@
+import { readOnly } from '@pesit-node/service';
 import { z } from 'zod';
 
-import { readOnly, serverId } from '../schemas.js';
+import { serverId } from '../schemas.js';
 import { path } from '../virtual-files/schema.js';
 import { LISTENER_STATUSES } from './running.js';
 

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 
+import { ConfiguredStore } from '../configured-store.js';
 import type { TcpipHeader } from './schema.js';
 
 /** A listener as configured; null: the default of the configuration. */
@@ -24,40 +25,8 @@ export interface ListenerRow {
 
 export type ListenerValues = Omit<ListenerRow, 'server_id' | 'total_transfers'>;
 
-export class ListenerStore {
-  readonly #knex: Knex;
-
+export class ListenerStore extends ConfiguredStore<ListenerRow, ListenerValues> {
   constructor(knex: Knex) {
-    this.#knex = knex;
-  }
-
-  async list(): Promise<readonly ListenerRow[]> {
-    return this.#knex<ListenerRow>('listeners').orderBy('server_id');
-  }
-
-  async get(id: string): Promise<ListenerRow | undefined> {
-    return this.#knex<ListenerRow>('listeners').where('server_id', id).first();
-  }
-
-  /** @returns undefined when the identifier is taken. */
-  async create(id: string, values: ListenerValues): Promise<ListenerRow | undefined> {
-    const rows = await this.#knex('listeners')
-      .insert({ server_id: id, ...values })
-      .onConflict('server_id')
-      .ignore()
-      .returning<ListenerRow[]>('*');
-    return rows[0];
-  }
-
-  async update(id: string, values: Partial<ListenerValues>): Promise<ListenerRow | undefined> {
-    const rows = await this.#knex('listeners')
-      .where('server_id', id)
-      .update({ ...values, updated_at: this.#knex.fn.now() })
-      .returning<ListenerRow[]>('*');
-    return rows[0];
-  }
-
-  async delete(id: string): Promise<boolean> {
-    return (await this.#knex('listeners').where('server_id', id).delete()) > 0;
+    super(knex, { table: 'listeners', key: 'server_id' });
   }
 }

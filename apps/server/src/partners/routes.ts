@@ -1,16 +1,14 @@
-import { conflict, endpoint, hashPassword, notFound, validation } from '@pesit-node/service';
+import { hashPassword } from '@pesit-node/service';
 import type { Logger, Routes } from '@pesit-node/service';
-import { z } from 'zod';
+import type { z } from 'zod';
 
-import { partnerId, renames } from '../schemas.js';
+import { configuredRoutes } from '../configured-routes.js';
+import { columnsOf } from '../configured-store.js';
+import { partnerId } from '../schemas.js';
 import { accessOf, createPartner, operationsOf, partnerAnswer, updatePartner } from './schema.js';
 import type { AccessType, UpdatePartner } from './schema.js';
 import { productOf } from './seen.js';
 import type { PartnerRow, PartnerStore, PartnerValues } from './store.js';
-
-const PATH = '/api/v1/config/partners';
-
-const NOT_FOUND = { 404: 'There is no such partner.' };
 
 /** A partner as the interface shows it: everything but the password. */
 const toPartner = (row: PartnerRow): z.output<typeof partnerAnswer> => ({
@@ -38,18 +36,22 @@ const lastSeen = ({ seen }: PartnerRow) =>
 const accessIn = (body: UpdatePartner): AccessType | undefined =>
   body.accessType ?? (body.allowedOperations && accessOf(body.allowedOperations));
 
+const COLUMNS = {
+  name: 'name',
+  description: 'description',
+  enabled: 'enabled',
+  maxConnections: 'max_connections',
+  multiArticle: 'multi_article',
+  concatenation: 'concatenation',
+} as const satisfies Partial<Record<keyof UpdatePartner, keyof PartnerValues>>;
+
 /** Columns of the fields that are there. */
 const valuesOf = async (body: UpdatePartner): Promise<Partial<PartnerValues>> => {
   const access = accessIn(body);
   return {
-    ...(body.name === undefined ? {} : { name: body.name }),
-    ...(body.description === undefined ? {} : { description: body.description }),
+    ...columnsOf<UpdatePartner, PartnerValues>(body, COLUMNS),
     ...(body.password === undefined ? {} : { password_hash: await hashPassword(body.password) }),
-    ...(body.enabled === undefined ? {} : { enabled: body.enabled }),
     ...(access === undefined ? {} : { access_type: access }),
-    ...(body.maxConnections === undefined ? {} : { max_connections: body.maxConnections }),
-    ...(body.multiArticle === undefined ? {} : { multi_article: body.multiArticle }),
-    ...(body.concatenation === undefined ? {} : { concatenation: body.concatenation }),
     ...(await preconnectionOf(body)),
   };
 };
@@ -67,67 +69,32 @@ const preconnectionOf = async ({
   };
 };
 
+/** Of a new partner, as far as its request does not say otherwise. */
+const DEFAULTS: Omit<PartnerValues, 'password_hash'> = {
+  name: null,
+  description: null,
+  enabled: true,
+  access_type: 'BOTH',
+  max_connections: null,
+  preconnect_id: null,
+  preconnect_password_hash: null,
+  multi_article: null,
+  concatenation: null,
+};
+
 export const partnerRoutes = (routes: Routes, store: PartnerStore, logger: Logger): void => {
-  const params = z.strictObject({ partnerId: partnerId() });
-
-  routes.resource(PATH, {
-    get: endpoint({ summary: 'All partners', answers: { 200: z.array(partnerAnswer) } }, async ({ res }) => {
-      res.json((await store.list()).map(toPartner));
-    }),
-    post: endpoint(
-      { summary: 'Creates a partner', body: createPartner, answers: { 201: partnerAnswer, 409: 'It exists already.' } },
-      async ({ body, res }) => {
-        const id = (body.partnerId ?? body.id) as string;
-        const created = await store.create(id, {
-          name: null,
-          description: null,
-          enabled: true,
-          access_type: 'BOTH',
-          max_connections: null,
-          preconnect_id: null,
-          preconnect_password_hash: null,
-          multi_article: null,
-          concatenation: null,
-          ...(await valuesOf(body)),
-        } as PartnerValues);
-        if (created === undefined) throw conflict(`Partner ${JSON.stringify(id)} exists already`);
-        logger.info({ partner: id }, 'partner created');
-        res
-          .status(201)
-          .location(`${PATH}/${encodeURIComponent(id)}`)
-          .json(toPartner(created));
-      },
-    ),
-  });
-
-  routes.resource(`${PATH}/:partnerId`, {
-    get: endpoint(
-      { summary: 'A partner', params, answers: { 200: partnerAnswer, ...NOT_FOUND } },
-      async ({ params: { partnerId: id }, res }) => {
-        const row = await store.get(id);
-        if (row === undefined) throw notFound('Partner', id);
-        res.json(toPartner(row));
-      },
-    ),
-    put: endpoint(
-      { summary: 'Changes a partner', params, body: updatePartner, answers: { 200: partnerAnswer, ...NOT_FOUND } },
-      async ({ params: { partnerId: id }, body, res }) => {
-        if (renames([body.partnerId, body.id], id)) {
-          throw validation([{ field: 'partnerId', message: `cannot be changed from ${id}: create another partner` }]);
-        }
-        const row = await store.update(id, await valuesOf(body));
-        if (row === undefined) throw notFound('Partner', id);
-        logger.info({ partner: id, fields: Object.keys(body) }, 'partner changed');
-        res.json(toPartner(row));
-      },
-    ),
-    delete: endpoint(
-      { summary: 'Deletes a partner', params, answers: { 204: 'Deleted.', ...NOT_FOUND } },
-      async ({ params: { partnerId: id }, res }) => {
-        if (!(await store.delete(id))) throw notFound('Partner', id);
-        logger.info({ partner: id }, 'partner deleted');
-        res.status(204).end();
-      },
-    ),
+  configuredRoutes<'partnerId', PartnerRow, PartnerValues, UpdatePartner>(routes, {
+    path: '/api/v1/config/partners',
+    field: 'partnerId',
+    identifier: partnerId(),
+    noun: 'partner',
+    create: createPartner,
+    update: updatePartner,
+    answer: partnerAnswer,
+    store,
+    view: toPartner,
+    valuesOf,
+    defaults: DEFAULTS,
+    logger,
   });
 };

@@ -1,7 +1,7 @@
-import { plainText, timestamp } from '@pesit-node/service';
+import { plainText, readOnly, timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
-import { partnerId, readOnly } from '../schemas.js';
+import { agree, identified, partnerId } from '../schemas.js';
 
 export const ACCESS_TYPES = ['READ', 'WRITE', 'BOTH'] as const;
 /** What a partner may do, seen by the partner: WRITE = it sends to us, READ = it fetches from us. */
@@ -58,16 +58,9 @@ interface Ambiguous {
   readonly accessType?: AccessType | undefined;
 }
 
-/** Two names of one field may both be given when they agree. */
 const consistent = (body: Ambiguous, context: z.core.$RefinementCtx): void => {
-  const { partnerId: first, id, allowedOperations, accessType } = body;
-  if (first !== undefined && id !== undefined && first !== id) {
-    context.addIssue({
-      code: 'custom',
-      path: ['id'],
-      message: 'expected the same value as partnerId, or one of the two',
-    });
-  }
+  const { allowedOperations, accessType } = body;
+  agree(body, context, 'partnerId', 'id');
   if (allowedOperations !== undefined && accessType !== undefined && accessOf(allowedOperations) !== accessType) {
     context.addIssue({
       code: 'custom',
@@ -87,9 +80,7 @@ export const createPartner = z
   })
   .superRefine((body, context) => {
     consistent(body, context);
-    if (body.partnerId === undefined && body.id === undefined) {
-      context.addIssue({ code: 'custom', path: ['partnerId'], message: 'expected partnerId (or id)' });
-    }
+    identified(body, context, 'partnerId');
     if (typeof body.preconnectPassword === 'string' && typeof body.preconnectId !== 'string') {
       context.addIssue({ code: 'custom', path: ['preconnectId'], message: 'expected beside preconnectPassword' });
     }

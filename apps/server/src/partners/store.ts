@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 
+import { ConfiguredStore } from '../configured-store.js';
 import type { AccessType } from './schema.js';
 import type { PartnerSeen } from './seen.js';
 
@@ -33,51 +34,19 @@ export type PartnerValues = Omit<
   'partner_id' | 'seen' | 'trace_until' | 'last_connection' | 'transfer_count'
 >;
 
-export class PartnerStore {
-  readonly #knex: Knex;
-
+export class PartnerStore extends ConfiguredStore<PartnerRow, PartnerValues> {
   constructor(knex: Knex) {
-    this.#knex = knex;
-  }
-
-  async list(): Promise<readonly PartnerRow[]> {
-    return this.#knex<PartnerRow>('partners').orderBy('partner_id');
-  }
-
-  async get(id: string): Promise<PartnerRow | undefined> {
-    return this.#knex<PartnerRow>('partners').where('partner_id', id).first();
-  }
-
-  /** @returns undefined when the identifier is taken. */
-  async create(id: string, values: PartnerValues): Promise<PartnerRow | undefined> {
-    const rows = await this.#knex<PartnerRow>('partners')
-      .insert({ partner_id: id, ...values })
-      .onConflict('partner_id')
-      .ignore()
-      .returning('*');
-    return rows[0];
-  }
-
-  async update(id: string, values: Partial<PartnerValues>): Promise<PartnerRow | undefined> {
-    const rows = await this.#knex('partners')
-      .where('partner_id', id)
-      .update({ ...values, updated_at: this.#knex.fn.now() })
-      .returning<PartnerRow[]>('*');
-    return rows[0];
-  }
-
-  async delete(id: string): Promise<boolean> {
-    return (await this.#knex('partners').where('partner_id', id).delete()) > 0;
+    super(knex, { table: 'partners', key: 'partner_id' });
   }
 
   /** Those that come with this identifier of a pre-connection. */
   async withPreconnection(identifier: string): Promise<readonly PartnerRow[]> {
-    return this.#knex<PartnerRow>('partners').where('preconnect_id', identifier);
+    return this.knex<PartnerRow>('partners').where('preconnect_id', identifier);
   }
 
   /** These partners are connected now, and this was seen of them; what was seen before and is not named stays. */
   async connected(seen: ReadonlyMap<string, PartnerSeen>): Promise<void> {
-    await this.#knex.raw(
+    await this.knex.raw(
       `update partners p set last_connection = now(), seen = p.seen || v.seen::jsonb
        from unnest(?::text[], ?::text[]) as v (partner_id, seen) where p.partner_id = v.partner_id`,
       [[...seen.keys()], [...seen.values()].map((value) => JSON.stringify(value))],

@@ -1,20 +1,16 @@
 import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
-import { conflict, endpoint, notFound, validation } from '@pesit-node/service';
+import { refuseUnbuilt } from '@pesit-node/service';
 import type { Logger, Routes } from '@pesit-node/service';
 import { DEFAULT_RECEIVE_PATTERN, DEFAULT_RECORD_LENGTH } from '@pesit-node/storage';
-import { z } from 'zod';
+import type { z } from 'zod';
 
+import { configuredRoutes } from '../configured-routes.js';
+import { columnsOf } from '../configured-store.js';
 import type { Directories } from '../directories.js';
-import { fileId, renames } from '../schemas.js';
-import { refuseUnbuilt } from '../unbuilt.js';
+import { fileId } from '../schemas.js';
 import { createVirtualFile, updateVirtualFile, virtualFileAnswer } from './schema.js';
 import type { UpdateVirtualFile } from './schema.js';
 import type { VirtualFileRow, VirtualFileStore, VirtualFileValues } from './store.js';
-
-const PATH = '/api/v1/config/files';
-
-const NOT_FOUND = { 404: 'There is no such virtual file.' };
-const UNBUILT = { 422: 'A field whose behaviour this version does not have, or a directory that may not be used.' };
 
 /** A virtual file as the interface shows it, defaults filled in where one value is the default for all. */
 const toVirtualFile = (row: VirtualFileRow): z.output<typeof virtualFileAnswer> => ({
@@ -60,14 +56,6 @@ const COLUMNS = {
   compression: 'compression',
 } as const satisfies Partial<Record<keyof UpdateVirtualFile, keyof VirtualFileValues>>;
 
-/** Columns of the fields that are there. */
-const valuesOf = (body: UpdateVirtualFile): Partial<VirtualFileValues> =>
-  Object.fromEntries(
-    (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[])
-      .filter((field) => body[field] !== undefined)
-      .map((field) => [COLUMNS[field], body[field]]),
-  );
-
 const DEFAULTS: Omit<VirtualFileValues, 'direction'> = {
   name: null,
   description: null,
@@ -92,8 +80,6 @@ export const virtualFileRoutes = (
   directories: Directories,
   logger: Logger,
 ): void => {
-  const params = z.strictObject({ fileId: fileId() });
-
   const admit = async (body: UpdateVirtualFile): Promise<void> => {
     refuseUnbuilt(body, { maxRetries: [0] });
     await directories.admit([
@@ -104,64 +90,22 @@ export const virtualFileRoutes = (
     ]);
   };
 
-  routes.resource(PATH, {
-    get: endpoint({ summary: 'All virtual files', answers: { 200: z.array(virtualFileAnswer) } }, async ({ res }) => {
-      res.json((await store.list()).map(toVirtualFile));
-    }),
-    post: endpoint(
-      {
-        summary: 'Creates a virtual file',
-        body: createVirtualFile,
-        answers: { 201: virtualFileAnswer, 409: 'It exists already.', ...UNBUILT },
-      },
-      async ({ body, res }) => {
-        await admit(body);
-        const id = (body.fileId ?? body.id) as string;
-        const created = await store.create(id, { ...DEFAULTS, direction: body.direction, ...valuesOf(body) });
-        if (created === undefined) throw conflict(`Virtual file ${JSON.stringify(id)} exists already`);
-        logger.info({ virtualFile: id }, 'virtual file created');
-        res
-          .status(201)
-          .location(`${PATH}/${encodeURIComponent(id)}`)
-          .json(toVirtualFile(created));
-      },
-    ),
-  });
-
-  routes.resource(`${PATH}/:fileId`, {
-    get: endpoint(
-      { summary: 'A virtual file', params, answers: { 200: virtualFileAnswer, ...NOT_FOUND } },
-      async ({ params: { fileId: id }, res }) => {
-        const row = await store.get(id);
-        if (row === undefined) throw notFound('Virtual file', id);
-        res.json(toVirtualFile(row));
-      },
-    ),
-    put: endpoint(
-      {
-        summary: 'Changes a virtual file',
-        params,
-        body: updateVirtualFile,
-        answers: { 200: virtualFileAnswer, ...NOT_FOUND, ...UNBUILT },
-      },
-      async ({ params: { fileId: id }, body, res }) => {
-        if (renames([body.fileId, body.id], id)) {
-          throw validation([{ field: 'fileId', message: `cannot be changed from ${id}: create another virtual file` }]);
-        }
-        await admit(body);
-        const row = await store.update(id, valuesOf(body));
-        if (row === undefined) throw notFound('Virtual file', id);
-        logger.info({ virtualFile: id, fields: Object.keys(body) }, 'virtual file changed');
-        res.json(toVirtualFile(row));
-      },
-    ),
-    delete: endpoint(
-      { summary: 'Deletes a virtual file', params, answers: { 204: 'Deleted.', ...NOT_FOUND } },
-      async ({ params: { fileId: id }, res }) => {
-        if (!(await store.delete(id))) throw notFound('Virtual file', id);
-        logger.info({ virtualFile: id }, 'virtual file deleted');
-        res.status(204).end();
-      },
-    ),
+  configuredRoutes<'fileId', VirtualFileRow, VirtualFileValues, UpdateVirtualFile>(routes, {
+    path: '/api/v1/config/files',
+    field: 'fileId',
+    identifier: fileId(),
+    noun: 'virtual file',
+    create: createVirtualFile,
+    update: updateVirtualFile,
+    answer: virtualFileAnswer,
+    answers: { 422: 'A field whose behaviour this version does not have.' },
+    store,
+    view: toVirtualFile,
+    valuesOf: async (body) => {
+      await admit(body);
+      return columnsOf(body, COLUMNS);
+    },
+    defaults: DEFAULTS,
+    logger,
   });
 };

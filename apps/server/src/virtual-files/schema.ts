@@ -3,7 +3,7 @@ import { plainText } from '@pesit-node/service';
 import { validatePattern } from '@pesit-node/storage';
 import { z } from 'zod';
 
-import { fileId } from '../schemas.js';
+import { agree, fileId, identified } from '../schemas.js';
 import { COMPRESSIONS } from './format.js';
 
 export const DIRECTIONS = ['RECEIVE', 'SEND', 'BOTH'] as const;
@@ -65,25 +65,15 @@ interface Ambiguous {
 }
 
 const consistent = (body: Ambiguous, context: z.core.$RefinementCtx): void => {
-  if (body.fileId !== undefined && body.id !== undefined && body.fileId !== body.id) {
-    context.addIssue({ code: 'custom', path: ['id'], message: 'expected the same value as fileId, or one of the two' });
-  }
-  if (body.sendFile !== undefined && body.sendDirectory !== undefined && body.sendFile !== body.sendDirectory) {
-    context.addIssue({
-      code: 'custom',
-      path: ['sendFile'],
-      message: 'expected the same value as sendDirectory, of which it is another name, or one of the two',
-    });
-  }
+  agree(body, context, 'fileId', 'id');
+  agree(body, context, 'sendDirectory', 'sendFile');
 };
 
 export const createVirtualFile = z
   .strictObject({ ...fields, direction: z.enum(DIRECTIONS).default('BOTH') })
   .superRefine((body, context) => {
     consistent(body, context);
-    if (body.fileId === undefined && body.id === undefined) {
-      context.addIssue({ code: 'custom', path: ['fileId'], message: 'expected fileId (or id)' });
-    }
+    identified(body, context, 'fileId');
   })
   .meta({ id: 'CreateVirtualFile', description: '`fileId`, or `id`, is required.' });
 

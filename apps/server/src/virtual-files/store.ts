@@ -1,6 +1,7 @@
 import type { Durability } from '@pesit-node/storage';
 import type { Knex } from 'knex';
 
+import { ConfiguredStore } from '../configured-store.js';
 import type { AccessType } from '../partners/schema.js';
 import type { Compression } from './format.js';
 import type { FileDirection } from './schema.js';
@@ -37,24 +38,14 @@ export interface VirtualFileRow {
 
 export type VirtualFileValues = Omit<VirtualFileRow, 'file_id'>;
 
-export class VirtualFileStore {
-  readonly #knex: Knex;
-
+export class VirtualFileStore extends ConfiguredStore<VirtualFileRow, VirtualFileValues> {
   constructor(knex: Knex) {
-    this.#knex = knex;
-  }
-
-  async list(): Promise<readonly VirtualFileRow[]> {
-    return this.#knex<VirtualFileRow>('virtual_files').orderBy('file_id');
-  }
-
-  async get(id: string): Promise<VirtualFileRow | undefined> {
-    return this.#knex<VirtualFileRow>('virtual_files').where('file_id', id).first();
+    super(knex, { table: 'virtual_files', key: 'file_id' });
   }
 
   /** Both in one round trip: it is asked for every file of every session. */
   async access(id: string, partnerId: string): Promise<FileAccess> {
-    const { rows } = await this.#knex.raw<{
+    const { rows } = await this.knex.raw<{
       rows: (VirtualFileRow & { partner_enabled: boolean | null; partner_access: AccessType })[];
     }>(
       `select f.*, p.enabled as partner_enabled, p.access_type as partner_access from (values (1)) as one
@@ -68,27 +59,5 @@ export class VirtualFileStore {
       file: (file.file_id as string | null) === null ? undefined : file,
       partner: enabled === null ? undefined : { enabled, access },
     };
-  }
-
-  /** @returns undefined when the identifier is taken. */
-  async create(id: string, values: VirtualFileValues): Promise<VirtualFileRow | undefined> {
-    const rows = await this.#knex('virtual_files')
-      .insert({ file_id: id, ...values })
-      .onConflict('file_id')
-      .ignore()
-      .returning<VirtualFileRow[]>('*');
-    return rows[0];
-  }
-
-  async update(id: string, values: Partial<VirtualFileValues>): Promise<VirtualFileRow | undefined> {
-    const rows = await this.#knex('virtual_files')
-      .where('file_id', id)
-      .update({ ...values, updated_at: this.#knex.fn.now() })
-      .returning<VirtualFileRow[]>('*');
-    return rows[0];
-  }
-
-  async delete(id: string): Promise<boolean> {
-    return (await this.#knex('virtual_files').where('file_id', id).delete()) > 0;
   }
 }

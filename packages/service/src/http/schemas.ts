@@ -29,6 +29,9 @@ export const plainText = (max: number) =>
     .max(max, `expected at most ${max} characters`)
     .regex(/^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$/, 'control characters are not allowed');
 
+/** A field of answers that no request may set. */
+export const readOnly = () => z.undefined({ error: 'is read-only: leave it out' }).optional();
+
 /** A moment in an answer: ISO 8601 UTC. */
 export const timestamp = () => z.string().meta({ format: 'date-time' });
 

@@ -1,4 +1,4 @@
-import { notBuiltYet } from '@pesit-node/service';
+import { notBuiltYet } from '../errors.js';
 
 /**
  * Refuses fields of the specification that this version does not act on: a value that asks for nothing is taken, any other
