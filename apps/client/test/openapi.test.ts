@@ -60,6 +60,7 @@ eachDatabase((harness) => {
         'POST /api/v1/transfers/message',
         'GET /api/v1/transfers/history',
         'GET /api/v1/transfers',
+        'GET /api/v1/transfers/stats',
         'POST /api/v1/transfers/{id}/replay',
         'POST /api/v1/transfers/{id}/cancel',
         'POST /api/v1/transfers/{id}/retry',

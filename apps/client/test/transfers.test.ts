@@ -398,6 +398,27 @@ eachDatabase((harness) => {
       expect(body.content.map(({ filename }: { filename: string }) => filename).join()).toBe('f0,f0,f1,f2,f2');
     });
 
+    test('what it adds up to, with the filters', async () => {
+      await the
+        .database()
+        .knex('transfers')
+        .where({ id: id(1) })
+        .update({ bytes_transferred: 5_000_000_000 });
+      expect((await service.api.get('/transfers/stats')).body).toEqual({
+        totalTransfers: 25,
+        byStatus: { PENDING: 23, IN_PROGRESS: 0, COMPLETED: 0, FAILED: 0, CANCELLED: 2 },
+        byDirection: { SEND: 13, RECEIVE: 12 },
+        bytesTransferred: 5_000_000_000,
+      });
+      expect((await service.api.get('/transfers/stats?serverId=2&direction=RECEIVE&to=2026-11-01')).body).toEqual({
+        totalTransfers: 2,
+        byStatus: { PENDING: 1, IN_PROGRESS: 0, COMPLETED: 0, FAILED: 0, CANCELLED: 1 },
+        byDirection: { SEND: 0, RECEIVE: 2 },
+        bytesTransferred: 5_000_000_000,
+      });
+      expect((await service.api.get('/transfers/stats?size=1')).status).toBe(400);
+    });
+
     test('a wrong query is a 400', async () => {
       for (const query of [
         'page=-1',

@@ -162,6 +162,37 @@ eachDatabase((harness) => {
       expect(await ids(query)).toEqual(expected.map((index) => all[index]));
     });
 
+    test('those that run now, with the same filters and paging', async () => {
+      const { body } = await rest.get(`${HISTORY}/active?size=5&partnerId=a`);
+      expect(body).toEqual({
+        content: [expect.objectContaining({ id: all[4], status: 'IN_PROGRESS' })],
+        totalElements: 1,
+        totalPages: 1,
+        number: 0,
+        size: 5,
+      });
+      expect((await rest.get(`${HISTORY}/active?partnerId=A`)).body.content).toEqual([]);
+      expect(faultyFields(await rest.get(`${HISTORY}/active?status=FAILED`))).toEqual(['status']);
+    });
+
+    test('what the history adds up to, with the filters', async () => {
+      await rest.database.knex('transfers').where({ id: all[3] }).update({ bytes_transferred: 5_000_000_000 });
+      expect((await rest.get(`${HISTORY}/stats`)).body).toEqual({
+        totalTransfers: 6,
+        byStatus: { PENDING: 0, IN_PROGRESS: 1, COMPLETED: 3, FAILED: 1, CANCELLED: 1 },
+        byDirection: { SEND: 1, RECEIVE: 5 },
+        bytesTransferred: 5_000_000_000,
+      });
+      expect((await rest.get(`${HISTORY}/stats?partnerId=B&to=2026-11-20T12:00:00Z`)).body).toEqual({
+        totalTransfers: 1,
+        byStatus: { PENDING: 0, IN_PROGRESS: 0, COMPLETED: 1, FAILED: 0, CANCELLED: 0 },
+        byDirection: { SEND: 1, RECEIVE: 0 },
+        bytesTransferred: 0,
+      });
+      expect(faultyFields(await rest.get(`${HISTORY}/stats?page=1`))).toEqual(['page']);
+      expect((await rest.post(`${HISTORY}/stats`)).status).toBe(405);
+    });
+
     test('the envelope counts what the filters leave', async () => {
       const { body } = await rest.get(`${HISTORY}?size=2&page=1&status=COMPLETED`);
       expect(body).toEqual({

@@ -82,6 +82,8 @@ eachDatabase((harness) => {
         'DELETE /api/v1/config/partners/{partnerId}',
         'PUT /api/v1/config/files/{fileId}',
         'GET /actuator/health/readiness',
+        'GET /api/v1/transfers/active',
+        'GET /api/v1/transfers/stats',
         'GET /actuator/prometheus',
       ]),
     );

@@ -50,6 +50,8 @@ export type { Page, PageMapping, Paging, PagingOptions, Sort } from './http/pagi
 export { Routes } from './http/routes.js';
 export type { Access, Answer, Endpoint, Method, MountedOperation, Operation, ResourceMethods } from './http/routes.js';
 export { identifier, plainText, readOnly, rowId, timestamp } from './http/schemas.js';
+export { fetchStatistics, statisticsAnswer } from './http/statistics.js';
+export type { Statistics } from './http/statistics.js';
 export { refuseUnbuilt } from './http/unbuilt.js';
 export { check, endpoint } from './http/validate.js';
 export type { EndpointInput } from './http/validate.js';

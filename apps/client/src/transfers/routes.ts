@@ -11,7 +11,9 @@ import {
   messageBody,
   receiveBody,
   sendBody,
+  statisticsQuery,
   transferAnswer,
+  transferStatistics,
   uploadQuery,
   waitQuery,
 } from './schema.js';
@@ -155,6 +157,12 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
     get: endpoint(
       { summary: 'The history of transfers', query: historyQuery, answers: { 200: pageOf(transferAnswer) } },
       async ({ query, res }) => res.json(await transfers.history(query)),
+    ),
+  });
+  routes.resource('/api/v1/transfers/stats', {
+    get: endpoint(
+      { summary: 'What the history adds up to', query: statisticsQuery, answers: { 200: transferStatistics } },
+      async ({ query, res }) => res.json(await transfers.statistics(query)),
     ),
   });
   routes.resource('/api/v1/transfers/:id', {

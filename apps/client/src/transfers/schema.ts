@@ -1,4 +1,4 @@
-import { identifier, pagingFields, periodFields, rowId, timestamp } from '@pesit-node/service';
+import { identifier, pagingFields, periodFields, rowId, statisticsAnswer, timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
 import { transferSettings } from '../remote-servers/schema.js';
@@ -211,7 +211,17 @@ export const TRANSFER_STATUSES = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED
 export const DIRECTIONS = ['SEND', 'RECEIVE'] as const;
 export const TRANSFER_TYPES = ['FILE', 'MESSAGE'] as const;
 
+const filters = {
+  ...periodFields(),
+  type: z.enum(TRANSFER_TYPES).optional(),
+  direction: z.enum(DIRECTIONS).optional(),
+  serverId: rowId().optional(),
+};
+
+export const statisticsQuery = z.strictObject(filters);
+
 export const historyQuery = z.strictObject({
+  ...filters,
   ...pagingFields({
     sortable: {
       createdTime: 'created_time',
@@ -228,18 +238,16 @@ export const historyQuery = z.strictObject({
     },
     defaultSort: 'createdTime,desc',
   }),
-  ...periodFields(),
-  type: z.enum(TRANSFER_TYPES).optional(),
   status: z.enum(TRANSFER_STATUSES).optional(),
-  direction: z.enum(DIRECTIONS).optional(),
   restartable: z
     .enum(['true', 'false'], 'expected true or false')
     .transform((value) => value === 'true')
     .optional(),
-  serverId: rowId().optional(),
 });
 
 export type HistoryQuery = z.output<typeof historyQuery>;
+/** Which transfers, whatever the page. */
+export type HistoryFilter = Partial<Omit<HistoryQuery, 'page' | 'size' | 'sort'>>;
 
 /** The outbound record in answers. */
 export const transferAnswer = z
@@ -284,3 +292,5 @@ export const transferAnswer = z
     reply: z.string().nullable().optional().meta({ description: 'Of a MESSAGE.' }),
   })
   .meta({ id: 'Transfer' });
+
+export const transferStatistics = statisticsAnswer(TRANSFER_STATUSES, DIRECTIONS);

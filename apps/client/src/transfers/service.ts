@@ -13,7 +13,7 @@ import type { RemoteServerStore } from '../remote-servers/store.js';
 import { requestHash } from './idempotency.js';
 import { toRecord } from './record.js';
 import type { TransferRecord } from './record.js';
-import type { HistoryQuery, messageBody, receiveBody, sendBody, uploadQuery } from './schema.js';
+import type { HistoryFilter, HistoryQuery, messageBody, receiveBody, sendBody, uploadQuery } from './schema.js';
 import { decodeBase64 } from './send-tree.js';
 import type { SendTree } from './send-tree.js';
 import { isOver } from './row.js';
@@ -281,6 +281,8 @@ export const transferService = (deps: TransferServiceDeps) => {
 
     history: (query: HistoryQuery): Promise<Page<TransferRecord>> =>
       store.page(query, (row) => toRecord(row, queue.progressOf(row.id))),
+
+    statistics: (filter: HistoryFilter) => store.statistics(filter),
 
     /** A received file: its path, and the name to offer. */
     content: async (id: string): Promise<{ readonly path: string; readonly name: string }> => {

@@ -1,11 +1,12 @@
-import { fetchPage } from '@pesit-node/service';
-import type { Page } from '@pesit-node/service';
+import { fetchPage, fetchStatistics } from '@pesit-node/service';
+import type { Page, Statistics } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { leaseStore } from './lease-store.js';
 import { columnsOf, DUE } from './row.js';
-import type { NewTransfer, TransferRow, TransferStatus } from './row.js';
-import type { HistoryQuery } from './schema.js';
+import type { Direction, NewTransfer, TransferRow, TransferStatus } from './row.js';
+import { DIRECTIONS, TRANSFER_STATUSES } from './schema.js';
+import type { HistoryFilter, HistoryQuery } from './schema.js';
 
 /** Inserts unless the server is unknown or disabled, or the queue is full: one round trip when all is well. */
 const insertFor = (column: 'id' | 'name'): string => `
@@ -38,6 +39,19 @@ const AGAIN = `
     cancel_requested = false
   where id = :id and (status = 'FAILED' or status = 'PENDING') and server_id is not null
   returning ${columnsOf('transfers')}`;
+
+const filtered = (knex: Knex, filter: HistoryFilter): Knex.QueryBuilder => {
+  const { type, status, direction, serverId, restartable, from, to } = filter;
+  return knex('transfers').where((rows) => {
+    if (type !== undefined) void rows.where({ type });
+    if (status !== undefined) void rows.where({ status });
+    if (direction !== undefined) void rows.where({ direction });
+    if (serverId !== undefined) void rows.where({ server_id: serverId });
+    if (restartable !== undefined) void rows.where({ restartable });
+    if (from !== undefined) void rows.where('created_time', '>=', from);
+    if (to !== undefined) void rows.where('created_time', '<', to);
+  });
+};
 
 /** The requests for transfers, and the history. One statement each; the statuses are guarded by triggers. */
 const requestStore = (knex: Knex) => ({
@@ -90,19 +104,11 @@ const requestStore = (knex: Knex) => ({
     (await knex('transfers').where({ idempotency_key: key }).first()) as
       (TransferRow & { readonly request_hash: string | null }) | undefined,
 
-  page: async <T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<Page<T>> => {
-    const { type, status, direction, serverId, restartable, from, to } = query;
-    const rows = knex('transfers').where((filter) => {
-      if (type !== undefined) void filter.where({ type });
-      if (status !== undefined) void filter.where({ status });
-      if (direction !== undefined) void filter.where({ direction });
-      if (serverId !== undefined) void filter.where({ server_id: serverId });
-      if (restartable !== undefined) void filter.where({ restartable });
-      if (from !== undefined) void filter.where('created_time', '>=', from);
-      if (to !== undefined) void filter.where('created_time', '<', to);
-    });
-    return fetchPage<TransferRow, T>(rows, query, { tieBreak: 'id', map });
-  },
+  page: async <T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<Page<T>> =>
+    fetchPage<TransferRow, T>(filtered(knex, query), query, { tieBreak: 'id', map }),
+
+  statistics: (filter: HistoryFilter): Promise<Statistics<TransferStatus, Direction>> =>
+    fetchStatistics(filtered(knex, filter), TRANSFER_STATUSES, DIRECTIONS),
 
   /**
    * Ends what waits; of what runs the process that runs it is told, when it renews its lease.

@@ -2,7 +2,15 @@ import { endpoint, notFound, pageOf } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import type { z } from 'zod';
 
-import { historyQuery, transferAnswer, transferDetail, transferParams } from './schema.js';
+import {
+  activeQuery,
+  historyQuery,
+  statisticsQuery,
+  transferAnswer,
+  transferDetail,
+  transferParams,
+  transferStatistics,
+} from './schema.js';
 import { creationDate, freeMessageText, messageText } from './texts.js';
 import type { TransferDetail, TransferRow, TransferStore } from './store.js';
 
@@ -57,6 +65,30 @@ export const transferRoutes = (routes: Routes, store: TransferStore): void => {
       },
       async ({ query, res }) => {
         res.json(await store.page(query, toTransfer));
+      },
+    ),
+  });
+  routes.resource('/api/v1/transfers/active', {
+    get: endpoint(
+      {
+        summary: 'The transfers that run now',
+        query: activeQuery,
+        answers: { 200: pageOf(transferAnswer) },
+      },
+      async ({ query, res }) => {
+        res.json(await store.page({ ...query, status: 'IN_PROGRESS' }, toTransfer));
+      },
+    ),
+  });
+  routes.resource('/api/v1/transfers/stats', {
+    get: endpoint(
+      {
+        summary: 'What the history adds up to',
+        query: statisticsQuery,
+        answers: { 200: transferStatistics },
+      },
+      async ({ query, res }) => {
+        res.json(await store.statistics(query));
       },
     ),
   });

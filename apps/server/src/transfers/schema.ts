@@ -1,4 +1,4 @@
-import { pagingFields, periodFields, rowId, timestamp } from '@pesit-node/service';
+import { pagingFields, periodFields, rowId, statisticsAnswer, timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
 import { COMPRESSIONS } from '../virtual-files/format.js';
@@ -15,7 +15,17 @@ export const TRANSFER_TYPES = ['FILE', 'MESSAGE'] as const;
 /** A filter is compared with what a peer sent, so it need not be an identifier that could be configured. */
 const filter = (max: number) => z.string().min(1).max(max).optional();
 
-export const historyQuery = z.strictObject({
+const filters = {
+  ...periodFields(),
+  partnerId: filter(24),
+  virtualFileId: filter(76),
+  listener: filter(24),
+  direction: z.enum(TRANSFER_DIRECTIONS).optional(),
+  type: z.enum(TRANSFER_TYPES).optional(),
+};
+
+/** The transfers that run now, page by page. */
+export const activeQuery = z.strictObject({
   ...pagingFields({
     sortable: {
       id: 'id',
@@ -32,13 +42,13 @@ export const historyQuery = z.strictObject({
     },
     defaultSort: 'startTime,desc',
   }),
-  ...periodFields(),
-  partnerId: filter(24),
-  virtualFileId: filter(76),
-  listener: filter(24),
-  direction: z.enum(TRANSFER_DIRECTIONS).optional(),
+  ...filters,
+});
+
+export const statisticsQuery = z.strictObject(filters);
+
+export const historyQuery = activeQuery.extend({
   status: z.enum(TRANSFER_STATUSES).optional(),
-  type: z.enum(TRANSFER_TYPES).optional(),
   restartable: z
     .enum(['true', 'false'], 'expected true or false')
     .transform((text) => text === 'true')
@@ -46,6 +56,8 @@ export const historyQuery = z.strictObject({
 });
 
 export type HistoryQuery = z.output<typeof historyQuery>;
+/** Which transfers, whatever the page. */
+export type HistoryFilter = Partial<Omit<HistoryQuery, 'page' | 'size' | 'sort'>>;
 
 export const transferParams = z.strictObject({ id: rowId() });
 
@@ -90,3 +102,5 @@ export const transferAnswer = z
 
 /** One record: of a message its text, too. */
 export const transferDetail = transferAnswer.extend({ message: z.string().optional() }).meta({ id: 'TransferDetail' });
+
+export const transferStatistics = statisticsAnswer(TRANSFER_STATUSES, TRANSFER_DIRECTIONS);

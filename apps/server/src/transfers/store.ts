@@ -1,9 +1,10 @@
-import { fetchPage } from '@pesit-node/service';
-import type { Page } from '@pesit-node/service';
+import { fetchPage, fetchStatistics } from '@pesit-node/service';
+import type { Page, Statistics } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import type { Compression } from '../virtual-files/format.js';
-import type { HistoryQuery, TransferDirection, TransferStatus } from './schema.js';
+import { TRANSFER_DIRECTIONS, TRANSFER_STATUSES } from './schema.js';
+import type { HistoryFilter, HistoryQuery, TransferDirection, TransferStatus } from './schema.js';
 
 export interface TransferRow {
   readonly id: number;
@@ -92,20 +93,28 @@ export class TransferStore {
   }
 
   async page<T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<Page<T>> {
-    const { from, to } = query;
+    return fetchPage(this.#filtered(query), query, { tieBreak: 'id', columns: COLUMNS, map });
+  }
+
+  async statistics(filter: HistoryFilter): Promise<Statistics<TransferStatus, TransferDirection>> {
+    return fetchStatistics(this.#filtered(filter), TRANSFER_STATUSES, TRANSFER_DIRECTIONS);
+  }
+
+  #filtered(filter: HistoryFilter): Knex.QueryBuilder {
+    const { from, to } = filter;
     const filters = {
-      partner_id: query.partnerId,
-      virtual_file_id: query.virtualFileId,
-      listener: query.listener,
-      direction: query.direction,
-      status: query.status,
-      restartable: query.restartable,
-      type: query.type,
+      partner_id: filter.partnerId,
+      virtual_file_id: filter.virtualFileId,
+      listener: filter.listener,
+      direction: filter.direction,
+      status: filter.status,
+      restartable: filter.restartable,
+      type: filter.type,
     };
     const rows = this.#knex('transfers');
     for (const [column, value] of Object.entries(filters)) if (value !== undefined) void rows.where(column, value);
     if (from !== undefined) void rows.where('start_time', '>=', from);
     if (to !== undefined) void rows.where('start_time', '<', to);
-    return fetchPage(rows, query, { tieBreak: 'id', columns: COLUMNS, map });
+    return rows;
   }
 }
