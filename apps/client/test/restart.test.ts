@@ -479,7 +479,7 @@ eachDatabase((harness) => {
       });
       expect(await statusAndError(service.api.post(`/transfers/${waiting.id}/replay`))).toEqual([409, 'CONFLICT']);
       const { status, body } = await service.api.post(`/transfers/${waiting.id}/cancel`);
-      expect([status, body]).toMatchObject([200, { status: 'CANCELLED', diagnostic: '2-216', startTime: null }]);
+      expect([status, body]).toMatchObject([202, { status: 'CANCELLED', diagnostic: '2-216', startTime: null }]);
       const replayed = await service.api.post(`/transfers/${waiting.id}/replay`);
       expect([replayed.status, replayed.body.status]).toEqual([202, 'PENDING']);
     });

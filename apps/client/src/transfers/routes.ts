@@ -56,13 +56,14 @@ const callerOf = (...[seconds, req, res, otherwise]: Parameters<typeof waitOf>):
   key: idempotencyKeyOf(req.get('Idempotency-Key')),
 });
 
-/** 202 while the transfer goes on, 200 when the caller has waited for its end. */
+/** 202 while the transfer goes on, 200 when its end is known. */
 const accepted = (res: Response, record: TransferRecord): void => {
   const isOver = record.status !== 'PENDING' && record.status !== 'IN_PROGRESS';
-  res
-    .status(isOver ? 200 : 202)
-    .location(`/api/v1/transfers/${record.id}`)
-    .json(record);
+  answered(res, record, isOver ? 200 : 202);
+};
+
+const answered = (res: Response, record: TransferRecord, status: 200 | 202): void => {
+  res.status(status).location(`/api/v1/transfers/${record.id}`).json(record);
 };
 
 /** The body, piece by piece. @throws {ApiError} 400 when the caller ends before all of it came */
@@ -185,7 +186,13 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
           query: waitQuery,
           answers: { ...ACCEPTED, ...NOT_FOUND, 409: 'Not possible in the state that the transfer is in.' },
         },
-        async ({ params: { id }, query, req, res }) => accepted(res, await act(id, waitOf(query.wait, req, res))),
+        async ({ params: { id }, query, req, res }) => {
+          const wait = waitOf(query.wait, req, res);
+          const record = await act(id, wait);
+          // One that waited is CANCELLED at once: the wish was taken all the same, and nobody waited for the end.
+          if (wait === undefined) answered(res, record, 202);
+          else accepted(res, record);
+        },
       ),
     });
   }
