@@ -130,6 +130,13 @@ eachDatabase((harness) => {
       expect((await service.api.post('/servers', { ...BANK, tcpipHeader })).body.tcpipHeader).toBe(shown);
     });
 
+    test.each(['10.0.0.1', '::1', 'fe80::1%eth0', 'localhost', 'pesit-server', 'my_host.bank.example'])(
+      'the host %s',
+      async (host) => {
+        expect((await service.api.post('/servers', { ...BANK, host })).body.host).toBe(host);
+      },
+    );
+
     const LONG = 'x'.repeat(600);
     const WRONG: readonly (readonly [string, Record<string, unknown>])[] = [
       ['name', { name: '' }],
@@ -140,6 +147,12 @@ eachDatabase((harness) => {
       ['host', { host: '' }],
       ['host', { host: 'a b' }],
       ['host', { host: 'http://x/' }],
+      ['host', { host: '..' }],
+      ['host', { host: 'a..b' }],
+      ['host', { host: ':::::' }],
+      ['host', { host: '-a' }],
+      ['host', { host: `${'x'.repeat(64)}.example` }],
+      ['host', { host: 'a\u0000b' }],
       ['port', { port: 0 }],
       ['port', { port: 65_536 }],
       ['port', { port: '6502' }],
@@ -190,6 +203,18 @@ eachDatabase((harness) => {
         }
       }
       expect((await service.api.get('/servers')).body).toHaveLength(1);
+    });
+
+    test('what only answers have is said to be read-only, and is all that a record may not be put back with', async () => {
+      const { body: created } = await service.api.post('/servers', BANK);
+      const { status, body } = await service.api.put('/servers/1', created);
+      const fields = ['id', 'status', 'statusReason', 'lastContact', 'negotiated', 'lastSeen', 'traceUntil'];
+      expect([status, body.details]).toEqual([
+        400,
+        fields.map((field) => ({ field, message: 'is read-only: leave it out' })),
+      ]);
+      const writable = Object.fromEntries(Object.entries(created as object).filter(([name]) => !fields.includes(name)));
+      expect((await service.api.put('/servers/1', writable)).status).toBe(200);
     });
 
     test('name, host, serverId and clientId are required', async () => {

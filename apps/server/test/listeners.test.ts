@@ -29,6 +29,7 @@ eachDatabase((harness) => {
       port: 6502,
       tlsPort: null,
       sslEnabled: false,
+      sslClientAuth: false,
       activeConnections: 0,
       refusedConnections: 0,
       totalTransfers: 0,
@@ -207,6 +208,7 @@ eachDatabase((harness) => {
     ['a wide window', { syncWindow: 256 }, 'syncWindow'],
     ['a directory outside', { receiveDirectory: '/etc' }, 'receiveDirectory'],
     ['a status', { status: 'RUNNING' }, 'status'],
+    ['a figure that is read-only', { refusedConnections: 1 }, 'refusedConnections'],
     ['an unknown field', { host: 'x' }, 'host'],
   ])('bad input is named: %s', async (_, change, field) => {
     const response = await rest.post(SERVERS, { serverId: 'S', ...change });
@@ -220,6 +222,14 @@ eachDatabase((harness) => {
       expect((await rest.post(SERVERS, { serverId: 'S', ...change })).status).toBe(422);
       await rest.post(SERVERS, { serverId: 'S', sslEnabled: false, tlsPort: null });
       expect((await rest.put(`${SERVERS}/S`, change)).status).toBe(422);
+    },
+  );
+
+  test.each([[{ sslEnabled: false }], [{ sslClientAuth: false }], [{ sslClientAuth: 'false' }], [{ tlsPort: null }]])(
+    'nor is it asked for by %j',
+    async (change) => {
+      expect((await rest.post(SERVERS, { serverId: 'S', ...change })).status).toBe(201);
+      expect((await rest.put(`${SERVERS}/S`, change)).status).toBe(200);
     },
   );
 });

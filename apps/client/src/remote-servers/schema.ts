@@ -1,5 +1,7 @@
+import { isIP } from 'node:net';
+
 import { CODE_PAGES } from '@pesit-node/protocol';
-import { identifier, plainText, timestamp } from '@pesit-node/service';
+import { identifier, plainText, readOnly, timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
 /** Names are compared exactly: a blank at either end would make two that look the same. */
@@ -7,12 +9,13 @@ const name = plainText(100)
   .min(1, 'expected 1 or more characters, got none')
   .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
 
+const LABEL = '[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?';
+const HOST_NAME = new RegExp(`^(?=.{1,253}$)${LABEL}(?:\\.${LABEL})*$`);
+
 const host = z
   .string()
-  .regex(
-    /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?$|^[0-9A-Fa-f:.]{2,45}$/,
-    'expected a host name or an address',
-  );
+  .refine((value) => isIP(value) !== 0 || HOST_NAME.test(value), 'expected a host name or an address')
+  .meta({ description: 'A host name, or an address of IPv4 or IPv6.' });
 
 /** PI 5 carries 8 characters, and blanks at its end are not significant (pesit-e.md §2). */
 const password = z
@@ -87,14 +90,25 @@ const clearableFields = {
   preconnectPassword: password.nullable(),
 };
 
+/** What an answer has beside them. */
+const readOnlyFields = {
+  id: readOnly(),
+  status: readOnly(),
+  statusReason: readOnly(),
+  lastContact: readOnly(),
+  negotiated: readOnly(),
+  lastSeen: readOnly(),
+  traceUntil: readOnly(),
+};
+
 const requiredFields = { name, host, serverId: identifier(24), clientId: identifier(24) };
 const changeable = z.strictObject({ ...requiredFields, ...optionalFields, ...clearableFields }).partial();
 
 export const createRemoteServer = changeable
-  .extend({ ...requiredFields, ...unbuiltFields })
+  .extend({ ...requiredFields, ...unbuiltFields, ...readOnlyFields })
   .meta({ id: 'CreateRemoteServer' });
 export const updateRemoteServer = changeable
-  .extend(unbuiltFields)
+  .extend({ ...unbuiltFields, ...readOnlyFields })
   .meta({ id: 'UpdateRemoteServer', description: 'Absent fields stay as they are; null is the default.' });
 
 const negotiated = z

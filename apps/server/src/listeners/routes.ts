@@ -47,6 +47,7 @@ const statusOf = ({
 const toListener = (view: ListenerView, defaults: Defaults): z.output<typeof listenerAnswer> => ({
   ...statusOf(view),
   sslEnabled: false,
+  sslClientAuth: false,
   autoStart: view.row.auto_start,
   maxConnections: view.row.max_connections,
   readTimeout: view.row.read_timeout,
@@ -98,7 +99,7 @@ export const listenerRoutes = (
   const params = z.strictObject({ serverId: serverId() });
 
   const admit = async (body: UpdateListener): Promise<void> => {
-    refuseUnbuilt(body, { tlsPort: [], sslEnabled: [false], sslClientAuth: [false] });
+    refuseUnbuilt(body, { tlsPort: [], sslEnabled: [false], sslClientAuth: [false, 'false'] });
     await directories.admit([
       { field: 'receiveDirectory', path: body.receiveDirectory, create: true },
       { field: 'sendDirectory', path: body.sendDirectory, create: true },

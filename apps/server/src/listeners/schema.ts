@@ -43,6 +43,7 @@ const fields = {
   status: readOnly(),
   statusReason: readOnly(),
   activeConnections: readOnly(),
+  refusedConnections: readOnly(),
   totalTransfers: readOnly(),
   uptime: readOnly(),
 };
@@ -72,6 +73,7 @@ export const listenerOutcome = listenerStatus.extend({ message: z.string() }).me
 export const listenerAnswer = listenerStatus
   .extend({
     sslEnabled: z.boolean(),
+    sslClientAuth: z.boolean(),
     autoStart: z.boolean(),
     maxConnections: z.int(),
     readTimeout: z.int().meta({ description: 'Milliseconds.' }),
