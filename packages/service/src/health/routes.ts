@@ -1,7 +1,7 @@
 import type { Response } from 'express';
 import { z } from 'zod';
 
-import { endpoint } from '../http/validate.js';
+import { ANY_QUERY, endpoint } from '../http/validate.js';
 import type { Access, Routes } from '../http/routes.js';
 import type { HealthRegistry, HealthReport } from './registry.js';
 
@@ -27,7 +27,8 @@ const report = z
   })
   .meta({ id: 'Health' });
 
-const probe = (summary: string) => ({ summary, access: 'open', answers: { 200: report, 503: report } }) as const;
+const probe = (summary: string) =>
+  ({ summary, access: 'open', query: ANY_QUERY, answers: { 200: report, 503: report } }) as const;
 
 /** The probes, open without login. */
 export const healthRoutes = (routes: Routes, health: HealthRegistry): void => {
@@ -35,8 +36,9 @@ export const healthRoutes = (routes: Routes, health: HealthRegistry): void => {
     get: endpoint(probe('All components'), async ({ res }) => answer(res, await health.health())),
   });
   routes.resource('/actuator/health/liveness', {
-    get: endpoint({ summary: 'Whether the process answers', access: 'open', answers: { 200: report } }, ({ res }) =>
-      answer(res, { status: 'UP', components: {} }),
+    get: endpoint(
+      { summary: 'Whether the process answers', access: 'open', query: ANY_QUERY, answers: { 200: report } },
+      ({ res }) => answer(res, { status: 'UP', components: {} }),
     ),
   });
   routes.resource('/actuator/health/readiness', {
@@ -60,7 +62,7 @@ const information = z
 /** `/actuator/info`: name, version, and the version of Node. */
 export const infoRoutes = (routes: Routes, { name, version }: ServiceInfo, access: Access): void => {
   routes.resource('/actuator/info', {
-    get: endpoint({ summary: 'What runs here', access, answers: { 200: information } }, ({ res }) => {
+    get: endpoint({ summary: 'What runs here', access, query: ANY_QUERY, answers: { 200: information } }, ({ res }) => {
       res.json({ name, version, node: process.version });
     }),
   });

@@ -32,8 +32,9 @@ export interface Operation {
   /** Default `licensed`. */
   readonly access?: Access;
   readonly params?: z.ZodType;
+  /** Default: no field at all. */
   readonly query?: z.ZodType;
-  /** When given, the request must have a JSON body. */
+  /** When given, the request must have a JSON body; otherwise, if it has one, it must be empty. */
   readonly body?: z.ZodType;
   /** The body may as well be a file (application/octet-stream); this is the query then. */
   readonly upload?: z.ZodType;

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import type { z } from 'zod';
+import { z } from 'zod';
 
 import { ApiError, validation } from '../errors.js';
 import type { FieldError } from '../errors.js';
@@ -59,6 +59,11 @@ const bodyOf = (req: Request): unknown => {
   throw new ApiError('UNSUPPORTED_MEDIA_TYPE', `Expected Content-Type application/json, got ${got}`);
 };
 
+/** The query of probes and of what scrapers and browsers ask for: they may add to it what they like. */
+export const ANY_QUERY = z.looseObject({});
+/** A query or body that is not asked for: whoever gives a field believes that it does something. */
+const NOTHING = z.strictObject({});
+
 /**
  * A handler that first checks the parts of the request that have a schema, with what the document says of it.
  * What the handler rejects with reaches the error middleware.
@@ -69,10 +74,11 @@ export const endpoint = <S extends Operation>(
 ): Endpoint => ({
   operation,
   handle: async (req, res) => {
-    const { params, query, body } = operation;
+    const { params, query = NOTHING, body } = operation;
+    if (body === undefined && req.body !== undefined) check(NOTHING, req.body, 'body');
     const input = {
       params: params && check(params, req.params, 'params'),
-      query: query && check(query, req.query, 'query'),
+      query: check(query, req.query, 'query'),
       body: body && check(body, bodyOf(req), 'body'),
       req,
       res,

@@ -1,4 +1,4 @@
-import { endpoint } from '../http/validate.js';
+import { ANY_QUERY, endpoint } from '../http/validate.js';
 import type { Access, Routes } from '../http/routes.js';
 import type { Metrics } from './metrics.js';
 
@@ -10,6 +10,7 @@ export const metricsRoutes = (routes: Routes, metrics: Metrics, access: Access):
         summary: 'Metrics',
         description: 'Each is explained in docs/metrics.md.',
         access,
+        query: ANY_QUERY,
         answers: { 200: { contentType: 'application/openmetrics-text', description: 'OpenMetrics 1.0.' } },
       },
       async ({ res }) => {

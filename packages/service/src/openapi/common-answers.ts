@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 import type { Operation } from '../http/routes.js';
 import { errorBody } from '../http/error-body.js';
+import { ANY_QUERY } from '../http/validate.js';
 
 /** The 402 of the specification (Errors), with the fields that every error body has. */
 const licenseRequired = z
@@ -30,7 +31,7 @@ export type CommonAnswer = keyof typeof COMMON_ANSWERS;
 
 /** Which of them an operation has. */
 export const commonAnswersOf = ({ access = 'licensed', params, query, body, upload }: Operation): CommonAnswer[] => {
-  const takes = params !== undefined || query !== undefined || body !== undefined;
+  const takes = params !== undefined || query !== ANY_QUERY || body !== undefined;
   return [
     ...(takes ? (['BadRequest'] as const) : []),
     ...(access === 'open' ? [] : (['Unauthorized', 'TooManyRequests'] as const)),

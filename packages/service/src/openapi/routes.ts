@@ -1,4 +1,4 @@
-import { endpoint } from '../http/validate.js';
+import { ANY_QUERY, endpoint } from '../http/validate.js';
 import { Routes } from '../http/routes.js';
 import type { MountedOperation } from '../http/routes.js';
 import type { ServiceInfo } from '../health/routes.js';
@@ -18,6 +18,7 @@ export const documentRoutes = (info: ServiceInfo, mounted: () => readonly Mounte
     get: endpoint(
       {
         summary: 'This document',
+        query: ANY_QUERY,
         answers: { 200: { contentType: 'application/json', description: 'OpenAPI 3.1.' } },
       },
       ({ res }) => res.json(made()),
@@ -27,6 +28,7 @@ export const documentRoutes = (info: ServiceInfo, mounted: () => readonly Mounte
     get: endpoint(
       {
         summary: 'This document as a page',
+        query: ANY_QUERY,
         answers: { 200: { contentType: 'text/html', description: 'To be read.' } },
       },
       ({ res }) => res.type('html').send(docsPage(made())),

@@ -33,6 +33,7 @@ const build = (overrides: Partial<HttpAppOptions> = {}) => {
           ({ body, res }) => res.status(201).location(`/api/v1/things/${body.name}`).json(body),
         ),
       });
+      routes.resource('/api/v1/things/act', { post: endpoint(ANSWERS, ({ res }) => res.json({})) });
       routes.resource('/api/v1/things/:id', {
         get: endpoint(ANSWERS, ({ req }) => {
           switch (req.params['id']) {
@@ -157,6 +158,21 @@ describe('bodies', () => {
       400,
       [{ field: '(body)', message: 'expected a JSON object, got nothing' }],
     ]);
+  });
+
+  test('a query or body that is not asked for is refused where it says something', async () => {
+    const listed = await request(app).get('/api/v1/things?colour=red').set(auth);
+    expect([listed.status, listed.body.details]).toEqual([400, [{ field: 'colour', message: 'unknown field' }]]);
+    const act = () => request(app).post('/api/v1/things/act').set(auth);
+    expect((await act()).status).toBe(200);
+    expect((await act().send({})).status).toBe(200);
+    const refused = await act().send({ port: 1 });
+    expect([refused.status, refused.body.details]).toEqual([400, [{ field: 'port', message: 'unknown field' }]]);
+  });
+
+  test('probes and scrapers may add to the query what they like', async () => {
+    expect((await request(app).get('/actuator/health?now=1')).status).toBe(200);
+    expect((await request(app).get('/metrics?name[]=x').set(auth)).status).toBe(200);
   });
 
   test('a path that is no UTF-8 is a 400', async () => {
