@@ -39,6 +39,7 @@ eachDatabase((harness) => {
       ['serverId', { server: undefined, serverId: '1' }],
       ['serverId', { server: undefined, serverId: 1.5 }],
       ['server', { server: 7 }],
+      ['server', { server: 'a\u0000' }],
       ['virtualFile', { virtualFile: undefined, remoteFilename: undefined }],
       ['virtualFile', { virtualFile: '../x' }],
       ['virtualFile', { virtualFile: 'a\u0000b' }],

@@ -46,7 +46,13 @@ const opaque = (max: number) =>
 
 const serverFields = {
   serverId: z.int().min(1).max(2_147_483_647).optional().meta({ description: 'Id of a remote server.' }),
-  server: z.string().min(1).max(100).optional().meta({ description: 'Name of a remote server.' }),
+  server: z
+    .string()
+    .min(1)
+    .max(100)
+    .regex(/^[^\0]*$/, 'NUL is not allowed')
+    .optional()
+    .meta({ description: 'Name of a remote server.' }),
 };
 
 const nameFields = {

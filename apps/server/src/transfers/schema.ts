@@ -13,7 +13,13 @@ export type TransferDirection = (typeof TRANSFER_DIRECTIONS)[number];
 export const TRANSFER_TYPES = ['FILE', 'MESSAGE'] as const;
 
 /** A filter is compared with what a peer sent, so it need not be an identifier that could be configured. */
-const filter = (max: number) => z.string().min(1).max(max).optional();
+const filter = (max: number) =>
+  z
+    .string()
+    .min(1)
+    .max(max)
+    .regex(/^[^\0]*$/, 'NUL is not allowed')
+    .optional();
 
 const filters = {
   ...periodFields(),

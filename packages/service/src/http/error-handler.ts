@@ -4,7 +4,7 @@ import { isDatabaseUnavailable, isUniqueViolation, isUnstorableValue } from '../
 import { API_ERRORS, ApiError, conflict, unavailable } from '../errors.js';
 import type { ApiErrorCode } from '../errors.js';
 import type { Logger } from '../logging.js';
-import { isError, reasonOf } from '../thrown.js';
+import { isError } from '../thrown.js';
 import type { ErrorBody } from './error-body.js';
 
 /** The path as it was asked for, without its query. */
@@ -28,6 +28,9 @@ const CODE_OF_STATUS = new Map<number, ApiErrorCode>(
 
 const number = (value: unknown): string => (typeof value === 'number' ? String(value) : 'an unknown number');
 
+/** What a parser of JSON says, without the piece of the body that it quotes: there may be a secret in it. */
+const withoutContent = (message: string): string => message.replace(/, (?:\.\.\.)?".*$/s, '').slice(0, 200);
+
 /** Errors of Express and its body parser carry `status`, `type`, and figures. */
 const fromExpress = (error: Error & { readonly status?: unknown; readonly type?: unknown }): ApiError | undefined => {
   const details = error as unknown as Readonly<Record<string, unknown>>;
@@ -40,13 +43,16 @@ const fromExpress = (error: Error & { readonly status?: unknown; readonly type?:
         { headers: { Connection: 'close' } },
       );
     case 'entity.parse.failed':
-      return new ApiError('VALIDATION_ERROR', `The body is not JSON: ${error.message.slice(0, 200)}`);
+      return new ApiError('VALIDATION_ERROR', `The body is not a JSON object: ${withoutContent(error.message)}`);
     case 'charset.unsupported':
     case 'encoding.unsupported':
       return new ApiError(
         'UNSUPPORTED_MEDIA_TYPE',
         `${error.message}: expected UTF-8, with gzip, deflate, br or no encoding`,
       );
+  }
+  if (error instanceof URIError) {
+    return new ApiError('VALIDATION_ERROR', `The path is not UTF-8 with percent-encoding: ${error.message}`);
   }
   const code = typeof error.status === 'number' ? CODE_OF_STATUS.get(error.status) : undefined;
   return code === undefined ? undefined : new ApiError(code, error.message, { cause: error });
@@ -57,7 +63,10 @@ const toApiError = (error: unknown): ApiError => {
   if (isDatabaseUnavailable(error)) return unavailable('The database is not available: try again', 5, error);
   if (isUniqueViolation(error)) return conflict('It exists already', { cause: error });
   if (isUnstorableValue(error)) {
-    return new ApiError('VALIDATION_ERROR', `A value cannot be stored: ${reasonOf(error)}`, { cause: error });
+    // What the driver says begins with the whole statement.
+    const message =
+      'A value cannot be stored: expected text without NUL, and numbers and times that the database can hold';
+    return new ApiError('VALIDATION_ERROR', message, { cause: error });
   }
   const known = isError(error) ? fromExpress(error) : undefined;
   return (

@@ -44,7 +44,7 @@ export const check = <T>(schema: z.ZodType<T>, value: unknown, part: Part): T =>
   if (result.success) return result.data;
   throw validation(
     fieldErrors(result.error.issues, part).slice(0, MAX_DETAILS),
-    `The ${part} of the request is not valid`,
+    `The ${part === 'params' ? 'path' : part} of the request is not valid`,
   );
 };
 

@@ -178,6 +178,28 @@ describe('bodies', () => {
   test('a path that is no UTF-8 is a 400', async () => {
     const { status, body } = await request(app).get('/api/v1/things/%ff').set(auth);
     expect([status, body.error]).toEqual([400, 'VALIDATION_ERROR']);
+    expect(body.message).toBe("The path is not UTF-8 with percent-encoding: Failed to decode param '%ff'");
+  });
+
+  test.each(['{"password":s3cr3t-1}', '{"a":1,"b":2,"password":s3cr3t-1,"c":3,"d":"eeeeeeeeeeeee"}'])(
+    'what is no JSON is not repeated: %s',
+    async (content) => {
+      const { status, body, text } = await post().type('json').send(content);
+      expect([status, body.message]).toEqual([400, "The body is not a JSON object: Unexpected token 's'"]);
+      expect(text).not.toContain('3cr3t');
+    },
+  );
+
+  test('what the database cannot store is a 400 that does not show the statement', async () => {
+    const unstorable = Object.assign(new Error('insert into things values ($1) - invalid byte sequence'), {
+      code: '22021',
+    });
+    const { app: failing } = build({
+      routes: (routes) => routes.resource('/x', { get: endpoint(ANSWERS, () => Promise.reject(unstorable)) }),
+    });
+    const { status, text } = await request(failing).get('/x').set(auth);
+    expect(status).toBe(400);
+    expect(text).not.toContain('insert');
   });
 });
 
