@@ -101,6 +101,34 @@ test('the normal course, both ways in one session', async () => {
   expect(requester.usable).toBe(false);
 });
 
+describe('answers with a warning (PI 2 of type 1, §4.8.1.3)', () => {
+  const warning = diagnostic('1-100');
+
+  test.each([
+    ['CREATE', 'send', `${warning} 19021000`],
+    ['SELECT', 'receive', BODIES['ACK(SELECT)'].replace(OK, warning)],
+    ['ORF', 'send', warning],
+    ['WRITE', 'send', `${warning} 120100`],
+  ] as const)('to %s: the file goes on', async (name, direction, body) => {
+    const notices: string[] = [];
+    const answers = once(name, (peer) => {
+      peer.send(`ACK(${name})` as Name, body);
+    });
+    const { requester } = await session(answers, { notice: (text) => notices.push(text) });
+    expect(await run(requester, direction)).toEqual({ dataBytes: 3, articles: 1 });
+    expect(notices).toEqual([expect.stringContaining(`ACK(${name}) with the warning 1-100`)]);
+  });
+
+  test.each(['send', 'receive'] as const)('to TRANS.END (%s): not good enough for a file', async (direction) => {
+    const answers = once('TRANS.END', (peer) => {
+      peer.send('ACK(TRANS.END)', warning);
+    });
+    const { requester } = await session(answers);
+    expect(await rejectionOf(run(requester, direction))).toMatchObject({ fault: 'refused', diagnostic: '1-100' });
+    expect(requester.usable).toBe(true);
+  });
+});
+
 describe('refusals', () => {
   test.each([
     ['CREATE', 'send', '2-226', `${diagnostic('2-226')} 19021000`],
