@@ -4,7 +4,7 @@
  * Theory of operation. `connection.ts` ties one socket to one sans-I/O session of `protocol`: bytes in, bytes out, one
  * timer. `listener.ts` accepts partners, finds out what they speak (`identification.ts` with the pure `detection.ts`) and
  * hands every request to a `ServerHandler` (`server-connection.ts`); `requester.ts` opens sessions (`opening.ts`) and drives
- * files and messages through them. Both leave the data of a file to `file-data.ts`, which follows a RESYN too, and that to
+ * files and messages through them, answer by answer (`conversation.ts`). Both leave the data of a file to `file-data.ts`, which follows a RESYN too, and that to
  * `data-pump.ts`: articles to and from `storage`, through the interfaces of `protocol`, with back-pressure from disk to
  * socket and from socket to disk, into and out of buffers that are used again (`receive-buffers.ts`). Whatever an application throws ends a request, a transfer or a session, never the process.
  */
@@ -22,6 +22,6 @@ export type {
   SendFile,
   SendMessage,
   TransferTotals,
-} from './requester.js';
+} from './requester-types.js';
 export { windowAdvice } from './window-advice.js';
 export type { NegotiatedWindow, WindowAdvice } from './window-advice.js';

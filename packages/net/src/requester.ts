@@ -1,104 +1,22 @@
 import { randomInt } from 'node:crypto';
 import { connect as connectSocket } from 'node:net';
 import type { Socket } from 'node:net';
-import { END_CODES, PesitError, RequesterSession, SUCCESS, refuses } from '@pesit-node/protocol';
-import type {
-  ArticleSink,
-  ArticleSource,
-  ConnectRequest,
-  ConnectionTerms,
-  CreateRequest,
-  DiagnosticCode,
-  Dialect,
-  FileTerms,
-  FpduName,
-  MessageRequest,
-  Parameters,
-  SelectRequest,
-  SingleArticleStyle,
-  SyncPoint,
-  Timers,
-} from '@pesit-node/protocol';
-import { Connection, now } from './connection.js';
+import { PesitError, RequesterSession, SUCCESS } from '@pesit-node/protocol';
+import type { ConnectionTerms, DiagnosticCode, FileTerms, Parameters, SyncPoint } from '@pesit-node/protocol';
+import { now } from './connection.js';
 import type { WireObserver } from './connection.js';
-import { asPesitError, cancellation } from './errors.js';
-import { FileData } from './file-data.js';
-import type { SessionListener } from './file-data.js';
+import { Conversation } from './conversation.js';
+import { asPesitError } from './errors.js';
 import { openSocket, preconnect } from './opening.js';
 import { ownBuffers } from './receive-buffers.js';
-
-export interface RequesterOptions {
-  readonly host: string;
-  readonly port: number;
-  readonly dialect: Dialect;
-  /** Milliseconds for TCP and, each, for the answers to pre-connection and CONNECT. */
-  readonly connectTimeout: number;
-  readonly timers?: Partial<Timers>;
-  readonly connect: ConnectRequest;
-  /** Sent before CONNECT. */
-  readonly preconnection?: { readonly identifier: string; readonly password: string } | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** What earlier connections have learned of this partner's single articles. */
-  readonly singleArticle?: SingleArticleStyle | undefined;
-  /** Whether we send several articles in one DTF; default true. */
-  readonly multiArticle?: boolean | undefined;
-  /** Whether FPDUs of data share an entity (§4.5); default true. */
-  readonly concatenation?: boolean | undefined;
-  /** How the partner writes single articles; worth remembering. */
-  readonly learned?: (style: SingleArticleStyle) => void;
-  /** See `observe`: from CONNECT on. */
-  readonly observer?: WireObserver | undefined;
-  /** What was tolerated of the partner: for the log. */
-  readonly notice?: (text: string) => void;
-}
-
-export interface SendFile {
-  readonly request: CreateRequest;
-  readonly source: ArticleSource;
-  /**
-   * Our record of the point in ACK(WRITE), with the source brought there; default: point 0 only. Undefined: the point is
-   * unknown, IDT 2-214.
-   */
-  readonly pointOf?: (number: number) => Promise<SyncPoint | undefined>;
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface ReceiveFile {
-  readonly request: SelectRequest;
-  /** ACK(SELECT) came: prepare the place. Rejection: the file is deselected and the rejection passed on. */
-  readonly open: (attributes: Parameters) => Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }>;
-  /** All data came: resolve when they are on stable storage; then TRANS.END leaves. Called again when a RESYN brings more. */
-  readonly stored: () => Promise<void>;
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface SendMessage {
-  readonly request: MessageRequest;
-  /** Aborted before the answer came, it ends the session: nobody can tell whether the partner has the message. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** A positive ACK(MSG). */
-export interface MessageReply {
-  /** PI 91; undefined when the partner gave none, or none was asked for. */
-  readonly reply: Buffer | undefined;
-  /** PI 16 of the reply. */
-  readonly dataCode: number | undefined;
-}
-
-export interface TransferTotals {
-  readonly dataBytes: number;
-  readonly articles: number;
-}
-
-interface Waiting {
-  readonly name: FpduName;
-  readonly resolve: (parameters: Parameters) => void;
-  readonly reject: (error: PesitError) => void;
-}
-
-/** Answers that say that a file or a message has arrived: a warning is not good enough. */
-const FINAL: ReadonlySet<FpduName> = new Set(['ACK(TRANS.END)', 'ACK(MSG)']);
+import type {
+  MessageReply,
+  ReceiveFile,
+  RequesterOptions,
+  SendFile,
+  SendMessage,
+  TransferTotals,
+} from './requester-types.js';
 
 const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
@@ -111,21 +29,7 @@ export class PesitRequester {
   /** Milliseconds that the TCP connection took: there and back once. */
   readonly roundTripMs: number;
   readonly #session: RequesterSession;
-  readonly #connection: Connection;
-  readonly #notice: ((text: string) => void) | undefined;
-  readonly #learned: ((style: SingleArticleStyle) => void) | undefined;
-  #waiting: Waiting | undefined;
-  /** A DTF.END that came with the ACK(READ) before it, while nobody waited yet. */
-  #early: Parameters | undefined;
-  readonly #data: FileData;
-  #observer: WireObserver | undefined;
-  /** Resynchronisations so far: what was waited for before one is void. */
-  #wentBack = 0;
-  /** Why the running transfer, or the session, is over: `#cancelled` by us where no IDT can say so. */
-  #interruption: PesitError | undefined;
-  #cancelled: PesitError | undefined;
-  #ended: PesitError | undefined;
-  #totals: TransferTotals = START;
+  readonly #talk: Conversation;
   #answer: Parameters = {};
 
   /** TCP connection, pre-connection when asked for, CONNECT and its answer. */
@@ -146,9 +50,6 @@ export class PesitRequester {
 
   private constructor(socket: Socket, options: RequesterOptions, roundTripMs: number) {
     this.roundTripMs = roundTripMs;
-    this.#notice = options.notice;
-    this.#learned = options.learned;
-    this.#observer = options.observer;
     this.#session = new RequesterSession(
       {
         dialect: options.dialect,
@@ -161,17 +62,7 @@ export class PesitRequester {
       },
       options.connect.crc === true,
     );
-    this.#connection = new Connection(socket, this.#session, {
-      onEvent: (event) => {
-        this.#data.handle(event);
-      },
-      onBytes: (direction, bytes) => {
-        this.#observer?.(direction, bytes);
-      },
-      // The session is aborted with it, and that is what the running operation rejects with.
-      onBug: () => undefined,
-    });
-    this.#data = new FileData(this.#connection, this.#listener());
+    this.#talk = new Conversation(socket, this.#session, options);
   }
 
   async #connect({ connect, connectTimeout, signal }: RequesterOptions): Promise<void> {
@@ -180,9 +71,9 @@ export class PesitRequester {
       this.abort(new PesitError(text, { fault: 'timeout', diagnostic: '3-317' }));
     }, connectTimeout);
     try {
-      await this.#guarded(signal, async () => {
+      await this.#talk.guarded(signal, async () => {
         this.#session.connect(connect);
-        this.#answer = await this.#answerTo('ACONNECT');
+        this.#answer = await this.#talk.answerTo('ACONNECT');
       });
     } catch (error) {
       // What cannot be sent, or was cancelled, leaves nothing behind.
@@ -216,27 +107,27 @@ export class PesitRequester {
 
   /** Totals of the running or last transfer. */
   get totals(): TransferTotals {
-    return this.#session.phase === 'open' ? this.#session.totals : this.#totals;
+    return this.#talk.totals;
   }
 
   /** CREATE … DESELECT. Resolves after a positive ACK(TRANS.END). An aborted `signal` interrupts with IDT 16. */
   sendFile(file: SendFile): Promise<TransferTotals> {
     return this.#transfer(file.signal, async () => {
       this.#session.create(file.request);
-      await this.#answerTo('ACK(CREATE)');
+      await this.#talk.answerTo('ACK(CREATE)');
       this.#session.open();
-      await this.#answerTo('ACK(ORF)');
+      await this.#talk.answerTo('ACK(ORF)');
       this.#session.write();
-      const { restartPoint = 0 } = await this.#answerTo('ACK(WRITE)');
+      const { restartPoint = 0 } = await this.#talk.answerTo('ACK(WRITE)');
       const from = restartPoint === 0 ? START : await file.pointOf?.(restartPoint);
-      await this.#goOn();
+      await this.#talk.goOn();
       if (from === undefined) throw unknownPoint(restartPoint);
       this.#session.startSending(from);
-      const outflow = this.#data.send(file.source, from);
+      const outflow = this.#talk.data.send(file.source, from);
       for (;;) {
         const sent = await outflow.run(this.#session.entitySize);
-        if (!sent) await this.#interrupted();
-        await this.#goOn();
+        if (!sent) await this.#talk.interrupted();
+        await this.#talk.goOn();
         const totals = await this.#endTransfer();
         if (totals !== undefined) return totals;
       }
@@ -247,24 +138,24 @@ export class PesitRequester {
   receiveFile(file: ReceiveFile): Promise<TransferTotals> {
     return this.#transfer(file.signal, async () => {
       this.#session.select(file.request);
-      const attributes = await this.#answerTo('ACK(SELECT)');
+      const attributes = await this.#talk.answerTo('ACK(SELECT)');
       const { from, sink } = await file.open(attributes);
-      await this.#goOn();
+      await this.#talk.goOn();
       this.#session.open();
-      await this.#answerTo('ACK(ORF)');
-      this.#data.receive(sink);
+      await this.#talk.answerTo('ACK(ORF)');
+      this.#talk.data.receive(sink);
       this.#session.read(from);
-      await this.#answerTo('ACK(READ)');
+      await this.#talk.answerTo('ACK(READ)');
       for (;;) {
-        const end = await this.#answerTo('DTF.END');
-        const wentBack = this.#wentBack;
-        this.#data.received();
+        const end = await this.#talk.answerTo('DTF.END');
+        const wentBack = this.#talk.wentBack;
+        this.#talk.data.received();
         if ((end.diagnostic ?? SUCCESS) !== SUCCESS) {
           throw this.#session.refusal('ended the data with an error', end.diagnostic ?? '2-299', end);
         }
         await file.stored();
-        await this.#goOn();
-        if (this.#session.resynchronising || this.#wentBack !== wentBack) continue;
+        await this.#talk.goOn();
+        if (this.#session.resynchronising || this.#talk.wentBack !== wentBack) continue;
         const totals = await this.#endTransfer();
         if (totals !== undefined) return totals;
       }
@@ -276,14 +167,14 @@ export class PesitRequester {
    * (`refused`) leaves the session usable.
    */
   async sendMessage({ request, signal }: SendMessage): Promise<MessageReply> {
-    if (this.#ended !== undefined) throw this.#ended;
+    if (this.#talk.ended !== undefined) throw this.#talk.ended;
     if (!this.usable)
       throw new Error(`no message can be sent (${this.#session.describeState()}): one operation at a time`);
-    this.#interruption = undefined;
-    return this.#guarded(signal, async () => {
+    this.#talk.begin();
+    return this.#talk.guarded(signal, async () => {
       this.#session.sendMessage(request);
       try {
-        const { message, dataCode } = await this.#answerTo('ACK(MSG)');
+        const { message, dataCode } = await this.#talk.answerTo('ACK(MSG)');
         return { reply: message, dataCode };
       } catch (error) {
         const reason = asPesitError(error, '3-399');
@@ -298,59 +189,41 @@ export class PesitRequester {
     if (this.usable) {
       try {
         this.#session.release();
-        this.#connection.settle();
+        this.#talk.settle();
       } catch (error) {
         this.abort(asPesitError(error, '3-399'));
       }
     } else if (this.#session.phase === 'open') {
       this.abort(new PesitError('released by the program', { fault: 'local', diagnostic: '3-312' }));
     }
-    await this.#connection.closed();
+    await this.#talk.closed();
   }
 
   /** Shows every byte of the session to `observer` from now on, e.g. to a `SessionTrace`; undefined: to nobody. */
   observe(observer: WireObserver | undefined): void {
-    this.#observer = observer;
+    this.#talk.observer = observer;
   }
 
   abort(reason: PesitError): void {
-    this.#session.abort(reason);
-    this.#connection.settle();
-  }
-
-  /** After waiting for something else than the partner: the transfer may be over meanwhile. */
-  async #goOn(): Promise<void> {
-    if (this.#interrupting) await this.#interrupted();
-    const over = this.#over;
-    if (over !== undefined) throw over;
-  }
-
-  get #over(): PesitError | undefined {
-    return this.#ended ?? this.#interruption ?? this.#cancelled;
-  }
-
-  /** IDT was sent and ACK(IDT) has not come. */
-  get #interrupting(): boolean {
-    return this.#session.state === 'TDE05' || this.#session.state === 'TDL05';
+    this.#talk.abort(reason);
   }
 
   /** TRANS.END and its answer, with the totals of both sides compared. @returns undefined when a RESYN has overtaken it */
   async #endTransfer(): Promise<TransferTotals | undefined> {
     const { totals } = this.#session;
-    const wentBack = this.#wentBack;
+    const wentBack = this.#talk.wentBack;
     this.#session.endTransfer();
-    await this.#answerTo('ACK(TRANS.END)');
-    return this.#wentBack === wentBack ? totals : undefined;
+    await this.#talk.answerTo('ACK(TRANS.END)');
+    return this.#talk.wentBack === wentBack ? totals : undefined;
   }
 
   /** Runs one file and brings the session back to where the next can begin, however it ended. */
   async #transfer(signal: AbortSignal | undefined, run: () => Promise<TransferTotals>): Promise<TransferTotals> {
-    if (this.#ended !== undefined) throw this.#ended;
+    if (this.#talk.ended !== undefined) throw this.#talk.ended;
     if (!this.usable) throw new Error(`no file can begin (${this.#session.describeState()}): one operation at a time`);
-    this.#interruption = undefined;
-    this.#early = undefined;
+    this.#talk.begin();
     try {
-      const totals = await this.#guarded(signal, run);
+      const totals = await this.#talk.guarded(signal, run);
       // The partner has the file, and has said so: what becomes of the session afterwards does not change that.
       await this.#deselect(SUCCESS).catch((error: unknown) => {
         this.abort(asPesitError(error, '3-399'));
@@ -361,15 +234,15 @@ export class PesitRequester {
       await this.#giveUp(reason);
       throw reason;
     } finally {
-      this.#totals = this.#session.totals;
-      this.#data.stop();
+      this.#talk.stop();
     }
   }
 
   /** Closes and deselects the file after a failure. Never rejects: the failure itself is what counts. */
   async #giveUp(reason: PesitError): Promise<void> {
     try {
-      if (this.#interrupt(reason) || this.#interrupting) await this.#interrupted().catch(() => undefined);
+      if (this.#talk.interrupt(reason) || this.#talk.interrupting)
+        await this.#talk.interrupted().catch(() => undefined);
       await this.#deselect(reason.fault === 'refused' ? SUCCESS : reason.diagnostic);
     } catch (error) {
       this.abort(asPesitError(error, '3-399'));
@@ -381,124 +254,18 @@ export class PesitRequester {
     const session = this.#session;
     if (session.state === 'OF02' || session.state === 'OF02ab') {
       session.close(diagnostic);
-      await this.#answerTo('ACK(CRF)');
+      await this.#talk.answerTo('ACK(CRF)');
     }
     if (session.state === 'SF03' || session.state === 'SF03ab') {
       session.deselect(diagnostic);
-      await this.#answerTo('ACK(DESELECT)');
+      await this.#talk.answerTo('ACK(DESELECT)');
     }
     if (session.phase === 'open' && session.state !== 'CN03') {
       // A request was given up while its answer was on the way: nothing else brings both sides together again.
       this.abort(new PesitError(`given up (${session.describeState()})`, { fault: 'local', diagnostic: '3-312' }));
     }
   }
-
-  /** Runs `work` until it ends or `signal` aborts it. */
-  async #guarded<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-    this.#cancelled = undefined;
-    if (signal === undefined) return work();
-    const cancel = (): void => {
-      const reason = cancellation(signal);
-      if (this.#interrupt(reason)) return;
-      this.#cancelled = reason;
-      this.#fail(reason);
-    };
-    if (signal.aborted) throw cancellation(signal);
-    signal.addEventListener('abort', cancel, { once: true });
-    try {
-      return await work();
-    } finally {
-      signal.removeEventListener('abort', cancel);
-      this.#cancelled = undefined;
-    }
-  }
-
-  /** Sends IDT when a transfer runs. @returns whether it was sent */
-  #interrupt(reason: PesitError): boolean {
-    const endCode =
-      reason.fault === 'local' && reason.diagnostic !== '2-216' ? END_CODES.error : END_CODES.cancelledByRequester;
-    const sent = this.#session.interrupt(endCode, reason);
-    if (sent) this.#data.stop();
-    this.#connection.settle();
-    return sent;
-  }
-
-  /** Waits for the end of an interruption that has begun, and rejects with its reason. */
-  async #interrupted(): Promise<never> {
-    if (this.#over === undefined) await this.#answerTo('ACK(IDT)');
-    throw (
-      this.#interruption ??
-      this.#over ??
-      new PesitError('the transfer was interrupted', { fault: 'local', diagnostic: '2-216' })
-    );
-  }
-
-  /** Waits for an FPDU of the partner; a negative one rejects. */
-  async #answerTo(name: FpduName): Promise<Parameters> {
-    // A file that was given up is still closed and deselected.
-    const closes = name === 'ACK(CRF)' || name === 'ACK(DESELECT)';
-    const answer = new Promise<Parameters>((resolve, reject) => {
-      const over = closes ? this.#ended : this.#over;
-      if (over !== undefined) reject(over);
-      else if (name === 'DTF.END' && this.#early !== undefined) resolve(this.#early);
-      else this.#waiting = { name, resolve, reject };
-    });
-    this.#connection.settle();
-    const parameters = await answer;
-    const { diagnostic = SUCCESS } = parameters;
-    const refused = FINAL.has(name) ? diagnostic !== SUCCESS : refuses(diagnostic);
-    if (refused && name !== 'DTF.END' && !closes)
-      throw this.#session.refusal(`refused ${requestOf(name)}`, diagnostic, parameters);
-    // An ABORT or IDT may have come behind the answer; but a file that the partner has acknowledged is through.
-    if (!closes && name !== 'ACK(TRANS.END)') await this.#goOn();
-    return parameters;
-  }
-
-  #listener(): SessionListener {
-    return {
-      fpdu: (name, parameters) => {
-        if (this.#waiting?.name === name) this.#resolve(parameters);
-        else if (name === 'DTF.END') this.#early = parameters;
-      },
-      goesBack: () => {
-        this.#wentBack += 1;
-        this.#early = undefined;
-        // The answer is void; whoever waits for it sees that the transfer went back.
-        if (this.#waiting?.name === 'ACK(TRANS.END)') this.#resolve({});
-      },
-      interrupted: (error) => {
-        this.#interruption = error;
-        this.#fail(error);
-      },
-      learned: (style) => this.#learned?.(style),
-      notice: (text) => this.#notice?.(text),
-      ended: (error) => {
-        this.#totals = this.#session.totals;
-        this.#ended = error ?? new PesitError('the session was released', { fault: 'local', diagnostic: '3-312' });
-        this.#fail(this.#ended);
-      },
-      failed: (error) => {
-        this.#interrupt(asPesitError(error, '2-213'));
-      },
-    };
-  }
-
-  #resolve(parameters: Parameters): void {
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    waiting?.resolve(parameters);
-  }
-
-  #fail(error: PesitError): void {
-    this.#data.stop();
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    waiting?.reject(error);
-  }
 }
-
-/** `ACK(CREATE)` → `CREATE`. */
-const requestOf = (answer: FpduName): string => /^ACK\((.*)\)$/.exec(answer)?.[1] ?? answer;
 
 const unknownPoint = (point: number): PesitError =>
   new PesitError(

@@ -1,0 +1,79 @@
+/** What a program asks of a `PesitRequester`, and what it gets. */
+import type {
+  ArticleSink,
+  ArticleSource,
+  ConnectRequest,
+  CreateRequest,
+  Dialect,
+  MessageRequest,
+  Parameters,
+  SelectRequest,
+  SingleArticleStyle,
+  SyncPoint,
+  Timers,
+} from '@pesit-node/protocol';
+import type { WireObserver } from './connection.js';
+
+export interface RequesterOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly dialect: Dialect;
+  /** Milliseconds for TCP and, each, for the answers to pre-connection and CONNECT. */
+  readonly connectTimeout: number;
+  readonly timers?: Partial<Timers>;
+  readonly connect: ConnectRequest;
+  /** Sent before CONNECT. */
+  readonly preconnection?: { readonly identifier: string; readonly password: string } | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** What earlier connections have learned of this partner's single articles. */
+  readonly singleArticle?: SingleArticleStyle | undefined;
+  /** Whether we send several articles in one DTF; default true. */
+  readonly multiArticle?: boolean | undefined;
+  /** Whether FPDUs of data share an entity (§4.5); default true. */
+  readonly concatenation?: boolean | undefined;
+  /** How the partner writes single articles; worth remembering. */
+  readonly learned?: (style: SingleArticleStyle) => void;
+  /** See `observe`: from CONNECT on. */
+  readonly observer?: WireObserver | undefined;
+  /** What was tolerated of the partner: for the log. */
+  readonly notice?: (text: string) => void;
+}
+
+export interface SendFile {
+  readonly request: CreateRequest;
+  readonly source: ArticleSource;
+  /**
+   * Our record of the point in ACK(WRITE), with the source brought there; default: point 0 only. Undefined: the point is
+   * unknown, IDT 2-214.
+   */
+  readonly pointOf?: (number: number) => Promise<SyncPoint | undefined>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ReceiveFile {
+  readonly request: SelectRequest;
+  /** ACK(SELECT) came: prepare the place. Rejection: the file is deselected and the rejection passed on. */
+  readonly open: (attributes: Parameters) => Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }>;
+  /** All data came: resolve when they are on stable storage; then TRANS.END leaves. Called again when a RESYN brings more. */
+  readonly stored: () => Promise<void>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface SendMessage {
+  readonly request: MessageRequest;
+  /** Aborted before the answer came, it ends the session: nobody can tell whether the partner has the message. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A positive ACK(MSG). */
+export interface MessageReply {
+  /** PI 91; undefined when the partner gave none, or none was asked for. */
+  readonly reply: Buffer | undefined;
+  /** PI 16 of the reply. */
+  readonly dataCode: number | undefined;
+}
+
+export interface TransferTotals {
+  readonly dataBytes: number;
+  readonly articles: number;
+}
