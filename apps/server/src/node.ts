@@ -84,6 +84,8 @@ export interface ServerNode {
   readonly databaseStep: LifecycleStep;
   /** Recovery, and the listeners with `autoStart`, as soon as the database is there. To be stopped first. */
   readonly exchangeStep: LifecycleStep;
+  /** Resolves when `exchangeStep`, once started, has done all that, or was stopped. */
+  readonly whenBegun: () => Promise<void>;
 }
 
 /** Between two attempts to begin, when the database fails in between. */
@@ -244,7 +246,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       }
     }
   };
-  let beginning: Promise<void> | undefined;
+  let beginning: Promise<void> = Promise.resolve();
 
   return {
     app,
@@ -284,5 +286,6 @@ export const createNode = (options: NodeOptions): ServerNode => {
       },
       stopTimeoutMs: drainMs + 2 * LAST_RECORDS_MS,
     },
+    whenBegun: () => beginning,
   };
 };

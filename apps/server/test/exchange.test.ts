@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { eachDatabase } from '@pesit-node/service/testing';
 
-import { bytes, refusedWith, useNode } from './support/node.js';
+import { bytes, refusedWith, until, useNode } from './support/node.js';
 
 eachDatabase((harness) => {
   const node = useNode(harness);
@@ -48,22 +48,6 @@ eachDatabase((harness) => {
         activeConnections: 1,
         totalTransfers: 1,
       });
-    });
-
-    test('a small file with three statements: what it may, that it begins, that it is complete', async () => {
-      const session = await node().connect();
-      await node().send(session, 'IN', bytes(10));
-      const { knex } = node().database;
-      const statements: string[] = [];
-      const record = ({ sql }: { sql: string }): number => statements.push(sql);
-      knex.on('query', record);
-      await node().send(session, 'IN', bytes(10));
-      knex.off('query', record);
-      const words = [/^select f\.\*/, /^insert into "transfers"/, /^with done as/];
-      expect(statements.filter((sql) => words.some((word) => word.test(sql)))).toHaveLength(3);
-      const others = statements.filter((sql) => !words.some((word) => word.test(sql)));
-      // Of the node, not of the file: the watch over the database, the lease, the license.
-      expect(others.filter((sql) => /transfers|partners|virtual_files/.test(sql))).toEqual([]);
     });
 
     test('several files in one session, also after one that was refused', async () => {
@@ -314,5 +298,35 @@ eachDatabase((harness) => {
       await writeFile(join(node().data, 'OUT/out/x'), bytes(81));
       await refused('2-200', 'OUT', /unfilled record/);
     });
+  });
+});
+
+/** What a node does by itself from time to time, and could do just while a test counts, is put off. */
+eachDatabase((harness) => {
+  const HOUR = 3_600_000;
+  const node = useNode(harness, { licenseTimes: { refreshEveryMs: HOUR }, progressMs: HOUR });
+
+  test('a small file is written with three statements: what it may, that it begins, that it is complete', async () => {
+    const session = await node().connect();
+    await node().send(session, 'IN', bytes(10));
+    // Of the first file alone: what it has shown of the partner. Of the start: the first sweep.
+    await until(async () => {
+      const { lastSeen } = (await node().call('get', '/api/v1/config/partners/ACME')) as {
+        lastSeen: { readonly maxEntitySize?: number } | null;
+      };
+      return lastSeen?.maxEntitySize;
+    });
+    await node().node.housekeeping.stop();
+    const { knex } = node().database;
+    const statements: string[] = [];
+    const record = ({ sql }: { sql: string }): number => statements.push(sql);
+    knex.on('query', record);
+    await node().send(session, 'IN', bytes(10));
+    knex.off('query', record);
+    const words = [/^select f\.\*/, /^insert into "transfers"/, /^with done as/];
+    expect(statements.filter((sql) => words.some((word) => word.test(sql)))).toHaveLength(3);
+    const others = statements.filter((sql) => !words.some((word) => word.test(sql)));
+    // Of the node, not of the file: the watch over the database, the leases.
+    expect(others.filter((sql) => /transfers|partners|virtual_files/.test(sql))).toEqual([]);
   });
 });

@@ -27,7 +27,8 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
   readonly #timers: NodeJS.Timeout[] = [];
-  #running: Promise<void> = Promise.resolve();
+  /** Works under way: a sweep may take longer than the next look for dead processes is away. */
+  readonly #running = new Set<Promise<void>>();
 
   constructor(options: HousekeepingOptions) {
     this.#options = options;
@@ -39,7 +40,7 @@ export class Housekeeping {
     const every = (ms: number, what: string, work: () => Promise<void>): void => {
       this.#timers.push(
         setInterval(() => {
-          this.#running = this.#quietly(what, work);
+          this.#begin(what, work);
         }, ms).unref(),
       );
     };
@@ -48,12 +49,13 @@ export class Housekeeping {
       await this.expire();
     });
     every(HOUR_MS, 'removal of leftovers', () => this.sweep());
-    this.#running = this.#quietly('removal of leftovers', () => this.sweep());
+    this.#begin('removal of leftovers', () => this.sweep());
   }
 
+  /** Begins nothing any more; resolves when all that was begun has ended. */
   async stop(): Promise<void> {
     for (const timer of this.#timers.splice(0)) clearInterval(timer);
-    await this.#running;
+    await Promise.all(this.#running);
   }
 
   /** Ends interrupted transfers that cannot go on any more, and removes what they have staged. */
@@ -100,6 +102,11 @@ export class Housekeeping {
     } catch (error) {
       logger.warn({ directory, key, err: error }, 'leftover of an old transfer cannot be removed');
     }
+  }
+
+  #begin(what: string, work: () => Promise<void>): void {
+    const running = this.#quietly(what, work).finally(() => this.#running.delete(running));
+    this.#running.add(running);
   }
 
   async #quietly(what: string, work: () => Promise<void>): Promise<void> {

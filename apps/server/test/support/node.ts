@@ -133,6 +133,8 @@ export class TestNode {
     await this.node.databaseStep.start?.(new AbortController().signal);
     await this.node.exchangeStep.start?.(new AbortController().signal);
     await this.node.supervisor.whenReady();
+    // What a node begins with would go on beside the test otherwise.
+    await this.node.whenBegun();
     await this.node.license.refresh();
   }
 
