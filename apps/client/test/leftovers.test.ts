@@ -73,4 +73,13 @@ eachDatabase((harness) => {
     const ids = Array.from({ length: 70_000 }, (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`);
     expect(await service.transfers.statusesOf(ids)).toEqual(new Map());
   });
+
+  test('a database that comes back while the service stops begins no sweep any more', async () => {
+    const service = await the.service();
+    await service.exchange.stop(0);
+    await leave(service, 'received/.pesit/left.part', 8);
+    await service.exchange.start();
+    await service.exchange.leftovers.stop();
+    expect(await the.filesIn(service, 'received')).toEqual(['left.part']);
+  });
 });

@@ -571,6 +571,8 @@ eachDatabase((harness) => {
       expect(await service.transfers.requeueOrphans('expired', 5, 'gone')).toMatchObject([{ id: sent.id }]);
       await the.database().knex('remote_servers').update({ enabled: false });
       const other = await the.service({ node: 'other', data: service.data });
+      // The test takes it, at its own time.
+      await other.exchange.queue.stop(0);
       await the.database().knex('remote_servers').update({ enabled: true });
       const job = await other.transfers.take({ node: 'other', leaseSeconds: 30, maxPerServer: 5, minBacklog: 1 });
       expect(job.job).toMatchObject({ id: sent.id, fence: 2, restartable: true, pesit_transfer_id: 1 });

@@ -43,13 +43,15 @@ export const createExchange = (options: ExchangeOptions) => {
     run: (job, signal, requireLease) => runTransfer(job, deps, signal, requireLease),
   });
   const leftovers = new Leftovers({ ...options, store, retention: settings.stagingRetention });
+  let isStopped = false;
   return {
     queue,
     leftovers,
     pool,
-    /** To be called whenever the database is ready. @throws errors of the database: call it again */
+    /** To be called whenever the database is ready; begins nothing after `stop`. @throws errors of the database: call it again */
     start: async (): Promise<void> => {
       await queue.start();
+      if (isStopped) return;
       leftovers.start();
       traces.start();
     },
@@ -62,6 +64,7 @@ export const createExchange = (options: ExchangeOptions) => {
     },
     /** Ends what runs (see `TransferQueue.stop`), then the sessions. */
     stop: async (drainMs: number): Promise<void> => {
+      isStopped = true;
       await leftovers.stop();
       await queue.stop(drainMs);
       await pool.stop();

@@ -42,6 +42,8 @@ export type Service = Awaited<ReturnType<typeof startService>>;
 /** Every password that a test gave the service: none may be found in an answer or a log line. */
 const used = new Set(['rest-secret-1']);
 const answers: string[] = [];
+/** Data directories and how many services run on each. */
+const running = new Map<string, number>();
 const logs: { readonly lines: readonly string[] }[] = [];
 
 /** To be called at the end of a test file. */
@@ -71,10 +73,12 @@ const expectDocumented = (response: request.Response): void => {
 
 export const startService = async (database: Database, options: ServiceOptions = {}) => {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'pesit-client-')));
+  running.set(data, (running.get(data) ?? 0) + 1);
   const config = testConfig('client', { ...CONFIG, ...options.config, 'data.directory': data });
   const defaults = exchangeSettings(config);
   // A failure is the end, unless a test is about what follows it.
-  const once = { readTimeout: 5000, retry: { ...defaults.retry, attempts: 1, initialDelay: 0, maxDelay: 0 } };
+  // Longer than any partner that a test holds back, however slow the machine is.
+  const once = { readTimeout: 60_000, retry: { ...defaults.retry, attempts: 1, initialDelay: 0, maxDelay: 0 } };
   const settings: ExchangeSettings = { ...defaults, ...once, ...options.settings };
   const log = captureLog();
   logs.push(log);
@@ -135,17 +139,21 @@ export const startService = async (database: Database, options: ServiceOptions =
     raw: (method: 'get' | 'post' | 'put' | 'head', path: string) =>
       agent[method](path).set('Authorization', AUTHORIZATION).expect(expectDocumented),
   };
-  const stop = async (): Promise<void> => {
+  const end = async (): Promise<void> => {
     await lifecycle.stop('the test ends');
     await http.close(0);
-    // Somebody else's, who may be at work there still.
-    if (options.data !== undefined) return;
+    const others = (running.get(data) ?? 1) - 1;
+    running.set(data, others);
+    // They may be at work there still.
+    if (others > 0) return;
     const open = (await readdir('/proc/self/fd').catch(() => [])).map((name) => `/proc/self/fd/${name}`);
     const paths = await Promise.all(open.map((name) => readlink(name).catch(() => '')));
     // A transfer that is over, however it ended, leaves no file open.
     expect(paths.filter((path) => path.startsWith(`${data}/`))).toEqual([]);
     await rm(data, { recursive: true, force: true });
   };
+  let ended: Promise<void> | undefined;
+  const stop = (): Promise<void> => (ended ??= end());
   return {
     api,
     app,

@@ -21,13 +21,20 @@ export interface Deferred {
   readonly resolve: () => void;
 }
 
-/** A promise that the test resolves. */
+const open = new Set<Deferred>();
+
+/**
+ * A promise that the test resolves; at its end it is resolved all the same, so that a test that fails holds up neither its
+ * partner nor the service that waits for it.
+ */
 export const deferred = (): Deferred => {
   let resolve = (): void => undefined;
   const promise = new Promise<void>((done) => {
     resolve = done;
   });
-  return { promise, resolve };
+  const one = { promise, resolve };
+  open.add(one);
+  return one;
 };
 
 /** Asks again, turn by turn of the event loop, until the answer is yes; the test's own time limit ends it. */
@@ -44,6 +51,8 @@ export const world = (harness: DatabaseHarness) => {
   });
   beforeEach(() => empty(database));
   afterEach(async () => {
+    for (const { resolve } of open) resolve();
+    open.clear();
     for (const close of closers.splice(0).reverse()) await close();
   });
 
