@@ -50,7 +50,8 @@ export abstract class DataSession extends SessionCore {
   #compressing: CompressingBurst | undefined;
   /** Whether a burst is filled, and whether DTF.END goes with it. */
   #burst: 'none' | 'open' | 'last' = 'none';
-  #largeEntityNoted = false;
+  /** What a peer does with every FPDU of a kind is said once. */
+  readonly #noted = new Set<'large entity' | 'unwanted ACK(SYN)'>();
 
   protected constructor(role: Role, options: SessionOptions, crc: boolean | undefined) {
     super(role, options, crc);
@@ -171,8 +172,10 @@ export abstract class DataSession extends SessionCore {
   protected receiveAckSyn(number: number): void {
     const point = this.sender?.acknowledge(number);
     if (point === undefined) throw unexpected(`ACK(SYN) ${number}`, `at most ACK(SYN) ${this.sender?.sentPoint ?? 0}`);
-    if (point === 'known') this.notice(`ACK(SYN) ${number}: nothing waits for it`);
-    else this.emit({ kind: 'ACK(SYN)', point });
+    if (point !== 'known') this.emit({ kind: 'ACK(SYN)', point });
+    else if (this.terms?.syncWindow === 0)
+      this.#noticeOnce('unwanted ACK(SYN)', 'ACK(SYN): not asked for, as the window is 0 (PI 7): passed over');
+    else this.notice(`ACK(SYN) ${number}: nothing waits for it`);
   }
 
   /** The transfer stands at `point` again. */
@@ -234,9 +237,16 @@ export abstract class DataSession extends SessionCore {
 
   /** Some peers do not keep to the PI 25 that was answered (pesit-e.md §3): said once. */
   #noteLargeEntity(): void {
-    if (this.#largeEntityNoted) return;
-    this.#largeEntityNoted = true;
-    this.notice(`data in an entity of ${this.reader.entityLength} bytes, PI 25 allows ${this.entitySize}: taken`);
+    this.#noticeOnce(
+      'large entity',
+      `data in an entity of ${this.reader.entityLength} bytes, PI 25 allows ${this.entitySize}: taken`,
+    );
+  }
+
+  #noticeOnce(habit: 'large entity' | 'unwanted ACK(SYN)', text: string): void {
+    if (this.#noted.has(habit)) return;
+    this.#noted.add(habit);
+    this.notice(text);
   }
 
   #compress(sender: ArticleSender): void {

@@ -231,7 +231,7 @@ export class RequesterSession extends Session {
         else this.direction = undefined;
         break;
       case 'ACK(ORF)':
-        if (accepted) this.agreedCompression = acceptedCompression(this.#askedCompression, parameters.compression);
+        if (accepted) this.#opened(parameters.compression);
         break;
       case 'ACK(READ)':
         if (accepted) this.startReceiving(this.#readFrom, this.#recordLength);
@@ -249,6 +249,12 @@ export class RequesterSession extends Session {
   #propose({ maxEntitySize, compression = 0 }: FileRequest): void {
     this.#entitySize = maxEntitySize;
     this.#wantedCompression = compression === 0 ? undefined : compressionOptions(compression);
+  }
+
+  #opened(answered: CompressionOptions | undefined): void {
+    this.agreedCompression = acceptedCompression(this.#askedCompression, answered);
+    if (this.#askedCompression?.used === true && this.agreedCompression === 0)
+      this.notice('ACK(ORF): compression was asked for (PI 21), the partner agrees to none: it goes without');
   }
 
   #establish(fpdu: Fpdu): void {

@@ -5,12 +5,12 @@
  * pre-connections in net.
  */
 import { describe, expect, test } from '@jest/globals';
-import { RequesterSession, ServerSession } from '../src/index.js';
+import { RequesterSession, ServerSession, burstBufferSize } from '../src/index.js';
 import type { CreateAnswer, Parameters, SelectAnswer, SessionEvent, SyncPointOptions } from '../src/index.js';
 import { diagnosticOf, dissect, entity, fpdu, hex, num, pi, text, valueOf } from './support/builder.js';
 import type { Dissected, Name } from './support/builder.js';
-import { START } from './support/articles.js';
-import { SELECT, refusal } from './support/pair.js';
+import { START, fill } from './support/articles.js';
+import { CREATE, SELECT, refusal } from './support/pair.js';
 
 const X = 5;
 const Y = 9;
@@ -239,6 +239,43 @@ describe('PeSIT Wizard', () => {
     for (let count = 0; count < 2; count += 1) expect(peer.sayTogether(dtf, dtf)).toEqual([]);
     expect(peer.session.totals).toEqual({ dataBytes: 2400, articles: 4 });
     expect(peer.notices).toEqual(['data in an entity of 1212 bytes, PI 25 allows 1000: taken']);
+  });
+
+  test('its server acknowledges every point although window 0 was asked for: taken, and said once', () => {
+    const peer = requester();
+    const asked = { intervalKb: 1, window: 0 };
+    peer.session.connect({ requester: 'A', server: 'B', accessType: 2, syncPoints: asked });
+    peer.say('ACONNECT', Y, '060102 0703 000102');
+    peer.session.create(CREATE);
+    peer.say('ACK(CREATE)', 0, '0203000000 19021000');
+    peer.session.open();
+    peer.say('ACK(ORF)', 0, '0203000000');
+    peer.session.write();
+    peer.say('ACK(WRITE)', 0, '0203000000 120100');
+    peer.session.startSending(START);
+    for (let count = 0; count < 4; count += 1) {
+      fill(peer.session.beginBurst(Buffer.alloc(burstBufferSize(4096, 0))), [Buffer.alloc(1000)], 0);
+      peer.session.endBurst();
+    }
+    for (const number of ['01', '02', '03']) expect(peer.say('ACK(SYN)', 0, `1401${number}`)).toEqual([]);
+    expect(peer.notices).toEqual([
+      'ACONNECT: PI 7 is larger than what was asked: 1 KB, window 0 stay',
+      'ACK(SYN): not asked for, as the window is 0 (PI 7): passed over',
+    ]);
+  });
+
+  test('its server answers ORF without PI 21: no compression, and said', () => {
+    const peer = requester();
+    peer.session.connect({ requester: 'A', server: 'B', accessType: 2 });
+    peer.say('ACONNECT', Y, '060102 0703 000000');
+    peer.session.create({ ...CREATE, compression: 3 });
+    peer.say('ACK(CREATE)', 0, '0203000000 19021000');
+    peer.session.open();
+    peer.say('ACK(ORF)', 0, '0203000000');
+    expect(peer.session.compression).toBe(0);
+    expect(peer.notices).toEqual([
+      'ACK(ORF): compression was asked for (PI 21), the partner agrees to none: it goes without',
+    ]);
   });
 });
 
