@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { eachDatabase } from '@pesit-node/service/testing';
 
+import { productOf } from '../src/remote-servers/seen.js';
 import { GOOD } from './support/raw-server.js';
 import { expectNoSecrets } from './support/service.js';
 import { world } from './support/world.js';
@@ -16,6 +17,21 @@ eachDatabase((harness) => {
   const the = world(harness);
 
   describe('PeSIT Wizard', () => {
+    test('single articles with ID.SRC = 1: a prefix may be its own or of Connect:Express, none is of the latter', () => {
+      expect(productOf({ version: 2 }, 'prefixed')).toBe('PeSIT Wizard or Connect:Express');
+      expect(productOf({ version: 2 }, 'plain')).toBe('Connect:Express');
+      expect(productOf({ version: 2 }, null)).toBeNull();
+    });
+
+    test('several fixed records in a DTF, ABORT 2-220: FAILED, and said what to set', async () => {
+      const server = await the.rawServer({ ...GOOD, DTF: '4025 02030200dc' });
+      const service = await the.service();
+      await the.remote(service, server.port, { recordFormat: 0, recordLength: 2 });
+      const record = await the.send(service, { fileContent: Buffer.from('abcd').toString('base64') });
+      expect(record).toMatchObject({ status: 'FAILED', diagnostic: '2-220', attempts: 1 });
+      expect(record.errorMessage).toContain('set multiArticle to false');
+    });
+
     test('CRC accepted and then not sent: said so, and what to do; without CRC it goes', async () => {
       const server = await the.rawServer(GOOD);
       const service = await the.service();

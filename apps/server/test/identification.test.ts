@@ -79,6 +79,12 @@ eachDatabase((harness) => {
     expect((await refusal({ password })).diagnostic).toBe('3-304');
   });
 
+  test('PeSIT Wizard sends messages without PI 5: 3-304, and the log says that there was none', async () => {
+    for (const password of [undefined, '']) await refusal({ password });
+    const none = 'ACME sent no password (PI 5), and no partner connects without: configure it on the other side';
+    expect(reasons().slice(-2)).toEqual([none, none]);
+  });
+
   test('blanks that pad PI 5 do not count', async () => {
     await expect(node().connect({ password: `${PASSWORD}        ` })).resolves.toBeInstanceOf(PesitRequester);
   });

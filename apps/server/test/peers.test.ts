@@ -2,6 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { eachDatabase } from '@pesit-node/service/testing';
 
+import { productOf } from '../src/partners/seen.js';
 import { until, useNode } from './support/node.js';
 import {
   codesOf,
@@ -45,6 +46,12 @@ eachDatabase((harness) => {
   });
 
   describe('PeSIT Wizard', () => {
+    test('single articles with ID.SRC = 1: a prefix may be its own or of Connect:Express, none is of the latter', () => {
+      expect(productOf({ version: 2, singleArticle: 'prefixed' })).toBe('PeSIT Wizard or Connect:Express');
+      expect(productOf({ version: 2, singleArticle: 'plain' })).toBe('Connect:Express');
+      expect(productOf({ version: 2, singleArticle: 'unknown' })).toBeUndefined();
+    });
+
     test('PI 13 begins at 1 again with each of its starts: a new file, never taken for the old one', async () => {
       await say(...WRITING);
       await say(...WRITING);

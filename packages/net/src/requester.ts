@@ -77,12 +77,21 @@ export class PesitRequester {
       });
     } catch (error) {
       // What cannot be sent, or was cancelled, leaves nothing behind.
-      const reason = asPesitError(error, '3-399');
+      const reason = this.#withAdvice(asPesitError(error, '3-399'));
       this.abort(reason);
       throw reason;
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Another service on the port, or the other dialect, shows as a protocol error before ACONNECT. */
+  #withAdvice(error: PesitError): PesitError {
+    const { message, fault, diagnostic } = error;
+    if (this.#session.terms !== undefined || fault !== 'remote' || diagnostic !== '3-311') return error;
+    const advice =
+      'perhaps what answers is no PeSIT server, or speaks the other dialect: check host, port and dialect of the remote server';
+    return new PesitError(`${message}: ${advice}`, { fault, diagnostic, peerText: message, cause: error });
   }
 
   get terms(): ConnectionTerms {

@@ -35,6 +35,20 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+test('what answers is no PeSIT server: said with its first bytes, and what to check', async () => {
+  const web = createServer((socket) => {
+    socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+  });
+  web.listen(0, '127.0.0.1');
+  await once(web, 'listening');
+  const error = await refusalOf((web.address() as { port: number }).port, { dialect: 'raw' });
+  web.close();
+  expect(error).toMatchObject({ fault: 'remote', diagnostic: '3-311' });
+  expect(error.message).toMatch(
+    /^an FPDU: expected .*: perhaps what answers is no PeSIT server, or speaks the other dialect: check host, port and dialect of the remote server$/,
+  );
+});
+
 describe('TCP', () => {
   test('nobody listens', async () => {
     const port = await freePort();

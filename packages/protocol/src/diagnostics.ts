@@ -60,7 +60,11 @@ export const DIAGNOSTICS: Readonly<Record<string, DiagnosticRow>> = {
   ),
   '2-218': row('resynchronisation impossible', 'restart the transfer', 'answering', 'yes'),
   '2-219': row('file space exhausted', 'free disk space, then restart the transfer', 'answering', 'yes'),
-  '2-220': row('article longer than expected', 'raise the record length (PI 32) or change the record format', 'both'),
+  '2-220': row(
+    'article longer than expected',
+    'raise the record length (PI 32), change the record format, or, for a partner that takes one article a DTF, set multiArticle to false',
+    'both',
+  ),
   '2-221': row('transfer was not ended in time', 'check the load of the side that was late', 'both', 'yes'),
   '2-222': row('too much data without a sync point', 'compare the sync interval (PI 7) on both sides', 'both'),
   '2-223': row('abnormal end of transfer', 'see the log of the other side', 'answering', 'yes'),

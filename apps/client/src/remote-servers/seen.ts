@@ -25,5 +25,6 @@ export const seenIn = ({ version = 0, freeMessage }: Parameters): ServerSeen => 
 /** The product that these habits are known of; null when they say nothing. */
 export const productOf = ({ version = 0 }: ServerSeen, singleArticle: 'plain' | 'prefixed' | null): string | null => {
   if ((version & AXWAY_FLAGS) !== 0) return 'an Axway product';
-  return singleArticle === null ? null : 'Connect:Express';
+  if (singleArticle === null) return null;
+  return singleArticle === 'plain' ? 'Connect:Express' : 'PeSIT Wizard or Connect:Express';
 };

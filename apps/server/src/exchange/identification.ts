@@ -47,7 +47,16 @@ export const identify = async (
       'requester identification unknown (PI 3)',
     );
   }
-  if (!proven) throw refusal('3-304', `the password (PI 5) of ${partner.partner_id} is wrong`, NOT_AUTHORISED);
+  if (!proven) {
+    const id = partner.partner_id;
+    throw refusal(
+      '3-304',
+      password === ''
+        ? `${id} sent no password (PI 5), and no partner connects without: configure it on the other side`
+        : `the password (PI 5) of ${id} is wrong`,
+      NOT_AUTHORISED,
+    );
+  }
   if (!(await hasPreconnected({ verifier }, partner, preconnection))) {
     throw refusal(
       '3-304',

@@ -58,6 +58,6 @@ const shown = (freeMessage: Buffer | undefined): string | null => {
 export const productOf = ({ preconnection, version = 0, singleArticle }: PartnerSeen): string | undefined => {
   if (preconnection === 'CFTPSITX') return 'Transfer CFT';
   if ((version & AXWAY_FLAGS) !== 0) return 'an Axway product';
-  if (singleArticle !== undefined && singleArticle !== 'unknown') return 'Connect:Express';
-  return undefined;
+  if (singleArticle === 'plain') return 'Connect:Express';
+  return singleArticle === 'prefixed' ? 'PeSIT Wizard or Connect:Express' : undefined;
 };
