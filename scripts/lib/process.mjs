@@ -91,14 +91,19 @@ export function atEnd(action) {
   undo.push(action);
 }
 
-async function undoAll() {
-  while (undo.length > 0) {
-    try {
-      await undo.pop()();
-    } catch (error) {
-      console.error(error);
+let undone;
+
+/** A signal and the end of the command may both ask for it: whoever asks waits until all is undone. */
+function undoAll() {
+  return (undone ??= (async () => {
+    while (undo.length > 0) {
+      try {
+        await undo.pop()();
+      } catch (error) {
+        console.error(error);
+      }
     }
-  }
+  })());
 }
 
 /**
@@ -120,7 +125,10 @@ export async function main(command) {
   try {
     code = await command();
   } catch (error) {
-    console.error(error instanceof Failure ? error.message : error);
+    // What was interrupted fails: that is no news.
+    if (interrupted === undefined || !(error instanceof Failure)) {
+      console.error(error instanceof Failure ? error.message : error);
+    }
     code = 1;
   }
   await undoAll();
