@@ -12,7 +12,6 @@ interface Line {
   readonly path: string;
   readonly status: number;
   readonly durationMs: number;
-  readonly requestId: unknown;
 }
 
 /**
@@ -44,7 +43,7 @@ export const accessLog = (logger: Logger): RequestHandler =>
   }) as RequestHandler;
 
 const line = (
-  req: { readonly method?: string | undefined; readonly url?: string | undefined; readonly id: unknown },
+  req: { readonly method?: string | undefined; readonly url?: string | undefined },
   status: number,
   { responseTime }: { readonly responseTime: number },
 ): Line => ({
@@ -52,5 +51,4 @@ const line = (
   path: ((req as { originalUrl?: string }).originalUrl ?? req.url ?? '').split('?', 1)[0] ?? '',
   status,
   durationMs: responseTime,
-  requestId: req.id,
 });

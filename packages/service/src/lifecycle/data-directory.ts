@@ -1,4 +1,5 @@
-import { access, constants, mkdir } from 'node:fs/promises';
+import { access, constants, mkdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
 import { codeOf, reasonOf } from '../thrown.js';
 
@@ -24,13 +25,29 @@ const explain = (error: unknown): string => {
   }
 };
 
+/** `recursive` of Node's own mkdir never ends where a directory that is there takes no new one (/proc). */
+const makeAll = async (path: string): Promise<void> => {
+  if (!(await isThere(dirname(path)))) await makeAll(dirname(path));
+  try {
+    await mkdir(path, { mode: 0o750 });
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST' || !(await stat(path)).isDirectory()) throw error;
+  }
+};
+
+const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
 /**
  * Makes `data.directory`, and sees that it can be written, before anything is opened in it.
  * @throws {DataDirectoryError}
  */
 export const prepareDataDirectory = async (path: string): Promise<void> => {
   try {
-    await mkdir(path, { recursive: true, mode: 0o750 });
+    await makeAll(path);
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new DataDirectoryError(

@@ -109,6 +109,7 @@ describe('error bodies', () => {
       ['durationMs', 'hostname', 'level', 'method', 'msg', 'name', 'path', 'pid', 'requestId', 'status', 'time'].sort(),
     );
     expect(JSON.stringify(lines)).not.toMatch(/in-query|in-header|authorization/);
+    for (const line of log.lines) expect(line.split('"requestId":').length).toBeLessThan(3);
   });
 });
 

@@ -20,6 +20,16 @@ test('is made with all of its path, and kept from others', async () => {
   expect(mode & 0o027).toBe(0);
 });
 
+test('two processes may make it at once', async () => {
+  const path = join(root, 'a/b/c');
+  await Promise.all(Array.from({ length: 8 }, () => prepareDataDirectory(path)));
+  expect((await stat(path)).isDirectory()).toBe(true);
+});
+
+test('a directory that takes no new one', async () => {
+  await expect(prepareDataDirectory('/proc/pesit-node/data')).rejects.toThrow(DataDirectoryError);
+});
+
 test.each(['file', 'file/below'])('%s is none: what is wrong, what was expected, what to do', async (name) => {
   await writeFile(join(root, 'file'), '');
   const path = join(root, name);
