@@ -194,6 +194,16 @@ eachDatabase((harness) => {
       expect(partner.ended).toEqual([undefined, undefined, undefined]);
     });
 
+    test('that a partner ends while they are idle are not counted any more', async () => {
+      const partner = await the.partner();
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      await the.send(service);
+      expect(service.exchange.pool.open).toBe(1);
+      await partner.close();
+      await until(() => Promise.resolve(service.exchange.pool.open === 0));
+    });
+
     test('that died while idle are replaced before anything is sent twice', async () => {
       const server = await the.rawServer((name, session, count) =>
         session === 1 && name === 'CREATE' && count === 2 ? { CREATE: 'close' } : GOOD,

@@ -208,6 +208,11 @@ export class PesitRequester {
     await this.#talk.closed();
   }
 
+  /** Resolves when the connection is gone, whoever ended it. */
+  closed(): Promise<void> {
+    return this.#connection.closed();
+  }
+
   /** Shows every byte of the session to `observer` from now on, e.g. to a `SessionTrace`; undefined: to nobody. */
   observe(observer: WireObserver | undefined): void {
     this.#talk.observer = observer;

@@ -117,6 +117,7 @@ export class SessionPool {
         'session opened',
       );
       contacts.reached(target.serverId, opened.session);
+      void opened.session.closed().then(() => this.#gone(sessionId));
       meter.sessionOpened();
       return opened;
     } catch (thrown) {
@@ -169,6 +170,12 @@ export class SessionPool {
       }
       void this.#discard(idle);
     }
+  }
+
+  /** A partner may end a session while it is idle: then it takes no place any more. */
+  #gone(sessionId: string): void {
+    const idle = [...this.#idle.values()].flat().find((one) => one.sessionId === sessionId);
+    if (idle !== undefined) void this.#discard(idle);
   }
 
   #forget(idle: Idle): void {
