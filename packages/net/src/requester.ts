@@ -210,7 +210,7 @@ export class PesitRequester {
 
   /** Resolves when the connection is gone, whoever ended it. */
   closed(): Promise<void> {
-    return this.#connection.closed();
+    return this.#talk.closed();
   }
 
   /** Shows every byte of the session to `observer` from now on, e.g. to a `SessionTrace`; undefined: to nobody. */
