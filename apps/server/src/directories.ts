@@ -1,5 +1,5 @@
 import { mkdir, realpath } from 'node:fs/promises';
-import { join, relative, resolve } from 'node:path';
+import { join, relative, resolve, sep } from 'node:path';
 
 import { validation } from '@pesit-node/service';
 import type { CommonConfig, FieldError } from '@pesit-node/service';
@@ -59,6 +59,18 @@ export class Directories {
       if (message !== undefined) faults.push({ field, message });
     }
     if (faults.length > 0) throw validation(faults);
+  }
+
+  /**
+   * Why a directory that was admitted may not be used any more: a link that came into its path since leads to where none is
+   * admitted. Nothing is asked of the disk when there is no link.
+   * @param found the real path of a file in it, or of what it is itself
+   * @returns in words; undefined when it may
+   */
+  async faultOf(path: string, found: string): Promise<string | undefined> {
+    if (found === path || found.startsWith(path + sep)) return undefined;
+    const fault = await this.#fault(path, false);
+    return fault && `${path} leads to ${found} by a link: ${fault}; remove the link`;
   }
 
   async #fault(path: string, create: boolean): Promise<string | undefined> {

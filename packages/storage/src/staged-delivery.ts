@@ -38,6 +38,8 @@ export class StagedDelivery {
     const { files, root, staging, stagedPath } = this.#place;
     let final = path;
     try {
+      // No directory is made where the staged file is not: a link may have taken the place of the receive directory meanwhile.
+      if (path.includes('/')) await files.lstat(stagedPath);
       const found = await findDeliveryPath(files, root, path);
       ({ final } = found);
       if (marked && overwrite) await this.#mark('moved');

@@ -3,7 +3,9 @@ import {
   lstatSync,
   mkdirSync,
   readFileSync,
+  readdirSync,
   readlinkSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -204,6 +206,28 @@ test('a receive directory that is itself a link is the directory it leads to', a
   symlinkSync('real', join(directory, 'alias'));
   const staged = await stagedWith('x', join(directory, 'alias'));
   expect(await staged.deliver({ path: 'out', overwrite: false })).toMatchObject({ path: join(directory, 'real/out') });
+});
+
+test('a receive directory that a link to elsewhere has replaced: 2-211, and nothing is made there', async () => {
+  const directory = sandbox();
+  const elsewhere = sandbox();
+  const received = join(directory, 'received');
+  mkdirSync(received);
+  const staged = await stagedWith('x', received);
+  renameSync(received, join(directory, 'away'));
+  symlinkSync(elsewhere, received);
+  for (const path of ['out', 'sub/directory/out']) {
+    await expect(staged.deliver({ path, overwrite: false })).rejects.toMatchObject({
+      diagnostic: '2-211',
+      message: expect.stringContaining('no such file or directory'),
+    });
+  }
+  expect(readdirSync(elsewhere)).toEqual([]);
+  rmSync(received);
+  renameSync(join(directory, 'away'), received);
+  expect(await staged.deliver({ path: 'sub/out', overwrite: false })).toMatchObject({
+    path: join(received, 'sub/out'),
+  });
 });
 
 test('a second deliver answers like the first', async () => {

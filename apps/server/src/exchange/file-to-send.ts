@@ -19,7 +19,7 @@ export interface Found {
 /**
  * The file named exactly PI 12, else the oldest that this partner has not read yet as it is now; that one counts as being
  * read from here on.
- * @throws PesitError 2-205 when there is none
+ * @throws PesitError 2-205 when there is none, 2-211 when a link leads to where none may be sent from
  */
 export const findToSend = async (
   context: PartnerContext,
@@ -46,6 +46,11 @@ export const findToSend = async (
       `no file for ${partnerId} in ${directory}: none is named ${JSON.stringify(readable(fileName, 76))}, and none that matches ${pattern} is new to it`,
       'there is no file to read',
     );
+  }
+  const fault = await context.directories.faultOf(directory, file.path);
+  if (fault !== undefined) {
+    if (reserved !== undefined) context.outgoing.delete(reserved);
+    throw refusal('2-211', fault, 'the send directory cannot be used');
   }
   return { file, reserved };
 };

@@ -53,12 +53,12 @@ export const acceptIncoming = async (context: PartnerContext, parameters: Parame
   if (before !== undefined) {
     const began = { directory: before.directory ?? '', path: before.filename, context: before.context ?? '' };
     const place = samePlace(context, file, parameters, began);
-    await checkPlace(place, parameters);
+    await checkPlace(context, place, parameters);
     const taken = await asking('2-201', () => context.restarts.take(before, start));
     return new IncomingFile(context, taken, place, answer, { request, before: taken, isRestarted });
   }
   const place = newPlace(context, file, parameters, randomUUID());
-  await checkPlace(place, parameters);
+  await checkPlace(context, place, parameters);
   const record = await context.journal.begin({ ...start, filename: place.path, staging: place });
   return new IncomingFile(context, record, place, answer, { request, before, isRestarted });
 };

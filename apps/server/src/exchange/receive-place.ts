@@ -96,10 +96,16 @@ export const finalPath = async ({ directory, path }: Pick<ReceivePlace, 'directo
   join(await resolveInside(directory, dirname(path)), path.slice(path.lastIndexOf('/') + 1));
 
 /** Whether the file can be received there now. @throws PesitError 2-211, 2-204, 2-206 */
-export const checkPlace = async (place: ReceivePlace, parameters: Parameters): Promise<void> => {
+export const checkPlace = async (
+  { directories }: Pick<PartnerContext, 'directories'>,
+  place: ReceivePlace,
+  parameters: Parameters,
+): Promise<void> => {
   const { directory, context, overwrite } = place;
   await ensureReceiveDirectory(directory);
   const final = await finalPath(place);
+  const fault = await directories.faultOf(directory, final);
+  if (fault !== undefined) throw refusal('2-211', fault, 'the receive directory cannot be used');
   if (!overwrite && (await exists(final))) {
     throw refusal(
       '2-204',
