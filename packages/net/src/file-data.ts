@@ -18,7 +18,8 @@ import type {
   SyncPoint,
 } from '@pesit-node/protocol';
 import type { Connection } from './connection.js';
-import { ArticleIntake, ArticleOutflow } from './data-pump.js';
+import { ArticleIntake } from './article-intake.js';
+import { ArticleOutflow } from './article-outflow.js';
 import { cannotGoBack } from './errors.js';
 
 /** What a role does with the events that are not about data. */

@@ -1,10 +1,8 @@
-/** Articles between a session and a file, both ways, with back-pressure (design §3). */
 import { burstBufferSize } from '@pesit-node/protocol';
-import type { ArticleBatch, ArticleSink, ArticleSource, SyncPoint } from '@pesit-node/protocol';
+import type { ArticleSource, SyncPoint } from '@pesit-node/protocol';
 import { now } from './connection.js';
 import type { Connection } from './connection.js';
 import { cannotGoBack } from './errors.js';
-import { BulkBuffers } from './receive-buffers.js';
 
 /** Bytes of one burst: large enough that system calls cost little, small enough that a transfer stays within 2 MB. */
 const BURST_SIZE = 512 * 1024;
@@ -12,10 +10,6 @@ const BURST_SIZE = 512 * 1024;
 const BURSTS = 2;
 /** Buffers kept for later transfers: small files come by the hundred. */
 const MAX_SPARE_BUFFERS = 16;
-/** Bytes of a file after which it is worth large buffers. */
-const BULK_AFTER = 128 * 1024;
-/** Points that may wait for the disk before the socket does: without a window nothing else bounds them. */
-const MAX_CHECKPOINTS = 64;
 
 const spareBuffers: Buffer[] = [];
 
@@ -28,131 +22,7 @@ function returnBuffer(buffer: Buffer): void {
   if (spareBuffers.length < MAX_SPARE_BUFFERS) spareBuffers.push(buffer);
 }
 
-/** Received articles to a sink. The session acknowledges a point when the sink has it on stable storage. */
-export class ArticleIntake {
-  readonly #connection: Connection;
-  readonly #sink: ArticleSink;
-  readonly #onFailure: (error: unknown) => void;
-  #stopped = false;
-  /** Lets the socket be read again; undefined while it is. */
-  #resume: (() => void) | undefined;
-  #bytes = 0;
-  /** The buffers of a large file. */
-  #bulk: BulkBuffers | undefined;
-  #settling = false;
-  /** Points that the sink has not stored yet. */
-  #checkpoints = 0;
-  /** Ends what we owe the partner for them. */
-  #paid: () => void = () => undefined;
-
-  /** @param onFailure what to do when the sink fails, once: the transfer cannot go on */
-  constructor(connection: Connection, sink: ArticleSink, onFailure: (error: unknown) => void) {
-    this.#connection = connection;
-    this.#sink = sink;
-    this.#onFailure = onFailure;
-    sink.onFailure = (error) => {
-      this.#fail(error);
-    };
-  }
-
-  take(batch: ArticleBatch): void {
-    if (this.#stopped) return;
-    try {
-      if (!this.#sink.write(batch, this.#bulk?.give())) this.#hold(this.#sink.drained());
-      this.#bytes += batch.bytes;
-      if (this.#bulk === undefined && this.#bytes >= BULK_AFTER) {
-        this.#bulk = new BulkBuffers();
-        this.#connection.readInto(this.#bulk);
-      }
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  checkpoint(point: SyncPoint): void {
-    if (this.#stopped) return;
-    try {
-      const stored = this.#sink.checkpoint(point, this.#gather()).then(
-        () => {
-          if (this.#stopped) return;
-          this.#connection.session.acknowledgeSyn(point.number);
-          this.#settleSoon();
-          this.#checkpointDone();
-        },
-        (error: unknown) => {
-          this.#fail(error);
-        },
-      );
-      this.#checkpoints += 1;
-      if (this.#checkpoints === 1) {
-        // A partner whose window is full says nothing until our disk has answered.
-        const paid = new Promise<void>((resolve) => (this.#paid = resolve));
-        this.#connection.owe(paid);
-      }
-      if (this.#checkpoints >= MAX_CHECKPOINTS) this.#hold(stored);
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  /** One flush answers several points, one after another: their acknowledgements leave together. */
-  #settleSoon(): void {
-    if (this.#settling) return;
-    this.#settling = true;
-    queueMicrotask(() => {
-      this.#settling = false;
-      this.#connection.settle();
-    });
-  }
-
-  /** Half the window: while it is flushed the partner fills the other half. Without a window it never waits for us. */
-  #gather(): number {
-    const window = this.#connection.session.terms?.syncWindow ?? 0;
-    return window === 0 ? Infinity : Math.max(1, window >> 1);
-  }
-
-  #checkpointDone(): void {
-    this.#checkpoints -= 1;
-    if (this.#checkpoints === 0) this.#paid();
-  }
-
-  /** The transfer is over, well or not: nothing more is written or acknowledged. */
-  stop(): void {
-    this.#stopped = true;
-    this.#sink.onFailure = undefined;
-    if (this.#bulk !== undefined) this.#connection.readInto(undefined);
-    this.#resume?.();
-    this.#paid();
-  }
-
-  /** Reads no further until `until` settles, or the transfer is over: what the partner says then concerns no disk. */
-  #hold(until: Promise<void>): void {
-    until.then(
-      () => {
-        this.#resume?.();
-      },
-      (error: unknown) => {
-        this.#fail(error);
-      },
-    );
-    if (this.#resume !== undefined) return;
-    const held = new Promise<void>((resolve) => {
-      this.#resume = () => {
-        this.#resume = undefined;
-        resolve();
-      };
-    });
-    this.#connection.hold(held);
-  }
-
-  #fail(error: unknown): void {
-    if (this.#stopped) return;
-    this.stop();
-    this.#onFailure(error);
-  }
-}
-
-/** Articles of a source to the peer, up to and including DTF.END. */
+/** Articles of a source to the peer, up to and including DTF.END, with back-pressure from socket to disk (design §3). */
 export class ArticleOutflow {
   readonly #connection: Connection;
   readonly #source: ArticleSource;
