@@ -3,7 +3,7 @@
  *
  * Theory of operation. `connection.ts` ties one socket to one sans-I/O session of `protocol`: bytes in, bytes out, one timer.
  * `listener.ts` accepts partners, finds out what they speak (`identification.ts` with the pure `detection.ts`) and hands every
- * request to a `ServerHandler` (`server-connection.ts`); `requester.ts` opens
+ * request to a `ServerHandler` (`server-connection.ts`, request by request in `partner-requests.ts`); `requester.ts` opens
  * sessions (`opening.ts`) and drives files and messages through them, answer by answer (`conversation.ts`). Both leave the
  * data of a file to `file-data.ts`, which follows a RESYN too, and that to `article-intake.ts` and `article-outflow.ts`:
  * articles to and from `storage`, through the interfaces of `protocol`, with back-pressure from disk to socket and from socket
