@@ -132,6 +132,7 @@ eachDatabase((harness) => {
     const lost = loseAnswer(the.database(), /failures = failures \+ 1/);
     const service = await the.service({ waitForDatabase: false, pollMs: 20 });
     await lost;
+    await service.license.refresh();
     await the.remote(service, partner.port);
     expect((await the.send(service)).status).toBe('COMPLETED');
   });

@@ -93,6 +93,58 @@ eachDatabase((harness) => {
       expect(partner.mostAtOnce).toBe(1);
     });
 
+    test('a partner that keeps all slots waiting keeps those of others waiting no longer than maxPoolSize', async () => {
+      const { partner, held, reached } = await holding(2);
+      const other = await the.partner();
+      const settings = { corePoolSize: 2, maxPoolSize: 3, queueCapacity: 100, readTimeout: 60_000 };
+      const service = await the.service({ settings });
+      await the.remote(service, partner.port);
+      await the.remote(service, other.port, { name: 'other' });
+      const slow = [];
+      for (let n = 0; n < 5; n++) slow.push(await post(service));
+      await reached.promise;
+      for (let n = 0; n < 2; n++) expect((await the.send(service, { server: 'other' })).status).toBe('COMPLETED');
+      expect(service.exchange.queue.running).toBe(2);
+      const all = slow.map((record) => ended(service, record.id as string));
+      held.resolve();
+      for (const end of all) expect((await end)?.status ?? 'COMPLETED').toBe('COMPLETED');
+      expect(partner.mostAtOnce).toBe(2);
+    });
+
+    test('the server with the fewest transfers under way is next', async () => {
+      const { partner, held, reached } = await holding(2);
+      const other = await the.partner();
+      const service = await the.service({ settings: { corePoolSize: 2, maxPoolSize: 2, queueCapacity: 100 } });
+      await the.remote(service, partner.port);
+      await the.remote(service, other.port, { name: 'other' });
+      for (let n = 0; n < 4; n++) await post(service);
+      const last = await post(service, { server: 'other' });
+      await reached.promise;
+      const end = ended(service, last.id as string);
+      held.resolve();
+      expect(await end).toMatchObject({ status: 'COMPLETED' });
+      expect(partner.creates.length).toBeLessThan(4);
+    });
+
+    test('what waits for a disabled server takes no place of others', async () => {
+      const { partner, held, reached } = await holding(1);
+      const other = await the.partner();
+      const service = await the.service({ settings: { corePoolSize: 1, maxPoolSize: 1, queueCapacity: 2 } });
+      await the.remote(service, partner.port);
+      await the.remote(service, other.port, { name: 'other' });
+      const first = await post(service);
+      await reached.promise;
+      for (let n = 0; n < 2; n++) await post(service);
+      const SEND = { server: 'other', virtualFile: 'V', fileContent: CONTENT };
+      expect((await service.api.post('/transfers/send', SEND)).status).toBe(503);
+      await service.api.put('/servers/1', { enabled: false });
+      const { status, body } = await service.api.post('/transfers/send', SEND);
+      expect(status).toBe(202);
+      const ends = [first, body].map((record) => ended(service, record.id as string));
+      held.resolve();
+      for (const end of ends) expect(await end).toMatchObject({ status: 'COMPLETED' });
+    });
+
     test('a disabled server keeps its queue until it is enabled again', async () => {
       const { partner, held, reached } = await holding(1);
       const service = await the.service({ settings: { corePoolSize: 1 } });

@@ -532,7 +532,7 @@ eachDatabase((harness) => {
         virtualFile: 'V',
         filename: 'big',
       });
-      other.exchange.queue.arrived();
+      other.exchange.queue.arrived({ server_id: 1 });
       await reached.promise;
       expect((await service.api.post(`/transfers/${sent.id}/cancel`)).status).toBe(202);
       await until(async () => (await service.api.get(`/transfers/${sent.id}`)).body.status === 'CANCELLED');
@@ -574,7 +574,13 @@ eachDatabase((harness) => {
       // The test takes it, at its own time.
       await other.exchange.queue.stop(0);
       await the.database().knex('remote_servers').update({ enabled: true });
-      const job = await other.transfers.take({ node: 'other', leaseSeconds: 30, maxPerServer: 5, minBacklog: 1 });
+      const job = await other.transfers.take({
+        node: 'other',
+        leaseSeconds: 30,
+        maxPerServer: 5,
+        minBacklog: 1,
+        countTo: 1,
+      });
       expect(job.job).toMatchObject({ id: sent.id, fence: 2, restartable: true, pesit_transfer_id: 1 });
       never.resolve();
       await until(() => Promise.resolve(partner.written.length === 1 && service.exchange.queue.running === 0));

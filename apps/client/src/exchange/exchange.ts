@@ -60,7 +60,7 @@ export const createExchange = (options: ExchangeOptions) => {
     serverChanged: (id: number): void => {
       pool.closeIdle(id);
       contacts.forget(id);
-      queue.wake();
+      queue.recount();
     },
     /** Ends what runs (see `TransferQueue.stop`), then the sessions. */
     stop: async (drainMs: number): Promise<void> => {

@@ -51,8 +51,9 @@ const INTERRUPT_MS = 8000;
 /**
  * The queue over the table. Rows are taken one at a time, when there is a slot and reason to believe that one waits:
  * `arrived` says so at once, a timer when the next attempt of one is due, and the poll finds what other processes queued or
- * left behind. Up to `corePoolSize` run at a time, up to `maxPoolSize` while more than `queueCapacity` wait. The database's
- * part is the rows' status; ends are written until they are, and under the lease of the attempt alone.
+ * left behind. Up to `corePoolSize` run at a time, up to `maxPoolSize` while more than `queueCapacity` wait, or for a server
+ * of whose transfers none runs: those of a slow partner do not keep it waiting. The database's part is the rows' status; ends
+ * are written until they are, and under the lease of the attempt alone.
  */
 export class TransferQueue {
   readonly #options: TransferQueueOptions;
@@ -65,6 +66,8 @@ export class TransferQueue {
   /** Rows believed due; the first look tells. */
   #backlog = Number.POSITIVE_INFINITY;
   #arrivals = 0;
+  /** A row may be due whose server has nothing running. */
+  #neglects = true;
   /** A take failed after which the database and this process may disagree on what runs here. */
   #doubtful = false;
   #starting: Promise<void> | undefined;
@@ -120,10 +123,11 @@ export class TransferQueue {
     return Promise.resolve();
   }
 
-  /** A row was inserted. */
-  arrived(): void {
+  /** A row of the server is due. */
+  arrived({ server_id: server }: Pick<TransferRow, 'server_id'>): void {
     this.#arrivals++;
     this.#backlog++;
+    this.#look(server);
     this.wake();
   }
 
@@ -132,6 +136,12 @@ export class TransferQueue {
     const { direction, server_name: peer, status } = row;
     if (isEnd(status)) this.#options.meter.over({ direction, peer }, status, row.diagnostic ?? undefined);
     this.#callers.over(row);
+  }
+
+  /** Rows may have become due that nobody told of: the database knows. */
+  recount(): void {
+    this.#lookAnew();
+    this.wake();
   }
 
   /** Ends a transfer for good if it runs here. */
@@ -209,7 +219,7 @@ export class TransferQueue {
         this.#databaseFailed(error, 'no transfer taken');
         // The database may have given one all the same. How many wait is unknown now; the poll looks again.
         this.#doubtful = true;
-        this.#backlog = Number.POSITIVE_INFINITY;
+        this.#lookAnew();
       }
     }
     this.#busy = false;
@@ -225,16 +235,31 @@ export class TransferQueue {
     while (this.#state === 'running' && this.#backlog > 0 && this.#options.mayRun()) {
       const active = this.#running.size;
       const minBacklog = active < corePoolSize ? 1 : queueCapacity + 1;
-      if (active >= maxPoolSize || this.#backlog < minBacklog) return;
+      if (active >= maxPoolSize || (this.#backlog < minBacklog && !this.#neglects)) return;
+      this.#neglects = false;
       const arrivals = this.#arrivals;
       const since = performance.now();
       const leaseSeconds = this.#leases.seconds;
-      const { job, backlog } = await store.take({ node, leaseSeconds, maxPerServer, minBacklog });
+      const countTo = queueCapacity + maxPoolSize + 1;
+      const { job, backlog } = await store.take({ node, leaseSeconds, maxPerServer, minBacklog, countTo });
       // Rows that came while the statement ran may not be counted in it.
       this.#backlog = backlog - (job === undefined ? 0 : 1) + (this.#arrivals - arrivals);
       if (job === undefined) return;
+      // They come by how many run with them: behind one with some, none has nothing.
+      this.#look(job.server_id);
       this.#run(job, since);
     }
+  }
+
+  /** The next look at the table is for all that may be there. */
+  #lookAnew(): void {
+    this.#backlog = Number.POSITIVE_INFINITY;
+    this.#neglects = true;
+  }
+
+  /** More rows of the server may be due, and more servers be like it. */
+  #look(server: number | null): void {
+    this.#neglects ||= ![...this.#running.values()].some(({ job }) => job.server_id === server);
   }
 
   #run(job: Job, since: number): void {
@@ -254,8 +279,9 @@ export class TransferQueue {
         await this.#settle(row, transfer);
         this.#callers.over(row);
       } else if (row?.status === 'PENDING') {
-        this.#wakeIn('delay' in end ? end.delay : 0);
+        this.#wakeIn('delay' in end ? end.delay : 0, row);
       }
+      this.#look(job.server_id);
       if (this.#running.size === 0) this.#idle.emit('idle');
       this.wake();
     });
@@ -277,15 +303,15 @@ export class TransferQueue {
     });
   }
 
-  /** A row is due in so many milliseconds. */
-  #wakeIn(delay: number): void {
+  /** The row is due in so many milliseconds. */
+  #wakeIn(delay: number, row: TransferRow): void {
     if (delay === 0) {
       this.#backlog++;
       return;
     }
     const alarm = setTimeout(() => {
       this.#alarms.delete(alarm);
-      this.arrived();
+      this.arrived(row);
     }, delay).unref();
     this.#alarms.add(alarm);
   }
@@ -319,8 +345,7 @@ export class TransferQueue {
       if (performance.now() > this.#sweepAfter) {
         await this.#requeueOrphans('expired', 'the process that ran it is gone');
       }
-      this.#backlog = Number.POSITIVE_INFINITY;
-      this.wake();
+      this.recount();
     } catch (error) {
       this.#databaseFailed(error, 'queue not looked at');
     }

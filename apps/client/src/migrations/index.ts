@@ -10,6 +10,7 @@ import { traces } from './0007-traces.js';
 import { seen } from './0008-seen.js';
 import { creationDate } from './0009-creation-date.js';
 import { concatenation } from './0010-concatenation.js';
+import { take } from './0011-take.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -25,5 +26,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     seen,
     creationDate,
     concatenation,
+    take,
   ],
 };

@@ -1,7 +1,7 @@
 import type { Pacing } from '@pesit-node/storage';
 import type { Knex } from 'knex';
 
-import { columnsOf, DUE } from './row.js';
+import { columnsOf, WAITING } from './row.js';
 import type { AttemptEnd, Job, Progress, StoredVersion, TransferRow } from './row.js';
 
 export interface TakeOptions {
@@ -9,8 +9,10 @@ export interface TakeOptions {
   readonly leaseSeconds: number;
   /** Sessions that one remote server may have when its own maxConnections does not say less. */
   readonly maxPerServer: number;
-  /** Take only when at least so many wait. */
+  /** Take only when at least so many wait, or for a server of whose transfers none runs. */
   readonly minBacklog: number;
+  /** How far to count those that wait. */
+  readonly countTo: number;
 }
 
 /** One lease of a transfer: nobody else has this number. */
@@ -23,22 +25,39 @@ export interface Renewed {
   readonly cancel_requested: boolean;
 }
 
-/** Takes the oldest transfer whose server has a session to spare; several processes never take the same one. */
+/** The first of a server's rows that were not tried yet, and the first of those whose next attempt is due. */
+const FRESH = `status = 'PENDING' and next_attempt_at is null order by position limit 1`;
+const DELAYED = `status = 'PENDING' and next_attempt_at <= now() order by next_attempt_at limit 1`;
+
+/**
+ * Takes the oldest transfer of the server that has the fewest under way, and a session to spare: a slow partner keeps the
+ * others waiting no longer than for a slot. Several processes never take the same one. What it costs does not grow with the
+ * queue: a look at two indexes for each server, and rows are counted no further than somebody wants to know.
+ */
 const TAKE = `
   with busy as (
     select server_id, count(*) as running from transfers where status = 'IN_PROGRESS' group by server_id
-  ), due as (
-    select id, server_id, position from transfers where ${DUE}
-  ), next as (
-    select t.id from transfers t
-    join due on due.id = t.id
-    join remote_servers s on s.id = t.server_id
-    left join busy b on b.server_id = t.server_id
-    where t.status = 'PENDING' and s.enabled
+  ), waiting as (
+    select count(*)::integer as total from (select 1 from transfers where ${WAITING} limit :countTo) counted
+  ), chosen as (
+    select s.id from remote_servers s
+    left join busy b on b.server_id = s.id
+    cross join lateral (
+      select min(position) as position from (
+        (select position from transfers where server_id = s.id and ${FRESH})
+        union all (select position from transfers where server_id = s.id and ${DELAYED})
+      ) either
+    ) oldest
+    where s.enabled and oldest.position is not null
       and coalesce(b.running, 0) < least(coalesce(s.max_connections, :maxPerServer), :maxPerServer)
-      and (select count(*) from due) >= :minBacklog
-    order by t.position limit 1
-    for update of t skip locked
+      and (b.running is null or (select total from waiting) >= :minBacklog)
+    order by coalesce(b.running, 0), oldest.position limit 1
+  ), fresh as (
+    select id, position from transfers where server_id = (select id from chosen) and ${FRESH} for update skip locked
+  ), delayed as (
+    select id, position from transfers where server_id = (select id from chosen) and ${DELAYED} for update skip locked
+  ), next as (
+    select id from (select * from fresh union all select * from delayed) either order by position limit 1
   ), taken as (
     update transfers t set status = 'IN_PROGRESS', start_time = coalesce(t.start_time, now()), attempts = t.attempts + 1,
       next_attempt_at = null, node = :node, fence = t.fence + 1, lease_until = now() + make_interval(secs => :leaseSeconds),
@@ -47,8 +66,7 @@ const TAKE = `
     from next, remote_servers s where t.id = next.id and s.id = t.server_id
     returning ${columnsOf('t')}, to_jsonb(s) as server
   )
-  select taken.*, (select count(*) from due)::integer as backlog
-  from (select 1) one left join taken on true`;
+  select taken.*, total as backlog, exists (select from chosen) as chosen from waiting left join taken on true`;
 
 /** Under a lease of an older number nothing is written. */
 const UNDER_LEASE = `id = :id and status = 'IN_PROGRESS' and fence = :fence`;
@@ -131,15 +149,18 @@ export const leaseStore = (knex: Knex) => {
   };
 
   return {
-    /** @returns the transfer taken, if any, and how many were due before */
+    /** @returns the transfer taken, if any, and how many were waiting before, `countTo` for more */
     take: async (options: TakeOptions): Promise<{ readonly job: Job | undefined; readonly backlog: number }> => {
-      const { rows } = await knex
-        .raw<{ rows: (Job & { readonly backlog: number })[] }>(TAKE, { ...options })
-        .options({ name: 'client_take' });
-      const [row] = rows;
-      if (row === undefined) return { job: undefined, backlog: 0 };
-      // Without a transfer every column but the count is null.
-      return { job: (row.id as string | null) === null ? undefined : row, backlog: row.backlog };
+      for (;;) {
+        const { rows } = await knex
+          .raw<{ rows: (Job & { readonly backlog: number; readonly chosen: boolean })[] }>(TAKE, { ...options })
+          .options({ name: 'client_take' });
+        const [row] = rows as [(typeof rows)[number]];
+        // Without a transfer every column of it is null.
+        const isTaken = (row.id as string | null) !== null;
+        // Another process was quicker with the last one of that server: there may be other servers.
+        if (isTaken || !row.chosen) return { job: isTaken ? row : undefined, backlog: row.backlog };
+      }
     },
 
     /** @returns the record as it is now; undefined when the lease was lost meanwhile */

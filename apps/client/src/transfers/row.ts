@@ -208,3 +208,6 @@ export const columnsOf = (table: string): string => COLUMNS.map((column) => `${t
 
 /** A PENDING row that does not wait for its next attempt. */
 export const DUE = `status = 'PENDING' and (next_attempt_at is null or next_attempt_at <= now())`;
+
+/** A due row that waits for nothing but a slot: what is kept for a disabled server takes nobody's place. */
+export const WAITING = `${DUE} and server_id in (select id from remote_servers where enabled)`;

@@ -105,7 +105,7 @@ export const transferService = (deps: TransferServiceDeps) => {
   const enqueueNew = (transfer: NewTransfer, wait: Wait | undefined): Promise<TransferRecord> =>
     withWait(transfer.id, wait, async () => {
       const row = await insert(transfer);
-      queue.arrived();
+      queue.arrived(row);
       return row;
     });
 
@@ -233,7 +233,7 @@ export const transferService = (deps: TransferServiceDeps) => {
         const row = await store.again(id);
         if (row === undefined) throw conflict('The transfer cannot be tried again any more: see its status');
         logger.info({ transferId: id, restartable: row.restartable }, 'transfer tried again on request');
-        queue.arrived();
+        queue.arrived(row);
         return row;
       }),
 

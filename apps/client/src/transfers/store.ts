@@ -3,7 +3,7 @@ import type { Page, Statistics } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { leaseStore } from './lease-store.js';
-import { columnsOf, DUE } from './row.js';
+import { columnsOf, WAITING } from './row.js';
 import type { Direction, NewTransfer, TransferRow, TransferStatus } from './row.js';
 import { DIRECTIONS, TRANSFER_STATUSES } from './schema.js';
 import type { HistoryFilter, HistoryQuery } from './schema.js';
@@ -16,7 +16,8 @@ const insertFor = (column: 'id' | 'name'): string => `
     :virtualFile, :sourcePath, cast(:sourceVersion as jsonb), cast(:size as bigint), cast(:settings as jsonb),
     :key, :hash
   from remote_servers s
-  where s.${column} = :server and s.enabled and (select count(*) from transfers where ${DUE}) < :room
+  where s.${column} = :server and s.enabled
+    and (select count(*) from (select 1 from transfers where ${WAITING} limit :room) counted) < :room
   returning ${columnsOf('transfers')}`;
 
 /** Prepared: planning the statements of every transfer costs more than running them. */
@@ -78,7 +79,7 @@ const requestStore = (knex: Knex) => ({
 
   /** How many wait for nothing but a slot. */
   countDue: async (): Promise<number> => {
-    const [counted] = await knex('transfers').whereRaw(DUE).count<{ total: number }[]>({ total: '*' });
+    const [counted] = await knex('transfers').whereRaw(WAITING).count<{ total: number }[]>({ total: '*' });
     return counted?.total ?? 0;
   },
 

@@ -260,7 +260,7 @@ export const CONFIG_KEYS = {
   'transfer.executor.max-pool-size': key('client', {
     type: integer(1, 1000),
     default: 20,
-    description: 'Transfers that run at a time when the queue is full.',
+    description: 'Transfers that run at a time when the queue is full, or while others wait for a slow remote server.',
   }),
   'transfer.executor.queue-capacity': key('client', {
     type: integer(0, 1_000_000),
