@@ -62,6 +62,9 @@ eachDatabase((harness) => {
       // Of the first 50,000 bytes at most what was not acknowledged is sent again.
       expect(proxy.bytes[1]!.fromClient).toBeLessThan(BIG.length - 50_000 + 4 * 4096 + 3000);
       expect((await service.api.get('/transfers')).body.totalElements).toBe(1);
+      const completed = service.log.entries().find(({ msg }) => msg === 'transfer completed');
+      expect(completed).toMatchObject({ attempt: 2, restartPoint: expect.any(Number) });
+      expect(completed?.['restartPoint']).toBeGreaterThan(5);
     });
 
     test.each([
@@ -283,6 +286,9 @@ eachDatabase((harness) => {
       const other = await the.service({ node: 'other', data: left, settings: { retry: AT_ONCE } });
       await until(async () => (await other.transfers.find(body.id as string))?.status === 'COMPLETED');
       expect(await readFile(join(left, 'received/X'), 'latin1')).toBe('abcd');
+      expect(other.log.entries()).toContainEqual(
+        expect.objectContaining({ msg: 'transfer completed', attempt: 2, restartPoint: 0 }),
+      );
       const asked = (name: string) =>
         server.arrived.filter((one) => one.name === name).map(({ fpdu }) => fpdu.toString('hex', 6));
       expect(asked('READ')).toEqual(['120100', '120100']);

@@ -25,5 +25,3 @@ export type {
   SendMessage,
   TransferTotals,
 } from './requester-types.js';
-export { windowAdvice } from './window-advice.js';
-export type { NegotiatedWindow, WindowAdvice } from './window-advice.js';

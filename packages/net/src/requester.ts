@@ -2,7 +2,14 @@ import { randomInt } from 'node:crypto';
 import { connect as connectSocket } from 'node:net';
 import type { Socket } from 'node:net';
 import { PesitError, RequesterSession, SUCCESS } from '@pesit-node/protocol';
-import type { ConnectionTerms, DiagnosticCode, FileTerms, Parameters, SyncPoint } from '@pesit-node/protocol';
+import type {
+  ConnectionTerms,
+  DiagnosticCode,
+  FileTerms,
+  Parameters,
+  SyncPoint,
+  SyncPointOptions,
+} from '@pesit-node/protocol';
 import { now } from './connection.js';
 import type { WireObserver } from './connection.js';
 import { Conversation } from './conversation.js';
@@ -17,6 +24,7 @@ import type {
   SendMessage,
   TransferTotals,
 } from './requester-types.js';
+import { windowAdvice } from './window-advice.js';
 
 const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
@@ -28,6 +36,7 @@ const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 export class PesitRequester {
   /** Milliseconds that the TCP connection took: there and back once. */
   readonly roundTripMs: number;
+  readonly #syncPoints: SyncPointOptions | undefined;
   readonly #session: RequesterSession;
   readonly #talk: Conversation;
   #answer: Parameters = {};
@@ -50,6 +59,7 @@ export class PesitRequester {
 
   private constructor(socket: Socket, options: RequesterOptions, roundTripMs: number) {
     this.roundTripMs = roundTripMs;
+    this.#syncPoints = options.connect.syncPoints;
     this.#session = new RequesterSession(
       {
         dialect: options.dialect,
@@ -92,6 +102,11 @@ export class PesitRequester {
     const advice =
       'perhaps what answers is no PeSIT server, or speaks the other dialect: check host, port and dialect of the remote server';
     return new PesitError(`${message}: ${advice}`, { fault, diagnostic, peerText: message, cause: error });
+  }
+
+  /** Which sync points would let more through, as a sentence; undefined where those negotiated are enough. */
+  get advice(): string | undefined {
+    return windowAdvice(this.roundTripMs, this.terms, this.#syncPoints)?.text;
   }
 
   get terms(): ConnectionTerms {

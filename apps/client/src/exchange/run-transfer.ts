@@ -1,4 +1,3 @@
-import { windowAdvice } from '@pesit-node/net';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import type { PesitError, SyncPoint } from '@pesit-node/protocol';
 import type { Figures, Logger, MeteredTransfer, SecretBox } from '@pesit-node/service';
@@ -104,10 +103,9 @@ const WRONG_COUNTS = '3-319';
 const PROTOCOL_ERROR = '3-311';
 
 /** With what was seen of the line, and advice where the sync points held the transfer up: only a long one is. */
-const lineSeen = (end: Completed, { roundTripMs, terms }: PesitRequester): Completed => {
+const lineSeen = (end: Completed, { roundTripMs, terms, advice }: PesitRequester): Completed => {
   const isLong = (end.bytesTransferred ?? 0) > terms.syncInterval * terms.syncWindow;
-  const advice = isLong ? windowAdvice(roundTripMs, terms)?.text : undefined;
-  return { ...end, roundTrip: Math.round(roundTripMs * 10) / 10, advice };
+  return { ...end, roundTrip: Math.round(roundTripMs * 10) / 10, advice: isLong ? advice : undefined };
 };
 
 class Attempt {
@@ -161,7 +159,11 @@ class Attempt {
       else this.#work = begun;
       const completed = 'status' in begun ? begun : await this.#exchange(begun);
       const { size, bytesTransferred: bytes, localPath, advice } = completed;
-      this.#log.info({ size, bytes, localPath, ...(advice === undefined ? {} : { advice }) }, 'transfer completed');
+      const restart = attempts > 1 ? { attempt: attempts, restartPoint: this.from?.syncPoint ?? 0 } : {};
+      this.#log.info(
+        { size, bytes, localPath, ...restart, ...(advice === undefined ? {} : { advice }) },
+        'transfer completed',
+      );
       end = completed;
     } catch (thrown) {
       end = this.#failed(thrown);

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 
-import { windowAdvice } from '@pesit-node/net';
 import type { Logger, SecretBox, Traces } from '@pesit-node/service';
 
 import type { Negotiated, RemoteServerRow } from '../remote-servers/store.js';
@@ -57,7 +56,7 @@ export const testConnection =
       began = performance.now();
       const { session, tracer } = await openTraced(traces, target, randomUUID());
       const answered = latency();
-      const { terms, roundTripMs } = session;
+      const { terms, roundTripMs, advice = null } = session;
       const negotiated = negotiatedOf(terms);
       await session.release();
       tracer?.end('released');
@@ -71,7 +70,7 @@ export const testConnection =
         message: `${server.name} accepted a session of ${server.client_id} with ${server.server_id}`,
         negotiated,
         roundTrip: Math.round(roundTripMs * 10) / 10,
-        advice: windowAdvice(roundTripMs, terms)?.text ?? null,
+        advice,
       };
     } catch (thrown) {
       const error = toPesitError(thrown);
