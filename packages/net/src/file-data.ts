@@ -33,6 +33,8 @@ export interface SessionListener {
   goesBack(): void;
   interrupted(error: PesitError, endCode: number): void;
   learned(style: SingleArticleStyle): void;
+  /** A request that the session itself has refused. */
+  refused?(name: FpduName, parameters: Parameters, error: PesitError): void;
   notice(text: string): void;
   ended(error: PesitError | undefined): void;
   /** The file cannot go on here: interrupt the transfer. */
@@ -122,6 +124,9 @@ export class FileData {
         break;
       case 'STYLE':
         this.#listener.learned(event.style);
+        break;
+      case 'REFUSED':
+        this.#listener.refused?.(event.name, event.parameters, event.error);
         break;
       case 'NOTICE':
         this.#listener.notice(event.text);

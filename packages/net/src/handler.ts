@@ -11,6 +11,7 @@ import type {
   CreateAnswer,
   Dialect,
   FileTerms,
+  FpduName,
   MessageAnswer,
   Parameters,
   PesitError,
@@ -84,6 +85,11 @@ export interface ServerHandler {
    * Rejection: a negative ACK(MSG). Without this method every message is refused with 2-209.
    */
   message?(parameters: Parameters): Promise<MessageAnswer | undefined>;
+  /**
+   * A CREATE, SELECT or MSG that the protocol forbids (outside PI 22, PI 13 or PI 32 of 0, a message that is too long): it was
+   * refused without asking, and the connection goes on. For the history.
+   */
+  refused?(name: FpduName, parameters: Parameters, error: PesitError): Promise<void>;
   /** DESELECT was answered: the next file may come. */
   deselected(): Promise<void>;
   /** How the partner writes single articles; worth remembering. */

@@ -144,6 +144,11 @@ export class PartnerConnection implements ServerConnection {
       learned: (style) => {
         this.#handler.learned(style);
       },
+      refused: (name, parameters, error) => {
+        this.#enqueue(async () => {
+          await this.#handler.refused?.(name, parameters, error);
+        });
+      },
       notice: (text) => {
         this.#handler.notice(text);
       },

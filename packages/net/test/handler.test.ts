@@ -161,6 +161,17 @@ describe('refusals', () => {
     expect(diagnosticOf(answer)).toBe('2-209');
     await writeOneFile(peer);
   });
+
+  test('what the protocol itself refuses is told in its turn, and nobody is asked', async () => {
+    const { peer, handler } = await session(() => undefined);
+    for (const wrong of [BODIES.CREATE.replace('0d0105', '0d0100'), BODIES.CREATE.replace('20020400', '20020000')])
+      await peer.exchange('CREATE', wrong, 'ACK(CREATE)');
+    await writeOneFile(peer);
+    expect(handler.calls.slice(1)).toEqual([
+      ...['REFUSED CREATE 3-318', 'REFUSED CREATE 2-200'],
+      ...['CREATE FILE', 'END', 'DESELECTED'],
+    ]);
+  });
 });
 
 describe('a disk that fails in the middle', () => {

@@ -112,12 +112,13 @@ const withText = (parameters: Parameters, text: Buffer): Parameters =>
 
 /** A segmented message while it comes in: the parameters of its MSGDM and the text so far. */
 export class MessageAssembly {
-  readonly #parameters: Parameters;
+  /** Of MSGDM. */
+  readonly head: Parameters;
   readonly #pieces: Buffer[] = [];
   #length = 0;
 
   constructor(first: Parameters) {
-    this.#parameters = first;
+    this.head = first;
     this.add(first);
   }
 
@@ -137,6 +138,6 @@ export class MessageAssembly {
   /** The parameters with the whole text; undefined when it was too long. */
   end(): Parameters | undefined {
     if (this.#length > MAX_MESSAGE_LENGTH) return undefined;
-    return withText(this.#parameters, Buffer.concat(this.#pieces));
+    return withText(this.head, Buffer.concat(this.#pieces));
   }
 }

@@ -326,12 +326,14 @@ export class ServerSession extends Session {
     if (name === 'MSGDM') this.#message = new MessageAssembly(parameters);
     else this.#message?.add(parameters);
     if (name !== 'MSGFM') return;
+    const { head = {} } = this.#message ?? {};
     const whole = this.#message?.end();
     this.#message = undefined;
     if (whole === undefined) {
       const text = `the message is longer than the ${MAX_MESSAGE_LENGTH} bytes that are taken`;
-      this.notice(`MSG refused, 2-209: ${text}`);
-      this.refuseMessage(new PesitError(text, { fault: 'remote', diagnostic: '2-209' }));
+      const error = new PesitError(text, { fault: 'remote', diagnostic: '2-209' });
+      this.refuseMessage(error);
+      this.emit({ kind: 'REFUSED', name: 'MSG', parameters: head, error });
       return;
     }
     this.#pending = { name: 'MSG', parameters: whole };
@@ -350,8 +352,9 @@ export class ServerSession extends Session {
       });
     }
     const refuse = (diagnostic: DiagnosticCode, text: string): boolean => {
-      this.notice(`${name} refused, ${diagnostic}: ${text}`);
-      this.refuse(new PesitError(text, { fault: 'remote', diagnostic }));
+      const error = new PesitError(text, { fault: 'remote', diagnostic });
+      this.refuse(error);
+      this.emit({ kind: 'REFUSED', name, parameters, error });
       return true;
     };
     const writeOnly = this.terms?.accessType === 0;

@@ -23,6 +23,8 @@ export type SessionEvent =
   | { readonly kind: 'INTERRUPTED'; readonly by: 'us' | 'peer'; readonly endCode: number; readonly error: PesitError }
   /** How the peer writes a single article; worth remembering for the partner. */
   | { readonly kind: 'STYLE'; readonly style: SingleArticleStyle }
+  /** A CREATE, SELECT or MSG that the session itself has refused: nobody is asked, for the history. */
+  | { readonly kind: 'REFUSED'; readonly name: FpduName; readonly parameters: Parameters; readonly error: PesitError }
   /** Something was tolerated: for the log. */
   | { readonly kind: 'NOTICE'; readonly text: string }
   /** The connection is over for the application; `error` says why when it was not released. */

@@ -4,7 +4,7 @@ import { MAX_MESSAGE_LENGTH, PesitError } from '../src/index.js';
 import type { MessageRequest, Parameters } from '../src/index.js';
 import { Chance } from './support/chance.js';
 import { fpdu, hex, num, pi, text, valueOf } from './support/builder.js';
-import { Pair, errorOf, notices, refusal } from './support/pair.js';
+import { Pair, errorOf, refusal } from './support/pair.js';
 import { connected } from './support/states.js';
 
 const X = 5;
@@ -189,7 +189,12 @@ describe('what partners send', () => {
     expect(answers.map(({ name, body }) => [name, valueOf(body, 2)!.toString('hex')])).toEqual([
       ['ACK(MSG)', '0200d1'],
     ]);
-    expect(notices(pair.serverEvents)).toEqual([expect.stringContaining('longer than the 65536 bytes')]);
+    expect(pair.serverEvents.filter(({ kind }) => kind === 'REFUSED')).toMatchObject([
+      {
+        ...{ name: 'MSG', parameters: { transferId: 0, fileIdentifier: { fileName: 'F' } } },
+        error: { diagnostic: '2-209', message: expect.stringContaining('longer than the 65536 bytes') },
+      },
+    ]);
     expect(pair.server.state).toBe('CN03');
     pair.alone('server', fpdu('MSG', Y, 0, IDENTIFIER, '0d0100'));
     expect(shown(pair).transferId).toBe(0);

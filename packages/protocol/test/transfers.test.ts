@@ -383,7 +383,9 @@ describe('a refused file leaves the session usable', () => {
     expect(pair.server.state).toBe('CN03');
     const code = valueOf(answer!.body, 2)!;
     expect(`${code[0]}-${code.readUInt16BE(1)}`).toBe(diagnostic);
-    expect(notices(pair.serverEvents).join()).toContain(diagnostic);
+    expect(pair.serverEvents.filter(({ kind }) => kind === 'REFUSED')).toMatchObject([
+      { name: 'CREATE', parameters: { maxEntitySize: 4096 }, error: { fault: 'remote', diagnostic } },
+    ]);
   });
 });
 

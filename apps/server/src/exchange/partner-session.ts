@@ -5,6 +5,7 @@ import type {
   ArticleSource,
   ConnectAnswer,
   CreateAnswer,
+  FpduName,
   MessageAnswer,
   Parameters,
   SelectAnswer,
@@ -149,11 +150,16 @@ export class PartnerSession implements ServerHandler {
       this.#trace.transfer(id);
       return answer;
     } catch (error) {
-      const { status, diagnostic } = failureOf(error);
-      partner.meter.over({ direction: 'RECEIVE', peer: partner.partner.partner_id }, status, diagnostic);
-      if (error instanceof PesitError) this.#say('message refused', error);
+      this.#messageRefused(partner, error);
       throw error;
     }
+  }
+
+  async refused(name: FpduName, parameters: Parameters, error: PesitError): Promise<void> {
+    const partner = this.#partner;
+    if (partner === undefined) return;
+    if (name === 'MSG') this.#messageRefused(partner, error);
+    else await this.#fileRefused(partner, name === 'CREATE' ? 'RECEIVE' : 'SEND', parameters, error);
   }
 
   deselected(): Promise<void> {
@@ -210,15 +216,30 @@ export class PartnerSession implements ServerHandler {
       this.#trace.transfer(file.record.id);
       return file;
     } catch (error) {
-      const start = startOf(partner, direction, parameters);
-      if (error instanceof PesitError) {
-        this.#say('transfer refused', error, { direction, virtualFile: start.virtualFileId });
-      }
-      const failure = failureOf(error);
-      partner.meter.over({ direction, peer: partner.partner.partner_id }, failure.status, failure.diagnostic);
-      await partner.journal.refused(start, failure);
+      await this.#fileRefused(partner, direction, parameters, error);
       throw error;
     }
+  }
+
+  async #fileRefused(
+    partner: PartnerContext,
+    direction: TransferDirection,
+    parameters: Parameters,
+    error: unknown,
+  ): Promise<void> {
+    const start = startOf(partner, direction, parameters);
+    if (error instanceof PesitError) {
+      this.#say('transfer refused', error, { direction, virtualFile: start.virtualFileId });
+    }
+    const failure = failureOf(error);
+    partner.meter.over({ direction, peer: partner.partner.partner_id }, failure.status, failure.diagnostic);
+    await partner.journal.refused(start, failure);
+  }
+
+  #messageRefused({ meter, partner }: PartnerContext, error: unknown): void {
+    const { status, diagnostic } = failureOf(error);
+    meter.over({ direction: 'RECEIVE', peer: partner.partner_id }, status, diagnostic);
+    if (error instanceof PesitError) this.#say('message refused', error);
   }
 
   /** Something went wrong: for the log, and for a trace. */

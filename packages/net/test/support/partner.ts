@@ -3,6 +3,7 @@ import type {
   ArticleSource,
   ConnectAnswer,
   CreateAnswer,
+  FpduName,
   MessageAnswer,
   Parameters,
   PesitError,
@@ -111,6 +112,10 @@ export class TestHandler implements ServerHandler {
   async deselected(): Promise<void> {
     this.log.push('DESELECTED');
     await this.hooks.deselected?.();
+  }
+  refused(name: FpduName, _: Parameters, { diagnostic }: PesitError): Promise<void> {
+    this.log.push(`REFUSED ${name} ${diagnostic}`);
+    return Promise.resolve();
   }
   learned(): void {
     this.log.push('LEARNED');
