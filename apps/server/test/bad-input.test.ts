@@ -8,21 +8,19 @@ import { describe, expect, test } from '@jest/globals';
 import { eachDatabase } from '@pesit-node/service/testing';
 
 import { bytes, until, useNode } from './support/node.js';
+import { codesOf, diagnosticOf, RawPeer } from './support/raw-peer.js';
 import {
-  codesOf,
   CONNECT,
   create,
   CRF,
   DATA,
   DESELECT,
-  diagnosticOf,
   DTF,
   DTF_END,
+  endOf,
   entity,
   fpdu,
   ORF,
-  pi,
-  RawPeer,
   READ,
   RELEASE,
   select,
@@ -30,7 +28,8 @@ import {
   transEnd,
   WRITE,
   WRITING,
-} from './support/raw-peer.js';
+} from './support/steps.js';
+import type { Step } from './support/steps.js';
 
 eachDatabase((harness) => {
   const node = useNode(harness, { listener: { readTimeout: 1000 } });
@@ -74,8 +73,7 @@ eachDatabase((harness) => {
     const cuts = WRITING.map((step, index) => [step.name, index] as const);
 
     test.each(cuts)('after %s (step %i)', async (_, index) => {
-      const peer = await RawPeer.open(node().port);
-      for (const step of WRITING.slice(0, index + 1)) await peer.send(step);
+      const peer = await RawPeer.open(node().port, ...WRITING.slice(0, index + 1));
       peer.socket.resetAndDestroy();
       await isIntact();
       const [, record] = await node().history();
@@ -87,8 +85,7 @@ eachDatabase((harness) => {
     });
 
     test.each(cuts)('in the middle of %s (step %i)', async (_, index) => {
-      const peer = await RawPeer.open(node().port);
-      for (const step of WRITING.slice(0, index)) await peer.send(step);
+      const peer = await RawPeer.open(node().port, ...WRITING.slice(0, index));
       const half = peer.bytesOf(WRITING[index]!);
       peer.write(half.subarray(0, Math.ceil(half.length / 2)));
       peer.socket.end();
@@ -97,8 +94,7 @@ eachDatabase((harness) => {
     });
 
     test('before its answer: the file is there, once, and recorded', async () => {
-      const peer = await RawPeer.open(node().port);
-      for (const step of WRITING.slice(0, 8)) await peer.send(step);
+      const peer = await RawPeer.open(node().port, ...WRITING.slice(0, 8));
       peer.write(peer.bytesOf(WRITING[8]!));
       peer.socket.end();
       await isIntact();
@@ -109,9 +105,8 @@ eachDatabase((harness) => {
 
     test('while a file is read', async () => {
       await writeFile(join(node().data, 'OUT/out/big'), bytes(8_000_000));
-      const peer = await RawPeer.open(node().port);
-      await peer.send(CONNECT);
-      for (const step of [select('OUT'), ORF, READ]) await peer.send(step);
+      const peer = await RawPeer.open(node().port, CONNECT);
+      await peer.say(select('OUT'), ORF, READ);
       await peer.next();
       peer.socket.resetAndDestroy();
       const record = await node().ended();
@@ -176,8 +171,7 @@ eachDatabase((harness) => {
       ['CREATE without parameters', entity(fpdu([0xc0, 0x11], [1, 0], Buffer.alloc(0))), '3-318'],
       ['a parameter beyond its FPDU', entity(fpdu([0xc0, 0x11], [1, 0], Buffer.from([9, 200, 1]))), '3-318'],
     ])('%s in a session: ABORT', async (_, wrong, diagnostic) => {
-      const peer = await RawPeer.open(node().port);
-      await peer.send(CONNECT);
+      const peer = await RawPeer.open(node().port, CONNECT);
       peer.write(wrong);
       const answer = await peer.next();
       expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['4025', diagnostic]);
@@ -185,7 +179,7 @@ eachDatabase((harness) => {
       await isIntact();
     });
 
-    test.each<[string, readonly Parameters<RawPeer['send']>[0][], string]>([
+    test.each<[string, readonly Step[], string]>([
       ['SYN 2 before SYN 1', [DTF, syn(2)], '3-311'],
       ['data before WRITE', [], '3-311'],
     ])('%s: nothing stays', async (name, steps) => {
@@ -200,8 +194,7 @@ eachDatabase((harness) => {
     });
 
     test('wrong counts: ABORT 3-319, the file is not delivered', async () => {
-      const peer = await RawPeer.open(node().port);
-      for (const step of [CONNECT, create(), ORF, WRITE, DTF, DTF_END]) await peer.send(step);
+      const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF, DTF_END);
       const answer = await peer.send(transEnd(DATA.length + 1, 1));
       expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['4025', '3-319']);
       peer.socket.destroy();
@@ -215,8 +208,7 @@ eachDatabase((harness) => {
     const hostile = ['../../etc/passwd', '/etc/passwd', 'IN/../IN', 'IN\0', 'IN\0.txt', '..', '.pesit', 'x'.repeat(76)];
 
     test.each(hostile)('as PI 12 %j: refused, recorded readably', async (fileName) => {
-      const peer = await RawPeer.open(node().port);
-      await peer.send(CONNECT);
+      const peer = await RawPeer.open(node().port, CONNECT);
       const created = await peer.send(create({ fileName }));
       // NUL at the end is padding.
       const isKnown = fileName === 'IN\0';
@@ -228,8 +220,7 @@ eachDatabase((harness) => {
     });
 
     test('as PI 12 of 255 bytes: ABORT 3-318', async () => {
-      const peer = await RawPeer.open(node().port);
-      await peer.send(CONNECT);
+      const peer = await RawPeer.open(node().port, CONNECT);
       const answer = await peer.send(create({ fileName: 'x'.repeat(255) }));
       expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['4025', '3-318']);
       peer.socket.destroy();
@@ -239,11 +230,8 @@ eachDatabase((harness) => {
     test.each([...hostile, 'y'.repeat(255), 'z'.repeat(512), '\x01\x02\xff', '${uuid}'])(
       'as PI 37 %j: the file is where it belongs',
       async (label) => {
-        const peer = await RawPeer.open(node().port);
-        for (const step of [CONNECT, create({ label }), ORF, WRITE, DTF, DTF_END, transEnd(DATA.length, 1), CRF]) {
-          await peer.send(step);
-        }
-        for (const step of [DESELECT, RELEASE]) await peer.send(step);
+        const peer = await RawPeer.open(node().port, CONNECT, create({ label }), ORF, WRITE, DTF, ...endOf(1));
+        await peer.say(CRF, DESELECT, RELEASE);
         expect((await node().received('IN')).map(String)).toEqual([DATA]);
         expect(await node().files('IN/in')).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);
         const [record] = await node().history();
@@ -252,21 +240,13 @@ eachDatabase((harness) => {
       },
     );
 
-    test('as PI 3 in file identifier and PI 99 of any bytes: opaque', async () => {
-      const message = Buffer.from([0, 1, 0xff, 0x27]);
-      const peer = await RawPeer.open(node().port);
-      await peer.send(CONNECT);
-      const withMessage = {
-        ...create(),
-        bytes: (y: number) => {
-          const plain = create().bytes(y).subarray(6);
-          return fpdu([0xc0, 0x11], [y, 0], Buffer.concat([plain, pi(99, message)]));
-        },
-      };
-      expect(diagnosticOf(await peer.send(withMessage))).toBe('0-000');
+    test('as PI 99 of any bytes: opaque', async () => {
+      const freeMessage = Buffer.from([0, 1, 0xff, 0x27]);
+      const peer = await RawPeer.open(node().port, CONNECT);
+      expect(diagnosticOf(await peer.send(create({ freeMessage })))).toBe('0-000');
       peer.socket.destroy();
       await isIntact();
-      expect((await node().history())[1]!['freeMessage']).toBe(`base64:${message.toString('base64')}`);
+      expect((await node().history())[1]!['freeMessage']).toBe(`base64:${freeMessage.toString('base64')}`);
     });
   });
 

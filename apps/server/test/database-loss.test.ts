@@ -9,7 +9,8 @@ import { FileSource, formatOf } from '@pesit-node/storage';
 
 import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
 import { PASSWORD, refusedWith, until, useNode } from './support/node.js';
-import { codesOf, CONNECT, create, DTF, ORF, RawPeer, WRITE } from './support/raw-peer.js';
+import { codesOf, RawPeer } from './support/raw-peer.js';
+import { CONNECT, create, DTF, ORF, WRITE } from './support/steps.js';
 
 const COMPLETION = /update transfers set status = 'COMPLETED'/;
 
@@ -105,8 +106,7 @@ eachDatabase((harness) => {
     });
 
     test('and the partner too: the record is written when the database is back', async () => {
-      const peer = await RawPeer.open(node().port);
-      for (const step of [CONNECT, create(), ORF, WRITE, DTF]) await peer.send(step);
+      const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF);
       loseDatabase(node().database);
       peer.socket.resetAndDestroy();
       await peer.closed();

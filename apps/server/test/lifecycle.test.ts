@@ -6,25 +6,24 @@ import { eachDatabase } from '@pesit-node/service/testing';
 
 import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
 import { bytes, until, useNode } from './support/node.js';
+import { codesOf, diagnosticOf, RawPeer } from './support/raw-peer.js';
 import {
   ACK_IDT,
-  codesOf,
   CONNECT,
   create,
   CRF,
   DATA,
   DESELECT,
-  diagnosticOf,
   DTF,
   DTF_END,
+  endOf,
   ORF,
-  RawPeer,
   READ,
   select,
   syn,
   transEnd,
   WRITE,
-} from './support/raw-peer.js';
+} from './support/steps.js';
 
 const INSTANCE = '00000000-0000-4000-8000-000000000001';
 
@@ -78,10 +77,8 @@ eachDatabase((harness) => {
     });
 
     test('lets a running transfer end when it stops, and takes nothing new', async () => {
-      const peer = await RawPeer.open(node().port);
-      for (const step of [CONNECT, create(), ORF, WRITE, DTF, syn(1)]) await peer.send(step);
-      const idle = await RawPeer.open(node().port);
-      await idle.send(CONNECT);
+      const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF, syn(1));
+      const idle = await RawPeer.open(node().port, CONNECT);
       const stopping = node().stop();
       const told = await idle.next();
       expect([codesOf(told), diagnosticOf(told)]).toEqual(['4025', '3-322']);
@@ -99,8 +96,7 @@ eachDatabase((harness) => {
     });
 
     test('writes the figures of a running transfer', async () => {
-      const peer = await RawPeer.open(node().port);
-      for (const step of [CONNECT, create(), ORF, WRITE, DTF, DTF, syn(1)]) await peer.send(step);
+      const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF, DTF, syn(1));
       expect(await node().record(({ syncPoint }) => syncPoint === 1)).toMatchObject({
         status: 'IN_PROGRESS',
         bytesTransferred: 2 * DATA.length,
@@ -112,8 +108,7 @@ eachDatabase((harness) => {
     });
 
     test('completes a transfer that another process took for dead', async () => {
-      const peer = await RawPeer.open(node().port);
-      for (const step of [CONNECT, create(), ORF, WRITE, DTF, DTF_END]) await peer.send(step);
+      const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF, DTF_END);
       await node().database.knex('transfers').update({ status: 'FAILED', diagnostic: '2-223', end_time: new Date() });
       expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
       expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', diagnostic: '0-000' })]);
@@ -121,14 +116,12 @@ eachDatabase((harness) => {
     });
 
     test('a stopped listener says STOPPING while a transfer runs, and may start again meanwhile', async () => {
-      const peer = await RawPeer.open(node().port);
-      for (const step of [CONNECT, create(), ORF, WRITE, DTF]) await peer.send(step);
+      const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF);
       const stopped = await node().call('post', '/api/v1/servers/NODE1/stop');
       expect(stopped).toMatchObject({ status: 'STOPPING', activeConnections: 1 });
       expect(await node().call('post', '/api/v1/servers/NODE1/start')).toMatchObject({ status: 'RUNNING' });
       await node().send(await node().connect(), 'IN', bytes(5));
-      await peer.send(DTF_END);
-      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
+      expect(diagnosticOf(await peer.say(...endOf(1)))).toBe('0-000');
       peer.socket.destroy();
       expect(await node().call('get', '/api/v1/servers/NODE1')).toMatchObject({ status: 'RUNNING' });
     });
@@ -138,12 +131,11 @@ eachDatabase((harness) => {
     const node = useNode(harness, { drainMs: 50 });
 
     test('interrupts what does not end: nothing staged, FAILED, no record left in progress', async () => {
-      const peer = await RawPeer.open(node().port);
-      for (const step of [CONNECT, create(), ORF, WRITE, DTF]) await peer.send(step);
+      const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF);
       const stopping = node().stop();
       const answer = await peer.next();
       expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['c006', '3-322']);
-      for (const step of [ACK_IDT, CRF, DESELECT]) await peer.send(step);
+      await peer.say(ACK_IDT, CRF, DESELECT);
       peer.socket.destroy();
       await stopping;
       const [record] = await node().database.knex('transfers').select('status', 'diagnostic');
@@ -157,8 +149,7 @@ eachDatabase((harness) => {
 
     test('one that reads nothing does not hold up another', async () => {
       await writeFile(join(node().data, 'OUT/out/big'), bytes(30_000_000));
-      const stuck = await RawPeer.open(node().port);
-      for (const step of [CONNECT, select('OUT'), ORF, READ]) await stuck.send(step);
+      const stuck = await RawPeer.open(node().port, CONNECT, select('OUT'), ORF, READ);
       stuck.socket.pause();
       const session = await node().connect();
       const content = bytes(3_000_000);

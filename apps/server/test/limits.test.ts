@@ -7,24 +7,23 @@ import { eachDatabase } from '@pesit-node/service/testing';
 
 import { fillDisk } from './support/faults.js';
 import { bytes, refusedWith, useNode } from './support/node.js';
+import { codesOf, diagnosticOf, pointOf, RawPeer } from './support/raw-peer.js';
 import {
   ACK_IDT,
-  codesOf,
   CONNECT,
   create,
   CRF,
   DATA,
   DESELECT,
-  diagnosticOf,
   DTF,
   DTF_END,
+  endOf,
   ORF,
-  pointOf,
-  RawPeer,
   syn,
   transEnd,
   WRITE,
-} from './support/raw-peer.js';
+} from './support/steps.js';
+import type { Step } from './support/steps.js';
 
 eachDatabase((harness) => {
   const node = useNode(harness);
@@ -33,17 +32,13 @@ eachDatabase((harness) => {
     undo();
   });
 
-  const open = async (...steps: readonly Parameters<RawPeer['send']>[0][]): Promise<RawPeer> => {
-    const peer = await RawPeer.open(node().port);
-    for (const step of [CONNECT, ...steps]) await peer.send(step);
-    return peer;
-  };
+  const open = (...steps: readonly Step[]): Promise<RawPeer> => RawPeer.open(node().port, CONNECT, ...steps);
 
   /** What was acknowledged is there: the partner goes on from point 1 and ends well. */
   const goesOn = async (): Promise<void> => {
     const peer = await open(create({ restarted: true }), ORF);
     expect(pointOf(await peer.send(WRITE))).toBe(1);
-    for (const step of [DTF, DTF_END]) await peer.send(step);
+    await peer.say(DTF, DTF_END);
     expect(diagnosticOf(await peer.send(transEnd(2 * DATA.length, 2)))).toBe('0-000');
     peer.socket.destroy();
     expect((await node().received('IN')).map(String)).toEqual([DATA + DATA]);
@@ -58,7 +53,7 @@ eachDatabase((harness) => {
       const told = await peer.send(syn(2));
       expect([codesOf(told), diagnosticOf(told)]).toEqual(['c006', '2-219']);
       await peer.send(ACK_IDT);
-      for (const step of [CRF, DESELECT]) await peer.send(step);
+      await peer.say(CRF, DESELECT);
       peer.socket.destroy();
       expect(await node().ended()).toMatchObject({
         status: 'FAILED',
@@ -124,8 +119,7 @@ eachDatabase((harness) => {
     await rename(join(node().data, 'ONE/in/one'), join(node().data, 'ONE/in/first'));
     const again = await open(create({ fileName: 'ONE', restarted: true }), ORF);
     expect(pointOf(await again.send(WRITE))).toBe(1);
-    await again.send(DTF_END);
-    expect(diagnosticOf(await again.send(transEnd(DATA.length, 1)))).toBe('0-000');
+    expect(diagnosticOf(await again.say(...endOf(1)))).toBe('0-000');
     again.socket.destroy();
     expect((await node().received('ONE')).map(String).sort()).toEqual([DATA, 'faster'].sort());
   });

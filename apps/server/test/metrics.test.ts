@@ -6,7 +6,8 @@ import { eachDatabase, readOpenMetrics } from '@pesit-node/service/testing';
 
 import { loseDatabase, findDatabase } from './support/faults.js';
 import { bytes, refusedWith, until, useNode } from './support/node.js';
-import { CONNECT, create, DATA, DTF, DTF_END, ORF, RawPeer, syn, transEnd, WRITE } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
+import { CONNECT, create, DATA, DTF, endOf, ORF, syn, WRITE } from './support/steps.js';
 
 eachDatabase((harness) => {
   const node = useNode(harness, { checkEveryMs: 20 });
@@ -41,8 +42,7 @@ eachDatabase((harness) => {
   });
 
   test('a running transfer, its interruption, and its restart', async () => {
-    const peer = await RawPeer.open(node().port);
-    for (const step of [CONNECT, create(), ORF, WRITE, DTF, syn(1), DTF, DTF, syn(2), DTF]) await peer.send(step);
+    const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF, syn(1), DTF, DTF, syn(2), DTF);
     await until(async () => (await samples()).get(moved('RECEIVE')) === 4 * DATA.length || undefined);
     expect(await values('pesit_transfers_running{direction="RECEIVE"}', points('RECEIVE'))).toEqual([1, 2]);
     peer.socket.resetAndDestroy();
@@ -50,9 +50,8 @@ eachDatabase((harness) => {
     const errors = 'pesit_transfer_errors_total{diagnostic="3-310",direction="RECEIVE"}';
     expect(await values(transfers('RECEIVE', 'FAILED'), errors, moved('RECEIVE'))).toEqual([1, 1, 4 * DATA.length]);
 
-    const again = await RawPeer.open(node().port);
-    for (const step of [CONNECT, create({ restarted: true }), ORF, WRITE, DTF, syn(3), DTF_END]) await again.send(step);
-    await again.send(transEnd(4 * DATA.length, 4));
+    const again = await RawPeer.open(node().port, CONNECT, create({ restarted: true }), ORF, WRITE, DTF, syn(3));
+    await again.say(...endOf(4));
     again.socket.destroy();
     // The article behind point 2 came twice; what is behind a point that is kept came once.
     expect(

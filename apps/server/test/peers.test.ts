@@ -1,31 +1,37 @@
 /** What products of the field do to a server, as far as it shows in records, files and the log; the wire is in packages/protocol. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
 import { describe, expect, test } from '@jest/globals';
 import { eachDatabase } from '@pesit-node/service/testing';
 
 import { productOf } from '../src/partners/seen.js';
 import { until, useNode } from './support/node.js';
+import { codesOf, diagnosticOf, RawPeer, said } from './support/raw-peer.js';
 import {
-  codesOf,
   CONNECT,
+  connectAs,
   create,
   CRF,
   DATA,
   DESELECT,
-  diagnosticOf,
   DTF,
   DTF_END,
+  endOf,
   entity,
   fpdu,
+  message,
   ORF,
   pi,
-  RawPeer,
+  READ,
   RELEASE,
+  select,
+  step,
   transEnd,
   WRITE,
   WRITING,
-} from './support/raw-peer.js';
-
-type Step = Parameters<RawPeer['send']>[0];
+} from './support/steps.js';
+import type { Step } from './support/steps.js';
 
 eachDatabase((harness) => {
   const node = useNode(harness);
@@ -33,18 +39,10 @@ eachDatabase((harness) => {
   const say = async (...steps: readonly Step[]): Promise<readonly (Buffer | undefined)[]> => {
     const peer = await RawPeer.open(node().port);
     const answers: (Buffer | undefined)[] = [];
-    for (const step of steps) answers.push(await peer.send(step));
+    for (const one of steps) answers.push(await peer.send(one));
     peer.socket.destroy();
     return answers;
   };
-  const connectWith = (more: Buffer): Step => ({
-    ...CONNECT,
-    bytes: (y) => {
-      const plain = CONNECT.bytes(y);
-      return fpdu([0x40, 0x20], [0, 1], Buffer.concat([plain.subarray(6), more]));
-    },
-  });
-
   describe('PeSIT Wizard', () => {
     test('single articles with ID.SRC = 1: a prefix may be its own or of Connect:Express, none is of the latter', () => {
       expect(productOf({ version: 2, singleArticle: 'prefixed' })).toBe('PeSIT Wizard or Connect:Express');
@@ -64,7 +62,7 @@ eachDatabase((harness) => {
     });
 
     test('a message in PI 91 of CONNECT: the session is accepted, and the log has the text', async () => {
-      const [answer] = await say(connectWith(pi(91, 'end of day\u001b[2J')));
+      const [answer] = await say(connectAs({ more: pi(91, 'end of day\u001b[2J') }));
       expect(codesOf(answer)).toBe('4021');
       const line = await until(() =>
         node()
@@ -79,9 +77,8 @@ eachDatabase((harness) => {
 
     test('articles in DTFs of 32,006 bytes after 4,096 was answered: taken', async () => {
       const article = Buffer.concat([Buffer.from([1, 0xfa]), Buffer.alloc(506, 'a')]);
-      const dtf = (y: number): Buffer =>
-        fpdu([0, 0], [y, 63], Buffer.concat(Array.from({ length: 63 }, () => article)));
-      const large: Step = { name: 'DTF', bytes: dtf, answered: false };
+      const articles = Buffer.concat(Array.from({ length: 63 }, () => article));
+      const large = step('DTF', (y) => fpdu([0, 0], [y, 63], articles), false);
       const answers = await say(CONNECT, create(), ORF, WRITE, large, DTF_END, transEnd(63 * 506, 63), CRF, DESELECT);
       expect(
         answers
@@ -105,6 +102,51 @@ eachDatabase((harness) => {
     });
   });
 
+  test('Transfer CFT, Axway Gateway: PI 37 and PI 99 of 512 bytes are in the record whole', async () => {
+    const [label, freeMessage] = ['L'.repeat(512), Buffer.alloc(512, 'm')];
+    await say(CONNECT, create({ label, freeMessage }), ORF, WRITE, DTF, ...endOf(1));
+    expect(await node().ended()).toMatchObject({ status: 'COMPLETED', label, freeMessage: freeMessage.toString() });
+  });
+
+  test('Transfer CFT: application and user in PGI 9 are not the partner', async () => {
+    await say(CONNECT, create({ application: 'SALES' }), ORF, WRITE, DTF, ...endOf(1));
+    expect(await node().ended()).toMatchObject({ status: 'COMPLETED', partnerId: 'ACME' });
+  });
+
+  test('Transfer CFT, Waarp: the acknowledgement (MSG) of a file that nobody knows here is kept', async () => {
+    const answers = await say(CONNECT, message(Buffer.from('done'), { fileType: 0, transferId: 4711 }), RELEASE);
+    expect(answers.map(said)).toEqual(['ACONNECT', 'ACK(MSG) 0-000', 'RELCONF']);
+    const [kept] = await node().history();
+    expect(await node().call('get', `/api/v1/transfers/${kept!.id}`)).toMatchObject({
+      ...{ type: 'MESSAGE', status: 'COMPLETED', fileType: 0, transferId: 4711, message: 'done' },
+    });
+  });
+
+  test('Waarp: a file, a message and a file the other way on one connection', async () => {
+    await writeFile(join(node().data, 'OUT/out/data.bin'), 'abc');
+    const written = [create(), ORF, WRITE, DTF, ...endOf(1), CRF, DESELECT];
+    const peer = await RawPeer.open(node().port, CONNECT, ...written, message(Buffer.from('x')), select('OUT'), ORF);
+    expect(said(await peer.send(READ))).toBe('ACK(READ) 0-000');
+    // DTF with the three bytes, and DTF.END in the same entity.
+    expect((await peer.next())?.toString('hex')).toBe('000900000100616263' + '000bc00401000203000000');
+    expect(
+      said(
+        await peer.say(
+          step('TRANS.END', (y) => fpdu([0xc0, 8], [y, 0], Buffer.alloc(0))),
+          CRF,
+          DESELECT,
+        ),
+      ),
+    ).toBe('ACK(DESELECT) 0-000');
+    expect(said(await peer.send(RELEASE))).toBe('RELCONF');
+    peer.socket.destroy();
+    expect((await node().history()).map(({ type, direction, status }) => [type, direction, status])).toEqual([
+      ['FILE', 'SEND', 'COMPLETED'],
+      ['MESSAGE', 'RECEIVE', 'COMPLETED'],
+      ['FILE', 'RECEIVE', 'COMPLETED'],
+    ]);
+  });
+
   test('Waarp, Transfer CFT: files one after the other on a connection, the first refused, the last released', async () => {
     const answers = await say(
       ...[CONNECT, create({ fileName: 'NOTHERE', transferId: 8 }), create(), ORF, WRITE, DTF, DTF_END],
@@ -113,6 +155,14 @@ eachDatabase((harness) => {
     );
     expect(codesOf(answers.at(-1))).toBe('4024');
     expect((await node().history()).map(({ status }) => status)).toEqual(['COMPLETED', 'COMPLETED', 'FAILED']);
+  });
+
+  test('Connect:Express: PI 99 of 254 blanks in SELECT is nothing to show', async () => {
+    await writeFile(join(node().data, 'OUT/out/data.bin'), 'abc');
+    await say(CONNECT, select('OUT', { freeMessage: Buffer.alloc(254, ' ') }));
+    expect((await node().history())[0]).toMatchObject({ direction: 'SEND', freeMessage: '' });
+    const { rows } = await node().database.knex.raw('select length(free_message) as kept from transfers');
+    expect(rows).toEqual([{ kept: 254 }]);
   });
 
   test('Connect:Express: CONNECT and what follows it in pieces of one byte', async () => {

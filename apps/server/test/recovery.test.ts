@@ -11,20 +11,8 @@ import { MIGRATIONS } from '../src/migrations/index.js';
 import { TestNode, until, useNode } from './support/node.js';
 import type { TransferRecord } from './support/node.js';
 import { freePort } from './support/rest.js';
-import {
-  CONNECT,
-  create,
-  DATA,
-  diagnosticOf,
-  DTF,
-  DTF_END,
-  ORF,
-  pointOf,
-  RawPeer,
-  syn,
-  transEnd,
-  WRITE,
-} from './support/raw-peer.js';
+import { diagnosticOf, pointOf, RawPeer } from './support/raw-peer.js';
+import { CONNECT, create, DATA, DTF, DTF_END, endOf, ORF, syn, transEnd, WRITE } from './support/steps.js';
 
 const DEAD = '00000000-0000-4000-8000-000000000001';
 const sha256 = (content: string): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
@@ -187,8 +175,7 @@ eachDatabase((harness) => {
       final: DATA,
       record: { ...INTENT, size: DATA.length, bytes_transferred: DATA.length, checksum: sha256(DATA) },
     });
-    const peer = await RawPeer.open(node().port);
-    for (const step of [CONNECT, create({ restarted: true }), ORF, WRITE, DTF, DTF_END]) await peer.send(step);
+    const peer = await RawPeer.open(node().port, CONNECT, create({ restarted: true }), ORF, WRITE, DTF, DTF_END);
     expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
     peer.socket.destroy();
     expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 1 })]);
@@ -198,8 +185,7 @@ eachDatabase((harness) => {
   test('what nobody had counted of it is counted then', async () => {
     await orphan({ final: DATA });
     expect(await recovered()).toMatchObject({ status: 'COMPLETED', articles: 0 });
-    const peer = await RawPeer.open(node().port);
-    for (const step of [CONNECT, create({ restarted: true }), ORF, WRITE, DTF, DTF_END]) await peer.send(step);
+    const peer = await RawPeer.open(node().port, CONNECT, create({ restarted: true }), ORF, WRITE, DTF, DTF_END);
     expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
     peer.socket.destroy();
     expect(await node().history()).toEqual([
@@ -242,20 +228,19 @@ eachDatabase((harness) => {
   });
 
   const writing = async (pod: TestNode, restarted: boolean): Promise<RawPeer> => {
-    const peer = await RawPeer.open(pod.port);
-    for (const step of [CONNECT, create({ restarted }), ORF]) await peer.send(step);
+    const peer = await RawPeer.open(pod.port, CONNECT, create({ restarted }), ORF);
     return peer;
   };
 
   test('a restart that reaches another pod goes on there', async () => {
     const [first, second] = pods as [TestNode, TestNode];
     const cut = await writing(first, false);
-    for (const step of [WRITE, DTF, syn(1), DTF]) await cut.send(step);
+    await cut.say(WRITE, DTF, syn(1), DTF);
     cut.socket.resetAndDestroy();
     await first.ended();
     const peer = await writing(second, true);
     expect(pointOf(await peer.send(WRITE))).toBe(1);
-    for (const step of [DTF, DTF_END]) await peer.send(step);
+    await peer.say(DTF, DTF_END);
     expect(diagnosticOf(await peer.send(transEnd(2 * DATA.length, 2)))).toBe('0-000');
     peer.socket.destroy();
     expect(await second.history()).toEqual([
@@ -267,15 +252,13 @@ eachDatabase((harness) => {
   test('a transfer of a living pod is left alone: not recovered, and its restart elsewhere waits, then 2-207', async () => {
     const [first, second] = pods as [TestNode, TestNode];
     const running = await writing(first, false);
-    for (const step of [WRITE, DTF, syn(1)]) await running.send(step);
+    await running.say(WRITE, DTF, syn(1));
     await second.restartListening('NODE2');
     expect((await second.history())[0]).toMatchObject({ status: 'IN_PROGRESS' });
-    const peer = await RawPeer.open(second.port);
-    await peer.send(CONNECT);
+    const peer = await RawPeer.open(second.port, CONNECT);
     expect(diagnosticOf(await peer.send(create({ restarted: true })))).toBe('2-207');
     peer.socket.destroy();
-    await running.send(DTF_END);
-    expect(diagnosticOf(await running.send(transEnd(DATA.length, 1)))).toBe('0-000');
+    expect(diagnosticOf(await running.say(...endOf(1)))).toBe('0-000');
     running.socket.destroy();
   });
 
@@ -284,7 +267,7 @@ eachDatabase((harness) => {
     const { knex } = pods[1]!.database;
     const before = log.lines.length;
     const running = await writing(first, false);
-    for (const step of [WRITE, DTF, DTF_END]) await running.send(step);
+    await running.say(WRITE, DTF, DTF_END);
     // As while it stands still: the lease is not renewed, and another pod takes the transfer.
     const still = await knex.transaction();
     try {

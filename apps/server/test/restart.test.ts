@@ -9,26 +9,26 @@ import type { SelectRequest } from '@pesit-node/protocol';
 import { eachDatabase } from '@pesit-node/service/testing';
 import { formatOf, StagedFile } from '@pesit-node/storage';
 
-import { bytes, refusedWith, until, useNode } from './support/node.js';
+import { bytes, PASSWORD, refusedWith, until, useNode } from './support/node.js';
+import { codesOf, diagnosticOf, pointOf, RawPeer } from './support/raw-peer.js';
 import {
-  codesOf,
   CONNECT,
+  connectAs,
   create,
   CRF,
   DATA,
   DESELECT,
-  diagnosticOf,
   DTF,
   DTF_END,
+  endOf,
   IDT_CANCELLED,
   ORF,
-  pointOf,
-  RawPeer,
   select,
   syn,
   transEnd,
   WRITE,
-} from './support/raw-peer.js';
+} from './support/steps.js';
+import type { Step } from './support/steps.js';
 
 const sha256 = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 const RESTART = create({ restarted: true });
@@ -38,16 +38,18 @@ eachDatabase((harness) => {
 
   /** A partner writes up to point 2, is told so, and is gone with one article more under way. */
   const interrupted = async (): Promise<void> => {
-    const peer = await RawPeer.open(node().port);
-    for (const step of [CONNECT, create(), ORF, WRITE, DTF, syn(1), DTF, DTF, syn(2), DTF]) await peer.send(step);
+    const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF, syn(1), DTF, DTF, syn(2), DTF);
     peer.socket.resetAndDestroy();
     await node().ended();
   };
 
-  const open = async (...steps: readonly Parameters<RawPeer['send']>[0][]): Promise<RawPeer> => {
-    const peer = await RawPeer.open(node().port);
-    for (const step of [CONNECT, ...steps]) await peer.send(step);
-    return peer;
+  const open = (...steps: readonly Step[]): Promise<RawPeer> => RawPeer.open(node().port, CONNECT, ...steps);
+
+  /** From the first byte to the end, with success. */
+  const writesAll = async (peer: RawPeer): Promise<void> => {
+    expect(pointOf(await peer.say(ORF, WRITE))).toBe(0);
+    expect(diagnosticOf(await peer.say(DTF, ...endOf(1)))).toBe('0-000');
+    peer.socket.destroy();
   };
 
   describe('a partner that writes and is cut off', () => {
@@ -137,12 +139,7 @@ eachDatabase((harness) => {
 
     test('begins anew (PI 15 = 0): from the first byte, in a record of its own; the old one is not restartable', async () => {
       await interrupted();
-      const peer = await open(create(), ORF);
-      expect(pointOf(await peer.send(WRITE))).toBe(0);
-      await peer.send(DTF);
-      await peer.send(DTF_END);
-      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
-      peer.socket.destroy();
+      await writesAll(await open(create()));
       expect((await node().received('IN')).map(String)).toEqual([DATA]);
       await node().node.housekeeping.expire();
       expect(await node().history()).toEqual([
@@ -167,21 +164,26 @@ eachDatabase((harness) => {
     });
 
     test('restarts what is not known here: from the first byte', async () => {
-      const peer = await open(RESTART, ORF);
-      expect(pointOf(await peer.send(WRITE))).toBe(0);
-      await peer.send(DTF);
-      await peer.send(DTF_END);
-      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
-      peer.socket.destroy();
+      await writesAll(await open(RESTART));
       expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 1 })]);
     });
 
     test.each([
-      ['another transfer identifier', create({ restarted: true, transferId: 10 })],
-      ['another virtual file', create({ restarted: true, fileName: 'BOTH' })],
-    ])('with %s it is another transfer', async (_, step) => {
+      ['transfer identifier', create({ restarted: true, transferId: 10 })],
+      ['virtual file', create({ restarted: true, fileName: 'BOTH' })],
+      ['first sender (PI 61)', create({ restarted: true, originalSender: 'FIRST' })],
+      ['last receiver (PI 62)', create({ restarted: true, finalReceiver: 'LAST' })],
+    ])('with another %s it is another transfer', async (_, step) => {
       await interrupted();
       const peer = await open(step, ORF);
+      expect(pointOf(await peer.send(WRITE))).toBe(0);
+      peer.socket.destroy();
+    });
+
+    test('of another partner it is another transfer, whatever its identifier', async () => {
+      await interrupted();
+      await node().call('post', '/api/v1/config/partners', { partnerId: 'BETA', password: PASSWORD });
+      const peer = await RawPeer.open(node().port, connectAs({ requester: 'BETA' }), RESTART, ORF);
       expect(pointOf(await peer.send(WRITE))).toBe(0);
       peer.socket.destroy();
     });
@@ -219,7 +221,7 @@ eachDatabase((harness) => {
   });
 
   describe('a request whose answer is lost', () => {
-    const lost = async (...steps: readonly Parameters<RawPeer['send']>[0][]): Promise<void> => {
+    const lost = async (...steps: readonly Step[]): Promise<void> => {
       const peer = await open(...steps);
       peer.socket.resetAndDestroy();
       await node().ended();
@@ -230,12 +232,7 @@ eachDatabase((harness) => {
       ['WRITE', [create(), ORF, WRITE]],
     ])('%s, and asked anew (PI 15 = 0): the same record, from the first byte', async (_, steps) => {
       await lost(...steps);
-      const peer = await open(create(), ORF);
-      expect(pointOf(await peer.send(WRITE))).toBe(0);
-      await peer.send(DTF);
-      await peer.send(DTF_END);
-      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
-      peer.socket.destroy();
+      await writesAll(await open(create()));
       expect((await node().received('IN')).map(String)).toEqual([DATA]);
       expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 2 })]);
       expect(await node().staged('IN')).toEqual([]);
@@ -295,8 +292,7 @@ eachDatabase((harness) => {
       await asked;
       expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['c030', '2-207']);
       second.socket.destroy();
-      await first.send(DTF_END);
-      expect(diagnosticOf(await first.send(transEnd(articles * DATA.length, articles)))).toBe('0-000');
+      expect(diagnosticOf(await first.say(...endOf(articles)))).toBe('0-000');
       first.socket.destroy();
       expect((await node().received('IN')).map(String)).toEqual([DATA.repeat(articles)]);
     });
@@ -310,8 +306,7 @@ eachDatabase((harness) => {
       first.socket.destroy();
       await second.send(ORF);
       expect(pointOf(await second.send(WRITE))).toBe(1);
-      await second.send(DTF_END);
-      expect(diagnosticOf(await second.send(transEnd(DATA.length, 1)))).toBe('0-000');
+      expect(diagnosticOf(await second.say(...endOf(1)))).toBe('0-000');
       second.socket.destroy();
       expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 2 })]);
     });
@@ -331,8 +326,7 @@ eachDatabase((harness) => {
       const first = await open(create(), ORF, WRITE, DTF);
       const second = await open(create(), ORF, WRITE, DTF);
       for (const peer of [second, first]) {
-        await peer.send(DTF_END);
-        expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
+        expect(diagnosticOf(await peer.say(...endOf(1)))).toBe('0-000');
         peer.socket.destroy();
       }
       expect(await node().received('IN')).toHaveLength(2);
@@ -382,7 +376,7 @@ eachDatabase((harness) => {
       await peer.send(DTF_END);
       const end = await peer.send(transEnd(2 * DATA.length, 2));
       expect([codesOf(end), diagnosticOf(end)]).toEqual(['c037', '0-000']);
-      for (const step of [CRF, DESELECT]) await peer.send(step);
+      await peer.say(CRF, DESELECT);
       peer.socket.destroy();
       expect(await node().history()).toEqual(before);
       expect((await node().received('IN')).map(String)).toEqual([DATA + DATA]);
@@ -393,12 +387,7 @@ eachDatabase((harness) => {
       const first = await open(create(), ORF, WRITE, DTF, DTF_END);
       await first.send(transEnd(DATA.length, 1));
       first.socket.destroy();
-      const peer = await open(RESTART, ORF);
-      expect(pointOf(await peer.send(WRITE))).toBe(0);
-      await peer.send(DTF);
-      await peer.send(DTF_END);
-      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('0-000');
-      peer.socket.destroy();
+      await writesAll(await open(RESTART));
       expect(await node().history()).toHaveLength(1);
       expect(await node().received('IN')).toHaveLength(1);
     });
@@ -423,7 +412,7 @@ eachDatabase((harness) => {
       first.socket.destroy();
       const other = await open(RESTART, ORF, WRITE, DTF, DTF, DTF_END);
       expect(diagnosticOf(await other.send(transEnd(2 * DATA.length, 2)))).toBe('3-319');
-      for (const step of [CRF, DESELECT, RESTART, ORF, WRITE, DTF, DTF, DTF_END]) await other.send(step);
+      await other.say(CRF, DESELECT, RESTART, ORF, WRITE, DTF, DTF, DTF_END);
       expect(diagnosticOf(await other.send(transEnd(2 * DATA.length, 2)))).toBe('0-000');
       other.socket.destroy();
       expect((await node().received('IN')).map(String).sort()).toEqual([DATA, DATA + DATA]);

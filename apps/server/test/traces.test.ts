@@ -2,7 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { eachDatabase } from '@pesit-node/service/testing';
 
 import { bytes, refusedWith, TestNode, until, useNode } from './support/node.js';
-import { RawPeer, WRITING } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
+import { WRITING } from './support/steps.js';
 import { freePort } from './support/rest.js';
 
 interface Session {
@@ -38,8 +39,7 @@ eachDatabase((harness) => {
   test('a session of a traced partner is there, line by line', async () => {
     await switchOn();
     expect(await node().call('get', '/api/v1/config/partners/ACME')).toMatchObject({ traceUntil: expect.any(String) });
-    const peer = await RawPeer.open(node().port);
-    for (const step of WRITING) await peer.send(step);
+    await RawPeer.open(node().port, ...WRITING);
     const session = await ended();
     const [record] = await node().history();
     const id = String(record!.id);

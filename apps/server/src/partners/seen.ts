@@ -48,9 +48,8 @@ export const seenIn = (
   freeMessage: shown(parameters.freeMessage),
 });
 
-/** Connect:Express pads it with blanks. */
 const shown = (freeMessage: Buffer | undefined): string | null => {
-  const text = freeMessageText(freeMessage?.subarray(0, MAX_FREE_MESSAGE) ?? null)?.trimEnd() ?? '';
+  const text = freeMessageText(freeMessage?.subarray(0, MAX_FREE_MESSAGE) ?? null);
   return text === '' ? null : text;
 };
 

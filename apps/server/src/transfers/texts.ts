@@ -2,11 +2,16 @@ import { fromEbcdic } from '@pesit-node/protocol';
 
 import { DATA_CODES } from '../virtual-files/format.js';
 
-/** PI 99 is opaque: shown as text when it is printable ASCII, else as `base64:` and its bytes. */
+/**
+ * PI 99 is opaque: shown as text when it is printable ASCII, else as `base64:` and its bytes. Connect:Express pads it with
+ * blanks, which are kept and not shown.
+ */
 export const freeMessageText = (bytes: Buffer | null): string | null => {
   if (bytes === null) return null;
   const text = bytes.toString('latin1');
-  return /^[\x20-\x7e]*$/.test(text) && !text.startsWith('base64:') ? text : `base64:${bytes.toString('base64')}`;
+  return /^[\x20-\x7e]*$/.test(text) && !text.startsWith('base64:')
+    ? text.trimEnd()
+    : `base64:${bytes.toString('base64')}`;
 };
 
 /** What a text may hold beside printable characters: tab, line ends, form feed. */

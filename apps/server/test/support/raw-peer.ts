@@ -2,139 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
-import { PASSWORD } from './node.js';
-
-/** Bytes of an FPDU, written by hand: header and parameters (pesit-e.md §2). */
-export const fpdu = (codes: readonly [phase: number, type: number], ids: readonly [number, number], body: Buffer) => {
-  const header = Buffer.from([0, 0, ...codes, ...ids]);
-  header.writeUInt16BE(6 + body.length);
-  return Buffer.concat([header, body]);
-};
-
-/** One parameter. */
-export const pi = (code: number, value: string | readonly number[] | Buffer): Buffer => {
-  const bytes = typeof value === 'string' ? Buffer.from(value, 'latin1') : Buffer.from(value);
-  const length = bytes.length < 255 ? [bytes.length] : [255, bytes.length >> 8, bytes.length & 255];
-  return Buffer.concat([Buffer.from([code, ...length]), bytes]);
-};
-
-/** The entity of the length-prefixed dialect. */
-export const entity = (...fpdus: readonly Buffer[]): Buffer => {
-  const all = Buffer.concat(fpdus);
-  const length = Buffer.alloc(2);
-  length.writeUInt16BE(all.length);
-  return Buffer.concat([length, all]);
-};
-
-const SUCCESS = pi(2, [0, 0, 0]);
-
-interface Step {
-  readonly name: string;
-  /** @param y the server's identifier */
-  readonly bytes: (y: number) => Buffer;
-  /** Whether the server answers. */
-  readonly answered: boolean;
-}
-
-const step = (name: string, bytes: (y: number) => Buffer, answered = true): Step => ({ name, bytes, answered });
-
-export interface CreateOptions {
-  readonly fileName?: string;
-  readonly label?: string;
-  /** PI 13; default 9. */
-  readonly transferId?: number;
-  /** PI 15 = 1. */
-  readonly restarted?: boolean;
-  /** PI 51. */
-  readonly creationDate?: string;
-}
-
-export const CONNECT = step('CONNECT', () =>
-  fpdu(
-    [0x40, 0x20],
-    [0, 1],
-    Buffer.concat([pi(3, 'ACME'), pi(4, 'NODE1'), pi(5, PASSWORD), pi(6, [2]), pi(7, [0, 64, 4]), pi(22, [2])]),
-  ),
-);
-
-const three = (value: number): Buffer => Buffer.from([value >> 16, (value >> 8) & 255, value & 255]);
-
-export const create = ({
-  fileName = 'IN',
-  label,
-  transferId = 9,
-  restarted = false,
-  creationDate,
-}: CreateOptions = {}): Step =>
-  step('CREATE', (y) =>
-    fpdu(
-      [0xc0, 0x11],
-      [y, 0],
-      Buffer.concat([
-        pi(9, Buffer.concat([pi(11, [0]), pi(12, fileName)])),
-        pi(13, three(transferId)),
-        ...(restarted ? [pi(15, [1])] : []),
-        pi(17, [0]),
-        pi(25, [0x10, 0]),
-        pi(30, Buffer.concat([pi(31, [0x80]), pi(32, [4, 0]), ...(label === undefined ? [] : [pi(37, label)])])),
-        pi(40, Buffer.concat([pi(41, [0]), pi(42, [1])])),
-        ...(creationDate === undefined ? [] : [pi(50, pi(51, creationDate))]),
-      ]),
-    ),
-  );
-
-export const select = (fileName: string, transferId = 0, restarted = false): Step =>
-  step('SELECT', (y) =>
-    fpdu(
-      [0xc0, 0x12],
-      [y, 0],
-      Buffer.concat([
-        pi(9, Buffer.concat([pi(11, [0]), pi(12, fileName)])),
-        pi(13, three(transferId)),
-        pi(14, [0xe0]),
-        ...(restarted ? [pi(15, [1])] : []),
-        pi(17, [0]),
-        pi(25, [0x10, 0]),
-      ]),
-    ),
-  );
-
-export const ORF = step('ORF', (y) => fpdu([0xc0, 0x14], [y, 0], Buffer.alloc(0)));
-export const WRITE = step('WRITE', (y) => fpdu([0xc0, 0x02], [y, 0], Buffer.alloc(0)));
-export const read = (point: number): Step => step('READ', (y) => fpdu([0xc0, 0x01], [y, 0], pi(18, three(point))));
-export const READ = step('READ', (y) => fpdu([0xc0, 0x01], [y, 0], pi(18, [0])));
-export const DATA = 'a thousand bytes or fewer';
-export const DTF = step('DTF', (y) => fpdu([0, 0], [y, 0], Buffer.from(DATA)), false);
-export const syn = (number: number): Step => step(`SYN ${number}`, (y) => fpdu([0xc0, 0x03], [y, 0], pi(20, [number])));
-export const DTF_END = step('DTF.END', (y) => fpdu([0xc0, 0x04], [y, 0], SUCCESS), false);
-export const transEnd = (dataBytes: number, articles: number): Step =>
-  step('TRANS.END', (y) =>
-    fpdu([0xc0, 0x08], [y, 0], Buffer.concat([pi(27, three(dataBytes)), pi(28, three(articles))])),
-  );
-/** The requester cancels: 2-216, end code 16. */
-export const IDT_CANCELLED = step('IDT', (y) =>
-  fpdu([0xc0, 0x06], [y, 0], Buffer.concat([pi(2, [2, 0, 216]), pi(19, [16])])),
-);
-export const ACK_IDT = step('ACK(IDT)', (y) => fpdu([0xc0, 0x3a], [y, 0], Buffer.alloc(0)), false);
-export const CRF = step('CRF', (y) => fpdu([0xc0, 0x15], [y, 0], SUCCESS));
-export const DESELECT = step('DESELECT', (y) => fpdu([0xc0, 0x13], [y, 0], SUCCESS));
-export const RELEASE = step('RELEASE', (y) => fpdu([0x40, 0x23], [y, 1], SUCCESS));
-
-/** A whole session that writes one file. */
-export const WRITING: readonly Step[] = [
-  CONNECT,
-  create(),
-  ORF,
-  WRITE,
-  DTF,
-  syn(1),
-  DTF,
-  DTF_END,
-  transEnd(2 * DATA.length, 2),
-  CRF,
-  DESELECT,
-  RELEASE,
-];
+import { entity } from './steps.js';
+import type { Step } from './steps.js';
 
 /** A partner that speaks by hand. */
 export class RawPeer {
@@ -157,10 +26,13 @@ export class RawPeer {
     });
   }
 
-  static async open(port: number): Promise<RawPeer> {
+  /** A partner that has said `steps`. */
+  static async open(port: number, ...steps: readonly Step[]): Promise<RawPeer> {
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');
-    return new RawPeer(socket);
+    const peer = new RawPeer(socket);
+    await peer.say(...steps);
+    return peer;
   }
 
   write(bytes: Buffer): void {
@@ -173,6 +45,13 @@ export class RawPeer {
     if (!answered) return undefined;
     const answer = await this.next();
     if (name === 'CONNECT') this.#y = answer?.[5] ?? 0;
+    return answer;
+  }
+
+  /** One step after the other, with their answers. @returns that of the last */
+  async say(...steps: readonly Step[]): Promise<Buffer | undefined> {
+    let answer: Buffer | undefined;
+    for (const one of steps) answer = await this.send(one);
     return answer;
   }
 
@@ -220,3 +99,29 @@ export const pointOf = (answer: Buffer | undefined): number | undefined => {
 
 /** Phase and type of an answer, `4025` for ABORT. */
 export const codesOf = (answer: Buffer | undefined): string | undefined => answer?.toString('hex', 2, 4);
+
+const NAMES: Readonly<Record<string, string>> = {
+  '4021': 'ACONNECT',
+  '4022': 'RCONNECT',
+  '4024': 'RELCONF',
+  '4025': 'ABORT',
+  c006: 'IDT',
+  c030: 'ACK(CREATE)',
+  c031: 'ACK(SELECT)',
+  c032: 'ACK(DESELECT)',
+  c033: 'ACK(ORF)',
+  c034: 'ACK(CRF)',
+  c035: 'ACK(READ)',
+  c036: 'ACK(WRITE)',
+  c037: 'ACK(TRANS.END)',
+  c038: 'ACK(SYN)',
+  c03b: 'ACK(MSG)',
+};
+
+/** An answer by its name and its diagnostic, `ACK(CREATE) 2-226`; `nothing` when the connection is over. */
+export const said = (answer: Buffer | undefined): string => {
+  const codes = codesOf(answer);
+  if (codes === undefined) return 'nothing';
+  const diagnostic = diagnosticOf(answer);
+  return `${NAMES[codes] ?? codes}${diagnostic === undefined ? '' : ` ${diagnostic}`}`;
+};
