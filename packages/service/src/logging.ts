@@ -37,6 +37,9 @@ export interface LoggerOptions {
   readonly destination?: DestinationStream;
 }
 
+/** As pino's own. Only with a `minLength` does `flush` wait for what is being written, which `Lifecycle` needs. */
+const standardOutput = (): DestinationStream => pino.destination({ dest: 1, sync: false, minLength: 1 });
+
 /** JSON lines with ISO times; `log.level` of the configuration; secrets masked whatever is logged. */
 export const createLogger = (config: Pick<CommonConfig, 'log.level'>, { name, destination }: LoggerOptions): Logger => {
   const options = {
@@ -46,5 +49,5 @@ export const createLogger = (config: Pick<CommonConfig, 'log.level'>, { name, de
     formatters: { level: (label: string) => ({ level: label }) },
     hooks: { streamWrite: redact },
   };
-  return destination === undefined ? pino(options) : pino(options, destination);
+  return pino(options, destination ?? standardOutput());
 };

@@ -25,6 +25,7 @@ export interface SignalSource {
 }
 
 const STOP_MS = 10_000;
+const LAST_LINES_MS = 1000;
 
 /** Starts steps in order and stops them in reverse; the one owner of the end of a service. */
 export class Lifecycle {
@@ -78,14 +79,26 @@ export class Lifecycle {
     const onSignal = (signal: NodeJS.Signals): void => {
       if (seen) {
         this.#logger.warn({ signal }, 'second signal: ending at once');
-        source.exit(signal === 'SIGINT' ? 130 : 143);
+        this.#exit(source, signal === 'SIGINT' ? 130 : 143);
         return;
       }
       seen = true;
-      void this.stop(signal).then((clean) => source.exit(clean ? 0 : 1));
+      void this.stop(signal).then((clean) => {
+        this.#exit(source, clean ? 0 : 1);
+      });
     };
     source.on('SIGTERM', onSignal);
     source.on('SIGINT', onSignal);
+  }
+
+  /**
+   * After the last line of the log is written, or cannot be: in `process.exit` pino would try for ever to write to a pipe that
+   * nobody reads any more.
+   */
+  #exit(source: SignalSource, code: number): void {
+    const exit = (): void => source.exit(code);
+    setTimeout(exit, LAST_LINES_MS).unref();
+    this.#logger.flush(exit);
   }
 
   async #startSteps(): Promise<void> {

@@ -131,6 +131,36 @@ describe('signals', () => {
     expect(lines).toEqual(['start database', 'start http', 'ready', 'stop http', 'stop database draining=true']);
   });
 
+  test('a second signal ends at once, also when nobody reads the log any more', async () => {
+    const path = `${compiled.directory}/unread.mjs`;
+    writeFileSync(
+      path,
+      `
+      import { Lifecycle } from './lifecycle/lifecycle.js';
+      import { HealthRegistry } from './health/registry.js';
+      import { createLogger } from './logging.js';
+      const lifecycle = new Lifecycle({ logger: createLogger({ 'log.level': 'info' }, { name: 'child' }), health: new HealthRegistry() });
+      const alive = setInterval(() => {}, 1000);
+      lifecycle.add({ name: 'hang', stop: () => new Promise(() => {}), stopTimeoutMs: 60000 });
+      lifecycle.handleSignals(process);
+      await lifecycle.start();
+      process.stderr.write('ready\\n');
+      `,
+    );
+    const child = spawn(process.execPath, [path], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const ended = once(child, 'exit');
+    try {
+      await once(child.stderr, 'data');
+      child.stdout.destroy();
+      child.kill('SIGTERM');
+      child.kill('SIGINT');
+      const [code] = (await ended) as [number];
+      expect([130, 143]).toContain(code);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
   test('a second signal ends at once', async () => {
     const { child, lines, said, ended } = run('hang');
     await said('ready');
