@@ -10,6 +10,7 @@
  *
  * A peer's mistake is a `PesitError` with the diagnostic to send, never another error; a wrong call by the program throws.
  */
+export type { ConnectAnswer, CreateAnswer, SelectAnswer } from './answers.js';
 export type { ArticleBatch, ArticleSink, ArticleSource, Burst, SyncPoint } from './articles.js';
 export { AUTOMATA, STATES, transitionOf } from './automaton.js';
 export type { AutomatonEvent, Condition, Role, State, Transition } from './automaton.js';
@@ -47,11 +48,10 @@ export { PARAMETER_KEYS, PARAMETERS, describeParameter, parameterByCode } from '
 export type { CompressionOptions, ParameterKey, Parameters, ParameterType, SyncPointOptions } from './parameters.js';
 export type { SingleArticleStyle } from './receiving.js';
 export { RequesterSession } from './requester-session.js';
-export type { ConnectRequest, CreateRequest, FileIdentifier, FileRequest, SelectRequest } from './requester-session.js';
+export type { ConnectRequest, CreateRequest, FileIdentifier, FileRequest, SelectRequest } from './requests.js';
 export { MAX_RESYNCHRONISATIONS } from './resynchronisation.js';
 export { MAX_SYNC_POINT, nextSpacing, spacedInterval } from './spacing.js';
 export { ServerSession } from './server-session.js';
-export type { ConnectAnswer, CreateAnswer, SelectAnswer } from './server-session.js';
 export { END_CODES, Session } from './session.js';
 export type { SessionEvent, SessionOptions } from './session-events.js';
 export { SessionTrace } from './session-trace.js';

@@ -9,7 +9,7 @@ import type { FpduName } from './fpdus.js';
 import { MIN_ENTITY_SIZE } from './negotiation.js';
 import { PARAMETERS } from './parameters.js';
 import type { Parameters } from './parameters.js';
-import type { FileIdentifier } from './requester-session.js';
+import type { FileIdentifier } from './requests.js';
 
 /** PI 11 of a message, and of a reply to one; any other value: the acknowledgement of a file of that type (annex B). */
 export const FILE_TYPE_MESSAGE = 0xffff;

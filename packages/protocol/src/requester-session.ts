@@ -5,7 +5,6 @@ import { countsToSend } from './counts.js';
 import { SUCCESS, refuses } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
-import type { CompressionMode } from './compression.js';
 import {
   MIN_ENTITY_SIZE,
   NO_SYNC,
@@ -19,73 +18,11 @@ import {
 import type { CompressionOptions, Parameters, SyncPointOptions } from './parameters.js';
 import { messageFpdus } from './messages.js';
 import type { MessageRequest } from './messages.js';
+import { createParameters, selectParameters } from './requests.js';
+import type { ConnectRequest, CreateRequest, FileRequest, SelectRequest } from './requests.js';
 import { Session } from './session.js';
 import type { SessionOptions } from './session-events.js';
-
-export interface ConnectRequest {
-  /** PI 3 and PI 4: the connection partners. */
-  readonly requester: string;
-  readonly server: string;
-  /** PI 5; 1 to 8 characters. */
-  readonly password?: string | undefined;
-  /** PI 7; undefined = no sync points wanted. */
-  readonly syncPoints?: SyncPointOptions | undefined;
-  /** PI 22: 0 write, 1 read, 2 both. */
-  readonly accessType: 0 | 1 | 2;
-  /** PI 23: resynchronisation is wanted; it needs sync points. Default false. */
-  readonly resynchronisation?: boolean | undefined;
-  /** PI 1. */
-  readonly crc?: boolean | undefined;
-  /** PI 99, opaque. */
-  readonly freeMessage?: Buffer | undefined;
-  /** Interval for our own points when PI 7 stays undefined on both sides, in KB. Default 256. */
-  readonly defaultIntervalKb?: number;
-}
-
-/** PGI 9: names of application and user, which never replace the identity of the connection. */
-export interface FileIdentifier {
-  readonly requester?: string | undefined;
-  readonly server?: string | undefined;
-  /** PI 11; 0 for files. */
-  readonly fileType: number;
-  /** PI 12, the virtual file. */
-  readonly fileName: string;
-}
-
-export interface FileRequest {
-  readonly fileIdentifier: FileIdentifier;
-  /** PI 13. */
-  readonly transferId: number;
-  /** PI 15. */
-  readonly restarted?: boolean;
-  /** PI 17. */
-  readonly priority?: number;
-  /** PI 25: the largest entity that we propose. */
-  readonly maxEntitySize: number;
-  /** PI 21 of ORF: the compression that is wanted. Default 0, none. */
-  readonly compression?: CompressionMode | 0 | undefined;
-  readonly originalSender?: string | undefined;
-  readonly finalReceiver?: string | undefined;
-  readonly freeMessage?: Buffer | undefined;
-}
-
-export interface CreateRequest extends FileRequest {
-  /** PI 16. */
-  readonly dataCode?: number;
-  /** PGI 30. */
-  readonly recordFormat: number;
-  readonly recordLength: number;
-  readonly fileLabel?: string | undefined;
-  /** PGI 40: kilobytes, rounded up. */
-  readonly maxReservationKb: number;
-  /** PI 51, `YYMMDDhhmmss`. */
-  readonly creationDate?: string | undefined;
-}
-
-export interface SelectRequest extends FileRequest {
-  /** PI 14, default E0: all attributes. */
-  readonly attributesWanted?: number;
-}
+import { free } from './texts.js';
 
 export class RequesterSession extends Session {
   #asked: SyncPointOptions = NO_SYNC;
@@ -129,17 +66,7 @@ export class RequesterSession extends Session {
   create(request: CreateRequest): void {
     this.#propose(request);
     this.#recordLength = request.recordLength;
-    this.send('CREATE', {
-      ...fileParameters(request),
-      ...(request.dataCode === undefined ? {} : { dataCode: request.dataCode }),
-      logicalAttributes: {
-        recordFormat: request.recordFormat,
-        recordLength: request.recordLength,
-        ...(request.fileLabel ? { fileLabel: request.fileLabel } : {}),
-      },
-      physicalAttributes: { reservationUnit: 0, maxReservation: Math.min(request.maxReservationKb, 0xffff_ffff) },
-      ...(request.creationDate === undefined ? {} : { historicalAttributes: { creationDate: request.creationDate } }),
-    });
+    this.send('CREATE', createParameters(request));
     this.direction = 'writing';
     this.forgetTotals();
   }
@@ -147,7 +74,7 @@ export class RequesterSession extends Session {
   /** SELECT (§4.4.6): a file to read. */
   select(request: SelectRequest): void {
     this.#propose(request);
-    this.send('SELECT', { ...fileParameters(request), attributesWanted: request.attributesWanted ?? 0xe0 });
+    this.send('SELECT', selectParameters(request));
     this.direction = 'reading';
     this.forgetTotals();
   }
@@ -308,26 +235,4 @@ export class RequesterSession extends Session {
   override get entitySize(): number {
     return this.#entitySize;
   }
-}
-
-const free = (freeMessage: Buffer | undefined): Parameters =>
-  freeMessage === undefined || freeMessage.length === 0 ? {} : { freeMessage };
-
-function fileParameters(request: FileRequest): Parameters {
-  const { fileIdentifier } = request;
-  return {
-    fileIdentifier: {
-      ...(fileIdentifier.requester ? { requester: fileIdentifier.requester } : {}),
-      ...(fileIdentifier.server ? { server: fileIdentifier.server } : {}),
-      fileType: fileIdentifier.fileType,
-      fileName: fileIdentifier.fileName,
-    },
-    transferId: request.transferId,
-    ...(request.restarted === true ? { restarted: 1 } : {}),
-    priority: request.priority ?? 0,
-    maxEntitySize: request.maxEntitySize,
-    ...(request.originalSender ? { originalSender: request.originalSender } : {}),
-    ...(request.finalReceiver ? { finalReceiver: request.finalReceiver } : {}),
-    ...free(request.freeMessage),
-  };
 }

@@ -1,4 +1,6 @@
 /** The server's end (serveur): every FPDU of the requester becomes an event, and each is answered by `accept…` or `refuse…`. */
+import { selectedParameters } from './answers.js';
+import type { ConnectAnswer, CreateAnswer, SelectAnswer } from './answers.js';
 import type { SyncPoint } from './articles.js';
 import type { Fpdu } from './codec.js';
 import type { CompressionMode } from './compression.js';
@@ -19,48 +21,10 @@ import {
   negotiateVersion,
 } from './negotiation.js';
 import { describeParameter } from './parameters.js';
-import type { Parameters, SyncPointOptions } from './parameters.js';
-import type { SingleArticleStyle } from './receiving.js';
+import type { Parameters } from './parameters.js';
 import { Session } from './session.js';
 import type { SessionOptions } from './session-events.js';
-import { textForPeer } from './texts.js';
-
-export interface ConnectAnswer {
-  /** What this side wants for PI 7; undefined = no sync points. */
-  readonly syncPoints?: SyncPointOptions | undefined;
-  /** PI 23: resynchronisation is allowed; it needs sync points. Default false. */
-  readonly resynchronisation?: boolean | undefined;
-  /** Interval for our own points when PI 7 stays undefined on both sides, in KB. Default 256. */
-  readonly defaultIntervalKb?: number;
-  /** What earlier connections have learned of this partner's single articles. */
-  readonly singleArticle?: SingleArticleStyle | undefined;
-  /** Whether this partner is sent several articles in one DTF; default that of the session. */
-  readonly multiArticle?: boolean | undefined;
-  /** Whether FPDUs of data share an entity; default that of the session. */
-  readonly concatenation?: boolean | undefined;
-  readonly freeMessage?: Buffer | undefined;
-}
-
-export interface CreateAnswer {
-  /** PI 25: the largest entity of this side; the smaller of both is answered. */
-  readonly maxEntitySize: number;
-  /** PI 21: the compression that is allowed when the requester asks for one. Default 0, none. */
-  readonly compression?: CompressionMode | 0 | undefined;
-  readonly freeMessage?: Buffer | undefined;
-}
-
-export interface SelectAnswer extends CreateAnswer {
-  /** PI 12 of the file that was found. */
-  readonly fileName: string;
-  /** PI 13; kept when the requester gave one. */
-  readonly transferId: number;
-  readonly dataCode?: number;
-  readonly recordFormat: number;
-  readonly recordLength: number;
-  readonly fileLabel?: string | undefined;
-  readonly maxReservationKb: number;
-  readonly creationDate?: string | undefined;
-}
+import { free, textForPeer } from './texts.js';
 
 /** What a request proposes, kept until it is answered. */
 interface Pending {
@@ -156,31 +120,7 @@ export class ServerSession extends Session {
     const { parameters } = this.#take('SELECT');
     this.#agree(parameters, answer);
     this.direction = 'reading';
-    const asked = parameters.fileIdentifier ?? {};
-    this.send(
-      'ACK(SELECT)',
-      {
-        diagnostic: SUCCESS,
-        fileIdentifier: {
-          ...(asked.requester ? { requester: asked.requester } : {}),
-          ...(asked.server ? { server: asked.server } : {}),
-          fileType: asked.fileType ?? 0,
-          fileName: answer.fileName,
-        },
-        transferId: parameters.transferId === 0 ? answer.transferId : (parameters.transferId as number),
-        ...(answer.dataCode === undefined ? {} : { dataCode: answer.dataCode }),
-        maxEntitySize: this.#entitySize,
-        logicalAttributes: {
-          recordFormat: answer.recordFormat,
-          recordLength: answer.recordLength,
-          ...(answer.fileLabel ? { fileLabel: answer.fileLabel } : {}),
-        },
-        physicalAttributes: { reservationUnit: 0, maxReservation: Math.min(answer.maxReservationKb, 0xffff_ffff) },
-        ...(answer.creationDate === undefined ? {} : { historicalAttributes: { creationDate: answer.creationDate } }),
-        ...free(answer.freeMessage),
-      },
-      '+',
-    );
+    this.send('ACK(SELECT)', selectedParameters(parameters, answer, this.#entitySize), '+');
   }
 
   /**
@@ -392,6 +332,3 @@ export class ServerSession extends Session {
     return pending;
   }
 }
-
-const free = (freeMessage: Buffer | undefined): Parameters =>
-  freeMessage === undefined || freeMessage.length === 0 ? {} : { freeMessage };

@@ -1,4 +1,4 @@
-/** What goes to a peer as PI 29, and what comes from one into a log. */
+/** What goes to a peer as PI 29 and PI 99, and what comes from one into a log. */
 import { DIAGNOSTICS } from './diagnostics.js';
 import type { PesitError } from './errors.js';
 import type { Parameters } from './parameters.js';
@@ -8,6 +8,10 @@ export function complement(text: string | undefined): Parameters {
   if (text === undefined || text === '') return {};
   return { diagnosticComplement: Buffer.from(text.replace(/[^\u0020-\u00ff]/g, '?'), 'latin1').subarray(0, 254) };
 }
+
+/** PI 99; none that is empty. */
+export const free = (freeMessage: Buffer | undefined): Parameters =>
+  freeMessage === undefined || freeMessage.length === 0 ? {} : { freeMessage };
 
 /** What a partner is told: its own mistakes in full; of ours, which may name paths, the words of the diagnostic alone. */
 export function textForPeer(error: PesitError): Parameters {
