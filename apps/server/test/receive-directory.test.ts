@@ -7,24 +7,21 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { eachDatabase } from '@pesit-node/service/testing';
 
 import { bytes, refusedWith, until, useNode } from './support/node.js';
+import { codesOf, diagnosticOf, pointOf, RawPeer } from './support/raw-peer.js';
 import {
   ACK_IDT,
-  codesOf,
   CONNECT,
   create,
   CRF,
   DATA,
   DESELECT,
-  diagnosticOf,
   DTF,
   DTF_END,
   ORF,
-  pointOf,
-  RawPeer,
   syn,
   transEnd,
   WRITE,
-} from './support/raw-peer.js';
+} from './support/steps.js';
 
 /** root writes wherever it likes, but not to what is mounted read-only. */
 const isRoot = process.getuid?.() === 0;
