@@ -416,6 +416,24 @@ eachDatabase((harness) => {
     expect(nodes.map(({ node }: { node: string }) => node).join()).toMatch(/^a,b$|^a$|^b$/);
   });
 
+  // The embedded database has one session: nobody else can hold a lock.
+  if (harness.name === 'postgresql') {
+    test('a row that another process keeps locked is left to the next look', async () => {
+      const partner = await the.partner();
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      await service.exchange.queue.stop(0);
+      const { id } = await post(service);
+      const take = () =>
+        service.transfers.take({ node: 'a', leaseSeconds: 30, maxPerServer: 5, minBacklog: 1, countTo: 10 });
+      await the.database().knex.transaction(async (holder) => {
+        await holder('transfers').where({ id }).forUpdate();
+        expect(await take()).toEqual({ job: undefined, backlog: 1 });
+      });
+      expect((await take()).job?.id).toBe(id);
+    });
+  }
+
   test('a small file costs three statements, either way: insert, take, end', async () => {
     const partner = await the.partner({ files: { X: Buffer.from('x') } });
     const service = await the.service({ licenseTimes: { refreshEveryMs: 3_600_000 } });

@@ -29,6 +29,9 @@ export interface Renewed {
 const FRESH = `status = 'PENDING' and next_attempt_at is null order by position limit 1`;
 const DELAYED = `status = 'PENDING' and next_attempt_at <= now() order by next_attempt_at limit 1`;
 
+/** How often one take asks again when other processes are quicker. */
+const MAX_LOOKS = 5;
+
 /**
  * Takes the oldest transfer of the server that has the fewest under way, and a session to spare: a slow partner keeps the
  * others waiting no longer than for a slot. Several processes never take the same one. What it costs does not grow with the
@@ -151,15 +154,17 @@ export const leaseStore = (knex: Knex) => {
   return {
     /** @returns the transfer taken, if any, and how many were waiting before, `countTo` for more */
     take: async (options: TakeOptions): Promise<{ readonly job: Job | undefined; readonly backlog: number }> => {
-      for (;;) {
+      for (let look = 1; ; look++) {
         const { rows } = await knex
           .raw<{ rows: (Job & { readonly backlog: number; readonly chosen: boolean })[] }>(TAKE, { ...options })
           .options({ name: 'client_take' });
         const [row] = rows as [(typeof rows)[number]];
         // Without a transfer every column of it is null.
         const isTaken = (row.id as string | null) !== null;
-        // Another process was quicker with the last one of that server: there may be other servers.
-        if (isTaken || !row.chosen) return { job: isTaken ? row : undefined, backlog: row.backlog };
+        // Another process was quicker with the last one of that server: there may be other servers. One that only holds the
+        // lock of it, and hangs, is left to the next poll.
+        if (isTaken || !row.chosen || look === MAX_LOOKS)
+          return { job: isTaken ? row : undefined, backlog: row.backlog };
       }
     },
 
