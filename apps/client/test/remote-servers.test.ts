@@ -250,6 +250,22 @@ eachDatabase((harness) => {
       expect((await database.knex('remote_servers').first()).preconnect_password).toBeNull();
     });
 
+    test('no password of a pre-connection is kept without its identifier', async () => {
+      const preconnectPassword = 'Xy#zyXyz';
+      for (const wrong of [{ preconnectPassword }, { preconnectId: null, preconnectPassword }]) {
+        const { status, body } = await service.api.post('/servers', { ...BANK, ...wrong });
+        expect([status, body.details]).toEqual([
+          400,
+          [{ field: 'preconnectId', message: 'expected beside preconnectPassword' }],
+        ]);
+      }
+      await service.api.post('/servers', BANK);
+      expect((await service.api.put('/servers/1', { preconnectPassword })).status).toBe(400);
+      expect((await service.api.put('/servers/77', { preconnectPassword })).status).toBe(404);
+      expect((await service.api.put('/servers/1', { preconnectId: 'X' })).status).toBe(200);
+      expect((await service.api.put('/servers/1', { preconnectPassword })).status).toBe(200);
+    });
+
     test('what is not built yet is a 422 that names it; saying that it is not wanted is fine', async () => {
       await service.api.post('/servers', BANK);
       for (const [field, value] of Object.entries({ tlsEnabled: true, tlsPort: 5001 })) {

@@ -22,8 +22,12 @@ export interface ConfiguredResource<F extends string, Row extends object, Values
   readonly answers?: Readonly<Record<number, Answer>>;
   readonly store: ConfiguredStore<Row, Values>;
   readonly view: (row: Row) => unknown;
-  /** The columns of what a request says. @throws {ApiError} when it cannot be had */
-  readonly valuesOf: (body: Body) => Promise<Partial<Values>>;
+  /**
+   * The columns of what a request says.
+   * @param id what is changed; undefined: it is new
+   * @throws {ApiError} when it cannot be had
+   */
+  readonly valuesOf: (body: Body, id?: string) => Promise<Partial<Values>>;
   /** Of a new one. */
   readonly defaults: Partial<Values>;
   readonly logger: Logger;
@@ -86,7 +90,7 @@ export const configuredRoutes = <F extends string, Row extends object, Values ex
         if (renames([named[field], named.id], id)) {
           throw validation([{ field, message: `cannot be changed from ${id}: create another ${noun}` }]);
         }
-        const row = existing(await store.update(id, await valuesOf(body)), id);
+        const row = existing(await store.update(id, await valuesOf(body, id)), id);
         say(id, 'changed', { fields: Object.keys(body) });
         res.json(view(row));
       },

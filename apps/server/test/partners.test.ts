@@ -112,6 +112,18 @@ eachDatabase((harness) => {
       expect(await hash()).toBeNull();
     });
 
+    test('keeps no password of a pre-connection that it does not have', async () => {
+      await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD });
+      const preconnectPassword = secret('preC0nn');
+      for (const body of [{ preconnectPassword }, { preconnectId: null, preconnectPassword }]) {
+        const refused = await rest.put(`${PARTNERS}/ACME`, body);
+        expect([refused.status, faultyFields(refused)]).toEqual([400, ['preconnectId']]);
+      }
+      expect((await rest.put(`${PARTNERS}/NOBODY`, { preconnectPassword })).status).toBe(404);
+      expect((await rest.put(`${PARTNERS}/ACME`, { preconnectId: 'XPRE' })).status).toBe(200);
+      expect((await rest.put(`${PARTNERS}/ACME`, { preconnectPassword })).status).toBe(200);
+    });
+
     test('is sent one article in each DTF, and one FPDU in each entity, where that is set', async () => {
       const layout = { multiArticle: false, concatenation: false };
       const { body } = await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD, ...layout });

@@ -1,5 +1,5 @@
 import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
-import { ApiError, conflict, isUniqueViolation, refuseUnbuilt } from '@pesit-node/service';
+import { ApiError, conflict, isUniqueViolation, refuseUnbuilt, validation } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 
 import type { ExchangeSettings } from '../exchange/settings.js';
@@ -74,6 +74,12 @@ export interface RemoteServerServiceDeps {
 export const serverNotFound = (ref: number | string): ApiError =>
   new ApiError('SERVER_NOT_FOUND', `Remote server ${JSON.stringify(ref)} does not exist: see GET /api/v1/servers`);
 
+/** A password of a pre-connection without its identifier would be kept, and do nothing. */
+const requirePreconnection = ({ preconnectPassword }: RemoteServerFields, id: string | null | undefined): void => {
+  if (typeof preconnectPassword !== 'string' || typeof id === 'string') return;
+  throw validation([{ field: 'preconnectId', message: 'expected beside preconnectPassword' }]);
+};
+
 const CHECK_VIOLATION = '23514';
 const isStillUsed = (error: unknown): boolean =>
   (error as { readonly code?: unknown }).code === CHECK_VIOLATION &&
@@ -98,6 +104,7 @@ export const remoteServerService = ({ store, settings, logger, test, changed }: 
 
     create: async (body: CreateRemoteServer): Promise<RemoteServerView> => {
       refuseUnbuilt(body, UNBUILT);
+      requirePreconnection(body, body.preconnectId);
       const defaults = { port: 6502, enabled: true, tcpipHeader: 'length-prefixed' } as const;
       try {
         const row = await store.create({ ...defaults, ...body });
@@ -110,6 +117,12 @@ export const remoteServerService = ({ store, settings, logger, test, changed }: 
 
     update: async (id: number, body: RemoteServerFields): Promise<RemoteServerView> => {
       refuseUnbuilt(body, UNBUILT);
+      if (typeof body.preconnectPassword === 'string') {
+        requirePreconnection(
+          body,
+          body.preconnectId === undefined ? (await existing(id)).preconnect_id : body.preconnectId,
+        );
+      }
       try {
         const row = await store.update(id, body);
         if (row === undefined) throw serverNotFound(id);

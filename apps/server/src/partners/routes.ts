@@ -1,4 +1,4 @@
-import { hashPassword } from '@pesit-node/service';
+import { hashPassword, validation } from '@pesit-node/service';
 import type { Logger, Routes } from '@pesit-node/service';
 import type { z } from 'zod';
 
@@ -93,7 +93,14 @@ export const partnerRoutes = (routes: Routes, store: PartnerStore, logger: Logge
     answer: partnerAnswer,
     store,
     view: toPartner,
-    valuesOf,
+    valuesOf: async (body, id) => {
+      if (typeof body.preconnectPassword === 'string' && id !== undefined) {
+        const before = body.preconnectId === undefined ? (await store.get(id))?.preconnect_id : body.preconnectId;
+        if (before === null)
+          throw validation([{ field: 'preconnectId', message: 'expected beside preconnectPassword' }]);
+      }
+      return valuesOf(body);
+    },
     defaults: DEFAULTS,
     logger,
   });
