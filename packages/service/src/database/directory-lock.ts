@@ -42,14 +42,17 @@ const quietly = (read: () => string): string => {
   }
 };
 
-const startTime = (pid: number): string =>
-  // Field 22 of proc(5) stat; the second field may hold spaces, so count from its closing bracket.
-  quietly(
-    () =>
-      readFileSync(`/proc/${pid}/stat`, 'utf8')
-        .replace(/^.*\) /s, '')
-        .split(' ')[19] ?? '',
-  );
+/** States of a process that has ended and was not waited for by its parent (Z), or is going (X). */
+const ENDED = /^[ZXx]$/;
+
+/** Empty also for a process that has ended: a service that was killed may wait for its parent for long. */
+const startTime = (pid: number): string => {
+  // Fields 3 and 22 of proc(5) stat; the second field may hold spaces, so count from its closing bracket.
+  const [state = '', ...fields] = quietly(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return ENDED.test(state) ? '' : (fields[18] ?? '');
+};
 
 const namespace = (): string =>
   `${hostname()} ${quietly(() => readlinkSync('/proc/self/ns/pid'))} ${quietly(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim())}`;

@@ -1,7 +1,9 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 
@@ -44,6 +46,21 @@ describe('directory lock', () => {
     const lock = await lockDirectory(path);
     expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({ pid: process.pid });
     await lock.release();
+  });
+
+  test('of a process that was killed and is not waited for by its parent is taken over', async () => {
+    // The shell becomes a program that waits for no child.
+    const script = 'sh -c "read line" <&3 & echo $! $(cut -d " " -f 22 /proc/$!/stat); exec sleep 60';
+    const parent = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore', 'pipe'] });
+    const [said] = (await once(parent.stdout as Readable, 'data')) as [Buffer];
+    const [pid, started] = said.toString().trim().split(' ');
+    await writeFile(path, JSON.stringify({ ...(await ownLock()), pid: Number(pid), started }));
+    await expect(lockDirectory(path)).rejects.toThrow(`held by process ${pid}`);
+    process.kill(Number(pid), 'SIGKILL');
+    while (!(await readFile(`/proc/${pid}/stat`, 'latin1')).includes(') Z '));
+    await (await lockDirectory(path)).release();
+    parent.kill('SIGKILL');
+    await once(parent, 'exit');
   });
 
   test('of an earlier process that had our pid is taken over', async () => {
