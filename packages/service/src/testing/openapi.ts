@@ -90,17 +90,25 @@ export const exchangedOf = ({ status, text, headers, request }: Answered): Excha
   return { method, path: new URL(url).pathname, status, contentType: headers['content-type'], text };
 };
 
-/**
- * Where an answer is not as the document says. What is at no path of the document, or a method that it does not have, is no
- * matter of the document.
- */
+/** What is answered where the document has no such path or method: an error, with the body of all of them. */
+const refusalViolations = (document: OpenApiDocument, { status, text }: Exchanged): readonly string[] => {
+  if (status < 400) return ['an answer of success that is not in the document'];
+  const schema = document.components.schemas[status === 402 ? 'LicenseRequired' : 'Error'] ?? {};
+  return violations(document, schema, JSON.parse(text ?? ''), { closed: true });
+};
+
+/** Where an answer is not as the document says. */
 export const answerViolations = (document: OpenApiDocument, exchanged: Exchanged): readonly string[] => {
   const { method, path, status, contentType = '', text } = exchanged;
   // Express answers HEAD as it does GET, without the body.
   const isHead = method === 'HEAD';
   const operation = operationFor(document, isHead ? 'GET' : method, path);
-  if (operation === undefined) return [];
   const said = `${method} ${path} → ${status}`;
+  if (operation === undefined) {
+    return isHead && status >= 400
+      ? []
+      : refusalViolations(document, exchanged).map((problem) => `${said}: ${problem}`);
+  }
   const response = responseOf(document, operation, status);
   if (response === undefined) return [`${said}: the status is not in the document`];
   const [type = ''] = contentType.split(';');

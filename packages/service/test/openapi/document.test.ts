@@ -227,6 +227,20 @@ describe('the readers of the tests', () => {
     expect(answer(409, '{"error":"CONFLICT"}')).toHaveLength(3);
   });
 
+  test('answers where the document has nothing: errors alone', () => {
+    const answer = (method: string, path: string, status: number, text: string) =>
+      answerViolations(document, { method, path, status, contentType: 'application/json', text });
+    const body = (error: string) =>
+      JSON.stringify({ error, message: 'm', path: '/x', timestamp: '2026-11-21T09:30:00.000Z' });
+    expect(answer('PATCH', '/api/v1/things', 405, body('METHOD_NOT_ALLOWED'))).toEqual([]);
+    expect(answer('GET', '/nowhere', 404, body('NOT_FOUND'))).toEqual([]);
+    expect(answer('HEAD', '/nowhere', 404, '')).toEqual([]);
+    expect(answer('GET', '/nowhere', 404, '{}')).toHaveLength(4);
+    expect(answer('GET', '/nowhere', 200, '{}')).toEqual([
+      'GET /nowhere → 200: an answer of success that is not in the document',
+    ]);
+  });
+
   test('structure', () => {
     const broken = JSON.parse(
       JSON.stringify(document)
