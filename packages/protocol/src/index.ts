@@ -1,12 +1,12 @@
 /**
  * PeSIT E, Hors-SIT profile, without I/O.
  *
- * Theory of operation. Three tables are the specification: `parameters.ts`, `fpdus.ts`, `automaton.ts`. One codec
- * (`codec.ts`) reads and writes every control FPDU from the first two; `framing.ts` finds FPDUs in a stream of bytes
- * without copying them; `receiving.ts` and `sending.ts` are the data path, articles to FPDUs and back. `session-core.ts` looks
- * every event up in the automaton and is driven by bytes and time; `data-session.ts` adds the data of a file, `session.ts` their
- * interruption and resynchronisation, `RequesterSession` and `ServerSession` the verbs of their role. Sockets and
- * clocks are in `net`, files in `storage`; both meet here through the types of `articles.ts`.
+ * Theory of operation. Three tables are the specification: `parameters.ts`, `fpdus.ts`, `automaton.ts`. `decoding.ts` reads
+ * and `encoding.ts` writes every control FPDU by the first two; `framing.ts` finds FPDUs in a stream of bytes without copying
+ * them; `receiving.ts` and `sending.ts` are the data path, articles to FPDUs and back. `session-core.ts` looks every event up
+ * in the automaton and is driven by bytes and time; `data-session.ts` adds the data of a file, `session.ts` their interruption
+ * and resynchronisation, `RequesterSession` and `ServerSession` the verbs of their role. Sockets and clocks are in `net`,
+ * files in `storage`; both meet here through the types of `articles.ts`.
  *
  * A peer's mistake is a `PesitError` with the diagnostic to send, never another error; a wrong call by the program throws.
  */
@@ -14,17 +14,18 @@ export type { ConnectAnswer, CreateAnswer, SelectAnswer } from './answers.js';
 export type { ArticleBatch, ArticleSink, ArticleSource, Burst, SyncPoint } from './articles.js';
 export { AUTOMATA, STATES, transitionOf } from './automaton.js';
 export type { AutomatonEvent, Condition, Role, State, Transition } from './automaton.js';
-export { decodeBody, encodeFpdu } from './codec.js';
-export type { Fpdu } from './codec.js';
 export { COMPRESSION_MODES, compressArticle, compressedBound, decompressArticle } from './compression.js';
 export type { CompressionMode } from './compression.js';
 export { checksum } from './crc.js';
+export { decodeBody } from './decoding.js';
+export type { Fpdu } from './decoding.js';
 export { DIAGNOSTICS, SUCCESS, describeDiagnostic, refuses, retryOf } from './diagnostics.js';
 export type { ActingParty, DiagnosticRow } from './diagnostics.js';
 export { diagnosticsMarkdown, fpdusMarkdown, parametersMarkdown, statesMarkdown } from './documentation.js';
 export { CODE_PAGES, DEFAULT_CODE_PAGE, codePageTables, translate } from './code-pages.js';
 export type { CodePage, CodePageTables } from './code-pages.js';
 export { fromEbcdic, toEbcdic } from './ebcdic.js';
+export { encodeFpdu } from './encoding.js';
 export { burstBufferSize } from './entity-layout.js';
 export { PesitError } from './errors.js';
 export type { DiagnosticCode, Fault, PesitErrorDetails } from './errors.js';

@@ -1,6 +1,6 @@
 /**
  * SYN and ACK(SYN) as they nearly always are: PI 20 and nothing else. Thousands go with a large file, so they are read and
- * written without the tables, to the same bytes; whatever else one may hold is left to `codec.ts`.
+ * written without the tables, to the same bytes; whatever else one may hold is left to `decoding.ts` and `encoding.ts`.
  */
 import { FPDU_HEADER_LENGTH, FPDUS } from './fpdus.js';
 import type { FpduName } from './fpdus.js';

@@ -2,7 +2,7 @@
  * Messages (§4.4.31, pesit-e.md §8): a text beside the files, in one MSG, or cut into MSGDM, MSGMM… and MSGFM when it exceeds
  * an entity. Nothing is negotiated for them, so the sender keeps to an entity that every product takes.
  */
-import { encodeFpdu } from './codec.js';
+import { encodeFpdu } from './encoding.js';
 import { PesitError } from './errors.js';
 import { FPDU_HEADER_LENGTH } from './fpdus.js';
 import type { FpduName } from './fpdus.js';

@@ -1,6 +1,6 @@
 /** The requester's end (demandeur): it opens the connection and drives; the verbs are its FPDUs, in the order of §4.8.4. */
 import type { SyncPoint } from './articles.js';
-import type { Fpdu } from './codec.js';
+import type { Fpdu } from './decoding.js';
 import { countsToSend } from './counts.js';
 import { SUCCESS, refuses } from './diagnostics.js';
 import { PesitError } from './errors.js';

@@ -3,7 +3,7 @@
  * them and the window allows it; and which points the receiver has acknowledged.
  */
 import type { Burst, SyncPoint } from './articles.js';
-import { encodeFpdu } from './codec.js';
+import { encodeFpdu } from './encoding.js';
 import { SUCCESS } from './diagnostics.js';
 import { EntityLayout, MAX_ARTICLE } from './entity-layout.js';
 import type { EntityLayoutOptions } from './entity-layout.js';

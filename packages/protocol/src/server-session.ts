@@ -2,7 +2,7 @@
 import { selectedParameters } from './answers.js';
 import type { ConnectAnswer, CreateAnswer, SelectAnswer } from './answers.js';
 import type { SyncPoint } from './articles.js';
-import type { Fpdu } from './codec.js';
+import type { Fpdu } from './decoding.js';
 import type { CompressionMode } from './compression.js';
 import { countsToSend } from './counts.js';
 import { SUCCESS } from './diagnostics.js';

@@ -4,16 +4,17 @@
  */
 import { STATES, transitionOf } from './automaton.js';
 import type { AutomatonEvent, Condition, Role, State, Transition } from './automaton.js';
-import { decodeBody, encodeFpdu } from './codec.js';
-import type { Fpdu } from './codec.js';
-import { checksum } from './crc.js';
+import { decodeBody } from './decoding.js';
+import type { Fpdu } from './decoding.js';
 import { SUCCESS, describeDiagnostic, refuses } from './diagnostics.js';
+import { encodeFpdu } from './encoding.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
 import { isDataFpdu } from './fpdus.js';
 import type { FpduName } from './fpdus.js';
-import { ENTITY_PREFIX_LENGTH, FpduReader } from './framing.js';
+import { FpduReader } from './framing.js';
 import type { RawFpdu } from './framing.js';
+import { OutgoingEntities } from './outgoing-entities.js';
 import type { Parameters } from './parameters.js';
 import type { SessionEvent, SessionOptions } from './session-events.js';
 import { printable, textForPeer } from './texts.js';
@@ -43,7 +44,7 @@ export abstract class SessionCore {
   #held = false;
   /** A batch went out before all that was received was taken apart. */
   #unread = false;
-  #output: Buffer[] = [];
+  readonly #output: OutgoingEntities;
   #events: SessionEvent[] = [];
   #notices = 0;
   #wrongDestinationNoted = false;
@@ -53,6 +54,7 @@ export abstract class SessionCore {
     this.options = options;
     this.timers = { ...DEFAULT_TIMERS, ...options.timers };
     this.reader = new FpduReader(options.dialect, crc);
+    this.#output = new OutgoingEntities(options.dialect);
     this.now = options.now;
     this.#armedAt = options.now;
   }
@@ -83,9 +85,7 @@ export abstract class SessionCore {
 
   /** Bytes to write, in order, since the last call. */
   takeOutput(): Buffer[] {
-    const output = this.#output;
-    if (output.length > 0) this.#output = [];
-    return output;
+    return this.#output.take();
   }
 
   /** The next event. Goes on with what was received while there is some left and the session is not held. */
@@ -370,16 +370,8 @@ export abstract class SessionCore {
   }
 
   protected output(name: FpduName, parameters: Parameters, destination: number, source: number): void {
-    const prefix = ENTITY_PREFIX_LENGTH[this.options.dialect];
-    const entity = encodeFpdu(name, destination, source, parameters, prefix);
     const crc = name === 'CONNECT' ? parameters.crc === 1 : this.reader.crc;
-    if (prefix > 0) entity.writeUInt16BE(entity.length - prefix + (crc ? 2 : 0), 0);
-    this.#output.push(entity);
-    if (crc) {
-      const trailer = Buffer.allocUnsafe(2);
-      trailer.writeUInt16BE(checksum([entity.subarray(prefix)]), 0);
-      this.#output.push(trailer);
-    }
+    this.#output.add(encodeFpdu(name, destination, source, parameters, this.#output.prefix), crc);
   }
 
   protected emit(event: SessionEvent): void {

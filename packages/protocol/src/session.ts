@@ -11,7 +11,7 @@
  */
 import { transitionOf } from './automaton.js';
 import type { Condition } from './automaton.js';
-import type { Fpdu } from './codec.js';
+import type { Fpdu } from './decoding.js';
 import { DataSession, unexpected } from './data-session.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';

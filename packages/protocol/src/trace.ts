@@ -2,8 +2,8 @@
  * FPDUs as text for people: one line each, parameters with their names, secrets masked, data and long texts summarised.
  * Whatever the bytes are, the answer is a line: a trace shows above all what is wrong.
  */
-import { decodeBody } from './codec.js';
-import type { Fpdu } from './codec.js';
+import { decodeBody } from './decoding.js';
+import type { Fpdu } from './decoding.js';
 import { describeDiagnostic } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import type { DiagnosticCode } from './errors.js';
