@@ -247,6 +247,68 @@ eachDatabase((harness) => {
       expect(partner.selects[0]).toMatchObject({ ...asked, freeMessage: Buffer.from('hello') });
     });
 
+    test('of maximal lengths and of every byte, there and back', async () => {
+      const every = Buffer.from(Array.from({ length: 254 }, (_, n) => n + 2));
+      const opaque = `base64:${every.toString('base64')}`;
+      const partner = await the.partner({ files: { X: Buffer.from('x') }, label: 'é'.repeat(80), freeMessage: every });
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      const names = { originalSender: 'F'.repeat(24), finalReceiver: 'L'.repeat(24) };
+      const asked = { ...names, freeMessage: opaque };
+      expect(await the.send(service, { ...asked, label: 'l'.repeat(80) })).toMatchObject({
+        ...{ ...asked, label: 'l'.repeat(80), status: 'COMPLETED' },
+      });
+      expect(partner.creates[0]).toMatchObject({
+        ...{ ...names, freeMessage: every, logicalAttributes: { fileLabel: 'l'.repeat(80) } },
+      });
+      expect(await the.receive(service, { ...names, freeMessage: 'déjà vu' })).toMatchObject({
+        ...{ ...names, freeMessage: opaque, label: 'é'.repeat(80), status: 'COMPLETED' },
+      });
+      expect(partner.selects[0]).toMatchObject({ ...names, freeMessage: Buffer.from('déjà vu') });
+      // As it was given.
+      expect((await the.send(service, { freeMessage: 'déjà vu' })).freeMessage).toBe('déjà vu');
+      for (const [field, value] of [
+        ['freeMessage', 'é'.repeat(128)],
+        ['label', 'l'.repeat(81)],
+        ['originalSender', 'F'.repeat(25)],
+        ['finalReceiver', 'L'.repeat(25)],
+      ] as const) {
+        const { status, body } = await service.api.post('/transfers/send', {
+          ...{ server: 'bank', virtualFile: 'FILE', fileContent: 'eA==', [field]: value },
+        });
+        expect([status, body.details[0].field]).toEqual([400, field]);
+      }
+    });
+
+    test.each([
+      ['1d0773746f72656437', 'stored7'],
+      ['1d03ff0041', 'base64:/wBB'],
+      [`1dff1000${'e9'.repeat(4096)}`, `base64:${Buffer.alloc(4096, 0xe9).toString('base64')}`],
+    ])('PI 29 beside a success and PI 99 of the answer are kept: %.20s', async (complement, shown) => {
+      const server = await the.rawServer({
+        ...GOOD,
+        CREATE: 'c030 0203000000190210006303686921',
+        'TRANS.END': `c037 0203000000${complement}`,
+      });
+      const service = await the.service();
+      await the.remote(service, server.port);
+      const kept = { status: 'COMPLETED', diagnostic: null, diagnosticComplement: shown };
+      expect(await the.send(service)).toMatchObject({ ...kept, freeMessage: null, answerFreeMessage: 'hi!' });
+      expect(await the.receive(service)).toMatchObject({ ...kept, answerFreeMessage: null });
+      // The session goes on: what was said to one file is not said to the next.
+      const quiet = await the.rawServer(GOOD);
+      await service.api.put('/servers/1', { port: quiet.port });
+      expect(await the.send(service)).toMatchObject({ diagnosticComplement: null, answerFreeMessage: null });
+    });
+
+    test('PI 29 of a refusal is kept as it came', async () => {
+      const server = await the.rawServer({ ...GOOD, CREATE: 'c030 02030200e21d06c3a920796f75' });
+      const service = await the.service();
+      await the.remote(service, server.port);
+      const refused = { status: 'FAILED', diagnostic: '2-226', diagnosticComplement: 'é you' };
+      expect(await the.send(service)).toMatchObject(refused);
+    });
+
     test('of a partner who puts control characters, NUL too, into them: made readable, and the file is received', async () => {
       const attributes = ['1e0c1f0180200203e8', '2503610062', '28062901002a0101', '320e330c32343032300a393132000000'];
       const select = ['c031 0203000000', '09060b01000c0158', '0d0105', '19021000', ...attributes];
@@ -292,6 +354,30 @@ eachDatabase((harness) => {
       expect((await service.api.get('/transfers?type=FILE')).body.totalElements).toBe(0);
       const replayed = await service.api.post(`/transfers/${body.id}/replay?wait=20`);
       expect(replayed.body).toMatchObject({ type: 'MESSAGE', status: 'COMPLETED', reply: 'yes' });
+    });
+
+    test('PI 11 and PI 13 of the file that it acknowledges, and a reply in EBCDIC', async () => {
+      const heard: unknown[] = [];
+      const partner = await the.partner({
+        message: ({ fileIdentifier, transferId }) => {
+          heard.push([fileIdentifier?.fileType, transferId]);
+          return Promise.resolve({ reply: Buffer.from('e885a2', 'hex'), dataCode: 1 });
+        },
+      });
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      const own = await service.api.post('/transfers/message', { ...MESSAGE, expectReply: true });
+      expect(own.body).toMatchObject({ fileType: 65_535, pesitTransferId: 1, reply: 'Yes' });
+      const asked = { fileType: 0, pesitTransferId: 16_777_215 };
+      const { body } = await service.api.post('/transfers/message', { ...MESSAGE, ...asked });
+      expect(body).toMatchObject({ status: 'COMPLETED', ...asked });
+      const replayed = await service.api.post(`/transfers/${body.id}/replay?wait=20`);
+      expect(replayed.body).toMatchObject({ status: 'COMPLETED', ...asked });
+      expect(heard).toEqual([
+        [65_535, 1],
+        [0, 16_777_215],
+        [0, 16_777_215],
+      ]);
     });
 
     test('a partner that takes none: FAILED 2-209', async () => {
@@ -354,6 +440,8 @@ eachDatabase((harness) => {
       ['message', { message: 'base64:A' }],
       ['message', { message: 'x'.repeat(65_537) }],
       ['expectReply', { expectReply: 'yes' }],
+      ['fileType', { fileType: 65_536 }],
+      ['pesitTransferId', { pesitTransferId: 0 }],
       ['server', { server: undefined }],
       ['filename', { filename: 'f' }],
     ])('a wrong %s is a 400', async (field, wrong) => {

@@ -10,7 +10,7 @@ import type { WireObserver } from './connection.js';
 import { asPesitError, cancellation } from './errors.js';
 import { FileData } from './file-data.js';
 import type { SessionListener } from './file-data.js';
-import type { RequesterOptions, TransferTotals } from './requester-types.js';
+import type { PartnerTexts, RequesterOptions, TransferTotals } from './requester-types.js';
 
 interface Waiting {
   readonly name: FpduName;
@@ -31,6 +31,7 @@ export class Conversation {
   #waiting: Waiting | undefined;
   /** A DTF.END that came with the ACK(READ) before it, while nobody waited yet. */
   #early: Parameters | undefined;
+  #texts: PartnerTexts = {};
   #wentBack = 0;
   /** Why the running transfer, or the session, is over: `#cancelled` by us where no IDT can say so. */
   #interruption: PesitError | undefined;
@@ -64,6 +65,11 @@ export class Conversation {
     return this.#ended;
   }
 
+  /** Of the answers to the running or last operation. */
+  get texts(): PartnerTexts {
+    return this.#texts;
+  }
+
   /** Resynchronisations so far: what was waited for before one is void. */
   get wentBack(): number {
     return this.#wentBack;
@@ -83,6 +89,7 @@ export class Conversation {
   begin(): void {
     this.#interruption = undefined;
     this.#early = undefined;
+    this.#texts = {};
   }
 
   /** The data of a file are over, well or not. */
@@ -169,6 +176,7 @@ export class Conversation {
     });
     this.#connection.settle();
     const parameters = await answer;
+    this.#texts = { ...this.#texts, ...textsIn(parameters) };
     const { diagnostic = SUCCESS } = parameters;
     const refused = FINAL.has(name) ? diagnostic !== SUCCESS : refuses(diagnostic);
     if (refused && name !== 'DTF.END' && !closes)
@@ -223,3 +231,9 @@ export class Conversation {
 
 /** `ACK(CREATE)` → `CREATE`. */
 const requestOf = (answer: FpduName): string => /^ACK\((.*)\)$/.exec(answer)?.[1] ?? answer;
+
+/** The parameters are views of the received bytes: copied. */
+const textsIn = ({ diagnosticComplement, freeMessage }: Parameters): PartnerTexts => ({
+  ...(diagnosticComplement === undefined ? {} : { diagnosticComplement: Buffer.from(diagnosticComplement) }),
+  ...(freeMessage === undefined ? {} : { freeMessage: Buffer.from(freeMessage) }),
+});

@@ -19,6 +19,7 @@ export type { ListenerOptions } from './listener.js';
 export { PesitRequester } from './requester.js';
 export type {
   MessageReply,
+  PartnerTexts,
   ReceiveFile,
   RequesterOptions,
   SendFile,

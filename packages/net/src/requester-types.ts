@@ -73,6 +73,14 @@ export interface MessageReply {
   readonly dataCode: number | undefined;
 }
 
+/** Free text of the partner: of the last of its answers that had one, copied. */
+export interface PartnerTexts {
+  /** PI 29, beside a success too. */
+  readonly diagnosticComplement?: Buffer;
+  /** PI 99. */
+  readonly freeMessage?: Buffer;
+}
+
 export interface TransferTotals {
   readonly dataBytes: number;
   readonly articles: number;

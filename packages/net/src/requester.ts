@@ -18,6 +18,7 @@ import { openSocket, preconnect } from './opening.js';
 import { ownBuffers } from './receive-buffers.js';
 import type {
   MessageReply,
+  PartnerTexts,
   ReceiveFile,
   RequesterOptions,
   SendFile,
@@ -132,6 +133,11 @@ export class PesitRequester {
   /** Totals of the running or last transfer. */
   get totals(): TransferTotals {
     return this.#talk.totals;
+  }
+
+  /** Free text in the answers to the running or last file or message, refusals too. */
+  get texts(): PartnerTexts {
+    return this.#talk.texts;
   }
 
   /** CREATE … DESELECT. Resolves after a positive ACK(TRANS.END). An aborted `signal` interrupts with IDT 16. */

@@ -70,6 +70,7 @@ export type { MetricsOptions, Reading, Readings, Sample } from './metrics/metric
 export type { MetricName } from './metrics/table.js';
 export { TransferMeter } from './metrics/transfer-meter.js';
 export type { EndStatus, Figures, MeteredTransfer } from './metrics/transfer-meter.js';
+export { asBase64, isPlain, isReadable, readBytes, showBytes, utf8 } from './opaque-text.js';
 export type { OpenApiDocument } from './openapi/document.js';
 export { hashPassword, PasswordVerifier, verifyPassword } from './secrets/password.js';
 export type { PasswordVerifierOptions } from './secrets/password.js';

@@ -1,8 +1,8 @@
 import { COMPRESSION_MODES, DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
 import type { CodePage, FileRequest } from '@pesit-node/protocol';
+import { readBytes } from '@pesit-node/service';
 import type { RecordFormat } from '@pesit-node/storage';
 
-import { readBytes } from '../transfers/opaque-text.js';
 import type { Job, TransferSettings } from '../transfers/row.js';
 
 type Settings = Pick<TransferSettings, 'ebcdic' | 'codePage'>;

@@ -1,7 +1,7 @@
 import { FILE_TYPE_MESSAGE } from '@pesit-node/protocol';
+import { readBytes } from '@pesit-node/service';
 
 import { asPesitDate } from '../transfers/creation-date.js';
-import { readBytes } from '../transfers/opaque-text.js';
 import type { Job } from '../transfers/row.js';
 import type { Completed, Work } from './run-transfer.js';
 
@@ -14,7 +14,7 @@ export const messaging = (job: Job): Work => {
     run: async (session, signal): Promise<Completed> => {
       sent = true;
       const request = {
-        fileIdentifier: { fileType: FILE_TYPE_MESSAGE, fileName: virtualFile ?? '' },
+        fileIdentifier: { fileType: settings.fileType ?? FILE_TYPE_MESSAGE, fileName: virtualFile ?? '' },
         transferId: transferId ?? 0,
         replyExpected: settings.expectReply ?? false,
         originalSender: settings.originalSender,
@@ -22,9 +22,10 @@ export const messaging = (job: Job): Work => {
         creationDate: settings.creationDate === undefined ? undefined : asPesitDate(settings.creationDate),
         message,
       };
-      const { reply } = await session.sendMessage({ request, signal });
+      const { reply, dataCode: replyDataCode } = await session.sendMessage({ request, signal });
       const size = message.length;
-      return { status: 'COMPLETED', size, bytesTransferred: size, articles: 0, reply: reply && Buffer.from(reply) };
+      const done = { status: 'COMPLETED', size, bytesTransferred: size, articles: 0 } as const;
+      return { ...done, reply: reply && Buffer.from(reply), replyDataCode };
     },
     startOver: () => Promise.resolve(false),
     get accepted() {

@@ -1,4 +1,5 @@
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
+import { printable } from '@pesit-node/protocol';
 import type { PesitError, SyncPoint } from '@pesit-node/protocol';
 import type { Figures, Logger, MeteredTransfer, SecretBox } from '@pesit-node/service';
 
@@ -119,6 +120,8 @@ class Attempt {
   /** An earlier attempt had delivered the file: its note is all that is left. */
   #wasDelivered = false;
   #interruption: Interruption | undefined;
+  /** Free text in the partner's answers. */
+  #said: Pick<Ended, 'diagnosticComplement' | 'answerFreeMessage'> = {};
   /** What is there is of no use, the transfer is. */
   #startsAnew = false;
 
@@ -160,10 +163,8 @@ class Attempt {
       const completed = 'status' in begun ? begun : await this.#exchange(begun);
       const { size, bytesTransferred: bytes, localPath, advice } = completed;
       const restart = attempts > 1 ? { attempt: attempts, restartPoint: this.from?.syncPoint ?? 0 } : {};
-      this.#log.info(
-        { size, bytes, localPath, ...restart, ...(advice === undefined ? {} : { advice }) },
-        'transfer completed',
-      );
+      const partnerSaid = printable(this.#said.diagnosticComplement) || undefined;
+      this.#log.info({ size, bytes, localPath, ...restart, advice, partnerSaid }, 'transfer completed');
       end = completed;
     } catch (thrown) {
       end = this.#failed(thrown);
@@ -172,7 +173,8 @@ class Attempt {
       ?.close(this.#kept(end))
       .catch((error: unknown) => this.#log.error({ err: error }, 'file not closed in order'));
     // Points that were on their way to the disk are there now.
-    return 'restartable' in end ? { ...end, ...this.#work?.facts } : end;
+    if ('restartable' in end) return { ...end, ...this.#work?.facts, ...this.#said };
+    return 'counts' in end ? end : { ...end, ...this.#said };
   }
 
   #begin(): Promise<Work | Completed> {
@@ -206,7 +208,7 @@ class Attempt {
       if (!lease.reused || lease.session.usable || work.accepted || this.#signal.aborted) throw error;
       this.#log.info({ sessionId: lease.sessionId, reason: toPesitError(error).message }, 'idle session was dead');
     } finally {
-      lease.release();
+      this.#end(lease);
     }
     const fresh = await this.#acquire(true);
     try {
@@ -215,8 +217,14 @@ class Attempt {
       fresh.failed(error);
       throw error;
     } finally {
-      fresh.release();
+      this.#end(fresh);
     }
+  }
+
+  #end(lease: Lease): void {
+    const { diagnosticComplement, freeMessage: answerFreeMessage } = lease.session.texts;
+    this.#said = { diagnosticComplement, answerFreeMessage };
+    lease.release();
   }
 
   async #acquire(fresh: boolean): Promise<Lease> {

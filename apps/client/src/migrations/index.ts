@@ -11,6 +11,7 @@ import { seen } from './0008-seen.js';
 import { creationDate } from './0009-creation-date.js';
 import { concatenation } from './0010-concatenation.js';
 import { take } from './0011-take.js';
+import { answers } from './0012-answers.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -27,5 +28,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     creationDate,
     concatenation,
     take,
+    answers,
   ],
 };

@@ -1,6 +1,5 @@
 import type { Parameters } from '@pesit-node/protocol';
-
-import { showBytes } from '../transfers/opaque-text.js';
+import { showBytes } from '@pesit-node/service';
 
 /** What the last sessions have shown of a server, beside what was negotiated. */
 export interface ServerSeen {

@@ -92,9 +92,12 @@ const END = `
     sync_point = coalesce(cast(:syncPoint as integer), sync_point),
     checksum = :checksum, local_path = :localPath,
     diagnostic = :diagnostic, error_code = :errorCode, error_message = :errorMessage,
+    diagnostic_complement = cast(:diagnosticComplement as bytea),
+    answer_free_message = cast(:answerFreeMessage as bytea),
     pesit_transfer_id = coalesce(cast(:pesitTransferId as integer), pesit_transfer_id),
     round_trip = coalesce(cast(:roundTrip as double precision), round_trip), advice = coalesce(:advice, advice),
-    reply = coalesce(cast(:reply as bytea), reply), label = coalesce(:label, label),
+    reply = coalesce(cast(:reply as bytea), reply),
+    reply_data_code = coalesce(cast(:replyDataCode as integer), reply_data_code), label = coalesce(:label, label),
     free_message = coalesce(cast(:freeMessage as bytea), free_message),
     original_sender = coalesce(:originalSender, original_sender), final_receiver = coalesce(:finalReceiver, final_receiver),
     creation_date = coalesce(:creationDate, creation_date)
@@ -106,7 +109,7 @@ const NOT_GIVEN = {
   ...{ diagnostic: null, errorCode: null, errorMessage: null, pesitTransferId: null },
   ...{ roundTrip: null, advice: null },
   ...{ reply: null, label: null, freeMessage: null, originalSender: null, finalReceiver: null },
-  ...{ creationDate: null },
+  ...{ creationDate: null, replyDataCode: null, diagnosticComplement: null, answerFreeMessage: null },
   ...{ delay: 0, counts: 'ended', restartable: false },
 };
 
@@ -137,7 +140,7 @@ const REQUEUE = `
       else 'PENDING' end,
     end_time = case when cancel_requested or failures + 1 >= :attempts or type = 'MESSAGE' then now() end,
     failures = failures + 1, restartable = type = 'FILE' and not cancel_requested, lease_until = null,
-    diagnostic = '2-223', error_code = 'TRANSFER_FAILED', error_message = :message
+    diagnostic = '2-223', error_code = 'TRANSFER_FAILED', error_message = :message, diagnostic_complement = null
   where status = 'IN_PROGRESS' and case when cast(:node as text) is null then lease_until < now() else node = :node end
   returning ${columnsOf('transfers')}`;
 

@@ -1,6 +1,11 @@
+import { FILE_TYPE_MESSAGE, fromEbcdic } from '@pesit-node/protocol';
+import { asBase64, isPlain, readBytes, showBytes } from '@pesit-node/service';
+
 import { showDate } from './creation-date.js';
-import { readBytes, showBytes } from './opaque-text.js';
 import type { Progress, TransferRow } from './row.js';
+
+/** PI 16. */
+const EBCDIC = 1;
 
 /**
  * The outbound transfer record of the interface. `duration` in milliseconds, `size` in bytes of the file,
@@ -50,7 +55,20 @@ export const toRecord = (row: TransferRow, live?: Progress) => ({
   originalSender: row.original_sender ?? row.settings.originalSender ?? null,
   finalReceiver: row.final_receiver ?? row.settings.finalReceiver ?? null,
   creationDate: showDate(row.creation_date) ?? row.settings.creationDate ?? null,
-  ...(row.type === 'MESSAGE' ? { message: row.settings.message ?? null, reply: showBytes(row.reply) } : {}),
+  diagnosticComplement: showBytes(row.diagnostic_complement),
+  answerFreeMessage: showBytes(row.answer_free_message),
+  ...(row.type === 'MESSAGE' ? messageOf(row) : {}),
 });
+
+const messageOf = ({ settings, reply, reply_data_code: dataCode }: TransferRow) => ({
+  fileType: settings.fileType ?? FILE_TYPE_MESSAGE,
+  message: settings.message ?? null,
+  reply: reply !== null && dataCode === EBCDIC ? ebcdicText(reply) : showBytes(reply),
+});
+
+const ebcdicText = (bytes: Buffer): string => {
+  const text = fromEbcdic(bytes);
+  return isPlain(text) ? text : asBase64(bytes);
+};
 
 export type TransferRecord = ReturnType<typeof toRecord>;

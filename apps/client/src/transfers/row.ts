@@ -34,6 +34,9 @@ export interface TransferSettings {
   /** Of a MESSAGE: PI 91 as `readBytes` takes it, and whether an answer is wanted. */
   readonly message?: string | undefined;
   readonly expectReply?: boolean | undefined;
+  /** PI 11 and PI 13 of a MESSAGE. */
+  readonly fileType?: number | undefined;
+  readonly pesitTransferId?: number | undefined;
 }
 
 /** `SourceVersion` of storage as JSON has it: nanoseconds are more than a number holds. */
@@ -86,6 +89,11 @@ export interface TransferRow {
   readonly pacings: readonly Pacing[] | null;
   /** Of a MESSAGE: PI 91 of the answer. */
   readonly reply: Buffer | null;
+  /** PI 16 of it. */
+  readonly reply_data_code: number | null;
+  /** PI 29 and PI 99 of the last answer to the last attempt that had one. */
+  readonly diagnostic_complement: Buffer | null;
+  readonly answer_free_message: Buffer | null;
   /** Of a RECEIVE, as the partner has them: PI 37, 99, 61, 62. */
   readonly label: string | null;
   readonly free_message: Buffer | null;
@@ -152,6 +160,9 @@ interface Figures {
   readonly roundTrip?: number | undefined;
   readonly advice?: string | undefined;
   readonly reply?: Buffer | undefined;
+  readonly replyDataCode?: number | undefined;
+  readonly diagnosticComplement?: Buffer | undefined;
+  readonly answerFreeMessage?: Buffer | undefined;
   readonly label?: string | undefined;
   readonly freeMessage?: Buffer | undefined;
   readonly originalSender?: string | undefined;
@@ -202,7 +213,7 @@ const COLUMNS = [
   ...['bytes_transferred', 'articles', 'checksum', 'local_path', 'diagnostic', 'error_code', 'error_message'],
   ...['pesit_transfer_id', 'attempts', 'failures', 'postponements', 'next_attempt_at', 'restartable', 'sync_point'],
   ...['pacings', 'reply', 'label', 'free_message', 'original_sender', 'final_receiver', 'fence', 'node'],
-  ...['round_trip', 'advice', 'creation_date'],
+  ...['round_trip', 'advice', 'creation_date', 'reply_data_code', 'diagnostic_complement', 'answer_free_message'],
 ];
 export const columnsOf = (table: string): string => COLUMNS.map((column) => `${table}.${column}`).join(', ');
 

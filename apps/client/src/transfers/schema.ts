@@ -1,9 +1,17 @@
-import { identifier, pagingFields, periodFields, rowId, statisticsAnswer, timestamp } from '@pesit-node/service';
+import {
+  identifier,
+  isReadable,
+  pagingFields,
+  periodFields,
+  readBytes,
+  rowId,
+  statisticsAnswer,
+  timestamp,
+} from '@pesit-node/service';
 import { z } from 'zod';
 
 import { transferSettings } from '../remote-servers/schema.js';
 import { isCreationDate } from './creation-date.js';
-import { isReadable, readBytes } from './opaque-text.js';
 
 /** Text that travels in a C parameter: 7-bit ASCII; blanks at its end would be lost (pesit-e.md §2). */
 const ascii = (max: number) =>
@@ -202,6 +210,13 @@ export const messageBody = z
       description: `PI 91: text, or \`base64:\` and bytes; at most ${MESSAGE_MAX}.`,
     }),
     expectReply: z.boolean().optional(),
+    fileType: z.int().min(0).max(0xffff).optional().meta({
+      description:
+        'PI 11; default 65535: a message. 65534: a reply to one. Else: the type of the file that is acknowledged.',
+    }),
+    pesitTransferId: z.int().min(1).max(0xff_ffff).optional().meta({
+      description: 'PI 13, of the file or message that is acknowledged; default: the next of this node.',
+    }),
     crc: sessionFields.crc,
     originalSender: sessionFields.originalSender,
     finalReceiver: sessionFields.finalReceiver,
@@ -294,6 +309,13 @@ export const transferAnswer = z
     originalSender: z.string().nullable(),
     finalReceiver: z.string().nullable(),
     creationDate: z.string().nullable().meta({ description: 'PI 51, in the time of its sender.' }),
+    diagnosticComplement: z.string().nullable().meta({
+      description: 'PI 29 of the last answer of the partner that had one, beside a success too; as `freeMessage`.',
+    }),
+    answerFreeMessage: z.string().nullable().meta({
+      description: 'PI 99 of the last answer of the partner that had one; as `freeMessage`.',
+    }),
+    fileType: z.int().optional().meta({ description: 'PI 11 of a MESSAGE.' }),
     message: z.string().nullable().optional().meta({ description: 'Of a MESSAGE.' }),
     reply: z.string().nullable().optional().meta({ description: 'Of a MESSAGE.' }),
   })

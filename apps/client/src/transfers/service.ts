@@ -50,11 +50,11 @@ const RETRY_AFTER = 5;
 const settingsOf = (body: TransferSettings): TransferSettings => {
   const { maxEntitySize, syncPointsEnabled, syncInterval, syncWindow, text, recordLength, recordFormat } = body;
   const { label, freeMessage, originalSender, finalReceiver, creationDate, localName, overwrite } = body;
-  const { compression, crc, resync, ebcdic, codePage, message, expectReply } = body;
+  const { compression, crc, resync, ebcdic, codePage, message, expectReply, fileType, pesitTransferId } = body;
   return {
     ...{ maxEntitySize, syncPointsEnabled, syncInterval, syncWindow, text, recordLength, recordFormat },
     ...{ label, freeMessage, originalSender, finalReceiver, creationDate, localName, overwrite },
-    ...{ compression, crc, resync, ebcdic, codePage, message, expectReply },
+    ...{ compression, crc, resync, ebcdic, codePage, message, expectReply, fileType, pesitTransferId },
   };
 };
 

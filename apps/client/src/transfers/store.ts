@@ -11,10 +11,11 @@ import type { HistoryFilter, HistoryQuery } from './schema.js';
 /** Inserts unless the server is unknown or disabled, or the queue is full: one round trip when all is well. */
 const insertFor = (column: 'id' | 'name'): string => `
   insert into transfers (id, type, status, direction, server_id, server_name, partner_id, filename, remote_filename,
-    virtual_file, source_path, source_version, size, settings, idempotency_key, request_hash)
+    virtual_file, source_path, source_version, size, settings, pesit_transfer_id,
+    idempotency_key, request_hash)
   select cast(:id as uuid), :type, 'PENDING', :direction, s.id, s.name, coalesce(:partnerId, s.client_id), :filename, :remoteFilename,
     :virtualFile, :sourcePath, cast(:sourceVersion as jsonb), cast(:size as bigint), cast(:settings as jsonb),
-    :key, :hash
+    cast(:pesitTransferId as integer), :key, :hash
   from remote_servers s
   where s.${column} = :server and s.enabled
     and (select count(*) from (select 1 from transfers where ${WAITING} limit :room) counted) < :room
@@ -31,7 +32,7 @@ const CANCEL = `
     status = case status when 'PENDING' then 'CANCELLED' else status end,
     end_time = case status when 'PENDING' then now() end,
     restartable = restartable and status <> 'PENDING',
-    next_attempt_at = null, diagnostic = '2-216', error_code = null, error_message = :message
+    next_attempt_at = null, diagnostic = '2-216', error_code = null, error_message = :message, diagnostic_complement = null
   where id = :id and status in ('PENDING', 'IN_PROGRESS')
   returning ${columnsOf('transfers')}`;
 
@@ -71,6 +72,7 @@ const requestStore = (knex: Knex) => ({
       ...{ sourcePath: sourcePath ?? null, size: size ?? null },
       sourceVersion: sourceVersion === undefined ? null : JSON.stringify(sourceVersion),
       settings: JSON.stringify(transfer.settings),
+      pesitTransferId: transfer.settings.pesitTransferId ?? null,
       ...{ key: transfer.idempotency?.key ?? null, hash: transfer.idempotency?.hash ?? null },
     };
     const { rows } = await knex.raw<{ rows: TransferRow[] }>(sql, values).options({ name });
