@@ -94,6 +94,7 @@ const CONNECTIONS: readonly Row[] = [
     'RCONNECT 3-304',
     put(ACME, { preconnectId: 'ACME', preconnectPassword: 'pre-Pa55' }),
   ],
+  ['a CONNECT without PI 22', [connectAs({ access: null })], 'ABORT 3-318'],
   ['version 3 (PI 6)', [connectAs({ version: 3 })], 'RCONNECT 3-308'],
   ['one connection too many of the partner', [CONNECT], 'RCONNECT 3-309', occupied(ACME)],
   ['one connection too many of the listener', [CONNECT], 'RCONNECT 3-309', occupied(NODE1)],
@@ -210,6 +211,8 @@ eachDatabase((harness) => {
       peer.socket.end();
       await peer.closed();
       expect(await node().history()).toEqual([]);
+      expect(await node().call('get', `${NODE1}/status`)).toMatchObject({ refusedConnections: 1 });
+      expect(logged('connection refused')).toMatchObject({ diagnostic: expect.stringContaining(diagnosticIn(answer)) });
     });
   });
 

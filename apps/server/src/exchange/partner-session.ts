@@ -45,6 +45,8 @@ export class PartnerSession implements ServerHandler {
   readonly #options: PartnerSessionOptions;
   readonly #trace: PartnerTracer;
   #logger: Logger;
+  /** The application was asked who connects. */
+  #asked = false;
   #partner: PartnerContext | undefined;
   #file: IncomingTransfer | OutgoingTransfer | undefined;
   /** The file, as it is counted. */
@@ -65,7 +67,8 @@ export class PartnerSession implements ServerHandler {
   }
 
   async connect(indication: ConnectIndication): Promise<ConnectAnswer> {
-    const { context, listener, connection, refused } = this.#options;
+    this.#asked = true;
+    const { context, listener, connection } = this.#options;
     const where = { listener: listener.server_id, remoteAddress: connection.remoteAddress };
     try {
       const partner = await identify(context, listener, indication, (named) => {
@@ -74,10 +77,7 @@ export class PartnerSession implements ServerHandler {
       this.#logger = this.#logger.child({ partner: partner.partner_id });
       this.#partner = { ...context, listener, partner, session: connection, logger: this.#logger };
     } catch (error) {
-      refused();
-      context.meter.sessionRefused(failureOf(error).diagnostic);
-      const requester = readable(indication.parameters.requester ?? '', 24);
-      if (error instanceof PesitError) this.#say('connection refused', error, { requester });
+      this.#connectionRefused(error, { requester: readable(indication.parameters.requester ?? '', 24) });
       throw error;
     }
     const { partner } = this.#partner;
@@ -185,9 +185,13 @@ export class PartnerSession implements ServerHandler {
     const { context, track } = this.#options;
     // A request was answered while the connection went away: nobody else gives its file up.
     if (this.#file !== undefined) track(this.transferFailed(error ?? released(), undefined));
+    // Its CONNECT could not be read, or was refused without asking: too many connections, an unknown version.
+    const isRefused = !this.#asked && (error?.fault === 'local' || error?.fault === 'remote');
+    if (isRefused) this.#connectionRefused(error);
     this.#trace.end(error === undefined ? 'released' : textOf('connection ended', error));
     if (this.#partner === undefined) {
-      if (error !== undefined) this.#logger.debug(wordsOf(error), 'connection ended before a partner was known');
+      if (error !== undefined && !isRefused)
+        this.#logger.debug(wordsOf(error), 'connection ended before a partner was known');
       return;
     }
     context.places.giveBack(this.#partner.partner.partner_id);
@@ -240,6 +244,13 @@ export class PartnerSession implements ServerHandler {
     const { status, diagnostic } = failureOf(error);
     meter.over({ direction: 'RECEIVE', peer: partner.partner_id }, status, diagnostic);
     if (error instanceof PesitError) this.#say('message refused', error);
+  }
+
+  #connectionRefused(error: unknown, facts: object = {}): void {
+    const { context, refused } = this.#options;
+    refused();
+    context.meter.sessionRefused(failureOf(error).diagnostic);
+    if (error instanceof PesitError) this.#say('connection refused', error, facts);
   }
 
   /** Something went wrong: for the log, and for a trace. */

@@ -52,7 +52,7 @@ export interface ConnectOptions {
   readonly server?: string;
   readonly password?: string;
   readonly version?: number;
-  readonly access?: 0 | 1 | 2;
+  readonly access?: 0 | 1 | 2 | null;
   /** What follows PI 22. */
   readonly more?: Buffer;
 }
@@ -70,7 +70,8 @@ export const connectAs = ({
       [0x40, 0x20],
       [0, 1],
       Buffer.concat([
-        ...[pi(3, requester), pi(4, server), pi(5, password), pi(6, [version]), pi(7, [0, 64, 4]), pi(22, [access])],
+        ...[pi(3, requester), pi(4, server), pi(5, password), pi(6, [version]), pi(7, [0, 64, 4])],
+        access === null ? Buffer.alloc(0) : pi(22, [access]),
         more,
       ]),
     ),
