@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { PesitError } from '@pesit-node/protocol';
 import type { DiagnosticCode, Fault } from '@pesit-node/protocol';
 
+import { writeNote } from '../src/exchange/delivery-note.js';
 import { Leases } from '../src/exchange/leases.js';
 import type { LeasesOptions } from '../src/exchange/leases.js';
 import type { Interruption } from '../src/exchange/interruption.js';
@@ -119,6 +120,36 @@ describe('the points of a compressed file', () => {
     expect(await later.find(3)).toEqual({ ...point(3), fileOffset: 2500 });
     await later.remove();
     expect(await new SentPoints(path).find(1)).toBeUndefined();
+  });
+});
+
+describe('a full disk', () => {
+  let root: string;
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'pesit-full-'));
+    await mkdir(join(root, '.pesit'));
+  });
+  afterEach(() => rm(root, { recursive: true, force: true }));
+
+  test.each<[string, (place: string) => Promise<unknown>]>([
+    [
+      'x.delivery',
+      () => {
+        const context = { transferId: 1, recordLength: 80, file: '' };
+        return writeNote(root, 'x', { context, paths: [], size: 1, bytesTransferred: 1, articles: 1 }, false);
+      },
+    ],
+    ['x.sent', (place) => new SentPoints(place).add({ number: 1, fileOffset: 1, dataBytes: 1, articles: 1 })],
+  ])('under %s is said in words, and the transfer is tried again', async (name, write) => {
+    const place = join(root, '.pesit', name);
+    await symlink('/dev/full', place);
+    const failure = await write(place).then(
+      () => undefined,
+      (thrown: unknown) => thrown as PesitError,
+    );
+    expect(failure).toMatchObject({ fault: 'local', diagnostic: '2-219' });
+    expect(failure?.message).toBe(`cannot write ${place}: the disk is full; free space or enlarge the volume`);
+    expect(verdictOn(failure as PesitError)).toBe('again');
   });
 });
 

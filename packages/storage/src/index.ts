@@ -14,7 +14,7 @@
  * directory (`resolveInside`, `deliver`), links included.
  * Every failure is a `StorageError`: a `PesitError` with the diagnostic to send and a text that a peer may see.
  */
-export { StorageError } from './errors.js';
+export { StorageError, storageError } from './errors.js';
 export { DEFAULT_RECORD_LENGTH, MAX_RECORD_LENGTH, formatOf, receivedFormat } from './record-format.js';
 export type {
   AnnouncedRecords,

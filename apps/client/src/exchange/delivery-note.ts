@@ -4,7 +4,7 @@ import { lstat, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
-import { STAGING_DIRECTORY, StagedFile } from '@pesit-node/storage';
+import { STAGING_DIRECTORY, StagedFile, storageError } from '@pesit-node/storage';
 import { z } from 'zod';
 
 import { receivedContext } from './received-context.js';
@@ -33,9 +33,22 @@ const placeOf = (root: string, id: string) => {
   return { staging, path: join(staging, `${id}${SUFFIX}`) };
 };
 
-/** @param durable on stable storage when this resolves; otherwise it survives the process alone */
+/**
+ * @param durable on stable storage when this resolves; otherwise it survives the process alone
+ * @throws StorageError
+ */
 export const writeNote = async (root: string, id: string, content: DeliveryNote, durable: boolean): Promise<void> => {
-  const { path, staging } = placeOf(root, id);
+  const place = placeOf(root, id);
+  await write(place, content, durable).catch((error: unknown) => {
+    throw storageError(error, 'write', place.path, 'the note of the delivery');
+  });
+};
+
+const write = async (
+  { path, staging }: ReturnType<typeof placeOf>,
+  content: DeliveryNote,
+  durable: boolean,
+): Promise<void> => {
   const file = await open(path, 'w', 0o600);
   try {
     await file.writeFile(JSON.stringify(content));

@@ -2,6 +2,7 @@ import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 import type { SyncPoint } from '@pesit-node/protocol';
+import { storageError } from '@pesit-node/storage';
 
 /** A point and where it stands in the file. */
 export interface SentPoint extends SyncPoint {
@@ -34,9 +35,11 @@ export class SentPoints {
   }
 
   async add(point: SentPoint): Promise<void> {
-    if (!this.#exists) await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
-    this.#exists = true;
-    await appendFile(this.#path, lineOf(point), { mode: 0o600 });
+    await this.#writing(async () => {
+      if (!this.#exists) await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+      this.#exists = true;
+      await appendFile(this.#path, lineOf(point), { mode: 0o600 });
+    });
   }
 
   /** An attempt begins at `number`, or goes back to it: what was placed behind it is gone. */
@@ -44,11 +47,18 @@ export class SentPoints {
     const left = (await this.#read()).filter((point) => point.number <= number);
     const text = left.map(lineOf).join('');
     // A line that was cut off goes as well: the next one would be joined to it.
-    if (text !== this.#text) await writeFile(this.#path, text, { mode: 0o600 });
+    if (text !== this.#text) await this.#writing(() => writeFile(this.#path, text, { mode: 0o600 }));
   }
 
   async remove(): Promise<void> {
     if (this.#exists) await rm(this.#path, { force: true });
+  }
+
+  /** @throws StorageError */
+  async #writing(work: () => Promise<void>): Promise<void> {
+    await work().catch((error: unknown) => {
+      throw storageError(error, 'write', this.#path, 'the table of sync points');
+    });
   }
 
   async #read(): Promise<readonly SentPoint[]> {
