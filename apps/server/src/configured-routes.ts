@@ -63,8 +63,11 @@ export const configuredRoutes = <F extends string, Row extends object, Values ex
       async ({ body, res }) => {
         const named: Named<F> = body;
         const id = (named[field] ?? named.id) as string;
+        const taken = (): Error => conflict(`${capital(noun)} ${JSON.stringify(id)} exists already`);
+        // Before anything is made for it, and once more when it is stored.
+        if ((await store.get(id)) !== undefined) throw taken();
         const row = await store.create(id, { ...defaults, ...(await valuesOf(body)) } as Values);
-        if (row === undefined) throw conflict(`${capital(noun)} ${JSON.stringify(id)} exists already`);
+        if (row === undefined) throw taken();
         say(id, 'created');
         res
           .status(201)
@@ -90,6 +93,7 @@ export const configuredRoutes = <F extends string, Row extends object, Values ex
         if (renames([named[field], named.id], id)) {
           throw validation([{ field, message: `cannot be changed from ${id}: create another ${noun}` }]);
         }
+        existing(await store.get(id), id);
         const row = existing(await store.update(id, await valuesOf(body, id)), id);
         say(id, 'changed', { fields: Object.keys(body) });
         res.json(view(row));

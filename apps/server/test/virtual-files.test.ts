@@ -98,6 +98,13 @@ eachDatabase((harness) => {
       await expect(stat(join(rest.data, 'later'))).rejects.toMatchObject({ code: 'ENOENT' });
     });
 
+    test('are not created for a request that is refused', async () => {
+      await rest.post(FILES, { fileId: 'F' });
+      expect((await rest.post(FILES, { fileId: 'F', receiveDirectory: 'unwanted' })).status).toBe(409);
+      expect((await rest.put(`${FILES}/G`, { receiveDirectory: 'unwanted' })).status).toBe(404);
+      await expect(stat(join(rest.data, 'unwanted'))).rejects.toMatchObject({ code: 'ENOENT' });
+    });
+
     test.each([
       ['outside storage.roots', '/etc'],
       ['outside by ..', '../elsewhere'],

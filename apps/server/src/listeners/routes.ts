@@ -144,6 +144,7 @@ export const listenerRoutes = (
       },
       async ({ params: { serverId: id }, body, res }) => {
         if (renames([body.serverId], id)) throw renamed(id);
+        await listeners.get(id);
         await admit(body);
         res.json(toListener(await listeners.update(id, valuesOf(body)), defaults));
       },
