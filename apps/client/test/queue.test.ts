@@ -434,6 +434,15 @@ eachDatabase((harness) => {
     });
   }
 
+  test('who waits on one process hears of the end on another', async () => {
+    const partner = await the.partner();
+    const first = await the.service({ node: 'a', pollMs: 20, settings: { corePoolSize: 0, maxPoolSize: 0 } });
+    await the.remote(first, partner.port);
+    await the.service({ node: 'b', pollMs: 20, data: first.data });
+    const end = ended(first, (await post(first)).id as string);
+    expect(await end).toMatchObject({ status: 'COMPLETED', node: 'b' });
+  });
+
   test('a small file costs three statements, either way: insert, take, end', async () => {
     const partner = await the.partner({ files: { X: Buffer.from('x') } });
     const service = await the.service({ licenseTimes: { refreshEveryMs: 3_600_000 } });

@@ -345,6 +345,8 @@ export class TransferQueue {
       if (performance.now() > this.#sweepAfter) {
         await this.#requeueOrphans('expired', 'the process that ran it is gone');
       }
+      const { store } = this.#options;
+      await this.#callers.look(async (id) => (this.#running.has(id) ? undefined : store.find(id)));
       this.recount();
     } catch (error) {
       this.#databaseFailed(error, 'queue not looked at');

@@ -1,10 +1,13 @@
 import { EventEmitter } from 'node:events';
 
+import { isOver } from '../transfers/row.js';
 import type { TransferRow } from '../transfers/row.js';
 
 /** Who waits for the end of which transfer. */
 export class WaitingCallers {
   readonly #ends = new EventEmitter<Record<string, [TransferRow | undefined]>>().setMaxListeners(0);
+  /** Waited for at the last look. */
+  #seen: ReadonlySet<string> = new Set();
 
   /** Resolves with the record when the transfer is over; undefined after `ms`, when `signal` is aborted, or when dismissed. */
   wait(id: string, ms: number, signal: AbortSignal): Promise<TransferRow | undefined> {
@@ -20,6 +23,20 @@ export class WaitingCallers {
       signal.addEventListener('abort', onAbort, { once: true });
       this.#ends.on(id, done);
     });
+  }
+
+  /**
+   * For what ends in other processes. Whoever came after the last look is left out: what it asks for may not have begun.
+   * @param find the record of a transfer
+   */
+  async look(find: (id: string) => Promise<TransferRow | undefined>): Promise<void> {
+    const ids = this.#ends.eventNames();
+    const long = ids.filter((id) => this.#seen.has(id));
+    this.#seen = new Set(ids);
+    for (const id of long) {
+      const row = await find(id);
+      if (row !== undefined && isOver(row)) this.over(row);
+    }
   }
 
   over(row: TransferRow): void {
