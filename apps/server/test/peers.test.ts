@@ -89,6 +89,13 @@ eachDatabase((harness) => {
       expect(await node().ended()).toMatchObject({ status: 'COMPLETED', size: 63 * 506, articles: 63 });
     });
 
+    test('it leaves instead of acknowledging our IDT: the record says why it was sent', async () => {
+      const long = step('DTF', (y) => fpdu([0, 0], [y, 0], Buffer.alloc(5000)));
+      const answers = await say(CONNECT, create(), ORF, WRITE, long);
+      expect(said(answers.at(-1))).toBe('IDT 2-220');
+      expect(await node().ended()).toMatchObject({ status: 'FAILED', diagnostic: '2-220', restartable: false });
+    });
+
     test('the connection goes without RELEASE after a negative ACK: one record, and the place is free', async () => {
       await node().call('put', '/api/v1/config/partners/ACME', { maxConnections: 1 });
       const answers = await say(CONNECT, create({ fileName: 'NOTHERE' }));

@@ -199,6 +199,12 @@ export abstract class Session extends DataSession {
     this.#interrupted('peer');
   }
 
+  /** A peer may leave instead of acknowledging our IDT: the transfer ends by the reason of that, the connection by its loss. */
+  protected override end(error: PesitError | undefined, phase: 'closing' | 'closed'): void {
+    if (this.phase === 'open') this.#interrupted('us');
+    super.end(error, phase);
+  }
+
   #interrupted(by: 'us' | 'peer'): void {
     const interruption = this.#interruption;
     if (interruption === undefined) return;

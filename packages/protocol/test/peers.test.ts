@@ -264,6 +264,19 @@ describe('PeSIT Wizard', () => {
     ]);
   });
 
+  test('it leaves instead of ACK(IDT): the transfer ends by the reason of our IDT, the connection by its loss', () => {
+    const peer = writing();
+    peer.say('DTF', 0, text('abc'));
+    peer.session.interrupt(4, refusal('2-211', 'disk full'));
+    peer.session.connectionLost(0);
+    for (let event = peer.session.nextEvent(); event !== undefined; event = peer.session.nextEvent())
+      peer.events.push(event);
+    expect(peer.events.slice(-2)).toMatchObject([
+      { kind: 'INTERRUPTED', by: 'us', endCode: 4, error: { diagnostic: '2-211', message: 'disk full' } },
+      { kind: 'ENDED', error: { diagnostic: '3-310' } },
+    ]);
+  });
+
   test('its server answers ORF without PI 21: no compression, and said', () => {
     const peer = requester();
     peer.session.connect({ requester: 'A', server: 'B', accessType: 2 });
