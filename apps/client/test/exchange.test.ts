@@ -104,6 +104,8 @@ eachDatabase((harness) => {
         advice: null,
         label: null,
         freeMessage: null,
+        diagnosticComplement: null,
+        answerFreeMessage: null,
         originalSender: null,
         finalReceiver: null,
         creationDate: expect.stringMatching(/^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d$/),
