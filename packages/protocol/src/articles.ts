@@ -62,7 +62,8 @@ export interface ArticleSink {
 export interface Burst {
   /**
    * Reserves room for the next article of `length` bytes; places a SYN before it when the interval asks for one.
-   * @returns false when the burst is full or the acknowledgement window is closed: fill what was reserved and return.
+   * @returns false when the burst is full or the acknowledgement window is closed, perhaps by a SYN that was placed: fill what
+   *   was reserved and return.
    */
   reserve(length: number): boolean;
   /** The places to fill, in file order: one a reserved article, several when it is segmented. */

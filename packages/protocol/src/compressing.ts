@@ -60,8 +60,9 @@ export class CompressingBurst implements Burst {
     const room = this.#sender.roomFor(bound);
     if (this.#slots.length === 0) {
       const point = this.#sender.lastPoint;
-      if (!this.#sender.passPoint(length, bound)) return false;
+      const goes = this.#sender.passPoint(length, bound);
       if (this.#sender.lastPoint !== point) this.#previous = undefined;
+      if (!goes) return false;
     } else if (
       this.#staged + length > STAGING_SIZE ||
       this.#room + room > this.#sender.room ||

@@ -84,7 +84,7 @@ export abstract class DataSession extends SessionCore {
     return this.phase === 'open' && (this.state === 'TDE02A' || this.state === 'TDL02B');
   }
 
-  /** True when the burst that is filled begins with a point beyond the window: `endBurst` after the next ACK(SYN) event. */
+  /** True when the burst that is filled begins where the window is full: `endBurst` after the next ACK(SYN) event. */
   get windowFull(): boolean {
     return this.sender?.blocked === true;
   }

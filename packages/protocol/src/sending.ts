@@ -37,6 +37,8 @@ export class ArticleSender implements Burst {
   /** Points placed and not yet acknowledged, oldest first; before them the last that was. With window 0 the last ones placed. */
   #points: SyncPoint[];
   #stale = false;
+  /** The point at which the window was at its bound as the burst was begun; -1 when it was not. */
+  #waitsBehind = -1;
 
   constructor(options: ArticleSenderOptions) {
     this.#options = options;
@@ -61,11 +63,11 @@ export class ArticleSender implements Burst {
   }
 
   /**
-   * True when the burst that was laid out begins with a point for which the window is not open yet: `end` and write it
-   * after the next ACK(SYN). So the file is read while the receiver flushes.
+   * True when the window was at its bound as the burst was begun, and still is: `end` and write it after the next ACK(SYN). So
+   * the file is read while the receiver flushes.
    */
   get blocked(): boolean {
-    return this.unacknowledged > this.#options.window;
+    return this.#options.window > 0 && this.#waitsBehind - this.#acknowledged >= this.#options.window;
   }
 
   /**
@@ -109,12 +111,14 @@ export class ArticleSender implements Burst {
     this.#sincePoint = 0;
     this.#interval = spacedInterval(this.#options.interval, this.lastPoint);
     this.sentPoint = point.number;
+    this.#waitsBehind = -1;
     this.#stale = true;
   }
 
   /** Starts a burst in `buffer`, of at least `burstBufferSize` bytes. */
   begin(buffer: Buffer): void {
     this.#layout.begin(buffer);
+    this.#waitsBehind = -1;
     this.#stale = false;
   }
 
@@ -122,20 +126,20 @@ export class ArticleSender implements Burst {
     checkLength(length);
     if (this.#stale) return false;
     if (this.#pointDue(length) && !this.#pass(length)) return false;
-    return this.place(length);
+    return this.#opens() && this.place(length);
   }
 
   /**
    * For a burst that compresses: places the point before its first article, when the article may not fit before it or little
    * is left of the interval.
    * @param bound the most that the article becomes
-   * @returns false when the window is closed
+   * @returns false when the article has to wait for the window: the point goes alone
    */
   passPoint(length: number, bound: number): boolean {
     checkLength(length);
     const interval = this.#interval;
     const nearlyDue = this.#pointDue(bound) || this.#pointDue(Math.ceil(interval / 8));
-    return !nearlyDue || this.#pass(bound);
+    return (!nearlyDue || this.#pass(bound)) && this.#opens();
   }
 
   /** Bytes that may be sent before a point is due; Infinity when none is. */
@@ -172,15 +176,20 @@ export class ArticleSender implements Burst {
     );
   }
 
-  /** A burst may begin with one point more than the window allows: it waits, laid out (`blocked`). */
-  #windowFull(): boolean {
+  /**
+   * At its bound the window suspends the data, not the point that has reached it (§3.7 f). A burst may begin there and wait, laid
+   * out (`blocked`), up to and with the next point; none goes on behind it.
+   */
+  #opens(): boolean {
     const { window } = this.#options;
-    return window > 0 && this.unacknowledged >= (this.#layout.isEmpty ? window + 1 : window);
+    if (window === 0 || this.unacknowledged < window || this.#waitsBehind === this.lastPoint) return true;
+    if (!this.#layout.isEmpty) return false;
+    this.#waitsBehind = this.lastPoint;
+    return true;
   }
 
-  /** Places the point that is due before an article of `length` bytes. @returns false when it must wait */
+  /** Places the point that is due before an article of `length` bytes. @returns false when the buffer is full */
   #pass(length: number): boolean {
-    if (this.#windowFull()) return false;
     if (!this.#layout.takesPoint(length)) return false;
     this.#placePoint();
     return true;

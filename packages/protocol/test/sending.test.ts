@@ -389,7 +389,7 @@ describe('window', () => {
     [2, 700],
     [3, 333],
     [255, 999],
-  ])('of %i closes before the article of %i bytes that needs one more point, and says so', (window, length) => {
+  ])('of %i closes behind its last point, before an article of %i bytes, and says so (§3.7 f)', (window, length) => {
     const sender = begin(new ArticleSender({ ...OPTIONS, interval: 1024, window }));
     const buffer = Buffer.alloc(burstBufferSize(4096, 600_000));
     sender.begin(buffer);
@@ -397,11 +397,11 @@ describe('window', () => {
     let taken = 0;
     expect(sender.blocked).toBe(false);
     while (sender.reserve(length)) taken++;
-    expect(taken).toBe((window + 1) * perPoint);
+    expect(taken).toBe(window * perPoint);
     expect(sender).toMatchObject({ lastPoint: window, unacknowledged: window, blocked: false });
     sender.end();
 
-    // The next burst is laid out behind its point, and waits for the window.
+    // The next burst is laid out up to its point, and waits for the window.
     sender.begin(buffer);
     taken = 0;
     while (sender.reserve(length)) taken++;

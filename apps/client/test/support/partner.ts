@@ -150,11 +150,12 @@ class MemorySource implements ArticleSource {
     while (end < this.#content.length) {
       const length = Math.min(this.#recordLength, this.#content.length - end);
       const before = burst.lastPoint;
-      if (!burst.reserve(length)) break;
+      const reserved = burst.reserve(length);
       if (burst.lastPoint > before) {
         const articles = Math.ceil(end / this.#recordLength);
         this.#offsets.set(burst.lastPoint, { number: burst.lastPoint, dataBytes: end, articles });
       }
+      if (!reserved) break;
       end += length;
     }
     let from = start;
