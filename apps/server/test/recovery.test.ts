@@ -8,6 +8,7 @@ import { captureLog, eachDatabase } from '@pesit-node/service/testing';
 import { nodeFiles } from '@pesit-node/storage';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
+import { TransferContexts } from '../src/transfers/contexts.js';
 import { TestNode, until, useNode } from './support/node.js';
 import type { TransferRecord } from './support/node.js';
 import { freePort } from './support/rest.js';
@@ -191,6 +192,13 @@ eachDatabase((harness) => {
     expect(await node().history()).toEqual([
       expect.objectContaining({ status: 'COMPLETED', bytesTransferred: DATA.length, articles: 1 }),
     ]);
+  });
+
+  test('more staged keys are asked for than a statement takes values', async () => {
+    const { knex } = node().database;
+    const contexts = new TransferContexts({ knex, node: 'test', instance: randomUUID(), retentionDays: 7 });
+    const keys = Array.from({ length: 70_000 }, (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`);
+    expect(await contexts.wantedAmong(keys)).toEqual(new Set());
   });
 });
 

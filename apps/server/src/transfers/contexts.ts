@@ -225,7 +225,8 @@ export class TransferContexts {
   async wantedAmong(keys: readonly string[]): Promise<ReadonlySet<string>> {
     const rows = await this.#options
       .knex('transfers')
-      .whereIn('context', keys as string[])
+      // One value, however many there are: a statement takes 65,535.
+      .whereRaw('context = any (cast(? as uuid[]))', [[...keys]])
       .andWhereRaw("(restartable or status in ('PENDING', 'IN_PROGRESS'))")
       .select<{ context: string }[]>('context');
     return new Set(rows.map(({ context }) => context));
