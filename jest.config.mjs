@@ -29,6 +29,8 @@ export default {
     project('torture', 'torture'),
     project('repository', 'scripts'),
   ],
+  // By itself jest leaves one core idle, which is half of a small machine; most tests wait for sockets and disks.
+  maxWorkers: '100%',
   workerIdleMemoryLimit: '768MB',
   testTimeout: 30_000,
 };
