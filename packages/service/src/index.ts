@@ -72,6 +72,8 @@ export { TransferMeter } from './metrics/transfer-meter.js';
 export type { EndStatus, Figures, MeteredTransfer } from './metrics/transfer-meter.js';
 export { asBase64, isPlain, isReadable, readBytes, showBytes, utf8 } from './opaque-text.js';
 export type { OpenApiDocument } from './openapi/document.js';
+export { PeriodicWork } from './periodic/periodic-work.js';
+export type { PeriodicHandle, PeriodicStatus, PeriodicTask, PeriodicWorkOptions } from './periodic/periodic-work.js';
 export { hashPassword, PasswordVerifier, verifyPassword } from './secrets/password.js';
 export type { PasswordVerifierOptions } from './secrets/password.js';
 export { SecretBox, SecretError } from './secrets/secret-box.js';
