@@ -12,6 +12,7 @@ import { newestContext } from './0009-newest-context.js';
 import { sentPoints } from './0010-sent-points.js';
 import { traces } from './0011-traces.js';
 import { dataLayout } from './0012-data-layout.js';
+import { transferNumbers } from './0013-transfer-numbers.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -29,5 +30,6 @@ export const MIGRATIONS: MigrationSet = {
     sentPoints,
     traces,
     dataLayout,
+    transferNumbers,
   ],
 };

@@ -162,7 +162,7 @@ export class TransferJournal {
     if (all.length === 0) return;
     await this.#options.knex.raw(
       `update transfers t set bytes_transferred = v.bytes, articles = v.articles, sync_point = v.point
-       from unnest(?::int[], ?::int[], ?::bigint[], ?::bigint[], ?::int[]) as v (id, fence, bytes, articles, point)
+       from unnest(?::bigint[], ?::int[], ?::bigint[], ?::bigint[], ?::int[]) as v (id, fence, bytes, articles, point)
        where t.id = v.id and t.fence = v.fence and t.status = 'IN_PROGRESS' and not t.delivering`,
       [
         all.map(([{ id }]) => id),

@@ -65,7 +65,7 @@ export type HistoryQuery = z.output<typeof historyQuery>;
 /** Which transfers, whatever the page. */
 export type HistoryFilter = Partial<Omit<HistoryQuery, 'page' | 'size' | 'sort'>>;
 
-export const transferParams = z.strictObject({ id: rowId() });
+export const transferParams = z.strictObject({ id: rowId(Number.MAX_SAFE_INTEGER) });
 
 /** A record of the history in answers. */
 export const transferAnswer = z

@@ -35,10 +35,13 @@ export const readOnly = () => z.undefined({ error: 'is read-only: leave it out' 
 /** A moment in an answer: ISO 8601 UTC. */
 export const timestamp = () => z.string().meta({ format: 'date-time' });
 
-/** A path segment that is a row number: a positive integer as PostgreSQL's `integer` holds it. */
-export const rowId = () =>
+/**
+ * A path segment that is a row number: a positive integer as the column holds it.
+ * @param largest default: what PostgreSQL's `integer` holds; `Number.MAX_SAFE_INTEGER` for a `bigint`
+ */
+export const rowId = (largest = 2_147_483_647) =>
   z
     .string()
-    .regex(/^[1-9]\d{0,9}$/, 'expected a positive integer')
+    .regex(/^[1-9]\d{0,15}$/, `expected a positive integer up to ${largest}`)
     .transform(Number)
-    .refine((value) => value <= 2_147_483_647, 'expected a positive integer below 2147483648');
+    .refine((value) => value <= largest, `expected a positive integer up to ${largest}`);

@@ -44,7 +44,19 @@ test('plain text may have line ends, but no NUL and no other control character',
 
 test('a row number is a positive integer that PostgreSQL can hold', () => {
   expect(rowId().parse('2147483647')).toBe(2_147_483_647);
-  for (const value of ['0', '-1', '1.5', '01', '2147483648', '99999999999', 'x', '']) {
-    expect(rowId().safeParse(value).success).toBe(false);
+  for (const value of ['0', '-1', '1.5', '01', '2147483648', '99999999999', 'x', '', '9'.repeat(17), '../1']) {
+    expect(rowId().safeParse(value).error?.issues).toMatchObject([
+      { message: 'expected a positive integer up to 2147483647' },
+    ]);
+  }
+});
+
+test('a row number of 64 bits is one that a JSON number holds exactly', () => {
+  const id = rowId(Number.MAX_SAFE_INTEGER);
+  expect(id.parse('9007199254740991')).toBe(9_007_199_254_740_991);
+  for (const value of ['9007199254740992', '9999999999999999', '18446744073709551616']) {
+    expect(id.safeParse(value).error?.issues).toMatchObject([
+      { message: 'expected a positive integer up to 9007199254740991' },
+    ]);
   }
 });
