@@ -31,7 +31,7 @@ from the database are left out while it is away. A label never carries text that
         static_configs: [{ targets: ['server:8080', 'client:8080'] }]
 
 Worth an alert: \`pesit_database_up == 0\`; \`pesit_license_days_remaining < 14\`; \`service_listeners_up < service_listeners\` where all
-listeners are to run; \`rate(pesit_transfer_errors_total[15m]) > 0\` by diagnostic; \`pesit_queue_oldest_seconds > 600\`; a partner that
+listeners are to run; \`rate(pesit_transfer_errors_total[15m]) > 0\` by diagnostic; \`rate(pesit_login_failures_total[5m]) > 0.1\`; \`pesit_queue_oldest_seconds > 600\`; a partner that
 sends every day: \`increase(pesit_peer_transfers_total{peer="ACME",direction="RECEIVE",status="COMPLETED"}[1d]) == 0\`.
 
 `;

@@ -62,6 +62,8 @@ export { listen, ListenError } from './lifecycle/listen.js';
 export type { HttpServer, ListenOptions } from './lifecycle/listen.js';
 export { runMain } from './lifecycle/main-guard.js';
 export type { MainProcess } from './lifecycle/main-guard.js';
+export { LogBudget } from './log-budget.js';
+export type { LogBudgetOptions } from './log-budget.js';
 export { createLogger } from './logging.js';
 export type { Logger, LoggerOptions } from './logging.js';
 export { metricsMarkdown } from './metrics/markdown.js';

@@ -1,14 +1,13 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-import type { RequestHandler } from 'express';
-import { ipKeyGenerator } from 'express-rate-limit';
+import type { Request, RequestHandler } from 'express';
 import { Passport } from 'passport';
 
 import type { CommonConfig } from '../config/keys.js';
 import { ApiError } from '../errors.js';
-import { Rfc7617BasicStrategy } from './basic-strategy.js';
+import { parseBasic, Rfc7617BasicStrategy } from './basic-strategy.js';
 import type { VerifyCredentials } from './basic-strategy.js';
-import type { FailureLimiter } from './failure-limiter.js';
+import type { LoginAttempt, LoginGuard } from './login-guard.js';
 
 /** Compares with `admin.username` and `admin.password` in constant time, whatever differs and wherever. */
 export const configuredAdmin = (config: Pick<CommonConfig, 'admin.username' | 'admin.password'>): VerifyCredentials => {
@@ -24,40 +23,55 @@ export const configuredAdmin = (config: Pick<CommonConfig, 'admin.username' | 'a
 };
 
 /**
- * Lets requests with the right credentials pass, answers 401 with a challenge otherwise, and 429 to an address that failed
- * too often. A request without credentials is a question, not a failure.
+ * Lets requests with the right credentials pass, answers 401 with a challenge otherwise, and 429 to a user that failed too often
+ * from this address. A request without credentials is a question, not a failure.
  */
-export const basicAuth = (verify: VerifyCredentials, limiter: FailureLimiter): RequestHandler => {
+export const basicAuth = (verify: VerifyCredentials, guard: LoginGuard): RequestHandler => {
   const passport = new Passport();
   passport.use(new Rfc7617BasicStrategy(verify));
   return (req, res, next) => {
-    // IPv6: one subscriber has a whole network to send from.
-    const address = ipKeyGenerator(req.ip ?? 'unknown');
-    const seconds = limiter.blockedFor(address);
+    const attempt = attemptOf(req);
+    const seconds = attempt === undefined ? 0 : guard.refusedFor(attempt);
     if (seconds > 0) {
-      const message = `Too many failed logins from this address: try again in ${seconds} s`;
-      next(new ApiError('TOO_MANY_REQUESTS', message, { headers: { 'Retry-After': String(seconds) } }));
+      next(tooMany(seconds));
       return;
     }
     const done = (error: unknown, user?: unknown): void => {
       if (error !== null && error !== undefined) {
         next(error);
-        return;
-      }
-      if (user !== undefined && user !== false) {
+      } else if (user !== undefined && user !== false) {
+        if (attempt !== undefined) guard.succeeded(attempt);
         req.user = user as Express.User;
         next();
-        return;
+      } else {
+        const blocked = attempt === undefined ? 0 : guard.failed(attempt);
+        next(blocked > 0 ? tooMany(blocked) : wrong(attempt !== undefined));
       }
-      const given = req.headers.authorization !== undefined;
-      if (given) limiter.failed(address);
-      const message = given
-        ? 'Wrong user name or password, or not HTTP Basic'
-        : 'Log in with HTTP Basic (admin.username, admin.password)';
-      const headers = { 'WWW-Authenticate': Rfc7617BasicStrategy.CHALLENGE };
-      next(new ApiError('UNAUTHORIZED', message, { headers }));
     };
     // With a callback passport decides nothing itself: no session, no body of its own.
     (passport.authenticate('basic', { session: false }, done) as RequestHandler)(req, res, next);
   };
 };
+
+/** Undefined: no credentials were given. */
+const attemptOf = (req: Request): LoginAttempt | undefined => {
+  const { authorization } = req.headers;
+  if (authorization === undefined) return undefined;
+  return { address: req.ip ?? 'unknown', user: parseBasic(authorization)?.username ?? '' };
+};
+
+const tooMany = (seconds: number): ApiError =>
+  new ApiError(
+    'TOO_MANY_REQUESTS',
+    `Too many failed logins of this user from this address: try again in ${seconds} s`,
+    { headers: { 'Retry-After': String(seconds) } },
+  );
+
+const wrong = (given: boolean): ApiError =>
+  new ApiError(
+    'UNAUTHORIZED',
+    given
+      ? 'Wrong user name or password, or not HTTP Basic'
+      : 'Log in with HTTP Basic (admin.username, admin.password)',
+    { headers: { 'WWW-Authenticate': Rfc7617BasicStrategy.CHALLENGE } },
+  );

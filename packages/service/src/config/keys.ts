@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-import { decimal, flag, integer, label, list, oneOf, requiredText, text } from './kinds.js';
+import { decimal, flag, integer, label, list, networks, oneOf, requiredText, text } from './kinds.js';
 
 /** Which service a row concerns. */
 export type AppName = 'server' | 'client';
@@ -48,9 +48,16 @@ export const CONFIG_KEYS = {
     description: 'TCP port of the REST interface; 0 lets the system choose.',
   }),
   'server.host': key('both', {
-    type: requiredText('an address or a host name'),
-    default: '0.0.0.0',
-    description: 'Address that the REST interface listens on.',
+    type: text('an address or a host name'),
+    default: '',
+    description:
+      'Address that the REST interface listens on. Empty = every IPv4 address of the machine (`0.0.0.0`), or `127.0.0.1` alone while `admin.password` is the default; together with the default password any other than a loopback address is refused.',
+  }),
+  'http.trusted-proxies': key('both', {
+    type: networks(),
+    default: [],
+    description:
+      'Addresses and CIDR ranges of the proxies in front of the REST interface: their `X-Forwarded-For` says who calls, and their `X-Forwarded-Host` under which name. From anybody else both are ignored.',
   }),
   'http.max-body': key('both', {
     type: integer(1024, 1024 * MEBIBYTE),
@@ -70,7 +77,7 @@ export const CONFIG_KEYS = {
     default: 'admin',
     secret: true,
     description:
-      'Password of HTTP Basic. The default is refused when `NODE_ENV=production`, and warned about otherwise.',
+      'Password of HTTP Basic. With the default the REST interface listens on the loopback address alone; it is refused when `NODE_ENV=production`.',
   }),
   'data.directory': key('both', {
     type: requiredText('a directory'),

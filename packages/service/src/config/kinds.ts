@@ -1,5 +1,7 @@
 import { z } from 'zod';
 
+import { isNetwork } from '../networks.js';
+
 /**
  * Kinds of configuration values. Environment and flags bring text, YAML brings typed values: each kind takes both.
  * `description` of the schema is the "expected …" of its error and the type column of docs/configuration.md.
@@ -62,3 +64,9 @@ export const list = () =>
     ])
     .transform((values): readonly string[] => values)
     .describe('a list (comma-separated in the environment and in flags)');
+
+/** Who is meant by where it connects from. */
+export const networks = () =>
+  list()
+    .refine((values) => values.every(isNetwork))
+    .describe('a list of addresses and CIDR ranges, for example 10.0.0.0/8, 192.0.2.7, fd00::/8');

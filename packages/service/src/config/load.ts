@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { CONFIG_KEYS, configRows } from './keys.js';
 import type { AppName, CommonConfig, Config, ConfigKey, ConfigKeyName } from './keys.js';
 import { nearest } from './nearest.js';
+import { isLoopback } from '../networks.js';
 import { REFUSED_KEYS } from './refused.js';
 import { fromEnvironment, fromFlags, fromYaml } from './sources.js';
 import type { Given } from './sources.js';
@@ -47,7 +48,7 @@ const serviceLinkHint = (given: Given): string =>
  * Reads the configuration of one app. Sources, later wins: defaults, the YAML file named by `PESIT_CONFIG`,
  * the environment, flags.
  * @throws {ConfigError} with every problem: unknown keys in YAML or flags (with the nearest known one), refused ones, values that do
- * not fit (key, source, expected, got), the default password under `NODE_ENV=production`.
+ * not fit (key, source, expected, got), the default password under `NODE_ENV=production` or where others can reach it.
  */
 export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfigOptions<A>): Config<A> => {
   const file = env['PESIT_CONFIG'];
@@ -90,8 +91,18 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
     }
   }
 
-  if (env['NODE_ENV'] === 'production' && values.get('admin.password') === CONFIG_KEYS['admin.password'].default) {
+  const isDefaultPassword = values.get('admin.password') === CONFIG_KEYS['admin.password'].default;
+  if (env['NODE_ENV'] === 'production' && isDefaultPassword) {
     problems.push('admin.password is the default, which is refused when NODE_ENV=production: set ADMIN_PASSWORD');
+  }
+  const host = values.get('server.host') as string;
+  if (host === '') {
+    values.set('server.host', isDefaultPassword ? '127.0.0.1' : '0.0.0.0');
+  } else if (isDefaultPassword && !isLoopback(host)) {
+    problems.push(
+      `server.host: expected a loopback address (127.0.0.1, ::1, localhost) while admin.password is the default, got ${JSON.stringify(host)}; ` +
+        'set admin.password (ADMIN_PASSWORD), or leave server.host out',
+    );
   }
   const { 'transfer.executor.core-pool-size': core, 'transfer.executor.max-pool-size': max } =
     Object.fromEntries(values);
@@ -138,7 +149,9 @@ const isUrl = (url: string, protocols: readonly string[]): boolean => {
 export const configWarnings = (config: CommonConfig): readonly string[] => {
   const warnings: string[] = [];
   if (config['admin.password'] === CONFIG_KEYS['admin.password'].default) {
-    warnings.push('admin.password is the default: set ADMIN_PASSWORD before anyone else can reach this port');
+    warnings.push(
+      `admin.password is the default: the REST interface listens on ${config['server.host']} alone. Set admin.password (ADMIN_PASSWORD) to reach it from elsewhere`,
+    );
   }
   if (config['database.url'] === '') {
     warnings.push(

@@ -4,7 +4,8 @@ import helmet from 'helmet';
 
 import { basicAuth, configuredAdmin } from '../auth/basic-auth.js';
 import type { VerifyCredentials } from '../auth/basic-strategy.js';
-import { FailureLimiter } from '../auth/failure-limiter.js';
+import type { FailureLimiterOptions } from '../auth/failure-limiter.js';
+import { LoginGuard } from '../auth/login-guard.js';
 import type { CommonConfig } from '../config/keys.js';
 import { unavailable } from '../errors.js';
 import type { HealthRegistry } from '../health/registry.js';
@@ -13,13 +14,17 @@ import type { ServiceInfo } from '../health/routes.js';
 import type { Logger } from '../logging.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { metricsRoutes } from '../metrics/routes.js';
+import { networkMatcher } from '../networks.js';
 import { documentRoutes } from '../openapi/routes.js';
 import { accessLog } from './access-log.js';
 import { errorHandler, notFoundHandler } from './error-handler.js';
 import { Routes } from './routes.js';
 
 export interface HttpAppOptions {
-  readonly config: Pick<CommonConfig, 'http.max-body' | 'metrics.public' | 'admin.username' | 'admin.password'>;
+  readonly config: Pick<
+    CommonConfig,
+    'http.max-body' | 'http.trusted-proxies' | 'metrics.public' | 'admin.username' | 'admin.password'
+  >;
   readonly info: ServiceInfo;
   readonly logger: Logger;
   readonly health: HealthRegistry;
@@ -30,7 +35,8 @@ export interface HttpAppOptions {
   readonly database?: { readonly ready: boolean; readonly statusReason: string | undefined };
   /** Default: `admin.username` and `admin.password`. */
   readonly verify?: VerifyCredentials;
-  readonly limiter?: FailureLimiter;
+  /** How often a login may fail. */
+  readonly loginLimits?: FailureLimiterOptions;
   /** Behind the login and before anything of the body is read: may answer instead of every route but the probes. */
   readonly gate?: RequestHandler;
 }
@@ -49,12 +55,13 @@ const databaseGate =
  */
 export const createHttpApp = (options: HttpAppOptions): Express => {
   const { config, info, logger, health, metrics, routes, database, gate } = options;
-  const { verify = configuredAdmin(config), limiter = new FailureLimiter() } = options;
-  const login = basicAuth(verify, limiter);
+  const { verify = configuredAdmin(config), loginLimits: limits = {} } = options;
+  const login = basicAuth(verify, new LoginGuard({ logger, metrics, limits }));
   const app = express();
   app.disable('x-powered-by');
   // `?a[b]=1` stays a strange name, and is refused as an unknown field.
   app.set('query parser', 'simple');
+  app.set('trust proxy', networkMatcher(config['http.trusted-proxies']));
   app.use(accessLog(logger));
   // The service speaks HTTP behind whatever ends TLS: asking browsers for HTTPS would break it on any host but localhost.
   app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }));

@@ -99,6 +99,12 @@ export const METRICS = {
     { diagnostic: `${diagnostic}; \`none\` when there was no CONNECT` },
     'Sessions that were refused: server app, connections of partners; client app, by remote servers, or not to be opened.',
   ),
+  pesit_login_failures_total: row(
+    'counter',
+    'both',
+    { result: ['wrong', 'blocked'] },
+    'Failed logins of the REST interface: `wrong` = answered 401, `blocked` = answered 429, after too many of the same user from the same address.',
+  ),
   pesit_database_up: row('gauge', 'both', {}, '1 while the database answers and is migrated, else 0.'),
   pesit_license_days_remaining: row('gauge', 'both', {}, 'Days until the license or the evaluation ends; 0 = blocked.'),
   pesit_license_blocked: row('gauge', 'both', {}, '1 while a license is required, else 0.'),

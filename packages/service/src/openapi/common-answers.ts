@@ -22,7 +22,7 @@ export const COMMON_ANSWERS = {
   LicenseRequired: [402, 'The evaluation is over, or the license has expired.', licenseRequired],
   TooLarge: [413, 'The body is longer than `http.max-body`.', errorBody],
   UnsupportedMediaType: [415, 'The body is not of the content type that is asked for.', errorBody],
-  TooManyRequests: [429, 'Too many failed logins from this address: see Retry-After.', errorBody],
+  TooManyRequests: [429, 'Too many failed logins of this user from this address: see Retry-After.', errorBody],
   InternalError: [500, 'A fault of the service: its log has the reason.', errorBody],
   Unavailable: [503, 'Not possible for now, for example because the database is away: see Retry-After.', errorBody],
 } as const satisfies Record<string, readonly [number, string, z.ZodType]>;

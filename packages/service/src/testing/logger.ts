@@ -9,6 +9,8 @@ export interface CapturedLog {
   readonly lines: readonly string[];
   /** The lines parsed. */
   entries(): readonly Readonly<Record<string, unknown>>[];
+  /** Forgets the lines so far. */
+  clear(): void;
 }
 
 /** A logger at `trace` whose lines are kept: what the service would have printed, secrets masked as in production. */
@@ -19,5 +21,6 @@ export const captureLog = (): CapturedLog => {
     logger: createLogger({ 'log.level': 'trace' }, { name: 'test', destination }),
     lines,
     entries: () => lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>),
+    clear: () => void lines.splice(0),
   };
 };

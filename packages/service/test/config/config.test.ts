@@ -38,7 +38,7 @@ describe('defaults', () => {
     const config = load();
     expect(config).toMatchObject({
       'server.port': 8080,
-      'server.host': '0.0.0.0',
+      'server.host': '127.0.0.1',
       'admin.username': 'admin',
       'admin.password': 'admin',
       'data.directory': '/srv/node/data',
@@ -77,7 +77,7 @@ describe('defaults', () => {
 describe('sources', () => {
   test('later wins: YAML, environment, flags', () => {
     const file = yaml('server:\n  port: 1001\n  host: 10.0.0.1\nlog.level: warn\nstorage:\n  roots: [/a, b]\n');
-    const env = { PESIT_CONFIG: file, SERVER_PORT: '1002', LOG_LEVEL: 'error' };
+    const env = { PESIT_CONFIG: file, SERVER_PORT: '1002', LOG_LEVEL: 'error', ADMIN_PASSWORD: 'x9' };
     const config = load(env, ['--server.port=1003', '--log.level', 'debug', '--metrics.public']);
     expect(config).toMatchObject({
       'server.port': 1003,
@@ -87,7 +87,7 @@ describe('sources', () => {
       'storage.roots': ['/a', '/srv/node/b'],
     });
     expect(load(env)['server.port']).toBe(1002);
-    expect(load({ PESIT_CONFIG: file })['server.port']).toBe(1001);
+    expect(load({ PESIT_CONFIG: file, ADMIN_PASSWORD: 'x9' })['server.port']).toBe(1001);
   });
 
   test.each(Object.keys(CONFIG_KEYS))('the environment name of %s is its own', (name) => {
@@ -239,6 +239,17 @@ describe('problems', () => {
     expect(problems({ PESIT_CONFIG: 'missing.yaml' })[0]).toContain('cannot read /srv/node/missing.yaml');
   });
 
+  test.each([
+    ['HTTP_TRUSTED_PROXIES', 'http.trusted-proxies', '10.0.0.0/33'],
+    ['HTTP_TRUSTED_PROXIES', 'http.trusted-proxies', '10.0.0.1,proxy.bank'],
+    ['HTTP_TRUSTED_PROXIES', 'http.trusted-proxies', '::/129'],
+    ['HTTP_TRUSTED_PROXIES', 'http.trusted-proxies', '10.0.0.0/'],
+  ])('%s: %s=%s is no list of networks', (variable, name, value) => {
+    expect(problems({ [variable]: value })).toEqual([
+      `${name} (environment ${variable}): expected a list of addresses and CIDR ranges, for example 10.0.0.0/8, 192.0.2.7, fd00::/8, got "${value}"`,
+    ]);
+  });
+
   test('the default password is refused in production, and warned about elsewhere', () => {
     expect(problems({ NODE_ENV: 'production' })).toEqual([expect.stringContaining('admin.password is the default')]);
     expect(problems({ NODE_ENV: 'production', ADMIN_PASSWORD: 'x9' })).toEqual([]);
@@ -247,6 +258,39 @@ describe('problems', () => {
       expect.stringContaining('not safe against power loss'),
     ]);
     expect(configWarnings(load({ ADMIN_PASSWORD: 'x9', DATABASE_URL: 'postgresql://h/db' }))).toEqual([]);
+  });
+});
+
+describe('unsafe start', () => {
+  test('with the default password REST listens on the loopback address alone, and the log says so and how to change it', () => {
+    const config = load();
+    expect(config['server.host']).toBe('127.0.0.1');
+    expect(configWarnings(config)).toContain(
+      'admin.password is the default: the REST interface listens on 127.0.0.1 alone. Set admin.password (ADMIN_PASSWORD) to reach it from elsewhere',
+    );
+  });
+
+  test('with a password of its own it listens everywhere, unless told otherwise', () => {
+    expect(load({ ADMIN_PASSWORD: 'x9' })['server.host']).toBe('0.0.0.0');
+    expect(load({ ADMIN_PASSWORD: 'x9', SERVER_HOST: '10.0.0.1' })['server.host']).toBe('10.0.0.1');
+  });
+
+  test.each(['0.0.0.0', '::', '10.0.0.1', 'node.bank', '::ffff:10.0.0.1'])(
+    'server.host %s with the default password is refused, whatever NODE_ENV says',
+    (host) => {
+      const refusal =
+        `server.host: expected a loopback address (127.0.0.1, ::1, localhost) while admin.password is the default, got "${host}"; ` +
+        'set admin.password (ADMIN_PASSWORD), or leave server.host out';
+      for (const environment of [{}, { NODE_ENV: 'development' }, { ADMIN_PASSWORD: 'admin' }]) {
+        expect(problems({ ...environment, SERVER_HOST: host })).toEqual([refusal]);
+      }
+      expect(problems({ NODE_ENV: 'production', SERVER_HOST: host })).toContain(refusal);
+      expect(problems({}, [`--server.host=${host}`])).toEqual([refusal]);
+    },
+  );
+
+  test.each(['127.0.0.1', '127.8.9.10', '::1', 'localhost', '::ffff:127.0.0.1'])('%s is loopback', (host) => {
+    expect(load({ SERVER_HOST: host })['server.host']).toBe(host);
   });
 });
 
