@@ -46,6 +46,22 @@ export async function findFileToSend(
   return undefined;
 }
 
+/**
+ * The file of exactly this name, if it matches the pattern; what `findFileToSend` does not see is not there. A `directory`
+ * that is itself a regular file answers to its own name.
+ * @throws StorageError as `findFileToSend`
+ */
+export async function findNamedFile(directory: string, name: string, pattern = '*'): Promise<SendableFile | undefined> {
+  try {
+    const root = await nodeFiles.realpath(directory);
+    if (!isPlainName(name) || !matchesGlob(pattern, name)) return undefined;
+    if ((await stat(root)).isFile()) return name === basename(root) ? await sendable(root, name, root) : undefined;
+    return await sendableOrNothing(root, name);
+  } catch (error) {
+    throw storageError(error, 'open', directory, 'the send directory');
+  }
+}
+
 /** The file that needs no asking, or those that match, oldest first. */
 async function lookInto(
   directory: string,

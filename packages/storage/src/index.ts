@@ -41,7 +41,7 @@ export type { FileSourceOptions, SourceVersion } from './file-source.js';
 export type { Pacing } from './pacing.js';
 export type { PointTable } from './point-table.js';
 export { ensureReceiveDirectory, freeSpace } from './directories.js';
-export { findFileToSend } from './file-selection.js';
+export { findFileToSend, findNamedFile } from './file-selection.js';
 export type { SelectionRequest, SendableFile } from './file-selection.js';
 export { matchesGlob } from './glob.js';
 export { DEFAULT_RECEIVE_PATTERN, expandPattern, sanitiseValue, validatePattern } from './name-pattern.js';

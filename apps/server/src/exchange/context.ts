@@ -22,7 +22,7 @@ import type { TransferDirection } from '../transfers/schema.js';
 import type { SentPoints } from '../transfers/sent-points.js';
 import type { VirtualFileStore } from '../virtual-files/store.js';
 import type { ConnectionTimes } from './connection-times.js';
-import { readable } from './names.js';
+import { askedFile, readable } from './names.js';
 import type { PartnerPlaces } from './partner-places.js';
 import type { ProgressReporter } from './progress-reporter.js';
 import type { Restarts } from './restarts.js';
@@ -107,10 +107,13 @@ export const startOf = (
   const label = parameters.logicalAttributes?.fileLabel;
   const creationDate = parameters.historicalAttributes?.creationDate;
   const { originalSender, finalReceiver } = parameters;
+  const { fileName = '' } = parameters.fileIdentifier ?? {};
+  const { virtualFile, name } = direction === 'SEND' ? askedFile(fileName) : { virtualFile: fileName, name: undefined };
   return {
     partnerId: partner.partner_id,
     direction,
-    virtualFileId: readable(parameters.fileIdentifier?.fileName ?? '', 76),
+    virtualFileId: readable(virtualFile, 76),
+    ...(name === undefined ? {} : { filename: readable(name, 76) }),
     transferId: parameters.transferId ?? 0,
     listener: listener.server_id,
     sessionId: session.id,

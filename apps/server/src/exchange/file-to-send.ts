@@ -1,13 +1,14 @@
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-import { findFileToSend, matchesGlob } from '@pesit-node/storage';
+import { findFileToSend, findNamedFile, matchesGlob } from '@pesit-node/storage';
 import type { SendableFile } from '@pesit-node/storage';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { VirtualFileRow } from '../virtual-files/store.js';
 import type { PartnerContext } from './context.js';
 import { readable } from './names.js';
+import type { AskedFile } from './names.js';
 import { asking, refusal } from './refusal.js';
 
 export interface Found {
@@ -17,17 +18,52 @@ export interface Found {
 }
 
 /**
- * The file named exactly PI 12, else the oldest that this partner has not read yet as it is now; that one counts as being
- * read from here on.
+ * The file that is asked for by its name; else the one named exactly PI 12, else the oldest that this partner has not read
+ * yet as it is now: that one counts as being read from here on.
  * @throws PesitError 2-205 when there is none, 2-211 when a link leads to where none may be sent from
  */
 export const findToSend = async (
   context: PartnerContext,
   virtualFile: VirtualFileRow,
-  fileName: string,
+  { virtualFile: fileName, name }: AskedFile,
 ): Promise<Found> => {
   const directory = directoryOf(context, virtualFile);
   const pattern = virtualFile.filename_pattern ?? '*';
+  const found =
+    name === undefined
+      ? await findNew(context, directory, pattern, fileName)
+      : { file: await findNamed(context, directory, pattern, name), reserved: undefined };
+  const fault = await context.directories.faultOf(directory, found.file.path);
+  if (fault !== undefined) {
+    if (found.reserved !== undefined) context.outgoing.delete(found.reserved);
+    throw refusal('2-211', fault, 'the send directory cannot be used');
+  }
+  return found;
+};
+
+/** Never another one: who asks by name stores what comes under that name. */
+const findNamed = async (
+  { partner }: PartnerContext,
+  directory: string,
+  pattern: string,
+  name: string,
+): Promise<SendableFile> => {
+  const file = await findNamedFile(directory, name, pattern);
+  if (file !== undefined) return file;
+  const shown = JSON.stringify(readable(name, 76));
+  throw refusal(
+    '2-205',
+    `no file for ${partner.partner_id} in ${directory}: none is named ${shown} and matches ${pattern}`,
+    `there is no file ${shown} to read`,
+  );
+};
+
+const findNew = async (
+  context: PartnerContext,
+  directory: string,
+  pattern: string,
+  fileName: string,
+): Promise<Found> => {
   const { partner_id: partnerId } = context.partner;
   let sent: ReadonlyMap<string, string> | undefined;
   let reserved: string | undefined;
@@ -47,13 +83,12 @@ export const findToSend = async (
       'there is no file to read',
     );
   }
-  const fault = await context.directories.faultOf(directory, file.path);
-  if (fault !== undefined) {
-    if (reserved !== undefined) context.outgoing.delete(reserved);
-    throw refusal('2-211', fault, 'the send directory cannot be used');
-  }
   return { file, reserved };
 };
+
+/** Whether the transfer of an earlier attempt is of the file that is asked for now: PI 12 with a name tells them apart. */
+export const isOfName = ({ filename }: ContextRow, { name }: AskedFile): boolean =>
+  name === undefined || filename === name;
 
 /** The file of the first attempt. @throws PesitError 2-207 while another session of the partner reads it */
 export const findAgain = ({ outgoing, partner }: PartnerContext, before: ContextRow): Found => {

@@ -7,6 +7,19 @@ export const readable = (text: string, max: number): string =>
 /** Whether `text` can be an identifier of the configuration at all; NUL, for one, is nothing to ask a database for. */
 export const isPlausible = (text: string, max: number): boolean => text.length <= max && /^[\x20-\x7e]+$/.test(text);
 
+/** What the PI 12 of a SELECT asks for. */
+export interface AskedFile {
+  readonly virtualFile: string;
+  /** Of exactly this file; undefined: whatever the virtual file has for the partner. */
+  readonly name: string | undefined;
+}
+
+/** `<virtual file>/<name>` asks for the file of that name (design §4, Decided by trial): no identifier has a `/`. */
+export const askedFile = (fileName: string): AskedFile => {
+  const [virtualFile = '', ...rest] = fileName.split('/');
+  return { virtualFile, name: rest.length === 0 ? undefined : rest.join('/') };
+};
+
 /** A pattern without `/` is about the name alone: some partners put a whole path into the label (PI 37). */
 export const matchesName = (pattern: string, name: string): boolean =>
   matchesGlob(pattern, pattern.includes('/') ? name : (name.split(/[/\\]/).at(-1) ?? name));

@@ -12,8 +12,8 @@ import { virtualFileFor } from './access.js';
 import { CompressedSource } from './compressed-source.js';
 import { isRestart, startOf } from './context.js';
 import type { OutgoingTransfer, PartnerContext } from './context.js';
-import { findAgain, findToSend } from './file-to-send.js';
-import { asCreationDate, asLabel } from './names.js';
+import { findAgain, findToSend, isOfName } from './file-to-send.js';
+import { asCreationDate, askedFile, asLabel } from './names.js';
 import { asking, failureOf, refusal } from './refusal.js';
 import { readRequestOf } from './unanswered.js';
 
@@ -36,11 +36,13 @@ interface Offer {
 /** Answers a SELECT. @throws PesitError with the diagnostic of the refusal; nothing is left then. */
 export const acceptOutgoing = async (context: PartnerContext, parameters: Parameters): Promise<OutgoingTransfer> => {
   const { fileName = '', fileType = 0 } = parameters.fileIdentifier ?? {};
-  const virtualFile = await virtualFileFor(context, 'READ', fileName, fileType);
+  const asked = askedFile(fileName);
+  const virtualFile = await virtualFileFor(context, 'READ', asked.virtualFile, fileType);
   const start = startOf(context, 'SEND', parameters);
-  const before = isRestart(parameters) ? await asking('2-201', () => context.restarts.find(start)) : undefined;
+  const known = isRestart(parameters) ? await asking('2-201', () => context.restarts.find(start)) : undefined;
+  const before = known !== undefined && isOfName(known, asked) ? known : undefined;
   const { file, reserved } =
-    before === undefined ? await findToSend(context, virtualFile, fileName) : findAgain(context, before);
+    before === undefined ? await findToSend(context, virtualFile, asked) : findAgain(context, before);
   try {
     const format = formatOf(recordSettings(virtualFile));
     const compression = compressionMode(virtualFile.compression);
@@ -48,8 +50,9 @@ export const acceptOutgoing = async (context: PartnerContext, parameters: Parame
     const request = readRequestOf(start, file.path);
     try {
       const pacing = pacingOf(context, parameters, compression);
-      const name = basename(file.path);
-      const answer = { ...answerOf(context, fileName, source, format), compression };
+      // A link has the name by which it was asked for.
+      const name = asked.name ?? basename(file.path);
+      const answer = { ...answerOf(context, { fileName, name }, source, format), compression };
       const offer = { source, name, reserved, earlier: before?.pacings ?? [], pacing, answer };
       if (before !== undefined) {
         const record =
@@ -273,7 +276,7 @@ const pacingOf = (
 
 const answerOf = (
   { listener, config }: PartnerContext,
-  fileName: string,
+  { fileName, name }: { readonly fileName: string; readonly name: string },
   source: FileSource,
   format: RecordFormat,
 ): Omit<SelectAnswer, 'transferId'> => ({
@@ -283,7 +286,7 @@ const answerOf = (
   dataCode: dataCodeOf(format),
   recordFormat: format.recordFormat,
   recordLength: format.recordLength,
-  fileLabel: asLabel(basename(source.path)),
+  fileLabel: asLabel(name),
   maxReservationKb: Math.ceil(source.size / 1024),
   creationDate: asCreationDate(source.modified),
 });
