@@ -16,6 +16,7 @@ const STATUSES = ['UNKNOWN', 'CONNECTED', 'UNREACHABLE', 'REFUSED'] as const sat
 interface QueueRow {
   readonly due: number;
   readonly delayed: number;
+  readonly held: number;
   readonly oldest: number;
 }
 
@@ -26,16 +27,18 @@ export const clientMetrics = (metrics: Metrics<'client'>, { knex, supervisor, ex
   metrics.gauges(['pesit_queue_depth', 'pesit_queue_oldest_seconds'], async () => {
     if (!supervisor.ready) return {};
     const { rows } = await knex.raw<{ rows: QueueRow[] }>(
-      `select (count(*) filter (where ${DUE}))::int as due, (count(*) filter (where not (${DUE})))::int as delayed,
-              coalesce(extract(epoch from now() - min(coalesce(next_attempt_at, created_time)) filter (where ${DUE})), 0)::float8
-                as oldest
-       from transfers where status = 'PENDING'`,
+      `select (count(*) filter (where enabled and ${DUE}))::int as due,
+              (count(*) filter (where enabled and not (${DUE})))::int as delayed, (count(*) filter (where not enabled))::int as held,
+              coalesce(extract(epoch from now() - min(coalesce(next_attempt_at, created_time))
+                filter (where enabled and ${DUE})), 0)::float8 as oldest
+       from transfers join (select id as server_id, enabled from remote_servers) s using (server_id) where status = 'PENDING'`,
     );
-    const [{ due, delayed, oldest }] = rows as [QueueRow];
+    const [{ due, delayed, held, oldest }] = rows as [QueueRow];
     return {
       pesit_queue_depth: [
         { labels: { state: 'due' }, value: due },
         { labels: { state: 'delayed' }, value: delayed },
+        { labels: { state: 'held' }, value: held },
       ],
       pesit_queue_oldest_seconds: oldest,
     };

@@ -7,7 +7,7 @@ import { eachDatabase, readOpenMetrics } from '@pesit-node/service/testing';
 import { refusal } from './support/partner.js';
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import { CONTENT, deferred, world } from './support/world.js';
+import { CONTENT, deferred, until, world } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -132,6 +132,31 @@ eachDatabase((harness) => {
     expect([running, due]).toEqual([1, 1]);
     expect(oldest).toBeGreaterThan(0);
     held.resolve();
+  });
+
+  test('what is kept for a disabled server waits for nothing that is late', async () => {
+    const partner = await the.partner({ before: { connect: () => Promise.reject(refusal('3-303', 'come later')) } });
+    const service = await the.service({
+      settings: { retry: { ...AT_ONCE, initialDelay: 3_600_000, maxDelay: 3_600_000 } },
+    });
+    await the.remote(service, partner.port);
+    const { id } = (
+      await service.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', fileContent: CONTENT })
+    ).body;
+    await until(async () => ((await service.transfers.find(id))?.next_attempt_at ?? null) !== null);
+    await service.api.put('/servers/1', { enabled: false });
+    const gauges = [
+      'pesit_queue_depth{state="due"}',
+      'pesit_queue_depth{state="delayed"}',
+      'pesit_queue_depth{state="held"}',
+      'pesit_queue_oldest_seconds',
+    ];
+    expect(await values(service, ...gauges)).toEqual([0, 0, 1, 0]);
+    await the
+      .database()
+      .knex('transfers')
+      .update({ next_attempt_at: new Date(Date.now() - 3_600_000) });
+    expect(await values(service, ...gauges)).toEqual([0, 0, 1, 0]);
   });
 
   test('what a process left behind when it was killed, and no further attempt follows', async () => {

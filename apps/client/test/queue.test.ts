@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { eachDatabase } from '@pesit-node/service/testing';
 
+import { refusal } from './support/partner.js';
 import { GOOD } from './support/raw-server.js';
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
@@ -159,6 +160,38 @@ eachDatabase((harness) => {
       const secondEnd = ended(service, second.id as string);
       await service.api.put('/servers/1', { enabled: true });
       expect(await secondEnd).toMatchObject({ status: 'COMPLETED' });
+    });
+
+    test('what waits for a disabled server says so, and has no time of a next attempt', async () => {
+      const partner = await the.partner({ before: { connect: () => Promise.reject(refusal('3-303', 'come later')) } });
+      const retry = { attempts: 3, initialDelay: 3_600_000, maxDelay: 3_600_000, multiplier: 1, jitter: 0 };
+      const service = await the.service({ settings: { retry } });
+      await the.remote(service, partner.port);
+      const { id } = await post(service);
+      const show = async () => (await service.api.get(`/transfers/${id}`)).body;
+      await until(async () => (await show()).nextAttemptAt !== null);
+      expect(await show()).toMatchObject({ status: 'PENDING', statusReason: null });
+      await service.api.put('/servers/1', { enabled: false });
+      await the
+        .database()
+        .knex('transfers')
+        .update({ next_attempt_at: new Date(Date.now() - 3_600_000) });
+      const waiting = {
+        status: 'PENDING',
+        nextAttemptAt: null,
+        statusReason: 'Remote server "bank" is disabled: enable it to let the transfer go on, or cancel the transfer',
+      };
+      expect(await show()).toMatchObject(waiting);
+      expect((await service.api.get('/transfers')).body.content).toMatchObject([waiting]);
+      const retried = await service.api.post(`/transfers/${id}/retry`);
+      expect([retried.status, retried.body.message]).toEqual([
+        409,
+        'Remote server "bank" is disabled: set enabled to true first',
+      ]);
+      expect((await service.api.post(`/transfers/${id}/cancel`)).body).toMatchObject({
+        ...{ status: 'CANCELLED', statusReason: null },
+      });
+      expect(await show()).toMatchObject({ status: 'CANCELLED', statusReason: null });
     });
 
     test('a server with transfers cannot be removed', async () => {

@@ -11,7 +11,7 @@ const EBCDIC = 1;
  * The outbound transfer record of the interface. `duration` in milliseconds, `size` in bytes of the file,
  * `bytesTransferred` and `articles` as PI 27 and PI 28 count them; what is not known (yet) is null. A PENDING one with
  * `nextAttemptAt` waits for another attempt, and says why the last one failed. `restartable`: the next attempt goes on where
- * the last one was interrupted. `label`, `freeMessage`, `originalSender`, `finalReceiver` and `creationDate` are PI 37, 99,
+ * the last one was interrupted. `statusReason`: what a PENDING one waits for that will not come by itself. `label`, `freeMessage`, `originalSender`, `finalReceiver` and `creationDate` are PI 37, 99,
  * 61, 62 and 51, of the partner's file or of the request. `node` is the process that made the last attempt; `roundTrip` in
  * milliseconds and `advice` are what it saw of the line.
  * @param live figures of a running transfer that are newer than its row
@@ -21,6 +21,7 @@ export const toRecord = (row: TransferRow, live?: Progress) => ({
   transferId: row.id,
   type: row.type,
   status: row.status,
+  statusReason: isHeld(row) ? heldBy(row) : null,
   direction: row.direction,
   filename: row.filename,
   remoteFilename: row.remote_filename,
@@ -42,7 +43,7 @@ export const toRecord = (row: TransferRow, live?: Progress) => ({
   errorMessage: row.error_message,
   pesitTransferId: row.pesit_transfer_id,
   attempts: row.attempts,
-  nextAttemptAt: row.next_attempt_at,
+  nextAttemptAt: isHeld(row) ? null : row.next_attempt_at,
   restartable: row.restartable,
   syncPoint: row.sync_point,
   node: row.node,
@@ -59,6 +60,11 @@ export const toRecord = (row: TransferRow, live?: Progress) => ({
   answerFreeMessage: showBytes(row.answer_free_message),
   ...(row.type === 'MESSAGE' ? messageOf(row) : {}),
 });
+
+const isHeld = ({ status, server_enabled: enabled }: TransferRow): boolean => status === 'PENDING' && enabled === false;
+
+const heldBy = ({ server_name: server }: TransferRow): string =>
+  `Remote server ${JSON.stringify(server)} is disabled: enable it to let the transfer go on, or cancel the transfer`;
 
 const messageOf = ({ settings, reply, reply_data_code: dataCode }: TransferRow) => ({
   fileType: settings.fileType ?? FILE_TYPE_MESSAGE,

@@ -108,6 +108,8 @@ export interface TransferRow {
   /** Of the lease: what is written under an older one has no effect. */
   readonly fence: number;
   readonly node: string | null;
+  /** Of a row that was looked up: of its remote server, null when that was removed. */
+  readonly server_enabled?: boolean | null;
 }
 
 /** Nothing more happens to it by itself. */
@@ -219,6 +221,9 @@ export const columnsOf = (table: string): string => COLUMNS.map((column) => `${t
 
 /** A PENDING row that does not wait for its next attempt. */
 export const DUE = `status = 'PENDING' and (next_attempt_at is null or next_attempt_at <= now())`;
+
+/** Beside `columnsOf('transfers')`. */
+export const SERVER_ENABLED = '(select enabled from remote_servers where id = transfers.server_id) as server_enabled';
 
 /** A due row that waits for nothing but a slot: what is kept for a disabled server takes nobody's place. */
 export const WAITING = `${DUE} and server_id in (select id from remote_servers where enabled)`;

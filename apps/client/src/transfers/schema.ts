@@ -277,6 +277,10 @@ export const transferAnswer = z
     transferId: z.uuid().meta({ description: 'The same as `id`.' }),
     type: z.enum(TRANSFER_TYPES),
     status: z.enum(TRANSFER_STATUSES),
+    statusReason: z
+      .string()
+      .nullable()
+      .meta({ description: 'Why a PENDING one waits: its remote server is disabled.' }),
     direction: z.enum(DIRECTIONS),
     filename: z.string(),
     remoteFilename: z.string().nullable(),
@@ -298,7 +302,7 @@ export const transferAnswer = z
     errorMessage: z.string().nullable(),
     pesitTransferId: z.int().nullable().meta({ description: 'PI 13.' }),
     attempts: z.int(),
-    nextAttemptAt: timestamp().nullable(),
+    nextAttemptAt: timestamp().nullable().meta({ description: 'null also while the remote server is disabled.' }),
     restartable: z.boolean().meta({ description: 'The next attempt goes on where the last one was interrupted.' }),
     syncPoint: z.int().nullable(),
     node: z.string().nullable().meta({ description: 'Who made the last attempt.' }),

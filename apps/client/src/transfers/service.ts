@@ -66,13 +66,18 @@ const nameOf = ({ remoteFilename, virtualFile }: Names): string => remoteFilenam
 export const transferService = (deps: TransferServiceDeps) => {
   const { store, servers, sendTree, receivedTree, queue, logger } = deps;
 
-  /** @throws {ApiError} why a transfer with this server cannot be queued now: 404, 409 or 503 */
-  const admit = async (ref: number | string): Promise<void> => {
+  /** @throws {ApiError} 404 or 409 */
+  const requireEnabled = async (ref: number | string): Promise<void> => {
     const server = await servers.find(ref);
     if (server === undefined) throw serverNotFound(ref);
     if (!server.enabled) {
       throw conflict(`Remote server ${JSON.stringify(server.name)} is disabled: set enabled to true first`);
     }
+  };
+
+  /** @throws {ApiError} why a transfer with this server cannot be queued now: 404, 409 or 503 */
+  const admit = async (ref: number | string): Promise<void> => {
+    await requireEnabled(ref);
     const waiting = await store.countDue();
     if (waiting >= queue.room) {
       throw unavailable(`The queue is full: ${waiting} transfers wait (executor.queue-capacity)`, RETRY_AFTER);
@@ -229,7 +234,7 @@ export const transferService = (deps: TransferServiceDeps) => {
           throw conflict(`Only a transfer that FAILED, or waits, can be tried again: this one is ${status}`);
         }
         if (serverId === null) throw serverIsGone(server);
-        if (status === 'FAILED') await admit(serverId);
+        await (status === 'FAILED' ? admit(serverId) : requireEnabled(serverId));
         const row = await store.again(id);
         if (row === undefined) throw conflict('The transfer cannot be tried again any more: see its status');
         logger.info({ transferId: id, restartable: row.restartable }, 'transfer tried again on request');

@@ -3,7 +3,7 @@ import type { Page, Statistics } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { leaseStore } from './lease-store.js';
-import { columnsOf, WAITING } from './row.js';
+import { columnsOf, SERVER_ENABLED, WAITING } from './row.js';
 import type { Direction, NewTransfer, TransferRow, TransferStatus } from './row.js';
 import { DIRECTIONS, TRANSFER_STATUSES } from './schema.js';
 import type { HistoryFilter, HistoryQuery } from './schema.js';
@@ -85,8 +85,8 @@ const requestStore = (knex: Knex) => ({
     return counted?.total ?? 0;
   },
 
-  find: async (id: string): Promise<TransferRow | undefined> =>
-    (await knex('transfers').where({ id }).first()) as TransferRow | undefined,
+  find: (id: string): Promise<TransferRow | undefined> =>
+    knex('transfers').where({ id }).first<TransferRow | undefined>('*', knex.raw(SERVER_ENABLED)),
 
   /** Of those ids that are known. */
   statusesOf: async (ids: readonly string[]): Promise<ReadonlyMap<string, TransferStatus>> => {
@@ -108,7 +108,11 @@ const requestStore = (knex: Knex) => ({
       (TransferRow & { readonly request_hash: string | null }) | undefined,
 
   page: async <T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<Page<T>> =>
-    fetchPage<TransferRow, T>(filtered(knex, query), query, { tieBreak: 'id', map }),
+    fetchPage<TransferRow, T>(filtered(knex, query), query, {
+      tieBreak: 'id',
+      columns: ['*', knex.raw(SERVER_ENABLED)],
+      map,
+    }),
 
   statistics: (filter: HistoryFilter): Promise<Statistics<TransferStatus, Direction>> =>
     fetchStatistics(filtered(knex, filter), TRANSFER_STATUSES, DIRECTIONS),

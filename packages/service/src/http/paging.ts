@@ -146,6 +146,6 @@ export const fetchPage = async <Row extends object, T>(
 export interface PageMapping<Row, T> {
   readonly tieBreak: string;
   /** Default `*`. */
-  readonly columns?: readonly string[];
+  readonly columns?: readonly (string | Knex.Raw)[];
   readonly map: (row: Row) => T;
 }

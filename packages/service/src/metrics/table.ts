@@ -135,14 +135,14 @@ export const METRICS = {
   pesit_queue_depth: row(
     'gauge',
     'client',
-    { state: ['due', 'delayed'] },
-    'PENDING transfers: `due` wait for a slot, `delayed` for the time of their next attempt. The same on all pods.',
+    { state: ['due', 'delayed', 'held'] },
+    'PENDING transfers: `due` wait for a slot, `delayed` for the time of their next attempt, `held` for a disabled remote server to be enabled. The same on all pods.',
   ),
   pesit_queue_oldest_seconds: row(
     'gauge',
     'client',
     {},
-    'How long the transfer that is due longest has waited; 0 when none is due. The same on all pods.',
+    'How long the transfer that is due longest has waited; 0 when none is due. Those of a disabled remote server are not. The same on all pods.',
   ),
   pesit_transfer_retries_total: row(
     'counter',
