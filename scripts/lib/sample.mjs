@@ -29,17 +29,25 @@ export async function createSample({ server, client }, { pesitPort }) {
     name: 'Sample partner',
     password,
     allowedOperations: ['READ', 'WRITE'],
+    allowedFiles: [SAMPLE.virtualFile, SAMPLE.inbox],
+    allowedListeners: [SAMPLE.listener],
   });
   await server.post('/api/v1/config/files', {
     fileId: SAMPLE.virtualFile,
     name: 'Sample, sent and read back by npm start',
     direction: 'BOTH',
+    allowedPartners: [SAMPLE.partner],
     receiveDirectory: 'sample',
     sendDirectory: 'sample',
     receiveFilenamePattern: '${virtualFile}',
     overwrite: true,
   });
-  await server.post('/api/v1/config/files', { fileId: SAMPLE.inbox, name: 'Sample inbox', direction: 'RECEIVE' });
+  await server.post('/api/v1/config/files', {
+    fileId: SAMPLE.inbox,
+    name: 'Sample inbox',
+    direction: 'RECEIVE',
+    allowedPartners: [SAMPLE.partner],
+  });
   await server.post('/api/v1/servers', { serverId: SAMPLE.listener, port: pesitPort, autoStart: true });
   await server.post(`/api/v1/servers/${SAMPLE.listener}/start`);
   await client.post('/api/v1/servers', {

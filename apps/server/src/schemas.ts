@@ -1,5 +1,5 @@
 import { identifier } from '@pesit-node/service';
-import type { z } from 'zod';
+import { z } from 'zod';
 
 /** PI 4. */
 export const serverId = () => identifier(24);
@@ -7,6 +7,28 @@ export const serverId = () => identifier(24);
 export const partnerId = () => identifier(24);
 /** PI 12. */
 export const fileId = () => identifier(76);
+
+/** As many as a person can look through. */
+const MAX_GRANTS = 1000;
+
+/**
+ * Who, or what, is allowed (design §4, Grants): identifiers, and globs of them, which may be longer.
+ * @param of in words: `virtual files`
+ */
+export const grants = (of: string, description: string) =>
+  z
+    .array(
+      z
+        .string()
+        .min(1, 'expected an identifier or a glob such as BANK*, got nothing')
+        .max(255, 'expected at most 255 characters')
+        .regex(/^[\x20-\x7e]*$/, 'expected printable ASCII characters alone')
+        .regex(/^[^/\\:"<>|]*$/, 'none of / \\ : " < > | can be in an identifier'),
+      `expected a list of ${of}, or null to allow what access.default says`,
+    )
+    .max(MAX_GRANTS, `expected at most ${MAX_GRANTS} entries: use globs`)
+    .nullish()
+    .meta({ description });
 
 /** Two names of one field may both be given when they agree. */
 export const agree = <F extends string>(

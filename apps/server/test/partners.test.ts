@@ -22,6 +22,8 @@ eachDatabase((harness) => {
         lastSeen: null,
         traceUntil: null,
         preconnectId: null,
+        allowedFiles: null,
+        allowedListeners: null,
         multiArticle: true,
         concatenation: true,
         name: null,

@@ -24,6 +24,7 @@ eachDatabase((harness) => {
         description: null,
         direction: 'RECEIVE',
         enabled: true,
+        allowedPartners: null,
         receiveDirectory: null,
         sendDirectory: null,
         sendFile: null,

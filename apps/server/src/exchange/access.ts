@@ -2,6 +2,7 @@ import { operationsOf } from '../partners/schema.js';
 import type { Operation } from '../partners/schema.js';
 import type { VirtualFileRow } from '../virtual-files/store.js';
 import type { PartnerContext } from './context.js';
+import { mayUseFile } from './grants.js';
 import { isPlausible, readable } from './names.js';
 import { asking, refusal } from './refusal.js';
 
@@ -17,7 +18,7 @@ const RULES = {
  * @throws PesitError 2-226, 2-205, or 2-201 when the database is away
  */
 export const virtualFileFor = async (
-  { virtualFiles, partner }: PartnerContext,
+  { virtualFiles, partner, config }: PartnerContext,
   operation: Operation,
   name: string,
   fileType: number,
@@ -31,18 +32,19 @@ export const virtualFileFor = async (
     // A name that cannot be configured is as unknown as the empty one.
     virtualFiles.access(isPlausible(name, 76) ? name : '', partner.partner_id),
   );
+  // Who may not use a file is not told that there is one.
+  const unknown = (reason: string) => refusal(rule.unknown, reason, `the virtual file ${shown} is not known here`);
   if (file === undefined) {
-    throw refusal(
-      rule.unknown,
+    throw unknown(
       `the virtual file ${shown} (PI 12) is not configured: create it, or correct the name on the other side`,
-      `the virtual file ${shown} is not known here`,
     );
   }
-  if (!file.enabled) {
-    throw refusal(
-      rule.unknown,
-      `the virtual file ${shown} is disabled: enable it`,
-      `the virtual file ${shown} is not known here`,
+  if (!file.enabled) throw unknown(`the virtual file ${shown} is disabled: enable it`);
+  const { partner_id } = partner;
+  const { allowed_files } = now ?? partner;
+  if (!mayUseFile({ partner_id, allowed_files }, file, config['access.default'])) {
+    throw unknown(
+      `the partner ${partner_id} is not granted the virtual file ${shown}: name the file in allowedFiles of the partner, and the partner in allowedPartners of the file where it has a list`,
     );
   }
   if (now?.enabled !== true || !operationsOf(now.access).includes(operation)) {

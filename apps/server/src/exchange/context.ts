@@ -33,6 +33,7 @@ import type { UnansweredRequests } from './unanswered.js';
 export interface ExchangeContext {
   readonly config: Pick<
     Config<'server'>,
+    | 'access.default'
     | 'transfer.max-entity-size'
     | 'transfer.sync-points-enabled'
     | 'transfer.sync-point-interval'

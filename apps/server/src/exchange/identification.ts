@@ -3,6 +3,7 @@ import type { ConnectIndication } from '@pesit-node/net';
 import type { ListenerRow } from '../listeners/store.js';
 import type { PartnerRow } from '../partners/store.js';
 import type { ExchangeContext } from './context.js';
+import { mayUseListener } from './grants.js';
 import { isPlausible, readable } from './names.js';
 import { hasPreconnected } from './preconnection.js';
 import { asking, refusal } from './refusal.js';
@@ -20,7 +21,13 @@ const PASSWORD_LENGTH = 8;
  * @throws PesitError 3-301, 3-304, 3-309, or 3-322 when the database is away or the license allows no session
  */
 export const identify = async (
-  { partners, verifier, admission, places }: Pick<ExchangeContext, 'partners' | 'verifier' | 'admission' | 'places'>,
+  {
+    config,
+    partners,
+    verifier,
+    admission,
+    places,
+  }: Pick<ExchangeContext, 'config' | 'partners' | 'verifier' | 'admission' | 'places'>,
   listener: ListenerRow,
   { parameters, preconnection }: ConnectIndication,
   named: (partner: PartnerRow) => void,
@@ -28,8 +35,11 @@ export const identify = async (
   const refused = admission.refusal;
   if (refused !== undefined) throw refusal(refused.diagnostic, refused.text, refused.peerText);
   const { requester = '', server = '', accessControl = '' } = parameters;
-  const partner = await asking('3-322', async () => (isPlausible(requester, 24) ? partners.get(requester) : undefined));
-  if (partner !== undefined) named(partner);
+  const found = await asking('3-322', async () => (isPlausible(requester, 24) ? partners.get(requester) : undefined));
+  if (found !== undefined) named(found);
+  // On a listener that is not granted to it a partner does not exist, whatever its password.
+  const isGranted = found !== undefined && mayUseListener(found, listener.server_id, config['access.default']);
+  const partner = isGranted ? found : undefined;
   if (listener.strict_server_id && server !== listener.server_id) {
     throw refusal(
       '3-301',
@@ -43,7 +53,9 @@ export const identify = async (
   if (partner === undefined) {
     throw refusal(
       '3-301',
-      `the partner ${JSON.stringify(readable(requester, 24))} (PI 3) is not configured: create it, or correct the identifier on the other side`,
+      found === undefined
+        ? `the partner ${JSON.stringify(readable(requester, 24))} (PI 3) is not configured: create it, or correct the identifier on the other side`
+        : `the partner ${found.partner_id} is not granted the listener ${listener.server_id}: name it in its allowedListeners, or let it connect to another one`,
       'requester identification unknown (PI 3)',
     );
   }

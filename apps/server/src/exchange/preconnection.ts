@@ -5,6 +5,7 @@ import type { Preconnection } from '@pesit-node/net';
 import type { PartnerRow } from '../partners/store.js';
 import { addPreconnection } from '../traces/partner-tracer.js';
 import type { ExchangeContext } from './context.js';
+import { mayUseListener } from './grants.js';
 import { isPlausible, readable } from './names.js';
 import { asking, refusal } from './refusal.js';
 
@@ -17,14 +18,15 @@ const LENGTH = 8;
  * @throws PesitError 3-304, or 3-322 when the database is away
  */
 export const admitPreconnection = async (
-  { partners, verifier, traces }: Pick<ExchangeContext, 'partners' | 'verifier' | 'traces'>,
+  { config, partners, verifier, traces }: Pick<ExchangeContext, 'config' | 'partners' | 'verifier' | 'traces'>,
   preconnection: Preconnection,
   where: Readonly<Record<'listener' | 'remoteAddress', string>>,
 ): Promise<void> => {
   const { identifier, password } = preconnection;
-  const known = await asking('3-322', async () =>
+  const named = await asking('3-322', async () =>
     isPlausible(identifier, LENGTH) ? partners.withPreconnection(identifier) : [],
   );
+  const known = named.filter((partner) => mayUseListener(partner, where.listener, config['access.default']));
   if (known.length === 0) return;
   const proofs = await Promise.all(known.map((partner) => proves(verifier, partner, password)));
   if (proofs.includes(true)) return;

@@ -13,6 +13,7 @@ import { sentPoints } from './0010-sent-points.js';
 import { traces } from './0011-traces.js';
 import { dataLayout } from './0012-data-layout.js';
 import { transferNumbers } from './0013-transfer-numbers.js';
+import { grants } from './0014-grants.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -31,5 +32,6 @@ export const MIGRATIONS: MigrationSet = {
     traces,
     dataLayout,
     transferNumbers,
+    grants,
   ],
 };

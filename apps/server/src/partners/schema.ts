@@ -1,7 +1,7 @@
 import { plainText, readOnly, timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
-import { agree, identified, partnerId } from '../schemas.js';
+import { agree, grants, identified, partnerId } from '../schemas.js';
 
 export const ACCESS_TYPES = ['READ', 'WRITE', 'BOTH'] as const;
 /** What a partner may do, seen by the partner: WRITE = it sends to us, READ = it fetches from us. */
@@ -32,6 +32,14 @@ const fields = {
     .enum(ACCESS_TYPES)
     .optional()
     .meta({ description: 'Another view of allowedOperations, seen by the partner: WRITE = it sends to us.' }),
+  allowedFiles: grants(
+    'virtual files',
+    'Virtual files that it may use, identifiers and globs; to every other one it is told what is said of an unknown one. Null: what `access.default` says, unless `allowedPartners` of the file does.',
+  ),
+  allowedListeners: grants(
+    'listeners',
+    'Listeners on which it is known, identifiers and globs. Null: what `access.default` says.',
+  ),
   maxConnections: z.int().min(1).max(100_000).nullish(),
   preconnectId: eight('1 to 8 printable ASCII characters').nullish(),
   preconnectPassword: eight('1 to 8 printable ASCII characters').nullish(),
@@ -118,6 +126,8 @@ export const partnerAnswer = z
     enabled: z.boolean(),
     allowedOperations: z.array(z.enum(['READ', 'WRITE'])).readonly(),
     accessType: z.enum(ACCESS_TYPES),
+    allowedFiles: z.array(z.string()).readonly().nullable(),
+    allowedListeners: z.array(z.string()).readonly().nullable(),
     maxConnections: z.int().nullable(),
     preconnectId: z.string().nullable(),
     multiArticle: z.boolean(),

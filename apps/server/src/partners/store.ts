@@ -12,6 +12,9 @@ export interface PartnerRow {
   readonly password_hash: string;
   readonly enabled: boolean;
   readonly access_type: AccessType;
+  /** Identifiers and globs; null: nothing is said. */
+  readonly allowed_files: readonly string[] | null;
+  readonly allowed_listeners: readonly string[] | null;
   /** Sessions at a time; null = as many as the listener takes. */
   readonly max_connections: number | null;
   /** Null: no pre-connection is asked of it. */

@@ -3,7 +3,7 @@ import { plainText } from '@pesit-node/service';
 import { validatePattern } from '@pesit-node/storage';
 import { z } from 'zod';
 
-import { agree, fileId, identified } from '../schemas.js';
+import { agree, fileId, grants, identified } from '../schemas.js';
 import { COMPRESSIONS } from './format.js';
 
 export const DIRECTIONS = ['RECEIVE', 'SEND', 'BOTH'] as const;
@@ -29,6 +29,10 @@ const fields = {
     .optional()
     .meta({ description: 'Seen by this node: RECEIVE = a partner may write it.' }),
   enabled: z.boolean().optional(),
+  allowedPartners: grants(
+    'partners',
+    'Partners that may use it, identifiers and globs; every other one is told what is said of an unknown file. Null: what `access.default` says, unless `allowedFiles` of the partner does.',
+  ),
   receiveDirectory: path().nullish(),
   sendDirectory: path().nullish(),
   sendFile: path().nullish(),
@@ -91,6 +95,7 @@ export const virtualFileAnswer = z
     description: z.string().nullable(),
     direction: z.enum(DIRECTIONS),
     enabled: z.boolean(),
+    allowedPartners: z.array(z.string()).readonly().nullable(),
     receiveDirectory: z.string().nullable(),
     sendDirectory: z.string().nullable(),
     sendFile: z.string().nullable(),

@@ -97,7 +97,12 @@ export class TestNode {
   #http: HttpServer | undefined;
   #transferId = 100;
 
-  constructor(database: TestDatabase, data: string, log: CapturedLog, options: Partial<NodeOptions>) {
+  constructor(
+    database: TestDatabase,
+    data: string,
+    log: CapturedLog,
+    { settings, ...options }: Partial<NodeOptions> & Pick<UseNodeOptions, 'settings'>,
+  ) {
     this.database = database;
     this.data = data;
     this.log = log;
@@ -108,6 +113,7 @@ export class TestNode {
       'admin.password': ADMIN.password,
       'shutdown.drain-timeout': 5,
       'listener.host': '127.0.0.1',
+      ...settings,
     });
     this.#options = options;
     this.node = this.#create();
@@ -188,15 +194,21 @@ export class TestNode {
     this.port = await freePort();
     await this.call('post', '/api/v1/servers', { serverId: 'NODE1', port: this.port, autoStart: false, ...listener });
     await this.call('post', '/api/v1/servers/NODE1/start');
+    await this.partner('ACME');
+    await this.virtualFile('IN', { direction: 'RECEIVE', receiveFilenamePattern: '${uuid}' });
+    await this.virtualFile('OUT', { direction: 'SEND' });
+    await this.virtualFile('BOTH', { direction: 'BOTH' });
+  }
+
+  /** With the password of all of them. */
+  async partner(partnerId: string, fields: Json = {}): Promise<void> {
     await this.database.knex('partners').insert({
-      partner_id: 'ACME',
+      partner_id: partnerId,
       password_hash: await (hash ??= hashPassword(PASSWORD)),
       enabled: true,
       access_type: 'BOTH',
     });
-    await this.virtualFile('IN', { direction: 'RECEIVE', receiveFilenamePattern: '${uuid}' });
-    await this.virtualFile('OUT', { direction: 'SEND' });
-    await this.virtualFile('BOTH', { direction: 'BOTH' });
+    if (Object.keys(fields).length > 0) await this.call('put', `/api/v1/config/partners/${partnerId}`, fields);
   }
 
   /** Each has directories of its own: `<data>/<id>/in` and `<data>/<id>/out`. */
@@ -347,6 +359,8 @@ export const refusedWith = (diagnostic: string) => expect.objectContaining({ fau
 export interface UseNodeOptions extends Partial<NodeOptions> {
   /** Fields of the listener NODE1. */
   readonly listener?: Json;
+  /** Keys of the configuration that are not as for every test. */
+  readonly settings?: Partial<Config<'server'>>;
 }
 
 /** A node with a running listener on a database of its own; configuration and history are fresh for each test. */

@@ -130,6 +130,12 @@ export const CONFIG_KEYS = {
     description:
       'Address that the PeSIT listeners take their ports on: `0.0.0.0` = every IPv4 address of the machine, `::` = every address.',
   }),
+  'access.default': key('server', {
+    type: oneOf(['all', 'none']),
+    default: 'all',
+    description:
+      'What no grant speaks of (`allowedFiles` and `allowedListeners` of a partner, `allowedPartners` of a virtual file): `all` = allowed, `none` = refused. `none` is for production.',
+  }),
   'transfer.max-entity-size': key('both', {
     type: integer(256, 65_535),
     default: 32_768,
