@@ -82,7 +82,7 @@ export class Conversation {
 
   /** IDT was sent and ACK(IDT) has not come. */
   get interrupting(): boolean {
-    return this.#session.state === 'TDE05' || this.#session.state === 'TDL05';
+    return this.#session.situation.interrupting;
   }
 
   /** An operation begins: what ended the last one is of no account. */

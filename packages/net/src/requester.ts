@@ -1,15 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { connect as connectSocket } from 'node:net';
 import type { Socket } from 'node:net';
-import { PesitError, RequesterSession, SUCCESS } from '@pesit-node/protocol';
-import type {
-  ConnectionTerms,
-  DiagnosticCode,
-  FileTerms,
-  Parameters,
-  SyncPoint,
-  SyncPointOptions,
-} from '@pesit-node/protocol';
+import { PesitError, RequesterSession, START, SUCCESS } from '@pesit-node/protocol';
+import type { ConnectionTerms, FileTerms, Parameters, PeerDiagnostic, SyncPointOptions } from '@pesit-node/protocol';
 import { now } from './connection.js';
 import type { WireObserver } from './connection.js';
 import { Conversation } from './conversation.js';
@@ -26,8 +19,6 @@ import type {
   TransferTotals,
 } from './requester-types.js';
 import { windowAdvice } from './window-advice.js';
-
-const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
 /**
  * A session that this side opened. One operation at a time. Every method rejects with a `PesitError`: `refused` with the
@@ -127,7 +118,7 @@ export class PesitRequester {
 
   /** True while no file is selected and the connection is up. */
   get usable(): boolean {
-    return this.#session.phase === 'open' && this.#session.state === 'CN03';
+    return this.#session.phase === 'open' && this.#session.situation.betweenFiles;
   }
 
   /** Totals of the running or last transfer. */
@@ -285,17 +276,17 @@ export class PesitRequester {
   }
 
   /** CRF and DESELECT, as far as the file was opened and selected. */
-  async #deselect(diagnostic: DiagnosticCode): Promise<void> {
+  async #deselect(diagnostic: PeerDiagnostic): Promise<void> {
     const session = this.#session;
-    if (session.state === 'OF02' || session.state === 'OF02ab') {
+    if (session.situation.fileIsOpen) {
       session.close(diagnostic);
       await this.#talk.answerTo('ACK(CRF)');
     }
-    if (session.state === 'SF03' || session.state === 'SF03ab') {
+    if (session.situation.fileIsSelected) {
       session.deselect(diagnostic);
       await this.#talk.answerTo('ACK(DESELECT)');
     }
-    if (session.phase === 'open' && session.state !== 'CN03') {
+    if (session.phase === 'open' && !session.situation.betweenFiles) {
       // A request was given up while its answer was on the way: nothing else brings both sides together again.
       this.abort(new PesitError(`given up (${session.describeState()})`, { fault: 'local', diagnostic: '3-312' }));
     }

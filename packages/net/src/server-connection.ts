@@ -114,7 +114,8 @@ export class PartnerConnection implements ServerConnection {
   /** Ends the session when the listener is closing and no file is selected. */
   drain(): void {
     const reason = this.#options.draining();
-    if (reason !== undefined && (this.#session.state === 'CN03' || this.#session.state === 'CN01')) this.abort(reason);
+    const { betweenFiles, notConnected } = this.#session.situation;
+    if (reason !== undefined && (betweenFiles || notConnected)) this.abort(reason);
   }
 
   /** Resolves when the socket is closed. */

@@ -27,6 +27,9 @@ export interface SyncPoint {
   readonly articles: number;
 }
 
+/** Point 0: the start of every file. */
+export const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
+
 /** Where received articles go. Failures are `PesitError`s that carry the diagnostic to send. */
 export interface ArticleSink {
   /**

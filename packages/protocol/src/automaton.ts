@@ -7,7 +7,7 @@
  * peer it is ABORT 3-311, from our own application a programming error. `DROP` is the "pas de traitement" of the
  * tables: what was in flight when a RESYN or an IDT overtook it. ABORT leads to CN01 from everywhere and is not listed.
  *
- * States are the specification's (pesit-e.md §4). A and B suffixes are requester and server. Added here, so that the
+ * States are the specification's (`states.ts`). Added here, so that the
  * conditions "ab" and "dr" need no flags beside the table: `OF02ab` and `SF03ab` (after an interruption the file can only
  * be closed and deselected), and the W and R halves of SF03…OF03 are told apart by the condition `writing` | `reading`.
  * Added too: what crosses our ACK(TRANS.END) and so comes in OF02, which the tables of the specification forget, although IDT
@@ -15,61 +15,8 @@
  * reads (table 9; one that writes may send none behind its DTF.END, table 7).
  */
 import type { FpduName } from './fpdus.js';
-
-export type Role = 'requester' | 'server';
-
-export const STATES = {
-  CN01: 'not connected',
-  CN02A: 'connecting, waiting for ACONNECT or RCONNECT',
-  CN02B: 'connecting, waiting for the local answer',
-  CN03: 'connected, no file selected',
-  CN04A: 'releasing, waiting for RELCONF',
-  CN04B: 'releasing, waiting for the local answer',
-  SF01A: 'creating, waiting for ACK(CREATE)',
-  SF01B: 'creating, waiting for the local answer',
-  SF02A: 'selecting, waiting for ACK(SELECT)',
-  SF02B: 'selecting, waiting for the local answer',
-  SF03: 'file selected',
-  SF03ab: 'file selected, transfer was interrupted',
-  SF04A: 'deselecting, waiting for ACK(DESELECT)',
-  SF04B: 'deselecting, waiting for the local answer',
-  OF01A: 'opening, waiting for ACK(ORF)',
-  OF01B: 'opening, waiting for the local answer',
-  OF02: 'file open, no transfer',
-  OF02ab: 'file open, transfer was interrupted',
-  OF03A: 'closing, waiting for ACK(CRF)',
-  OF03Aab: 'closing after an interruption, waiting for ACK(CRF)',
-  OF03B: 'closing, waiting for the local answer',
-  OF03Bab: 'closing after an interruption, waiting for the local answer',
-  TDE01A: 'writing, waiting for ACK(WRITE)',
-  TDE01B: 'writing, waiting for the local answer',
-  TDE02A: 'writing, sending data',
-  TDE02B: 'writing, receiving data',
-  TDE03: 'writing, RESYN sent',
-  TDE04: 'writing, RESYN received',
-  TDE05: 'writing, IDT sent',
-  TDE06: 'writing, IDT received',
-  TDE07: 'writing, data ended',
-  TDE08A: 'writing, waiting for ACK(TRANS.END)',
-  TDE08B: 'writing, end of transfer waits for the local answer',
-  TDL01A: 'reading, waiting for ACK(READ)',
-  TDL01B: 'reading, waiting for the local answer',
-  TDL02A: 'reading, receiving data',
-  TDL02B: 'reading, sending data',
-  TDL03: 'reading, RESYN sent',
-  TDL04: 'reading, RESYN received',
-  TDL05: 'reading, IDT sent',
-  TDL06: 'reading, IDT received',
-  TDL07: 'reading, data ended',
-  TDL08A: 'reading, waiting for ACK(TRANS.END)',
-  TDL08B: 'reading, end of transfer waits for the local answer',
-  MG01A: 'message sent, waiting for ACK(MSG)',
-  MG01B: 'message received, waiting for the local answer',
-  MG02A: 'segmented message being sent',
-  MG02B: 'segmented message being received',
-} as const;
-
-export type State = keyof typeof STATES;
+import { STATES } from './states.js';
+import type { Role, State } from './states.js';
 
 type Answered = 'ACK(CREATE)' | 'ACK(SELECT)' | 'ACK(ORF)' | 'ACK(READ)' | 'ACK(WRITE)';
 type Sign = '+' | '-';

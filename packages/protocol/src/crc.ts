@@ -3,6 +3,9 @@
  * Over the FPDU and its CRC both sums are 0.
  */
 
+/** Bytes of the CRC behind an FPDU; its length field does not count them. */
+export const CRC_LENGTH = 2;
+
 /** Bytes between two reductions: 255·n²/2 + 510·n stays below 2^31, so the sums stay small integers. */
 const REDUCE_EVERY = 4000;
 

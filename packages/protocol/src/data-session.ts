@@ -2,9 +2,9 @@
  * The data of a file in a session: bursts of articles out, batches of articles in, sync points and their acknowledgements, and
  * what is counted of them. `session.ts` adds what interrupts them and what goes back.
  */
+import { START } from './articles.js';
 import type { Burst, SyncPoint } from './articles.js';
 import { transitionOf } from './automaton.js';
-import type { Role } from './automaton.js';
 import { CompressingBurst } from './compressing.js';
 import type { CompressionMode } from './compression.js';
 import { checkCounts } from './counts.js';
@@ -15,11 +15,12 @@ import { ENTITY_PREFIX_LENGTH } from './framing.js';
 import type { RawFpdu } from './framing.js';
 import type { ConnectionTerms, FileTerms } from './negotiation.js';
 import type { Parameters } from './parameters.js';
-import { ReceivedPoints, START } from './received-points.js';
+import { ReceivedPoints } from './received-points.js';
 import { ArticleReceiver } from './receiving.js';
 import { ArticleSender } from './sending.js';
 import { SessionCore } from './session-core.js';
 import type { SessionOptions } from './session-events.js';
+import type { Role } from './states.js';
 
 /** Article bytes after which a batch goes out before more is taken apart. */
 const MAX_BATCH = 512 * 1024;
@@ -81,7 +82,7 @@ export abstract class DataSession extends SessionCore {
 
   /** True while article data may be sent: not ended, not interrupted. */
   get sending(): boolean {
-    return this.phase === 'open' && (this.state === 'TDE02A' || this.state === 'TDL02B');
+    return this.phase === 'open' && this.situation.data === 'sends';
   }
 
   /** True when the burst that is filled begins where the window is full: `endBurst` after the next ACK(SYN) event. */
@@ -107,7 +108,7 @@ export abstract class DataSession extends SessionCore {
   endBurst(): Buffer {
     const last = this.#burst === 'last';
     this.#burst = 'none';
-    const goes = last ? this.state === 'TDE07' || this.state === 'TDL07' : this.sending;
+    const goes = last ? this.situation.data === 'ended' : this.sending;
     if (this.sender === undefined || !goes) return Buffer.alloc(0);
     return (this.#compressing ?? this.sender).end(last);
   }

@@ -8,7 +8,8 @@
  */
 import { refuses } from './diagnostics.js';
 import { PesitError } from './errors.js';
-import type { DiagnosticCode } from './errors.js';
+import { diagnosticOf } from './diagnostics.js';
+import type { PeerDiagnostic } from './diagnostics.js';
 import { CONTENTS, groupOf, isAcknowledgement } from './fpdus.js';
 import type { ContentItem, FpduName } from './fpdus.js';
 import { decodeLoneSyncPoint } from './lone-sync-points.js';
@@ -48,7 +49,7 @@ export function decodeBody(name: FpduName, destination: number, source: number, 
     if (notices.length < MAX_NOTICES) notices.push(`${name}: ${text}`);
   };
   const parameters = readParameters(name, CONTENTS[name], body, note, undefined);
-  const diagnostic = parameters.diagnostic as DiagnosticCode | undefined;
+  const diagnostic = parameters.diagnostic as PeerDiagnostic | undefined;
   const refused = isAcknowledgement(name) && diagnostic !== undefined && refuses(diagnostic);
   checkPresence(name, CONTENTS[name], parameters, refused, note);
   return { name, destination, source, parameters: parameters as Parameters, notices };
@@ -207,7 +208,7 @@ function decodeAggregate(
   where: string,
   key: ParameterKey,
   value: Buffer,
-): DiagnosticCode | SyncPointOptions | CompressionOptions {
+): PeerDiagnostic | SyncPointOptions | CompressionOptions {
   const row = PARAMETERS[key];
   // The window is there when the interval is not 0 (§4.7.3).
   if (key === 'syncPoints' && value.length === 2 && value.readUInt16BE(0) === 0) return { intervalKb: 0, window: 0 };
@@ -217,7 +218,7 @@ function decodeAggregate(
   if (key === 'diagnostic') {
     const type = value.readUInt8(0);
     if (type > 3) throw illegal(where, `${describeParameter(key)} of type 0 to 3`, `${type}`);
-    return `${type as 0 | 1 | 2 | 3}-${String(value.readUInt16BE(1)).padStart(3, '0')}`;
+    return diagnosticOf(type, value.readUInt16BE(1));
   }
   if (key === 'syncPoints') return { intervalKb: value.readUInt16BE(0), window: value.readUInt8(2) };
   return { used: value.readUInt8(0) === 1, mode: value.readUInt8(1) };

@@ -2,7 +2,6 @@
  * The diagnostics of PI 2 (annex D, pesit-e.md §9): code, the specification's reason in English, who has to act,
  * what to do, and whether the same request may succeed later.
  */
-import type { DiagnosticCode } from './errors.js';
 
 /**
  * Who has to act: `answering` the side that sent the code, `asking` the side that it was sent to, `both` when their settings
@@ -32,7 +31,7 @@ const row = (
   retry,
 });
 
-export const DIAGNOSTICS: Readonly<Record<string, DiagnosticRow>> = {
+export const DIAGNOSTICS = {
   '0-000': row('success', 'nothing to do', 'nobody'),
   '1-100': row('transmission error', 'check the line; the transfer can be restarted', 'network', 'yes'),
   '2-200': row('file attributes insufficient', 'compare record format and record length on both sides', 'both'),
@@ -119,19 +118,36 @@ export const DIAGNOSTICS: Readonly<Record<string, DiagnosticRow>> = {
   '3-321': row('call the backup number', 'use the backup address of the partner', 'asking'),
   '3-322': row('call later', 'wait', 'answering', 'later'),
   '3-399': row('other connection error', 'see the log of the other side', 'answering', 'yes'),
-};
+} as const satisfies Readonly<Record<string, DiagnosticRow>>;
 
-export const SUCCESS: DiagnosticCode = '0-000';
+/** PI 2 as three digits after the type, `'2-205'`: the codes of the table. This node sends no other. */
+export type DiagnosticCode = keyof typeof DIAGNOSTICS;
+
+declare const unlisted: unique symbol;
+
+/** What a partner may say: a code of the table, or any other number, of which nothing is known. */
+export type PeerDiagnostic = DiagnosticCode | (string & { readonly [unlisted]: true });
+
+/** PI 2 as it stands on the wire: the type, 0 to 3, and the reason. */
+export const diagnosticOf = (type: number, reason: number): PeerDiagnostic =>
+  `${type}-${String(reason).padStart(3, '0')}` as PeerDiagnostic;
+
+export const SUCCESS = '0-000' satisfies DiagnosticCode;
+
+/** What the table knows of `code`; undefined for a partner's own number. */
+export function diagnosticRow(code: string): DiagnosticRow | undefined {
+  return Object.hasOwn(DIAGNOSTICS, code) ? DIAGNOSTICS[code as DiagnosticCode] : undefined;
+}
 
 /** §4.8.1.3: a positive answer may bear a warning, type 1; types 2 and 3 say no. */
-export const refuses = (code: DiagnosticCode): boolean => code.startsWith('2-') || code.startsWith('3-');
+export const refuses = (code: PeerDiagnostic): boolean => code.startsWith('2-') || code.startsWith('3-');
 
 /** `3-304 requester not authorised`: code and words, for logs, records and answers. */
-export function describeDiagnostic(code: DiagnosticCode): string {
-  return `${code} ${DIAGNOSTICS[code]?.text ?? 'diagnostic of the partner, not in the specification'}`;
+export function describeDiagnostic(code: PeerDiagnostic): string {
+  return `${code} ${diagnosticRow(code)?.text ?? 'diagnostic of the partner, not in the specification'}`;
 }
 
 /** Unknown codes are final: nothing is known that would make a second try better. */
-export function retryOf(code: DiagnosticCode): DiagnosticRow['retry'] {
-  return DIAGNOSTICS[code]?.retry ?? 'no';
+export function retryOf(code: PeerDiagnostic): DiagnosticRow['retry'] {
+  return diagnosticRow(code)?.retry ?? 'no';
 }

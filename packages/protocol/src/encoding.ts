@@ -1,5 +1,5 @@
 /** What this node sends: control FPDUs by the two tables (§4.7), strictly canonical. `decoding.ts` is the way back. */
-import type { DiagnosticCode } from './errors.js';
+import type { PeerDiagnostic } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import { CONTENTS, FPDU_HEADER_LENGTH, FPDUS, MAX_FPDU_LENGTH } from './fpdus.js';
 import type { ContentItem, FpduName } from './fpdus.js';
@@ -117,7 +117,7 @@ function encodeNumber(name: FpduName, key: ParameterKey, value: number, max: num
 
 function encodeAggregate(key: ParameterKey, value: unknown): Buffer {
   if (key === 'diagnostic') {
-    const [type, reason] = (value as DiagnosticCode).split('-').map(Number) as [number, number];
+    const [type, reason] = (value as PeerDiagnostic).split('-').map(Number) as [number, number];
     return Buffer.from([type, reason >>> 8, reason & 0xff]);
   }
   if (key === 'syncPoints') {

@@ -6,7 +6,7 @@
  * CRC each has its own.
  */
 import { compressedBound } from './compression.js';
-import { checksum } from './crc.js';
+import { CRC_LENGTH, checksum } from './crc.js';
 import { FPDU_HEADER_LENGTH, FPDUS } from './fpdus.js';
 import { writeHeader } from './headers.js';
 
@@ -28,7 +28,6 @@ export interface EntityLayoutOptions {
 export const MAX_ARTICLE = 65_535;
 /** Articles in one DTF: ID.SRC is one byte. */
 const MAX_ARTICLES_PER_DTF = 255;
-const CRC_LENGTH = 2;
 /** A SYN with a point of three bytes. */
 const SYN_LENGTH = FPDU_HEADER_LENGTH + 5;
 /** DTF.END with PI 2; its place is always kept. */

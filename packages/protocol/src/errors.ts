@@ -1,3 +1,5 @@
+import type { PeerDiagnostic } from './diagnostics.js';
+
 /**
  * Errors by who is at fault (the taxonomy of every package). A peer's mistake never surfaces as anything else.
  *
@@ -9,13 +11,10 @@
  */
 export type Fault = 'local' | 'remote' | 'refused' | 'transport' | 'timeout';
 
-/** PI 2 as three digits after the type: `'2-205'`, `'3-318'`, `'0-000'` (annex D). */
-export type DiagnosticCode = `${0 | 1 | 2 | 3}-${string}`;
-
 export interface PesitErrorDetails {
   readonly fault: Fault;
   /** What to put in PI 2 (local, remote, timeout), or what the peer put there (refused). */
-  readonly diagnostic: DiagnosticCode;
+  readonly diagnostic: PeerDiagnostic;
   /** What the specification or the configuration wanted. */
   readonly expected?: string;
   /** What came instead. */
@@ -31,7 +30,7 @@ export interface PesitErrorDetails {
 export class PesitError extends Error {
   override readonly name = 'PesitError';
   readonly fault: Fault;
-  readonly diagnostic: DiagnosticCode;
+  readonly diagnostic: PeerDiagnostic;
   readonly expected: string | undefined;
   readonly got: string | undefined;
   readonly peerText: string | undefined;

@@ -2,6 +2,7 @@
  * Messages (§4.4.31, pesit-e.md §8): a text beside the files, in one MSG, or cut into MSGDM, MSGMM… and MSGFM when it exceeds
  * an entity. Nothing is negotiated for them, so the sender keeps to an entity that every product takes.
  */
+import { CRC_LENGTH } from './crc.js';
 import { encodeFpdu } from './encoding.js';
 import { PesitError } from './errors.js';
 import { FPDU_HEADER_LENGTH } from './fpdus.js';
@@ -56,7 +57,6 @@ interface MessageFpdu {
 /** Code and LI of a PI 91 of more than 254 bytes, and of a shorter one. */
 const LONG_HEAD = 4;
 const SHORT_HEAD = 2;
-const CRC_LENGTH = 2;
 const DEFAULT_ENTITY_SIZE = 4096;
 
 /**

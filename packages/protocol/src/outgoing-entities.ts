@@ -1,9 +1,7 @@
 /** Control FPDUs on their way out, each an entity of its own (pesit-e.md §1): length before it, CRC behind it. */
-import { checksum } from './crc.js';
+import { CRC_LENGTH, checksum } from './crc.js';
 import { ENTITY_PREFIX_LENGTH } from './framing.js';
 import type { Dialect } from './framing.js';
-
-const CRC_LENGTH = 2;
 
 export class OutgoingEntities {
   /** Bytes that an FPDU has to leave free before it. */

@@ -1,4 +1,4 @@
-import type { DiagnosticCode } from './errors.js';
+import type { PeerDiagnostic } from './diagnostics.js';
 
 /**
  * The parameters of PeSIT E (§4.7.2.2, §4.7.3): one row a PI or PGI. Codec, validation, error texts and the
@@ -110,7 +110,7 @@ export interface CompressionOptions {
 }
 
 type ValueOf<K extends ParameterKey> = K extends 'diagnostic'
-  ? DiagnosticCode
+  ? PeerDiagnostic
   : K extends 'syncPoints'
     ? SyncPointOptions
     : K extends 'compression'

@@ -1,9 +1,7 @@
 /** The sync points that a receiver was sent: which of them are stored, and which acknowledged (§3.6.3 o, pesit-e.md §7). */
+import { START } from './articles.js';
 import type { SyncPoint } from './articles.js';
 import { PesitError } from './errors.js';
-
-/** Point 0: the start of every file. */
-export const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
 /** Points that are kept while none is stored. */
 const MAX_POINTS_KEPT = 1024;

@@ -4,7 +4,7 @@ import type { Fpdu } from './decoding.js';
 import { countsToSend } from './counts.js';
 import { SUCCESS, refuses } from './diagnostics.js';
 import { PesitError } from './errors.js';
-import type { DiagnosticCode } from './errors.js';
+import type { PeerDiagnostic } from './diagnostics.js';
 import {
   MIN_ENTITY_SIZE,
   NO_SYNC,
@@ -111,12 +111,12 @@ export class RequesterSession extends Session {
   }
 
   /** CRF (§4.4.12). */
-  close(diagnostic: DiagnosticCode = SUCCESS): void {
+  close(diagnostic: PeerDiagnostic = SUCCESS): void {
     this.send('CRF', { diagnostic });
   }
 
   /** DESELECT (§4.4.8). */
-  deselect(diagnostic: DiagnosticCode = SUCCESS): void {
+  deselect(diagnostic: PeerDiagnostic = SUCCESS): void {
     this.send('DESELECT', { diagnostic });
     this.direction = undefined;
   }
@@ -145,7 +145,7 @@ export class RequesterSession extends Session {
         break;
       case 'RCONNECT':
         this.end(
-          this.refusal('refused the connection', parameters.diagnostic as DiagnosticCode, parameters),
+          this.refusal('refused the connection', parameters.diagnostic as PeerDiagnostic, parameters),
           'closing',
         );
         return;

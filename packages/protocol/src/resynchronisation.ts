@@ -2,18 +2,14 @@
  * Going back to a sync point within a transfer (RESYN, §3.6.3 p, §4.4.24, §4.8.3): which point it is, and how often it may
  * happen. What both ends forget then is the business of `receiving.ts` and `sending.ts`.
  */
+import { START } from './articles.js';
 import type { SyncPoint } from './articles.js';
-import type { State } from './automaton.js';
 import { PesitError } from './errors.js';
-import { START } from './received-points.js';
 import type { ReceivedPoints } from './received-points.js';
 import type { ArticleSender } from './sending.js';
 
 /** Resynchronisations of one transfer, by either side; one more is 3-320. */
 export const MAX_RESYNCHRONISATIONS = 16;
-
-/** States in which this side may ask for one; later, ACK(TRANS.END) may be on its way. */
-export const RESYNCHRONISABLE: ReadonlySet<State> = new Set(['TDE02A', 'TDE02B', 'TDE07', 'TDL02A', 'TDL02B', 'TDL07']);
 
 export class Resynchronisation {
   readonly #received: ReceivedPoints;

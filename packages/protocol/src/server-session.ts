@@ -7,7 +7,7 @@ import type { CompressionMode } from './compression.js';
 import { countsToSend } from './counts.js';
 import { SUCCESS } from './diagnostics.js';
 import { PesitError } from './errors.js';
-import type { DiagnosticCode } from './errors.js';
+import type { DiagnosticCode } from './diagnostics.js';
 import type { FpduName } from './fpdus.js';
 import { MAX_MESSAGE_LENGTH, MessageAssembly, REPLY_EXPECTED } from './messages.js';
 import type { MessageAnswer } from './messages.js';

@@ -2,14 +2,14 @@
  * One end of a connection without its files: bytes to FPDUs, FPDUs through the automaton, timers, output, events, and how it
  * ends. `data-session.ts` and `session.ts` add the data and what goes wrong with them.
  */
-import { STATES, transitionOf } from './automaton.js';
-import type { AutomatonEvent, Condition, Role, State, Transition } from './automaton.js';
+import { transitionOf } from './automaton.js';
+import type { AutomatonEvent, Condition, Transition } from './automaton.js';
 import { decodeBody } from './decoding.js';
 import type { Fpdu } from './decoding.js';
-import { SUCCESS, describeDiagnostic, refuses } from './diagnostics.js';
+import { SUCCESS, describeDiagnostic, diagnosticOf, refuses } from './diagnostics.js';
 import { encodeFpdu } from './encoding.js';
 import { PesitError } from './errors.js';
-import type { DiagnosticCode } from './errors.js';
+import type { PeerDiagnostic } from './diagnostics.js';
 import { isDataFpdu } from './fpdus.js';
 import type { FpduName } from './fpdus.js';
 import { FpduReader } from './framing.js';
@@ -17,8 +17,10 @@ import type { RawFpdu } from './framing.js';
 import { OutgoingEntities } from './outgoing-entities.js';
 import type { Parameters } from './parameters.js';
 import type { SessionEvent, SessionOptions } from './session-events.js';
+import { STATES } from './states.js';
+import type { Role, State, StateRow, Wait } from './states.js';
 import { printable, textForPeer } from './texts.js';
-import { DEFAULT_TIMERS, waitOf } from './timers.js';
+import { DEFAULT_TIMERS } from './timers.js';
 import type { Timers } from './timers.js';
 
 const MAX_NOTICES_A_SESSION = 64;
@@ -63,6 +65,11 @@ export abstract class SessionCore {
     return this.#state;
   }
 
+  /** What the present state means: the columns of `states.ts`. After the end those of CN01. */
+  get situation(): StateRow {
+    return STATES[this.#state];
+  }
+
   /** `closing`: nothing more is sent; end our side and wait for the peer's. `closed`: destroy the connection. */
   get phase(): 'open' | 'closing' | 'closed' {
     return this.#phase;
@@ -72,7 +79,7 @@ export abstract class SessionCore {
   get deadline(): number | undefined {
     if (this.#phase === 'closed') return undefined;
     if (this.#phase === 'closing') return this.#armedAt + this.timers.close;
-    const wait = waitOf(this.role, this.#state);
+    const wait = this.#wait;
     if (wait === undefined) return undefined;
     if (wait !== 'blocked') return this.#armedAt + this.timers[wait];
     return this.#outputBlocked || this.waitsForWindow ? this.#armedAt + this.timers.response : undefined;
@@ -107,7 +114,7 @@ export abstract class SessionCore {
     this.now = now;
     if (this.#phase !== 'open') return;
     this.reader.push(bytes);
-    if (this.#receivesData()) this.#armedAt = now;
+    if (this.situation.data === 'receives') this.#armedAt = now;
     this.#read();
   }
 
@@ -140,7 +147,7 @@ export abstract class SessionCore {
       this.#phase = 'closed';
       return;
     }
-    const wait = waitOf(this.role, this.#state);
+    const wait = this.#wait;
     const idle = wait === 'idle';
     const seconds = Math.round((deadline - this.#armedAt) / 1000);
     const text = this.reader.lacksCrc
@@ -165,7 +172,7 @@ export abstract class SessionCore {
       const text = `the connection ${what} (${this.describeState()}): ${advice}`;
       const error = new PesitError(text, { fault: 'transport', diagnostic: '3-310', cause });
       // A requester that has sent RELEASE may not wait for our RELCONF: it is done all the same.
-      this.end(this.#state === 'CN04B' ? undefined : error, 'closed');
+      this.end(this.situation.releaseReceived ? undefined : error, 'closed');
     }
     this.#phase = 'closed';
   }
@@ -189,7 +196,7 @@ export abstract class SessionCore {
    */
   abort(reason: PesitError): void {
     if (this.#phase !== 'open') return;
-    if (this.#state === 'CN01' && this.role === 'requester') {
+    if (this.situation.notConnected && this.role === 'requester') {
       this.end(reason, 'closed');
       return;
     }
@@ -204,11 +211,11 @@ export abstract class SessionCore {
 
   /** In words, e.g. `writing, sending data; state TDE02A`. */
   describeState(): string {
-    return `${STATES[this.#state]}; state ${this.#state}`;
+    return `${this.situation.meaning}; state ${this.#state}`;
   }
 
   /** What the peer said, as an error of the `refused` kind. */
-  refusal(what: string, diagnostic: DiagnosticCode, parameters: Parameters): PesitError {
+  refusal(what: string, diagnostic: PeerDiagnostic, parameters: Parameters): PesitError {
     const text = printable(parameters.diagnosticComplement ?? parameters.freeMessage);
     return new PesitError(`the partner ${what}: ${describeDiagnostic(diagnostic)}${text === '' ? '' : ` (${text})`}`, {
       fault: 'refused',
@@ -241,10 +248,6 @@ export abstract class SessionCore {
   /** Whether the session goes on behind bytes that cannot be read. */
   protected abstract survives(error: unknown): boolean;
 
-  #receivesData(): boolean {
-    return this.#state === 'TDE02B' || this.#state === 'TDL02A';
-  }
-
   /** The next FPDU; what is damaged and can be sent again is passed over. */
   #next(): RawFpdu | undefined {
     for (;;) {
@@ -255,6 +258,10 @@ export abstract class SessionCore {
         if (this.#phase !== 'open') return undefined;
       }
     }
+  }
+
+  get #wait(): Wait | undefined {
+    return this.situation.waits[this.role];
   }
 
   #admit(raw: RawFpdu): void {
@@ -321,7 +328,7 @@ export abstract class SessionCore {
       // The specification itself has an ABORT without PI codes (§4.7.4, remark): the three bytes are the diagnostic.
       if (body.length >= 3)
         parameters = {
-          diagnostic: `${body.readUInt8(0) & 3}-${String(body.readUInt16BE(1)).padStart(3, '0')}` as DiagnosticCode,
+          diagnostic: diagnosticOf(body.readUInt8(0) & 3, body.readUInt16BE(1)),
         };
     }
     this.end(this.refusal('aborted the connection', parameters.diagnostic ?? '3-399', parameters), 'closing');

@@ -14,9 +14,9 @@ import type { Condition } from './automaton.js';
 import type { Fpdu } from './decoding.js';
 import { DataSession, unexpected } from './data-session.js';
 import { PesitError } from './errors.js';
-import type { DiagnosticCode } from './errors.js';
+import type { PeerDiagnostic } from './diagnostics.js';
 import type { RawFpdu } from './framing.js';
-import { RESYNCHRONISABLE, Resynchronisation } from './resynchronisation.js';
+import { Resynchronisation } from './resynchronisation.js';
 import { textForPeer } from './texts.js';
 
 /** PI 19 (§3.7). */
@@ -47,7 +47,7 @@ export abstract class Session extends DataSession {
    */
   resynchronise(reason: PesitError, from?: number): boolean {
     if (this.phase !== 'open' || this.terms?.resynchronisation !== true) return false;
-    if (!RESYNCHRONISABLE.has(this.state) || (this.#sendsData() && this.sender === undefined)) return false;
+    if (!this.situation.mayResynchronise || (this.#sendsData() && this.sender === undefined)) return false;
     const point = this.#resynchronisation.choose(from);
     this.receiver.discard();
     this.forgetRequest();
@@ -67,7 +67,7 @@ export abstract class Session extends DataSession {
    * @returns false when there is nothing to answer any more: the transfer was interrupted, or the connection is over
    */
   acceptResyn(fromStart = false): boolean {
-    if (this.phase !== 'open' || (this.state !== 'TDE04' && this.state !== 'TDL04')) return false;
+    if (this.phase !== 'open' || this.situation.resynchronising !== 'to answer') return false;
     const point = this.#resynchronisation.answer(fromStart);
     if (point === undefined) return false;
     this.goBack(point);
@@ -77,7 +77,7 @@ export abstract class Session extends DataSession {
 
   /** True between a RESYN, by either side, and its ACK(RESYN): data will flow again. */
   get resynchronising(): boolean {
-    return this.phase === 'open' && /^TD[EL]0[34]$/.test(this.state);
+    return this.situation.resynchronising !== 'no';
   }
 
   /** Applies a received control FPDU that the automaton has admitted; emits what the application must know. */
@@ -108,7 +108,7 @@ export abstract class Session extends DataSession {
   /** A wrong CRC in the data is worth a RESYN (pesit-e.md §6); until it is answered all that comes is dropped anyway. */
   protected override survives(error: unknown): boolean {
     if (!(error instanceof PesitError) || error.diagnostic !== '3-310') return false;
-    if (this.state === 'TDE03' || this.state === 'TDL03') return true;
+    if (this.situation.resynchronising === 'asked') return true;
     const damage = new PesitError(error.message, { fault: 'remote', diagnostic: '1-100', cause: error });
     if (!this.resynchronise(damage)) return false;
     this.notice(`${error.message}: asked to send again`);
@@ -166,7 +166,7 @@ export abstract class Session extends DataSession {
     this.receiver.discard();
     this.forgetRequest();
     const point = this.#resynchronisation.receive(parameters.restartPoint as number);
-    const error = this.refusal('asked to go back', parameters.diagnostic as DiagnosticCode, parameters);
+    const error = this.refusal('asked to go back', parameters.diagnostic as PeerDiagnostic, parameters);
     this.emit({ kind: 'RESYN', point, error });
   }
 
@@ -186,12 +186,12 @@ export abstract class Session extends DataSession {
   }
 
   #receiveIdt(fpdu: Fpdu): void {
-    if (this.state === 'OF02') {
+    if (this.situation.fileIsOpen) {
       this.notice('IDT crossed our ACK(TRANS.END): acknowledged, what was answered stays');
       this.send('ACK(IDT)', {});
       return;
     }
-    const diagnostic = fpdu.parameters.diagnostic as DiagnosticCode;
+    const diagnostic = fpdu.parameters.diagnostic as PeerDiagnostic;
     const endCode = fpdu.parameters.endCode as number;
     this.receiver.discard();
     this.#interruption = { endCode, error: this.refusal('interrupted the transfer', diagnostic, fpdu.parameters) };

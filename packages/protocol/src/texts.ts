@@ -1,5 +1,5 @@
 /** What goes to a peer as PI 29 and PI 99, and what comes from one into a log. */
-import { DIAGNOSTICS } from './diagnostics.js';
+import { diagnosticRow } from './diagnostics.js';
 import type { PesitError } from './errors.js';
 import type { Parameters } from './parameters.js';
 
@@ -15,7 +15,9 @@ export const free = (freeMessage: Buffer | undefined): Parameters =>
 
 /** What a partner is told: its own mistakes in full; of ours, which may name paths, the words of the diagnostic alone. */
 export function textForPeer(error: PesitError): Parameters {
-  return complement(error.peerText ?? (error.fault === 'local' ? DIAGNOSTICS[error.diagnostic]?.text : error.message));
+  return complement(
+    error.peerText ?? (error.fault === 'local' ? diagnosticRow(error.diagnostic)?.text : error.message),
+  );
 }
 
 /** Text of a peer for a log or a record: control characters become dots. */

@@ -2,11 +2,12 @@
  * FPDUs as text for people: one line each, parameters with their names, secrets masked, data and long texts summarised.
  * Whatever the bytes are, the answer is a line: a trace shows above all what is wrong.
  */
+import { CRC_LENGTH } from './crc.js';
 import { decodeBody } from './decoding.js';
 import type { Fpdu } from './decoding.js';
 import { describeDiagnostic } from './diagnostics.js';
+import type { PeerDiagnostic } from './diagnostics.js';
 import { PesitError } from './errors.js';
-import type { DiagnosticCode } from './errors.js';
 import { FPDU_HEADER_LENGTH, fpduByCodes, isDataFpdu } from './fpdus.js';
 import type { DataFpduName } from './fpdus.js';
 import { UNDEFINED_INTERVAL } from './negotiation.js';
@@ -16,7 +17,6 @@ import { printable } from './texts.js';
 
 /** Bytes of an opaque value that are shown. */
 const SHOWN_BYTES = 64;
-const CRC_LENGTH = 2;
 const MASK = '********';
 
 /** What the numbers of the symbolic parameters mean (pesit-e.md §2). */
@@ -111,7 +111,7 @@ function describeValue(key: ParameterKey, value: unknown): string {
 }
 
 function describeAggregate(key: ParameterKey, value: unknown): string {
-  if (key === 'diagnostic') return describeDiagnostic(value as DiagnosticCode);
+  if (key === 'diagnostic') return describeDiagnostic(value as PeerDiagnostic);
   if (key === 'syncPoints') {
     const { intervalKb, window } = value as SyncPointOptions;
     if (intervalKb === 0) return 'none';

@@ -1,7 +1,7 @@
 /** The tables of §4.8.4: their structure, and the rules of pesit-e.md §4 written a second time, by hand. */
 import { describe, expect, test } from '@jest/globals';
 import { AUTOMATA, FPDUS, FPDU_NAMES, STATES, transitionOf } from '../src/index.js';
-import type { AutomatonEvent, FpduName, Role, State } from '../src/index.js';
+import type { AutomatonEvent, FpduName, Role, State, StateRow } from '../src/index.js';
 
 const ROLES: readonly Role[] = ['requester', 'server'];
 const ALL_STATES = Object.keys(STATES) as State[];
@@ -25,6 +25,49 @@ const ENTRIES: readonly Entry[] = ROLES.flatMap((role) =>
 );
 
 const nameOf = (event: AutomatonEvent): FpduName => event.slice(1).replace(/[+-]$/, '') as FpduName;
+
+/** The columns of the states beside the transitions: what a state means must be what it lets through. */
+describe('columns', () => {
+  const statesWhere = (holds: (row: StateRow) => boolean): State[] =>
+    ALL_STATES.filter((state) => holds(STATES[state]));
+  const statesWith = (event: AutomatonEvent, dropped: boolean): State[] => {
+    const entries = ENTRIES.filter((entry) => entry.event === event && (entry.to === 'DROP') === dropped);
+    return ALL_STATES.filter((state) => entries.some((entry) => entry.state === state));
+  };
+
+  test.each<[string, (row: StateRow) => boolean, AutomatonEvent]>([
+    ['data may be sent', ({ data }) => data === 'sends', '>DTF'],
+    ['data are received', ({ data }) => data === 'receives', '<DTF'],
+    ['a file may be closed', ({ fileIsOpen }) => fileIsOpen, '>CRF'],
+    ['a file may be deselected', ({ fileIsSelected }) => fileIsSelected, '>DESELECT'],
+    ['a file may be begun', ({ betweenFiles }) => betweenFiles, '>CREATE'],
+    ['an ACK(IDT) is taken', ({ interrupting }) => interrupting, '<ACK(IDT)'],
+    ['an ACK(RESYN) is taken', ({ resynchronising }) => resynchronising === 'asked', '<ACK(RESYN)'],
+    ['an ACK(RESYN) may be sent', ({ resynchronising }) => resynchronising === 'to answer', '>ACK(RESYN)'],
+    ['CONNECT may be sent', ({ notConnected }) => notConnected, '>CONNECT'],
+    ['RELCONF may be sent', ({ releaseReceived }) => releaseReceived, '>RELCONF'],
+  ])('%s: in the states with that transition and no other', (_, holds, event) => {
+    expect(statesWhere(holds)).toEqual(statesWith(event, false));
+  });
+
+  test('a RESYN may be asked for only where the automaton lets it through', () => {
+    const allowed = statesWith('>RESYN', false);
+    for (const state of statesWhere(({ mayResynchronise }) => mayResynchronise)) expect(allowed).toContain(state);
+  });
+
+  test('a timer runs exactly where the peer has to act: in no state in which this side alone may go on', () => {
+    for (const role of ROLES) {
+      const other = role === 'requester' ? /^[A-Z]+\d+B/ : /^[A-Z]+\d+A/;
+      for (const state of ALL_STATES.filter((one) => !other.test(one))) {
+        const row: StateRow = STATES[state];
+        const events = Object.entries(AUTOMATA[role][state]).filter(([, to]) => to !== 'DROP');
+        const received = events.some(([event]) => event.startsWith('<'));
+        if (row.waits[role] !== undefined)
+          expect([role, state, received || row.data === 'sends']).toEqual([role, state, true]);
+      }
+    }
+  });
+});
 
 describe('structure', () => {
   test('every event names an FPDU that this role sends or receives', () => {

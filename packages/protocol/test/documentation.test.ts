@@ -63,7 +63,7 @@ describe('every row of the tables is there', () => {
         .join('');
       for (const [state, events] of Object.entries(AUTOMATA[role])) {
         if (Object.keys(events).length > 0)
-          expect(half).toContain(`| ${state} | ${STATES[state as keyof typeof STATES]}`);
+          expect(half).toContain(`| ${state} | ${STATES[state as keyof typeof STATES].meaning}`);
         for (const [event, to] of Object.entries(events)) {
           const target = typeof to === 'string' ? to : to.to;
           if (target === 'DROP') continue;

@@ -1,4 +1,4 @@
-import { describeDiagnostic, DIAGNOSTICS, PesitError } from '@pesit-node/protocol';
+import { describeDiagnostic, diagnosticRow, PesitError } from '@pesit-node/protocol';
 import type { ApiErrorCode } from '@pesit-node/service';
 
 /** The codes of the specification for a contact with a remote server that failed (Errors). */
@@ -30,7 +30,7 @@ export const errorCodeOf = (error: PesitError, phase: Phase): TransferErrorCode 
 
 /** What happened, and what to do about it where the text does not say it already. */
 export const explain = (error: PesitError): string => {
-  const advice = error.fault === 'refused' ? DIAGNOSTICS[error.diagnostic]?.advice : undefined;
+  const advice = error.fault === 'refused' ? diagnosticRow(error.diagnostic)?.advice : undefined;
   return advice === undefined ? error.message : `${error.message}: ${advice}`;
 };
 

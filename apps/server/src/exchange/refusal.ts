@@ -1,5 +1,5 @@
 import { PesitError } from '@pesit-node/protocol';
-import type { DiagnosticCode } from '@pesit-node/protocol';
+import type { DiagnosticCode, PeerDiagnostic } from '@pesit-node/protocol';
 import { isDatabaseUnavailable } from '@pesit-node/service';
 
 import type { TransferFailure } from '../transfers/record.js';
@@ -32,7 +32,7 @@ const CANCELLED_BY_SERVER = 12;
 const CANCELLED_BY_REQUESTER = 16;
 
 /** The same file would fail in the same way again. */
-const FINAL: ReadonlySet<DiagnosticCode> = new Set(['2-200', '2-220', '2-224', '2-226']);
+const FINAL: ReadonlySet<PeerDiagnostic> = new Set<DiagnosticCode>(['2-200', '2-220', '2-224', '2-226']);
 
 /** How a transfer that did not complete is recorded. */
 export const failureOf = (error: unknown, endCode?: number): TransferFailure => {

@@ -1,4 +1,4 @@
-import type { DiagnosticCode, SyncPoint } from '@pesit-node/protocol';
+import type { PeerDiagnostic, SyncPoint } from '@pesit-node/protocol';
 import type { Pacing, SourceVersion } from '@pesit-node/storage';
 
 import type { Compression } from '../virtual-files/format.js';
@@ -95,7 +95,7 @@ export interface TransferCompletion extends TransferProgress {
 /** Why a transfer did not complete. */
 export interface TransferFailure {
   readonly status: 'FAILED' | 'CANCELLED';
-  readonly diagnostic: DiagnosticCode;
+  readonly diagnostic: PeerDiagnostic;
   /** For the operator. */
   readonly message: string;
   /** The partner may go on with it. */
