@@ -5,6 +5,7 @@
 export const API_ERRORS = {
   VALIDATION_ERROR: { status: 400, retryable: false },
   UNAUTHORIZED: { status: 401, retryable: false },
+  FORBIDDEN: { status: 403, retryable: false },
   NOT_FOUND: { status: 404, retryable: false },
   METHOD_NOT_ALLOWED: { status: 405, retryable: false },
   CONFLICT: { status: 409, retryable: false },

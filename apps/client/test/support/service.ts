@@ -18,7 +18,7 @@ import { CLIENT_MIGRATIONS } from '../../src/migrations/index.js';
 import { createNode } from '../../src/node.js';
 import type { NodeOptions } from '../../src/node.js';
 
-const AUTHORIZATION = `Basic ${Buffer.from('admin:rest-secret-1').toString('base64')}`;
+export const AUTHORIZATION = `Basic ${Buffer.from('admin:rest-secret-1').toString('base64')}`;
 
 export interface ServiceOptions extends Partial<Pick<NodeOptions, 'licenseKey' | 'licenseTimes'>> {
   readonly settings?: Partial<ExchangeSettings>;

@@ -18,6 +18,7 @@ import {
   testMetrics,
 } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
+import type { Express } from 'express';
 import request from 'supertest';
 import type { Response, Test } from 'supertest';
 
@@ -47,6 +48,7 @@ export const secret = (password: string): string => {
 };
 
 export interface Rest {
+  readonly app: Express;
   readonly database: TestDatabase;
   readonly data: string;
   readonly log: CapturedLog;
@@ -114,7 +116,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
     const store = new KnexLicenseStore(knex);
     const license = new LicenseKeeper({ store, key, evaluationDays: 30, logger: rest.log.logger, node: 'rest' });
     await license.refresh();
-    const app = createApp({
+    const app = (rest.app = createApp({
       config,
       info: { name: 'pesit-server', version: '0.0.0' },
       logger: rest.log.logger,
@@ -131,7 +133,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
         owners: { table: 'partners', key: 'partner_id' },
       }),
       directories: new Directories(config),
-    });
+    }));
     const send = async (test: Test, body?: Body): Promise<Response> => {
       const response = await test.auth(ADMIN.username, ADMIN.password).send(body);
       answers.push(response.text, JSON.stringify(response.headers));

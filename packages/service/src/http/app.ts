@@ -19,6 +19,7 @@ import { documentRoutes } from '../openapi/routes.js';
 import { accessLog } from './access-log.js';
 import { errorHandler, notFoundHandler } from './error-handler.js';
 import { Routes } from './routes.js';
+import { sameOrigin } from './same-origin.js';
 
 export interface HttpAppOptions {
   readonly config: Pick<
@@ -48,10 +49,16 @@ const databaseGate =
     else next(unavailable(`The database is not available (${database.statusReason ?? 'unknown reason'}): try again`));
   };
 
+/** What the interface answers is true now, and for who asked alone. */
+const noStore: RequestHandler = (_req, res, next) => {
+  res.setHeader('Cache-Control', 'no-store');
+  next();
+};
+
 /**
- * The Express app of a service; it does not listen. In order: request id and log line, security headers, the open probes,
- * login, gate, the document of the interface, JSON body, the app's routes, 404, error bodies. Nothing of a body is read before
- * the login.
+ * The Express app of a service; it does not listen. In order: request id and log line, headers, the origin of what may change
+ * something, the open probes, login, gate, the document of the interface, JSON body, the app's routes, 404, error bodies. Nothing
+ * of a body is read before the login.
  */
 export const createHttpApp = (options: HttpAppOptions): Express => {
   const { config, info, logger, health, metrics, routes, database, gate } = options;
@@ -61,10 +68,13 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   app.disable('x-powered-by');
   // `?a[b]=1` stays a strange name, and is refused as an unknown field.
   app.set('query parser', 'simple');
+  app.set('etag', false);
   app.set('trust proxy', networkMatcher(config['http.trusted-proxies']));
   app.use(accessLog(logger));
+  app.use(noStore);
   // The service speaks HTTP behind whatever ends TLS: asking browsers for HTTPS would break it on any host but localhost.
   app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }));
+  app.use(sameOrigin);
   const probes = new Routes();
   healthRoutes(probes, health);
   const figures = new Routes();

@@ -15,6 +15,7 @@ const CODE_OF_STATUS = new Map<number, ApiErrorCode>(
     [
       'VALIDATION_ERROR',
       'UNAUTHORIZED',
+      'FORBIDDEN',
       'NOT_FOUND',
       'METHOD_NOT_ALLOWED',
       'CONFLICT',

@@ -15,7 +15,7 @@ export const metricsRoutes = (routes: Routes, metrics: Metrics, access: Access):
       },
       async ({ res }) => {
         const text = await metrics.scrape();
-        res.set({ 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' }).send(text);
+        res.set('Content-Type', metrics.contentType).send(text);
       },
     ),
   });

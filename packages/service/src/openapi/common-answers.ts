@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import type { Operation } from '../http/routes.js';
+import type { Method, Operation } from '../http/routes.js';
 import { errorBody } from '../http/error-body.js';
 import { ANY_QUERY } from '../http/validate.js';
 
@@ -19,6 +19,7 @@ const licenseRequired = z
 export const COMMON_ANSWERS = {
   BadRequest: [400, 'The request is not valid: `details` names every field at fault.', errorBody],
   Unauthorized: [401, 'No credentials, or wrong ones.', errorBody],
+  Forbidden: [403, 'A page of another origin may have sent it (Origin, Sec-Fetch-Site).', errorBody],
   LicenseRequired: [402, 'The evaluation is over, or the license has expired.', licenseRequired],
   TooLarge: [413, 'The body is longer than `http.max-body`.', errorBody],
   UnsupportedMediaType: [415, 'The body is not of the content type that is asked for.', errorBody],
@@ -30,11 +31,15 @@ export const COMMON_ANSWERS = {
 export type CommonAnswer = keyof typeof COMMON_ANSWERS;
 
 /** Which of them an operation has. */
-export const commonAnswersOf = ({ access = 'licensed', params, query, body, upload }: Operation): CommonAnswer[] => {
+export const commonAnswersOf = (
+  method: Method,
+  { access = 'licensed', params, query, body, upload }: Operation,
+): CommonAnswer[] => {
   const takes = params !== undefined || query !== ANY_QUERY || body !== undefined;
   return [
     ...(takes ? (['BadRequest'] as const) : []),
     ...(access === 'open' ? [] : (['Unauthorized', 'TooManyRequests'] as const)),
+    ...(method === 'get' ? [] : (['Forbidden'] as const)),
     ...(access === 'licensed' ? (['LicenseRequired'] as const) : []),
     ...(body === undefined && upload === undefined ? [] : (['TooLarge', 'UnsupportedMediaType'] as const)),
     ...(access === 'open' ? [] : (['InternalError', 'Unavailable'] as const)),

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 
 import type { z } from 'zod';
 
-import type { Answer, MediaAnswer, MountedOperation, Operation } from '../http/routes.js';
+import type { Answer, MediaAnswer, Method, MountedOperation, Operation } from '../http/routes.js';
 import { errorBody } from '../http/error-body.js';
 import { COMMON_ANSWERS, commonAnswersOf } from './common-answers.js';
 import type { CommonAnswer } from './common-answers.js';
@@ -91,7 +91,7 @@ class DocumentBuilder {
       ...(access === 'open' ? { security: [] } : {}),
       ...(parameters.length === 0 ? {} : { parameters }),
       ...(Object.keys(content).length === 0 ? {} : { requestBody: { required: true, content } }),
-      responses: this.#responses(operation),
+      responses: this.#responses(method, operation),
     };
   }
 
@@ -148,11 +148,11 @@ class DocumentBuilder {
     }));
   }
 
-  #responses(operation: Operation): OperationObject['responses'] {
+  #responses(method: Method, operation: Operation): OperationObject['responses'] {
     const own = Object.entries(operation.answers).map(
       ([status, answer]) => [status, this.#answer(Number(status), answer)] as const,
     );
-    const common = commonAnswersOf(operation).map((name) => {
+    const common = commonAnswersOf(method, operation).map((name) => {
       this.#used.add(name);
       return [String(COMMON_ANSWERS[name][0]), { $ref: `#/components/responses/${name}` }] as const;
     });

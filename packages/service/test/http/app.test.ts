@@ -223,6 +223,70 @@ describe('headers', () => {
   });
 });
 
+describe('requests of other origins', () => {
+  const { app } = build();
+  const act = (headers: Readonly<Record<string, string>>, to = app) =>
+    request(to).post('/api/v1/things/act').set(auth).set(headers);
+
+  test.each([
+    [{ Origin: 'https://evil.example' }],
+    [{ Origin: 'https://evil.example', Host: 'node.bank' }],
+    [{ Origin: 'https://node.bank:8443', Host: 'node.bank' }],
+    [{ Origin: 'http://node.bank.evil.example', Host: 'node.bank' }],
+    [{ Origin: 'null' }],
+    [{ Origin: '' }],
+    [{ Origin: 'file://' }],
+    [{ Origin: 'https://node.bank', Host: 'node.bank', 'Sec-Fetch-Site': 'same-site' }],
+    [{ 'Sec-Fetch-Site': 'cross-site' }],
+    [{ 'Sec-Fetch-Site': 'same-site' }],
+    // Nobody has said that the caller is a proxy.
+    [{ Origin: 'https://node.bank', Host: '10.0.0.7:8080', 'X-Forwarded-Host': 'node.bank' }],
+  ])('%j is refused', async (headers) => {
+    const { status, body } = await act(headers);
+    expect([status, body.error]).toEqual([403, 'FORBIDDEN']);
+    expect(body.message).toMatch(/^Refused, as a page of another origin may have sent it: (Origin|Sec-Fetch-Site) is /);
+  });
+
+  test.each([
+    [{}],
+    [{ Origin: 'http://node.bank:8080', Host: 'node.bank:8080', 'Sec-Fetch-Site': 'same-origin' }],
+    [{ Origin: 'https://node.bank', Host: 'node.bank' }],
+    [{ Origin: 'https://node.bank', Host: 'node.bank:443' }],
+    [{ Origin: 'http://[::1]:8080', Host: '[::1]:8080' }],
+    [{ 'Sec-Fetch-Site': 'none' }],
+  ])('%j is not', async (headers) => {
+    expect((await act(headers)).status).toBe(200);
+  });
+
+  test('a proxy that is trusted says under which name it was called', async () => {
+    const config = testConfig('server', { 'data.directory': '/nowhere', 'http.trusted-proxies': ['127.0.0.1', '::1'] });
+    const proxied = { Origin: 'https://node.bank', Host: '10.0.0.7:8080', 'X-Forwarded-Host': 'node.bank' };
+    expect((await act(proxied, build({ config }).app)).status).toBe(200);
+  });
+
+  test('is asked before the login: a foreign page cannot use up the attempts of who looks at it', async () => {
+    const { status } = await request(app).post('/api/v1/things/act').set('Origin', 'https://evil.example');
+    expect(status).toBe(403);
+  });
+
+  test('reading is left to the browser, which shows no answer to a foreign page', async () => {
+    const { status, headers } = await request(app)
+      .get('/api/v1/things')
+      .set(auth)
+      .set('Origin', 'https://evil.example');
+    expect([status, headers['access-control-allow-origin']]).toEqual([200, undefined]);
+    expect(headers['cross-origin-resource-policy']).toBe('same-origin');
+  });
+});
+
+test.each(['/api/v1/things', '/api/v1/nothing', '/actuator/health', '/actuator/info', '/openapi.json', '/docs'])(
+  'nobody keeps what %s answers',
+  async (path) => {
+    const { headers } = await request(build().app).get(path).set(auth);
+    expect([headers['cache-control'], headers['etag']]).toEqual(['no-store', undefined]);
+  },
+);
+
 describe('database gate', () => {
   test('routes answer 503 with the reason while the database is away, probes answer', async () => {
     const database = { ready: false, statusReason: 'connect ECONNREFUSED' as string | undefined };
