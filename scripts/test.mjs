@@ -2,9 +2,8 @@
  * `npm test [-- <jest arguments>]`: installs and builds what is missing, finds a PostgreSQL and a Redis, runs the whole suite,
  * and ends with the line `tests: <n> passed, <m> failed`.
  *
- * The database tests run on the embedded database always, and on PostgreSQL when TEST_DATABASE_URL names one or the
- * machine has one (a private instance is started and removed); those of Redis likewise, with TEST_REDIS_URL. With CI=true a
- * missing PostgreSQL or Redis is a failure.
+ * The database tests run on the PostgreSQL of TEST_DATABASE_URL, or on a private instance of the one that the machine has,
+ * which is started and removed. Those of Redis likewise, with TEST_REDIS_URL; with CI=true a missing Redis is a failure.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,13 +17,10 @@ async function databaseUrl() {
   if (process.env.TEST_DATABASE_URL) return process.env.TEST_DATABASE_URL;
   const postgres = findPostgres();
   if (postgres !== undefined) {
-    console.log(`Tests run on ${postgres.version} (a private instance) and on the embedded database.`);
+    console.log(`Tests run on ${postgres.version} (a private instance).`);
     return startPostgres(postgres);
   }
-  if (process.env.CI === 'true') {
-    throw new Failure('CI=true, and no PostgreSQL: install PostgreSQL 14 or newer, or set TEST_DATABASE_URL');
-  }
-  return undefined;
+  throw new Failure('No PostgreSQL for the tests: install PostgreSQL 14 or newer, or set TEST_DATABASE_URL');
 }
 
 async function redisUrl() {
@@ -55,18 +51,13 @@ await main(async () => {
       NODE_OPTIONS:
         `${process.env.NODE_OPTIONS ?? ''} --experimental-vm-modules --disable-warning=ExperimentalWarning`.trim(),
       PESIT_TEST_COUNTS: counts,
-      ...(url === undefined ? {} : { TEST_DATABASE_URL: url }),
+      TEST_DATABASE_URL: url,
       ...(redis === undefined ? {} : { TEST_REDIS_URL: redis }),
     },
   });
 
   if (!existsSync(counts)) throw new Failure(`jest ended with exit code ${code} before any test was counted`);
   const { passed, failed, skipped } = JSON.parse(readFileSync(counts, 'utf8'));
-  if (url === undefined) {
-    console.log(
-      'left out: every test on real PostgreSQL (none found; install PostgreSQL 14+ or set TEST_DATABASE_URL)',
-    );
-  }
   if (redis === undefined) {
     console.log('left out: every test on a real Redis (none found; install Redis 6+ or set TEST_REDIS_URL)');
   }

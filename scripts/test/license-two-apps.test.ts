@@ -8,14 +8,14 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { LicenseKeeper } from '@pesit-node/license';
 import { HealthRegistry, openDatabase, SecretBox } from '@pesit-node/service';
 import type { Database, LifecycleStep } from '@pesit-node/service';
-import { captureLog, eachDatabase, testConfig } from '@pesit-node/service/testing';
+import { captureLog, withDatabase, testConfig } from '@pesit-node/service/testing';
 
 import { CLIENT_MIGRATIONS, createNode as createClient } from '../../apps/client/src/index.js';
 import { MIGRATIONS, createNode as createServer } from '../../apps/server/src/index.js';
 import { VirtualClock } from '../../packages/license/test/support/pods.js';
 import { license, VENDOR_KEY } from '../../packages/license/test/support/vendor.js';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   let data: string;
   const stops: (() => Promise<void>)[] = [];
   beforeAll(async () => {
@@ -57,28 +57,26 @@ eachDatabase((harness) => {
     return begin(node.steps.database, node.license);
   };
 
-  if (harness.name === 'postgresql') {
-    test('over one PostgreSQL: installed on the server app, effective on the client app', async () => {
-      const database = await harness.open({ searchPath: [MIGRATIONS.schema] });
-      const server = await startServer(database);
-      const own = await openDatabase({
-        ...{ url: database.url, dataDirectory: data, name: 'client', searchPath: [CLIENT_MIGRATIONS.schema] },
-        ...{ poolMax: 5, logger },
-      });
-      stops.push(() => own.close());
-      const client = await startClient(own);
-      expect([server.status, client.status]).toMatchObject([{ blocked: true }, { blocked: true }]);
-      const change = once(client, 'change');
-      await server.install(license(), { actor: 'admin', force: false });
-      expect(await change).toMatchObject([{ valid: true, licenseId: 'L-0001' }]);
+  test('over one PostgreSQL: installed on the server app, effective on the client app', async () => {
+    const database = await harness.open({ searchPath: [MIGRATIONS.schema] });
+    const server = await startServer(database);
+    const own = await openDatabase({
+      ...{ url: database.url, dataDirectory: data, name: 'client', searchPath: [CLIENT_MIGRATIONS.schema] },
+      ...{ poolMax: 5, logger },
     });
-  } else {
-    test('each with its embedded database: each has a license of its own', async () => {
-      const server = await startServer(await harness.open({ searchPath: [MIGRATIONS.schema] }));
-      const client = await startClient(await harness.open({ searchPath: [CLIENT_MIGRATIONS.schema] }));
-      await server.install(license(), { actor: 'admin', force: false });
-      await client.refresh();
-      expect([server.status, client.status]).toMatchObject([{ valid: true }, { blocked: true }]);
-    });
-  }
+    stops.push(() => own.close());
+    const client = await startClient(own);
+    expect([server.status, client.status]).toMatchObject([{ blocked: true }, { blocked: true }]);
+    const change = once(client, 'change');
+    await server.install(license(), { actor: 'admin', force: false });
+    expect(await change).toMatchObject([{ valid: true, licenseId: 'L-0001' }]);
+  });
+
+  test('each with a database of its own: each has a license of its own', async () => {
+    const server = await startServer(await harness.open({ searchPath: [MIGRATIONS.schema] }));
+    const client = await startClient(await harness.open({ searchPath: [CLIENT_MIGRATIONS.schema] }));
+    await server.install(license(), { actor: 'admin', force: false });
+    await client.refresh();
+    expect([server.status, client.status]).toMatchObject([{ valid: true }, { blocked: true }]);
+  });
 });

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Cluster } from '@pesit-node/cluster';
 import type { LicenseKeeper } from '@pesit-node/license';
 import { HealthRegistry, Lifecycle, SecretBox } from '@pesit-node/service';
-import { captureLog, eachDatabase, emptyTables, testConfig } from '@pesit-node/service/testing';
+import { captureLog, withDatabase, emptyTables, testConfig } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 import type { Express } from 'express';
 import request from 'supertest';
@@ -31,7 +31,7 @@ type Overrides = Readonly<Partial<Record<'cluster.name' | 'redis.url', string>>>
 
 const SECONDS = 1000;
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   let database: TestDatabase;
   let data: string;
   const pods: Pod[] = [];
@@ -118,17 +118,6 @@ eachDatabase((harness) => {
     await known;
     return performance.now() - begun;
   };
-
-  if (harness.name === 'embedded') {
-    test('with the embedded database a pod is alone, and ready', async () => {
-      const pod = await start('server', 'server-1', 30);
-      expect(await readiness(pod)).toEqual({
-        status: 200,
-        cluster: { status: 'UP', details: { cluster: 'pesit', pod: 'server-1', pods: 1 } },
-      });
-    });
-    return;
-  }
 
   const NAMES = ['server-1', 'client-1', 'server-2', 'client-2'] as const;
 

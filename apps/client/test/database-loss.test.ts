@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
 import { expectNoSecrets } from './support/service.js';
@@ -9,7 +9,7 @@ afterAll(expectNoSecrets);
 
 const SEND = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
   afterEach(() => findDatabase(the.database()));
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { startPartner } from './support/partner.js';
@@ -18,7 +18,7 @@ afterAll(expectNoSecrets);
 const sha256 = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 const lines = (text: string): Buffer => Buffer.from(text);
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   let database: TestDatabase;
   let service: Service;
   let partner: Partner;

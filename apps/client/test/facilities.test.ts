@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { PesitError } from '@pesit-node/protocol';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { GOOD } from './support/raw-server.js';
 import { refusal } from './support/partner.js';
@@ -19,7 +19,7 @@ const LINES = Buffer.from(
   Array.from({ length: 6000 }, (_, n) => `${String(n * 7919).padStart(12, ' ')} ${'-'.repeat(n % 70)}\n`).join(''),
 );
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
 
   const sendFile = async (service: Service, content: Buffer, fields: object = {}) => {

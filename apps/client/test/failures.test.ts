@@ -5,7 +5,7 @@ import { rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { GOOD } from './support/raw-server.js';
 import type { Script } from './support/raw-server.js';
@@ -29,7 +29,7 @@ const DIAGNOSTIC = (code: string): string => {
   return `0203${type.padStart(2, '0')}${Number(reason).toString(16).padStart(4, '0')}`;
 };
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
 
   describe('a partner that refuses the connection', () => {

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
@@ -9,7 +9,7 @@ afterAll(expectNoSecrets);
 
 const SEND = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
 
   const start = async () => {

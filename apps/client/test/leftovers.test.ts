@@ -2,7 +2,7 @@ import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { afterAll, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
@@ -13,7 +13,7 @@ afterAll(expectNoSecrets);
 const DAY_MS = 86_400_000;
 const NOBODY = '00000000-0000-4000-8000-000000000000';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
 
   /** A file that was last written so many days ago. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadPublicKey } from '@pesit-node/license';
 import { loadConfig } from '@pesit-node/service';
-import { eachDatabase, emptyTables } from '@pesit-node/service/testing';
+import { withDatabase, emptyTables } from '@pesit-node/service/testing';
 import request from 'supertest';
 
 import {
@@ -25,7 +25,7 @@ const ADMIN = { username: 'admin', password: 'rest-secret-1' };
 
 afterAll(expectNoSecrets);
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
   let clock: VirtualClock;
   let directory: string;
@@ -139,29 +139,26 @@ eachDatabase((harness) => {
     });
   });
 
-  // The embedded database has one pod.
-  if (harness.name === 'postgresql') {
-    test('beyond the limits: not ready, and the queue waits until a place is free', async () => {
-      const partner = await the.partner();
-      const service = await start();
-      const { queue } = service.exchange;
-      await the.remote(service, partner.port);
-      const readiness = async () => (await request(service.app).get('/actuator/health/readiness')).status;
-      const others = await olderPods(the.database(), 'client', 3);
-      await service.cluster.members.refresh();
-      const body = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
-      const { id } = (await service.api.post('/transfers/send', body)).body as { readonly id: string };
-      queue.wake();
-      await service.cluster.members.refresh();
-      expect([queue.running, await readiness()]).toEqual([0, 503]);
-      expect(await service.transfers.find(id)).toMatchObject({ status: 'PENDING' });
-      const end = queue.whenEnded(id, 10_000, new AbortController().signal);
-      await others.leaves(1);
-      await service.cluster.members.refresh();
-      expect(await end).toMatchObject({ status: 'COMPLETED' });
-      expect(await readiness()).toBe(200);
-    });
-  }
+  test('beyond the limits: not ready, and the queue waits until a place is free', async () => {
+    const partner = await the.partner();
+    const service = await start();
+    const { queue } = service.exchange;
+    await the.remote(service, partner.port);
+    const readiness = async () => (await request(service.app).get('/actuator/health/readiness')).status;
+    const others = await olderPods(the.database(), 'client', 3);
+    await service.cluster.members.refresh();
+    const body = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
+    const { id } = (await service.api.post('/transfers/send', body)).body as { readonly id: string };
+    queue.wake();
+    await service.cluster.members.refresh();
+    expect([queue.running, await readiness()]).toEqual([0, 503]);
+    expect(await service.transfers.find(id)).toMatchObject({ status: 'PENDING' });
+    const end = queue.whenEnded(id, 10_000, new AbortController().signal);
+    await others.leaves(1);
+    await service.cluster.members.refresh();
+    expect(await end).toMatchObject({ status: 'COMPLETED' });
+    expect(await readiness()).toBe(200);
+  });
 
   test('all moves of the license', async () => {
     const service = await start();

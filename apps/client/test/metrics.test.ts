@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { afterAll, expect, test } from '@jest/globals';
-import { eachDatabase, readOpenMetrics } from '@pesit-node/service/testing';
+import { withDatabase, readOpenMetrics } from '@pesit-node/service/testing';
 
 import { refusal } from './support/partner.js';
 import { expectNoSecrets } from './support/service.js';
@@ -14,7 +14,7 @@ afterAll(expectNoSecrets);
 const AT_ONCE = { attempts: 3, initialDelay: 0, maxDelay: 0, multiplier: 1, jitter: 0 };
 const BIG = Buffer.alloc(100_000, 'x');
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
 
   const values = async ({ http }: Service, ...keys: readonly string[]) => {

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from '@jest/globals';
 import type { OpenApiDocument } from '@pesit-node/service';
-import { eachDatabase, operationFor, operationsOf, structureProblems, violations } from '@pesit-node/service/testing';
+import { withDatabase, operationFor, operationsOf, structureProblems, violations } from '@pesit-node/service/testing';
 import request from 'supertest';
 
 import { expectNoSecrets } from './support/service.js';
@@ -45,7 +45,7 @@ const EXAMPLES: readonly (readonly [string, string, object])[] = [
 
 const RECORD = ['id', 'status', 'direction', 'filename', 'serverName', 'size', 'startTime', 'endTime', 'duration'];
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
 
   test('the document: structure, paths and payloads of the specification', async () => {

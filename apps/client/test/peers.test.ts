@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { productOf } from '../src/remote-servers/seen.js';
 import { GOOD } from './support/raw-server.js';
@@ -13,7 +13,7 @@ afterAll(expectNoSecrets);
 
 const SUCCESS = '0203000000';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
 
   describe('PeSIT Wizard', () => {

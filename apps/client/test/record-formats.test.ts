@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { GOOD } from './support/raw-server.js';
 import type { Script } from './support/raw-server.js';
@@ -29,7 +29,7 @@ const pages = Object.entries(PAGES);
 const toHex = (text: string): string => Buffer.from(text, 'latin1').toString('hex');
 
 /** The formats of the field by `recordFormat` and `text` (pesit-e.md §6), through the client app in both directions. */
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
 
   describe('sending', () => {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { empty, expectNoSecrets, openDatabase, startService } from './support/service.js';
@@ -9,7 +9,7 @@ const BANK = { name: 'bank', host: 'pesit.example', serverId: 'BANKSRV', clientI
 
 afterAll(expectNoSecrets);
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   let database: TestDatabase;
   let service: Service;
   beforeAll(async () => {

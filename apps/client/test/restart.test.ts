@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { GOOD } from './support/raw-server.js';
 import type { PartnerOptions } from './support/partner.js';
@@ -20,7 +20,7 @@ const POINTS = { syncPoints: { intervalKb: 4, window: 2 }, restarts: true } as c
 const BIG = Buffer.from(Array.from({ length: 100_000 }, (_, n) => (n * 7 + (n >> 8)) & 0xff));
 const sha256 = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
 
   /** A service with `big` in its send tree, and a partner behind a network that fails. */

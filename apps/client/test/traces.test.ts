@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { PesitError } from '@pesit-node/protocol';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { refusal } from './support/partner.js';
 import { expectNoSecrets } from './support/service.js';
@@ -16,7 +16,7 @@ interface Session {
   readonly [field: string]: unknown;
 }
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
 
   const traced = async (service: Service, id: number): Promise<void> => {

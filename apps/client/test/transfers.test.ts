@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
@@ -15,7 +15,7 @@ afterAll(expectNoSecrets);
 
 const OCTET_STREAM = 'application/octet-stream';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
   let service: Service;
 

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { bytes, until, useNode } from './support/node.js';
 import { codesOf, diagnosticOf, RawPeer } from './support/raw-peer.js';
@@ -31,7 +31,7 @@ import {
 } from './support/steps.js';
 import type { Step } from './support/steps.js';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness, { listener: { readTimeout: 1000 } });
 
   /** The service is as before: no session, nothing running, nothing staged but for a restart, and the next partner is served. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { PesitRequester } from '@pesit-node/net';
 import type { Burst } from '@pesit-node/protocol';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 import { FileSource, formatOf } from '@pesit-node/storage';
 
 import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
@@ -14,7 +14,7 @@ import { CONNECT, create, DTF, ORF, WRITE } from './support/steps.js';
 
 const COMPLETION = /update transfers set status = 'COMPLETED'/;
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness, { patienceMs: 600 });
   afterEach(() => findDatabase(node().database));
 

@@ -2,11 +2,11 @@ import { mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { bytes, refusedWith, until, useNode } from './support/node.js';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness);
 
   describe('a partner writes', () => {
@@ -302,7 +302,7 @@ eachDatabase((harness) => {
 });
 
 /** What a node does by itself from time to time, and could do just while a test counts, is put off. */
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const HOUR = 3_600_000;
   const node = useNode(harness, { licenseTimes: { refreshEveryMs: HOUR }, progressMs: HOUR });
 

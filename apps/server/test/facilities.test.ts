@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { PesitError, toEbcdic } from '@pesit-node/protocol';
 import type { Parameters } from '@pesit-node/protocol';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { bytes, refusedWith, until, useNode } from './support/node.js';
 
 const PRECONNECT_PASSWORD = 'PR3C0N#1';
 const LINES = Buffer.from('a line\n'.repeat(60_000));
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness);
 
   const partner = () => node().call('get', '/api/v1/config/partners/ACME');

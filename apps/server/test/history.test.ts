@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { faultyFields, useRest } from './support/rest.js';
 
 const HISTORY = '/api/v1/transfers';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const rest = useRest(harness);
 
   interface Row {

@@ -3,14 +3,14 @@ import { connect } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { PesitRequester } from '@pesit-node/net';
 import { PesitError } from '@pesit-node/protocol';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { findDatabase, loseDatabase } from './support/faults.js';
 import { PASSWORD, useNode } from './support/node.js';
 
 const WRONG = 'b4d#pAss';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness);
 
   type Connect = Parameters<ReturnType<typeof node>['connect']>[0];

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { PesitRequester } from '@pesit-node/net';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 import { FileSource, formatOf } from '@pesit-node/storage';
 
@@ -130,7 +130,7 @@ interface Death {
   readonly fetched?: boolean;
 }
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   let directory: string;
   let database: TestDatabase;
   let service: Service;
@@ -241,14 +241,11 @@ eachDatabase((harness) => {
     expect(transferCount).toBe(deaths.length);
   };
 
-  const deaths =
-    harness.name === 'postgresql'
-      ? [
-          ...SMALL.map((step) => ({ step, size: 5000 })),
-          ...LARGE.map((step) => ({ step, size: 300_000 })),
-          ...FETCHED.flatMap((step) => [5000, 300_000].map((size) => ({ step, size, fetched: true }))),
-        ]
-      : [{ step: 'after:mark', size: 300_000, fetched: true }];
+  const deaths = [
+    ...SMALL.map((step) => ({ step, size: 5000 })),
+    ...LARGE.map((step) => ({ step, size: 300_000 })),
+    ...FETCHED.flatMap((step) => [5000, 300_000].map((size) => ({ step, size, fetched: true }))),
+  ];
 
   test('a process that is killed while it delivers leaves one file and one record', () => diesAt(deaths), 300_000);
 });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { LICENSE_MIGRATIONS, loadPublicKey } from '@pesit-node/license';
 import { loadConfig } from '@pesit-node/service';
-import { captureLog, eachDatabase, emptyTables } from '@pesit-node/service/testing';
+import { captureLog, withDatabase, emptyTables } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 import { FileSource, formatOf } from '@pesit-node/storage';
 import request from 'supertest';
@@ -25,7 +25,7 @@ import { ADMIN } from './support/rest.js';
 
 type Env = Readonly<Record<string, string>>;
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   let database: TestDatabase;
   let clock: VirtualClock;
   let log = captureLog();
@@ -146,37 +146,34 @@ eachDatabase((harness) => {
     });
   });
 
-  // The embedded database has one pod.
-  if (harness.name === 'postgresql') {
-    test('beyond the limits: not ready, 3-322 to new sessions, until a place is free', async () => {
-      const node = await start();
-      await node.configure();
-      const { cluster, app, license: keeper } = node.node;
-      const readiness = async () => (await request(app).get('/actuator/health/readiness')).status;
-      const before = await node.connect();
-      const others = await olderPods(database, 'server', 3);
-      await cluster.members.refresh();
-      await expect(node.connect()).rejects.toEqual(refusedWith('3-322'));
-      expect(await readiness()).toBe(503);
-      expect((await request(app).get('/actuator/health/liveness')).status).toBe(200);
-      const refusals = log.entries().filter(({ msg }) => msg === 'connection refused');
-      expect(refusals).toMatchObject([
-        { reason: expect.stringMatching(/^pod node-a is number 4 of cluster pesit, the license allows 3: /) },
-      ]);
-      // What was there before goes on to its end.
-      await node.send(before, 'IN', bytes(10));
-      await others.leaves(2);
-      await cluster.members.refresh();
-      expect(await readiness()).toBe(200);
-      await node.send(await node.connect(), 'IN', bytes(10));
-      await keeper.install(license({ maxPodsPerCluster: 2 }), { actor: 'admin', force: true });
-      await expect(node.connect()).rejects.toEqual(refusedWith('3-322'));
-      await keeper.install(license({ licenseId: 'L-2', type: 'BUSINESS', maxPodsPerCluster: -1 }), {
-        ...{ actor: 'admin', force: true },
-      });
-      await node.send(await node.connect(), 'IN', bytes(10));
+  test('beyond the limits: not ready, 3-322 to new sessions, until a place is free', async () => {
+    const node = await start();
+    await node.configure();
+    const { cluster, app, license: keeper } = node.node;
+    const readiness = async () => (await request(app).get('/actuator/health/readiness')).status;
+    const before = await node.connect();
+    const others = await olderPods(database, 'server', 3);
+    await cluster.members.refresh();
+    await expect(node.connect()).rejects.toEqual(refusedWith('3-322'));
+    expect(await readiness()).toBe(503);
+    expect((await request(app).get('/actuator/health/liveness')).status).toBe(200);
+    const refusals = log.entries().filter(({ msg }) => msg === 'connection refused');
+    expect(refusals).toMatchObject([
+      { reason: expect.stringMatching(/^pod node-a is number 4 of cluster pesit, the license allows 3: /) },
+    ]);
+    // What was there before goes on to its end.
+    await node.send(before, 'IN', bytes(10));
+    await others.leaves(2);
+    await cluster.members.refresh();
+    expect(await readiness()).toBe(200);
+    await node.send(await node.connect(), 'IN', bytes(10));
+    await keeper.install(license({ maxPodsPerCluster: 2 }), { actor: 'admin', force: true });
+    await expect(node.connect()).rejects.toEqual(refusedWith('3-322'));
+    await keeper.install(license({ licenseId: 'L-2', type: 'BUSINESS', maxPodsPerCluster: -1 }), {
+      ...{ actor: 'admin', force: true },
     });
-  }
+    await node.send(await node.connect(), 'IN', bytes(10));
+  });
 
   test('all moves of the license', async () => {
     const { app, license: keeper } = (await start()).node;

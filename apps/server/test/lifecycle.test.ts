@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
 import { bytes, until, useNode } from './support/node.js';
@@ -27,7 +27,7 @@ import {
 
 const INSTANCE = '00000000-0000-4000-8000-000000000001';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   describe('a node', () => {
     const node = useNode(harness, { checkEveryMs: 20, progressMs: 10 });
 

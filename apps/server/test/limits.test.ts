@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { fillDisk } from './support/faults.js';
 import { bytes, refusedWith, useNode } from './support/node.js';
@@ -25,7 +25,7 @@ import {
 } from './support/steps.js';
 import type { Step } from './support/steps.js';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness);
   let undo: () => void = () => undefined;
   afterEach(() => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
 import { describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { faultyFields, freePort, useRest } from './support/rest.js';
 
@@ -16,7 +16,7 @@ const answers = (port: number): Promise<boolean> =>
     socket.once('connect', () => socket.destroy());
   });
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const rest = useRest(harness);
 
   test('a listener is created stopped, with defaults', async () => {

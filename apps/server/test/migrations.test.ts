@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
@@ -15,7 +15,7 @@ const ALLOWED = new Set([
   'FAILED>IN_PROGRESS',
 ]);
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await harness.open({ migrations: [MIGRATIONS] });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { OpenApiDocument } from '@pesit-node/service';
-import { eachDatabase, operationFor, operationsOf, structureProblems, violations } from '@pesit-node/service/testing';
+import { withDatabase, operationFor, operationsOf, structureProblems, violations } from '@pesit-node/service/testing';
 
 import { useRest } from './support/rest.js';
 
@@ -64,7 +64,7 @@ const ANSWERS: readonly (readonly [string, string, readonly string[]])[] = [
   ],
 ];
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const rest = useRest(harness);
   const read = async () => (await rest.get('/openapi.json')).body as OpenApiDocument;
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { verifyPassword } from '@pesit-node/service';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { faultyFields, secret, useRest } from './support/rest.js';
 
@@ -8,7 +8,7 @@ const PARTNERS = '/api/v1/config/partners';
 const PASSWORD = secret('zQ7 !x#9');
 const OTHER = secret('Wv3~Kk$1');
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const rest = useRest(harness);
 
   describe('a partner', () => {

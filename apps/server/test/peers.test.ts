@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { productOf } from '../src/partners/seen.js';
 import { until, useNode } from './support/node.js';
@@ -33,7 +33,7 @@ import {
 } from './support/steps.js';
 import type { Step } from './support/steps.js';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness);
 
   const say = async (...steps: readonly Step[]): Promise<readonly (Buffer | undefined)[]> => {

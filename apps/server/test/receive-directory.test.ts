@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { bytes, refusedWith, until, useNode } from './support/node.js';
 import { codesOf, diagnosticOf, pointOf, RawPeer } from './support/raw-peer.js';
@@ -46,7 +46,7 @@ interface Accident {
   readonly goesOnFrom: number;
 }
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness);
 
   describe('a receive directory, in the middle of a transfer', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { PesitRequester } from '@pesit-node/net';
 import type { CreateRequest, Parameters as Attributes } from '@pesit-node/protocol';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { ArticleList, sourceOf } from './support/articles.js';
 import { refusedWith, useNode } from './support/node.js';
@@ -30,7 +30,7 @@ const hex = (text: string): Buffer => Buffer.from(text, 'hex');
 const pages = Object.entries(PAGES);
 
 /** The formats of the field by PI 31 and `text` (pesit-e.md §6), through the server app in both directions. */
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness);
 
   describe('a partner writes', () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { captureLog, eachDatabase } from '@pesit-node/service/testing';
+import { captureLog, withDatabase } from '@pesit-node/service/testing';
 import { nodeFiles } from '@pesit-node/storage';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
@@ -38,7 +38,7 @@ const INTENT = {
   articles: 1,
 };
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness, { restartWaitMs: 400 });
 
   const directory = (): string => join(node().data, 'IN/in');
@@ -202,12 +202,7 @@ eachDatabase((harness) => {
   });
 });
 
-/** Pods share PostgreSQL; the embedded database has one process. */
-eachDatabase((harness) => {
-  if (harness.name === 'embedded') {
-    test('whoever is not this process is gone', () => undefined);
-    return;
-  }
+withDatabase((harness) => {
   const log = captureLog();
   let data: string;
   let pods: readonly TestNode[] = [];

@@ -7,7 +7,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { PASSWORD, until, useNode } from './support/node.js';
 import type { TestNode } from './support/node.js';
@@ -185,7 +185,7 @@ const MESSAGES: readonly Row[] = [
   ['of more than 64 KB', segmentedMessage(PIECE, PIECE), 'ACK(MSG) 2-209'],
 ];
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness);
 
   /** What the session has to do before the next file, and that it can. */

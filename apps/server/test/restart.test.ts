@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { PesitError } from '@pesit-node/protocol';
 import type { SelectRequest } from '@pesit-node/protocol';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 import { formatOf, StagedFile } from '@pesit-node/storage';
 
 import { bytes, PASSWORD, refusedWith, until, useNode } from './support/node.js';
@@ -33,7 +33,7 @@ import type { Step } from './support/steps.js';
 const sha256 = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 const RESTART = create({ restarted: true });
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness, { restartWaitMs: 200 });
 
   /** A partner writes up to point 2, is told so, and is gone with one article more under way. */

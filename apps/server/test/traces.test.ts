@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { bytes, refusedWith, TestNode, until, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
@@ -17,7 +17,7 @@ const PATH = '/api/v1/config/partners/ACME/trace';
 const WRONG = 'wr0ng#Pw';
 const PRECONNECT_PASSWORD = 'PR3C0N#7';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   // Written when it is asked for: a request and its transfer are never written apart.
   const node = useNode(harness, { traceGatherMs: 3_600_000 });
 

@@ -2,13 +2,13 @@ import { mkdir, realpath, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { faultyFields, useRest } from './support/rest.js';
 
 const FILES = '/api/v1/config/files';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const rest = useRest(harness);
 
   describe('a virtual file', () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 
 import { afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { captureLog, eachDatabase, emptyTables, silentLogger, testConfig } from '@pesit-node/service/testing';
+import { captureLog, withDatabase, emptyTables, silentLogger, testConfig } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { createCluster } from '../src/cluster.js';
@@ -11,32 +11,28 @@ import { LocalBus } from '../src/local-events.js';
 import type { PodIdentity } from '../src/members.js';
 import { CLUSTER_MIGRATIONS } from '../src/migrations/index.js';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await harness.open({ migrations: [CLUSTER_MIGRATIONS], searchPath: ['public'] });
   });
 
-  if (harness.name === 'embedded') {
-    test('with the embedded database a pod is alone, and asks nothing', async () => {
-      const config = testConfig('server', { 'data.directory': '/tmp/x', 'cluster.name': 'paris' });
-      const cluster = createCluster({ config, database, logger: silentLogger, app: 'server', name: 'node-a' });
-      const { members } = cluster;
-      members.start();
-      await members.refresh();
-      expect(members.view).toMatchObject({ cluster: 'paris', clusters: ['paris'], pods: [{ name: 'node-a' }] });
-      expect(await members.usage()).toEqual({ clusters: 1, podsPerCluster: 1 });
-      expect(cluster.redisConnected).toBeUndefined();
-      await cluster.stop();
-      expect(await rows()).toEqual([]);
-    });
-  }
+  test('with the embedded database a pod is alone, and asks nothing', async () => {
+    const config = testConfig('server', { 'data.directory': '/tmp/x', 'cluster.name': 'paris' });
+    const embedded = { ...database, mode: 'embedded' } as const;
+    const cluster = createCluster({ config, database: embedded, logger: silentLogger, app: 'server', name: 'node-a' });
+    const { members } = cluster;
+    members.start();
+    await members.refresh();
+    expect(members.view).toMatchObject({ cluster: 'paris', clusters: ['paris'], pods: [{ name: 'node-a' }] });
+    expect(await members.usage()).toEqual({ clusters: 1, podsPerCluster: 1 });
+    expect(cluster.redisConnected).toBeUndefined();
+    await cluster.stop();
+    expect(await rows()).toEqual([]);
+  });
 
   const rows = (): Promise<Record<string, unknown>[]> =>
     database.knex.withSchema('pesit_common').from('cluster_pods').select().orderBy('position');
-
-  // The leases are of the database: what is shown here needs one that several processes can share.
-  if (harness.name !== 'postgresql') return;
 
   describe('pods over one PostgreSQL', () => {
     let bus: LocalBus;

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createHttpApp, endpoint, HealthRegistry } from '@pesit-node/service';
-import { captureLog, eachDatabase, emptyTables, testConfig, testMetrics } from '@pesit-node/service/testing';
+import { captureLog, withDatabase, emptyTables, testConfig, testMetrics } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 import type { Express } from 'express';
 import request from 'supertest';
@@ -33,7 +33,7 @@ const appWith = (keeper: LicenseKeeper): Express =>
     },
   });
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   let database: TestDatabase;
   let clock: VirtualClock;
   let app: Express;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { eachDatabase, emptyTables } from '@pesit-node/service/testing';
+import { withDatabase, emptyTables } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { LicenseRefusedError, LicenseTooSmallError } from '../src/errors.js';
@@ -18,7 +18,7 @@ const START = '2027-03-01T08:00:00Z';
 const ADMIN = { actor: 'admin', force: false };
 const FORCE = { actor: 'admin', force: true };
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   let database: TestDatabase;
   let clock: VirtualClock;
   let directory: string;

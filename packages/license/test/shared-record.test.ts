@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { RedisLink, redisMemory } from '@pesit-node/cluster';
 import type { SharedMemory } from '@pesit-node/cluster';
-import { eachDatabase, emptyTables, silentLogger } from '@pesit-node/service/testing';
+import { withDatabase, emptyTables, silentLogger } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { startProxy, withRedis } from '../../cluster/test/support/redis.js';
@@ -123,7 +123,7 @@ describe('a text that this installation did not write counts for nothing, and is
   });
 });
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   let database: TestDatabase;
   let clock: VirtualClock;
   let redis: ReturnType<typeof memory>;
@@ -296,7 +296,7 @@ eachDatabase((harness) => {
 });
 
 withRedis(({ url }) => {
-  eachDatabase((harness) => {
+  withDatabase((harness) => {
     test('over a real Redis that goes and comes back', async () => {
       const database = await harness.open({ migrations: [LICENSE_MIGRATIONS], searchPath: ['public'] });
       const proxy = await startProxy(url);

@@ -1,11 +1,10 @@
 /**
- * Help for the tests of every package: databases (`eachDatabase`), loggers, configuration.
- * `eachDatabase` gives each test file databases of its own, so that jest's workers run side by side.
+ * Help for the tests of every package: databases (`withDatabase`), loggers, configuration.
+ * `withDatabase` gives each test file databases of its own, so that jest's workers run side by side.
  */
 export { testConfig } from './config.js';
-export { eachDatabase, emptyTables } from './each-database.js';
-export type { DatabaseHarness, OpenTestDatabaseOptions, TestDatabase } from './each-database.js';
-export { openInMemory } from './embedded.js';
+export { withDatabase, emptyTables } from './with-database.js';
+export type { DatabaseHarness, OpenTestDatabaseOptions, TestDatabase } from './with-database.js';
 export { captureLog, silentLogger } from './logger.js';
 export type { CapturedLog } from './logger.js';
 export { violations } from './json-schema.js';

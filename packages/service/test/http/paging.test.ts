@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
 
 import { fetchPage, pagingFields, periodFields } from '@pesit-node/service';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 const QUERY = z.strictObject({
@@ -63,7 +63,7 @@ describe('query', () => {
   });
 });
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   describe('pages', () => {
     let database: TestDatabase;
 

@@ -7,7 +7,7 @@ import { z } from 'zod';
 
 import { createTraceTables, notFound, Routes, TRACE_LIMITS, traceRoutes, Traces } from '@pesit-node/service';
 import type { MigrationSet, SessionRecording } from '@pesit-node/service';
-import { captureLog, eachDatabase, emptyTables } from '@pesit-node/service/testing';
+import { captureLog, withDatabase, emptyTables } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 import { errorHandler } from '../../src/http/error-handler.js';
 
@@ -27,7 +27,7 @@ const MIGRATION: MigrationSet = {
 const OWNERS = { table: 'owners', key: 'owner_id' };
 const FOR_EVER = 3_600_000;
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   let database: TestDatabase;
   let traces: Traces;
   const log = captureLog();
