@@ -1,5 +1,5 @@
 import { afterAll, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { expectCrossSiteRefused } from '../../../packages/service/test/support/cross-site.js';
 import { AUTHORIZATION, expectNoSecrets } from './support/service.js';
@@ -7,7 +7,7 @@ import { world } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const the = world(harness);
 
   test('a page of another origin changes nothing with the login that the browser remembers', async () => {

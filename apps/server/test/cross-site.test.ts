@@ -1,10 +1,10 @@
 import { test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { expectCrossSiteRefused } from '../../../packages/service/test/support/cross-site.js';
 import { ADMIN, useRest } from './support/rest.js';
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const rest = useRest(harness);
 
   test('a page of another origin changes nothing with the login that the browser remembers', async () => {

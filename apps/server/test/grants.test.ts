@@ -3,7 +3,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { PASSWORD, refusedWith, useNode } from './support/node.js';
 import type { TestNode } from './support/node.js';
@@ -33,7 +33,7 @@ const CASES: readonly (readonly [files: Grants, partners: Grants, all: boolean, 
   [['BANK2.IN'], ['BANK2'], false, false],
 ];
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   for (const byDefault of ['all', 'none'] as const) {
     describe(`with access.default ${byDefault}`, () => {
       const node = useNode(harness, { settings: { 'access.default': byDefault } });

@@ -2,14 +2,14 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { bytes, refusedWith, useNode } from './support/node.js';
 import { RawPeer, said } from './support/raw-peer.js';
 import { CONNECT, DESELECT, fpdu, ORF, pi, READ, select, step } from './support/steps.js';
 
 /** PI 12 of a SELECT that names the file: `<virtual file>/<name>`. */
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness);
   const offer = (name: string, content: Buffer | string): Promise<void> =>
     writeFile(join(node().data, 'OUT/out', name), content);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { beforeEach, expect, test } from '@jest/globals';
 import { migrate } from '@pesit-node/service';
-import { eachDatabase } from '@pesit-node/service/testing';
+import { withDatabase } from '@pesit-node/service/testing';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
 import { bytes, useNode } from './support/node.js';
@@ -13,7 +13,7 @@ import { CONNECT, create, DTF, ORF, syn, WRITE } from './support/steps.js';
 /** The last number of 32 bits. */
 const LAST_INTEGER = 2_147_483_647;
 
-eachDatabase((harness) => {
+withDatabase((harness) => {
   const node = useNode(harness, { progressMs: 10 });
 
   const countFrom = (id: number) =>
