@@ -22,6 +22,7 @@ import { Directories } from './directories.js';
 import { ConnectionTimes } from './exchange/connection-times.js';
 import { Exchange } from './exchange/exchange.js';
 import { Housekeeping } from './exchange/housekeeping.js';
+import { PartnerPasswords } from './exchange/partner-passwords.js';
 import { PartnerPlaces } from './exchange/partner-places.js';
 import { ProgressReporter } from './exchange/progress-reporter.js';
 import { Recovery } from './exchange/recovery.js';
@@ -183,7 +184,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       restarts,
       running,
       directories,
-      verifier,
+      passwords: new PartnerPasswords(verifier),
       admission,
       places: new PartnerPlaces(),
       progress: new ProgressReporter(journal, logger, options.progressMs),

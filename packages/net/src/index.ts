@@ -16,6 +16,7 @@ export type { Detection } from './detection.js';
 export type { ConnectIndication, Preconnection, ServerConnection, ServerHandler } from './handler.js';
 export { PesitListener } from './listener.js';
 export type { ListenerOptions } from './listener.js';
+export { networkOf } from './network.js';
 export { PesitRequester } from './requester.js';
 export type {
   MessageReply,

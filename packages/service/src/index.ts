@@ -76,8 +76,9 @@ export { asBase64, isPlain, isReadable, readBytes, showBytes, utf8 } from './opa
 export type { OpenApiDocument } from './openapi/document.js';
 export { PeriodicWork } from './periodic/periodic-work.js';
 export type { PeriodicHandle, PeriodicStatus, PeriodicTask, PeriodicWorkOptions } from './periodic/periodic-work.js';
-export { hashPassword, PasswordVerifier, verifyPassword } from './secrets/password.js';
-export type { PasswordVerifierOptions } from './secrets/password.js';
+export { hashPassword, verifyPassword } from './secrets/password.js';
+export { PasswordVerifier, TooManyChecksError } from './secrets/password-verifier.js';
+export type { CheckOrigin, PasswordVerifierOptions } from './secrets/password-verifier.js';
 export { SecretBox, SecretError } from './secrets/secret-box.js';
 export { openSecretBox } from './secrets/secret-key.js';
 export { TRACE_LIMITS } from './traces/limits.js';

@@ -1,6 +1,6 @@
 import type { Admission } from '@pesit-node/license';
 import type { ServerConnection } from '@pesit-node/net';
-import type { Config, Logger, PasswordVerifier, Traces, TransferMeter } from '@pesit-node/service';
+import type { Config, Logger, Traces, TransferMeter } from '@pesit-node/service';
 import type {
   ArticleSink,
   ArticleSource,
@@ -23,6 +23,7 @@ import type { SentPoints } from '../transfers/sent-points.js';
 import type { VirtualFileStore } from '../virtual-files/store.js';
 import type { ConnectionTimes } from './connection-times.js';
 import { askedFile, readable } from './names.js';
+import type { PartnerPasswords } from './partner-passwords.js';
 import type { PartnerPlaces } from './partner-places.js';
 import type { ProgressReporter } from './progress-reporter.js';
 import type { Restarts } from './restarts.js';
@@ -49,7 +50,7 @@ export interface ExchangeContext {
   readonly sentPoints: SentPoints;
   readonly restarts: Restarts;
   readonly directories: Directories;
-  readonly verifier: PasswordVerifier;
+  readonly passwords: PartnerPasswords;
   readonly admission: Pick<Admission, 'refusal'>;
   readonly places: PartnerPlaces;
   readonly progress: ProgressReporter;

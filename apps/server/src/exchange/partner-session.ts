@@ -71,7 +71,7 @@ export class PartnerSession implements ServerHandler {
     const { context, listener, connection } = this.#options;
     const where = { listener: listener.server_id, remoteAddress: connection.remoteAddress };
     try {
-      const partner = await identify(context, listener, indication, (named) => {
+      const partner = await identify(context, listener, indication, connection.remoteAddress, (named) => {
         this.#trace.named(named, indication, where);
       });
       this.#logger = this.#logger.child({ partner: partner.partner_id });

@@ -15,10 +15,10 @@ const LENGTH = 8;
 /**
  * The answer to a pre-connection: ACK0 when this resolves, NAK0 when it rejects. An identifier that no partner is configured
  * with is acknowledged: who it is shows in the CONNECT, and whoever has to come by a pre-connection is refused there.
- * @throws PesitError 3-304, or 3-322 when the database is away
+ * @throws PesitError 3-304, or 3-322 when nobody can be served, or the password not looked at, for now
  */
 export const admitPreconnection = async (
-  { config, partners, verifier, traces }: Pick<ExchangeContext, 'config' | 'partners' | 'verifier' | 'traces'>,
+  { config, partners, passwords, traces }: Pick<ExchangeContext, 'config' | 'partners' | 'passwords' | 'traces'>,
   preconnection: Preconnection,
   where: Readonly<Record<'listener' | 'remoteAddress', string>>,
 ): Promise<void> => {
@@ -28,7 +28,9 @@ export const admitPreconnection = async (
   );
   const known = named.filter((partner) => mayUseListener(partner, where.listener, config['access.default']));
   if (known.length === 0) return;
-  const proofs = await Promise.all(known.map((partner) => proves(verifier, partner, password)));
+  const proofs = await Promise.all(
+    known.map((partner) => proves({ passwords }, partner, password, where.remoteAddress)),
+  );
   if (proofs.includes(true)) return;
   for (const { partner_id: owner, trace_until: until } of known) {
     const recording = traces.begin({ id: randomUUID(), owner, until, about: where });
@@ -41,17 +43,19 @@ export const admitPreconnection = async (
 
 /** Whether the session of a partner came by the pre-connection that is asked of it, if one is. */
 export const hasPreconnected = async (
-  { verifier }: Pick<ExchangeContext, 'verifier'>,
+  context: Pick<ExchangeContext, 'passwords'>,
   partner: PartnerRow,
   preconnection: Preconnection | undefined,
+  remoteAddress: string,
 ): Promise<boolean> => {
   if (partner.preconnect_id === null) return true;
   if (preconnection?.identifier !== partner.preconnect_id) return false;
-  return proves(verifier, partner, preconnection.password);
+  return proves(context, partner, preconnection.password, remoteAddress);
 };
 
 const proves = async (
-  verifier: ExchangeContext['verifier'],
-  { preconnect_password_hash: hash }: PartnerRow,
+  { passwords }: Pick<ExchangeContext, 'passwords'>,
+  { partner_id: partnerId, preconnect_password_hash: stored }: PartnerRow,
   password: string,
-): Promise<boolean> => hash === null || verifier.verify(password, hash);
+  remoteAddress: string,
+): Promise<boolean> => stored === null || passwords.proves({ partnerId, remoteAddress, password, stored });

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import type { ScryptOptions } from 'node:crypto';
 
 /** 32 MiB and about 60 ms a check: the cost parameters travel in the hash, so that they can be raised later. */
@@ -44,78 +44,3 @@ export const verifyPassword = async (password: string, stored: string): Promise<
   const options = cost(Number(logN), Number(r), Number(p));
   return timingSafeEqual(await derive(password, Buffer.from(salt, 'base64'), expected.length, options), expected);
 };
-
-export interface PasswordVerifierOptions {
-  /** Verified credentials that are remembered. Default 1000. */
-  readonly capacity?: number;
-  /** How long they are remembered, in milliseconds. Default 10 minutes. */
-  readonly ttlMs?: number;
-  /** Checks that may wait; one more is refused as wrong. Default 256. */
-  readonly maxWaiting?: number;
-  /** Clock, for tests. */
-  readonly now?: () => number;
-}
-
-/**
- * Checks passwords against stored hashes, cheaply when they were verified lately.
- *
- * A session or a request each brings its password, and scrypt is slow on purpose: successes are remembered under an HMAC
- * whose key lives as long as the process; failures never are. One scrypt runs at a time, because they share the thread pool
- * with every file write of the transfers, and equal checks that run at once are one.
- */
-export class PasswordVerifier {
-  readonly #key = randomBytes(32);
-  readonly #verified = new Map<string, number>();
-  readonly #running = new Map<string, Promise<boolean>>();
-  readonly #capacity: number;
-  readonly #ttlMs: number;
-  readonly #maxWaiting: number;
-  readonly #now: () => number;
-  #tail: Promise<unknown> = Promise.resolve();
-  #dummy: Promise<string> | undefined;
-
-  constructor({ capacity = 1000, ttlMs = 600_000, maxWaiting = 256, now = Date.now }: PasswordVerifierOptions = {}) {
-    this.#capacity = capacity;
-    this.#ttlMs = ttlMs;
-    this.#maxWaiting = maxWaiting;
-    this.#now = now;
-  }
-
-  /** @param stored the hash, or `undefined` when there is no such user: false, after the same time. */
-  async verify(password: string, stored: string | undefined): Promise<boolean> {
-    if (stored === undefined) {
-      this.#dummy ??= hashPassword(randomBytes(16).toString('hex'));
-      await this.verify(password, await this.#dummy);
-      return false;
-    }
-    const id = createHmac('sha256', this.#key).update(stored).update('\0').update(password).digest('base64');
-    if (this.#remembers(id)) return true;
-    const running = this.#running.get(id);
-    if (running !== undefined) return running;
-    if (this.#running.size >= this.#maxWaiting) return false;
-    const check = this.#tail.then(() => verifyPassword(password, stored));
-    this.#running.set(id, check);
-    this.#tail = check.catch(() => undefined);
-    try {
-      const valid = await check;
-      if (valid) this.#remember(id);
-      return valid;
-    } finally {
-      this.#running.delete(id);
-    }
-  }
-
-  #remembers(id: string): boolean {
-    const until = this.#verified.get(id);
-    if (until === undefined) return false;
-    if (until > this.#now()) return true;
-    this.#verified.delete(id);
-    return false;
-  }
-
-  #remember(id: string): void {
-    const oldest = this.#verified.keys().next();
-    if (this.#verified.size >= this.#capacity && oldest.done !== true) this.#verified.delete(oldest.value);
-    this.#verified.set(id, this.#now() + this.#ttlMs);
-  }
-}

@@ -5,14 +5,7 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import {
-  hashPassword,
-  openSecretBox,
-  PasswordVerifier,
-  SecretBox,
-  SecretError,
-  verifyPassword,
-} from '@pesit-node/service';
+import { hashPassword, openSecretBox, SecretBox, SecretError, verifyPassword } from '@pesit-node/service';
 
 describe('password hashes', () => {
   test('verify what they were made from, and nothing else', async () => {
@@ -38,44 +31,6 @@ describe('password hashes', () => {
     '$2b$10$abc',
   ])('%j is no hash of ours: false, at no cost', async (stored) => {
     expect(await verifyPassword('x', stored)).toBe(false);
-  });
-});
-
-describe('verifier', () => {
-  const elapsed = async (work: () => Promise<unknown>): Promise<number> => {
-    const before = process.hrtime.bigint();
-    await work();
-    return Number(process.hrtime.bigint() - before) / 1e6;
-  };
-
-  test('remembers successes for a while, never failures, and knows the stored hash from its successor', async () => {
-    let now = 0;
-    const verifier = new PasswordVerifier({ ttlMs: 1000, now: () => now });
-    const [hash, changed] = await Promise.all([hashPassword('one'), hashPassword('two')]);
-    const first = await elapsed(() => verifier.verify('one', hash));
-    const again = await elapsed(async () => {
-      for (let index = 0; index < 50; index++) expect(await verifier.verify('one', hash)).toBe(true);
-    });
-    expect(again).toBeLessThan(first);
-    expect(await verifier.verify('two', hash)).toBe(false);
-    expect(await verifier.verify('one', changed)).toBe(false);
-    now = 1001;
-    expect(await elapsed(() => verifier.verify('one', hash))).toBeGreaterThan(again);
-  });
-
-  test('many equal checks at once are one; a full queue refuses', async () => {
-    const hash = await hashPassword('one');
-    const verifier = new PasswordVerifier({ maxWaiting: 1, capacity: 1 });
-    const [same, other] = await Promise.all([
-      Promise.all(Array.from({ length: 20 }, () => verifier.verify('one', hash))),
-      verifier.verify('two', hash),
-    ]);
-    expect(same).toEqual(Array.from({ length: 20 }, () => true));
-    expect(other).toBe(false);
-  });
-
-  test('somebody who does not exist is refused', async () => {
-    expect(await new PasswordVerifier().verify('x', undefined)).toBe(false);
   });
 });
 

@@ -1,0 +1,130 @@
+import { createHmac, randomBytes } from 'node:crypto';
+
+import { deferred } from '../deferred.js';
+import type { Deferred } from '../deferred.js';
+import { FairQueue } from './fair-queue.js';
+import type { Origin } from './fair-queue.js';
+import { verifyPassword } from './password.js';
+
+/** Who wants a password checked: addresses take turns, and so do the names of one address. */
+export type CheckOrigin = Origin;
+
+export interface PasswordVerifierOptions {
+  /** Verified credentials that are remembered; the least recently used gives way. Default 10,000. */
+  readonly capacity?: number;
+  /** How long they are remembered after their last use, in milliseconds. Default 24 hours. */
+  readonly ttlMs?: number;
+  /** Checks that run beside each other. Default 2, half of the thread pool, which file writes share. */
+  readonly maxRunning?: number;
+  /** Checks that may wait. Default 256. */
+  readonly maxWaiting?: number;
+  /** Clock, for tests. */
+  readonly now?: () => number;
+  /** The slow check itself. Default `verifyPassword`. */
+  readonly check?: (password: string, stored: string) => Promise<boolean>;
+}
+
+/** So many checks wait that this one has no place: whether the password is right is not known. */
+export class TooManyChecksError extends Error {
+  override readonly name = 'TooManyChecksError';
+
+  constructor(maxWaiting: number) {
+    super(`${maxWaiting} password checks wait already: the password was not looked at`);
+  }
+}
+
+interface Check {
+  readonly id: string;
+  readonly password: string;
+  readonly stored: string;
+  readonly outcome: Deferred<boolean>;
+}
+
+/**
+ * Checks passwords against stored hashes, cheaply when they were verified lately.
+ *
+ * A session brings its password each time, and the check is slow on purpose. Successes are remembered under an HMAC whose key
+ * lives as long as the process, and stay so by their use: whoever is known is let in at once, however many strangers wait.
+ * Failures are never remembered. A few checks run beside each other; the others wait in turn by where they come from
+ * (`FairQueue`), and equal ones are one.
+ */
+export class PasswordVerifier {
+  readonly #options: Required<PasswordVerifierOptions>;
+  readonly #key = randomBytes(32);
+  /** Until when each is remembered; the least recently used first. */
+  readonly #verified = new Map<string, number>();
+  /** Checks that wait or run. */
+  readonly #pending = new Map<string, Promise<boolean>>();
+  readonly #waiting: FairQueue<Check>;
+  #running = 0;
+
+  constructor(options: PasswordVerifierOptions = {}) {
+    this.#options = {
+      ...{ capacity: 10_000, ttlMs: 86_400_000, maxRunning: 2, maxWaiting: 256, now: Date.now, check: verifyPassword },
+      ...options,
+    };
+    this.#waiting = new FairQueue(this.#options.maxWaiting);
+  }
+
+  /** Whether this password was verified lately: answered at once, and remembered longer for it. */
+  knows(password: string, stored: string): boolean {
+    return this.#remembers(this.#idOf(password, stored));
+  }
+
+  /** @throws {TooManyChecksError} when it has no place among those that wait */
+  verify(password: string, stored: string, origin: CheckOrigin): Promise<boolean> {
+    const id = this.#idOf(password, stored);
+    if (this.#remembers(id)) return Promise.resolve(true);
+    const pending = this.#pending.get(id);
+    if (pending !== undefined) return pending;
+    const outcome = deferred<boolean>();
+    const settled = outcome.promise.finally(() => this.#pending.delete(id));
+    this.#pending.set(id, settled);
+    const loser = this.#waiting.add({ id, password, stored, outcome }, origin);
+    loser?.outcome.reject(new TooManyChecksError(this.#options.maxWaiting));
+    this.#runNext();
+    return settled;
+  }
+
+  #runNext(): void {
+    while (this.#running < this.#options.maxRunning) {
+      const next = this.#waiting.take();
+      if (next === undefined) return;
+      this.#running += 1;
+      void this.#run(next).finally(() => {
+        this.#running -= 1;
+        this.#runNext();
+      });
+    }
+  }
+
+  async #run({ id, password, stored, outcome }: Check): Promise<void> {
+    try {
+      const valid = await this.#options.check(password, stored);
+      if (valid) this.#remember(id);
+      outcome.resolve(valid);
+    } catch (error) {
+      outcome.reject(error as Error);
+    }
+  }
+
+  #idOf(password: string, stored: string): string {
+    return createHmac('sha256', this.#key).update(stored).update('\0').update(password).digest('base64');
+  }
+
+  #remembers(id: string): boolean {
+    const until = this.#verified.get(id);
+    if (until === undefined) return false;
+    this.#verified.delete(id);
+    if (until <= this.#options.now()) return false;
+    this.#remember(id);
+    return true;
+  }
+
+  #remember(id: string): void {
+    const { capacity, ttlMs, now } = this.#options;
+    const oldest = this.#verified.keys().next();
+    if (this.#verified.size >= capacity && oldest.done !== true) this.#verified.delete(oldest.value);
+    this.#verified.set(id, now() + ttlMs);
+  }
+}
