@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { houseDiagram } from './lib/house.mjs';
 import { Failure, main, requireNode, root } from './lib/process.mjs';
 import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
 
@@ -36,6 +37,17 @@ sends every day: \`increase(pesit_peer_transfers_total{peer="ACME",direction="RE
 
 `;
 
+const HOUSE = 'docs/architecture.md';
+
+/** The page with the picture of the house between its two marks. */
+function withHouse() {
+  const page = readFileSync(join(root, HOUSE), 'utf8');
+  const [begin, end] = ['<!-- the house: written by npm run docs -->', '<!-- end of the house -->'];
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Failure(`${HOUSE} lacks the marks "${begin}" and "${end}" around its picture`);
+  return `${page.slice(0, from + begin.length)}\n\n${houseDiagram()}\n\n${page.slice(to)}`;
+}
+
 await main(async () => {
   requireNode();
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
@@ -50,6 +62,7 @@ await main(async () => {
     'docs/protocol/parameters.md': protocol.parametersMarkdown(),
     'docs/protocol/fpdus.md': protocol.fpdusMarkdown(),
     'docs/protocol/states.md': protocol.statesMarkdown(),
+    [HOUSE]: withHouse(),
   };
   const stale = [];
   for (const [page, text] of Object.entries(pages)) {

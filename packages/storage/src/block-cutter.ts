@@ -3,7 +3,7 @@ import type { StoredPoint } from './group-commit.js';
 import { pointAmongBlocks } from './pacing.js';
 import type { Pacing } from './pacing.js';
 import { readFully } from './files.js';
-import type { SourceReader } from './file-source.js';
+import type { SourceReader } from './source-reader.js';
 
 /** Measured: places shorter than this cost more one by one in a `readv` than a copy of their bytes (80 bytes: half the CPU). */
 const SCATTER_BELOW = 256;

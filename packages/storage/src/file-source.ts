@@ -15,22 +15,8 @@ import { LineCutter } from './line-cutter.js';
 import { PointTable } from './point-table.js';
 import { HashBeside, hashUpTo } from './prefix-hash.js';
 import type { RecordFormat } from './record-format.js';
+import type { SourceReader } from './source-reader.js';
 import type { ChecksumKind } from './staged-options.js';
-
-/** What a cutter reads from. */
-export interface SourceReader {
-  /** For the operator's messages. */
-  readonly path: string;
-  readonly file: OpenFile;
-  /** Bytes, when the file was opened. */
-  readonly size: number;
-  /** Of what was read so far. */
-  hash: RunningHash | undefined;
-  readonly points: PointTable;
-  /** When there is a hash: reads the first bytes of the file for it. */
-  hashUpTo(fileOffset: number): Promise<void>;
-  changed(how: string): PesitError;
-}
 
 interface Cutter {
   fill(burst: Burst): Promise<boolean>;

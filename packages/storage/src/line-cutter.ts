@@ -4,7 +4,7 @@ import { StorageError } from './errors.js';
 import type { StoredPoint } from './group-commit.js';
 import { Recount } from './pacing.js';
 import type { Pacing } from './pacing.js';
-import type { SourceReader } from './file-source.js';
+import type { SourceReader } from './source-reader.js';
 
 const BLANK = 0x20;
 const EBCDIC_BLANK = 0x40;

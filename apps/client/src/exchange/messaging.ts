@@ -3,7 +3,7 @@ import { readBytes } from '@pesit-node/service';
 
 import { asPesitDate } from '../transfers/creation-date.js';
 import type { Job } from '../transfers/row.js';
-import type { Completed, Work } from './run-transfer.js';
+import type { Completed, Work } from './work.js';
 
 /** A message on its way out (§4.4.31): sent once. Whether the partner has it when no answer came, nobody can tell. */
 export const messaging = (job: Job): Work => {

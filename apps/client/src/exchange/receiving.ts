@@ -1,7 +1,7 @@
 import { freeSpace, removeLeftover, StagedFile, StorageError } from '@pesit-node/storage';
 import type { ResumedFile } from '@pesit-node/storage';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
-import { readable } from '@pesit-node/protocol';
+import { readable, START } from '@pesit-node/protocol';
 import type { Parameters, PesitError, SyncPoint } from '@pesit-node/protocol';
 
 import type { Job } from '../transfers/row.js';
@@ -12,9 +12,8 @@ import type { ReceivedContext } from './received-context.js';
 import { namesFor, receivedName } from './received-tree.js';
 import type { RestartContext } from './restart-context.js';
 import { refusesRestart } from './retry.js';
-import type { Completed, Keep, TransferDeps, Work } from './run-transfer.js';
+import type { Completed, Keep, TransferDeps, Work } from './work.js';
 
-const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 const KILOBYTES = 0;
 const UNKNOWN_POINT = '2-214';
 /** Up to here a file is had again faster than it is noted for a power cut: the note survives the process alone. */

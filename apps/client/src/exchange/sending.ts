@@ -10,7 +10,7 @@ import { dataCodeOf, ebcdicOf, extrasOf } from './file-extras.js';
 import type { RestartContext } from './restart-context.js';
 import { RestartableSource } from './restartable-source.js';
 import { ALREADY_TRANSFERRED, refusesRestart } from './retry.js';
-import type { TransferDeps, Work } from './run-transfer.js';
+import type { TransferDeps, Work } from './work.js';
 import { SentPoints } from './sent-points.js';
 
 const formatFor = ({ settings, server }: Job): RecordFormat =>

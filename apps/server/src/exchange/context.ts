@@ -1,15 +1,7 @@
 import type { Admission } from '@pesit-node/license';
 import type { ServerConnection } from '@pesit-node/net';
 import type { Config, Logger, Traces, TransferMeter } from '@pesit-node/service';
-import type {
-  ArticleSink,
-  ArticleSource,
-  CreateAnswer,
-  Parameters,
-  PesitError,
-  SelectAnswer,
-  SyncPoint,
-} from '@pesit-node/protocol';
+import type { Parameters } from '@pesit-node/protocol';
 
 import type { Directories } from '../directories.js';
 import type { ListenerRow } from '../listeners/store.js';
@@ -17,7 +9,7 @@ import type { PartnerRow, PartnerStore } from '../partners/store.js';
 import type { TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
 import type { TransferJournal } from '../transfers/journal.js';
-import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } from '../transfers/record.js';
+import type { TransferStart } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import type { SentPoints } from '../transfers/sent-points.js';
 import type { VirtualFileStore } from '../virtual-files/store.js';
@@ -72,32 +64,6 @@ export interface PartnerContext extends ExchangeContext {
   readonly session: Pick<ServerConnection, 'id' | 'remoteAddress' | 'terms' | 'fileTerms' | 'totals'>;
   /** With session, listener and partner on every line. */
   readonly logger: Logger;
-}
-
-/** A file from CREATE or SELECT on. */
-export interface FileTransfer {
-  readonly record: RecordHandle;
-  /** For the log. */
-  readonly name: string;
-  readonly progress: () => TransferProgress;
-  /** All went well: make it last. Only when this resolves is the partner told. */
-  end(): Promise<void>;
-  /** Gives up, and records why; what a restart can use is kept. Never rejects. */
-  fail(error: PesitError, endCode: number | undefined): Promise<TransferFailure>;
-}
-
-/** A file that a partner writes. */
-export interface IncomingTransfer extends FileTransfer {
-  readonly direction: 'RECEIVE';
-  readonly answer: CreateAnswer;
-  write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }>;
-}
-
-/** A file that a partner reads. */
-export interface OutgoingTransfer extends FileTransfer {
-  readonly direction: 'SEND';
-  readonly answer: SelectAnswer;
-  read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }>;
 }
 
 /** The record of a request, from its parameters; what a peer put there is made readable. */

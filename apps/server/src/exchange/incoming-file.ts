@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { lstat, open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-import { PesitError } from '@pesit-node/protocol';
+import { PesitError, START } from '@pesit-node/protocol';
 import type { ArticleSink, CreateAnswer, Parameters, SyncPoint } from '@pesit-node/protocol';
 import { removeLeftover, StagedFile } from '@pesit-node/storage';
 import type { Delivery } from '@pesit-node/storage';
@@ -19,17 +19,14 @@ import type {
 import { compressionMode, compressionName } from '../virtual-files/format.js';
 import { virtualFileFor } from './access.js';
 import { isRestart, startOf } from './context.js';
-import type { IncomingTransfer, PartnerContext } from './context.js';
+import type { PartnerContext } from './context.js';
+import type { IncomingTransfer } from './file-transfer.js';
+import { INTENT_FROM } from './final-name.js';
 import { checkPlace, newPlace, samePlace } from './receive-place.js';
 import type { ReceivePlace } from './receive-place.js';
 import { asking, failureOf, refusal } from './refusal.js';
 import { ReplayedFile } from './replayed-file.js';
 import { requestOf } from './unanswered.js';
-
-const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
-
-/** From this size on a file that was delivered by a process that died is found by what was recorded of it, not by reading it. */
-export const INTENT_FROM = 1_048_576;
 
 /** How long the database may keep the end of a session waiting, milliseconds. */
 const ASK_MS = 500;

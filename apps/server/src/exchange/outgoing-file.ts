@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 
-import { FPDU_HEADER_LENGTH, PesitError } from '@pesit-node/protocol';
+import { CRC_LENGTH, FPDU_HEADER_LENGTH, PesitError, START } from '@pesit-node/protocol';
 import type { ArticleSource, CompressionMode, Parameters, SelectAnswer, SyncPoint } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
 import type { Pacing, RecordFormat } from '@pesit-node/storage';
@@ -11,16 +11,14 @@ import { compressionMode, compressionName, DATA_CODES, recordSettings } from '..
 import { virtualFileFor } from './access.js';
 import { CompressedSource } from './compressed-source.js';
 import { isRestart, startOf } from './context.js';
-import type { OutgoingTransfer, PartnerContext } from './context.js';
+import type { PartnerContext } from './context.js';
+import type { OutgoingTransfer } from './file-transfer.js';
 import { findAgain, findToSend, isOfName } from './file-to-send.js';
 import { asCreationDate, askedFile, asLabel } from './names.js';
 import { asking, failureOf, refusal } from './refusal.js';
 import { readRequestOf } from './unanswered.js';
 
 /** PI 1: two bytes after each FPDU. */
-const CRC_LENGTH = 2;
-
-const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
 interface Offer {
   readonly source: FileSource;

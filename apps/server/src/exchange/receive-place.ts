@@ -1,5 +1,4 @@
 import { lstat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 
 import type { Parameters } from '@pesit-node/protocol';
 import {
@@ -8,7 +7,6 @@ import {
   expandPattern,
   freeSpace,
   receivedFormat,
-  resolveInside,
   StagedFile,
 } from '@pesit-node/storage';
 import type { Durability, RecordFormat } from '@pesit-node/storage';
@@ -16,6 +14,7 @@ import type { Durability, RecordFormat } from '@pesit-node/storage';
 import { recordSettings } from '../virtual-files/format.js';
 import type { VirtualFileRow } from '../virtual-files/store.js';
 import type { PartnerContext } from './context.js';
+import { finalPath } from './final-name.js';
 import { matchesName, readable } from './names.js';
 import { refusal } from './refusal.js';
 
@@ -90,10 +89,6 @@ const announcedBytes = ({ physicalAttributes, logicalAttributes }: Parameters): 
   const { reservationUnit = 0, maxReservation = 0 } = physicalAttributes ?? {};
   return maxReservation * (reservationUnit === 1 ? (logicalAttributes?.recordLength ?? 1) : 1024);
 };
-
-/** Absolute path of the name that the file will have. @throws StorageError 2-226 when it leads out of the directory */
-export const finalPath = async ({ directory, path }: Pick<ReceivePlace, 'directory' | 'path'>): Promise<string> =>
-  join(await resolveInside(directory, dirname(path)), path.slice(path.lastIndexOf('/') + 1));
 
 /** Whether the file can be received there now. @throws PesitError 2-211, 2-204, 2-206 */
 export const checkPlace = async (

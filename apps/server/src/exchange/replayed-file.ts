@@ -7,7 +7,8 @@ import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferFailure, TransferProgress } from '../transfers/record.js';
 import { compressionName } from '../virtual-files/format.js';
 import type { Compression } from '../virtual-files/format.js';
-import type { IncomingTransfer, PartnerContext } from './context.js';
+import type { PartnerContext } from './context.js';
+import type { IncomingTransfer } from './file-transfer.js';
 import { failureOf, refusal } from './refusal.js';
 
 /**

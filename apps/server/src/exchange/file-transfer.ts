@@ -1,0 +1,36 @@
+import type {
+  ArticleSink,
+  ArticleSource,
+  CreateAnswer,
+  PesitError,
+  SelectAnswer,
+  SyncPoint,
+} from '@pesit-node/protocol';
+
+import type { RecordHandle, TransferFailure, TransferProgress } from '../transfers/record.js';
+
+/** A file from CREATE or SELECT on. */
+export interface FileTransfer {
+  readonly record: RecordHandle;
+  /** For the log. */
+  readonly name: string;
+  readonly progress: () => TransferProgress;
+  /** All went well: make it last. Only when this resolves is the partner told. */
+  end(): Promise<void>;
+  /** Gives up, and records why; what a restart can use is kept. Never rejects. */
+  fail(error: PesitError, endCode: number | undefined): Promise<TransferFailure>;
+}
+
+/** A file that a partner writes. */
+export interface IncomingTransfer extends FileTransfer {
+  readonly direction: 'RECEIVE';
+  readonly answer: CreateAnswer;
+  write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }>;
+}
+
+/** A file that a partner reads. */
+export interface OutgoingTransfer extends FileTransfer {
+  readonly direction: 'SEND';
+  readonly answer: SelectAnswer;
+  read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }>;
+}

@@ -1,0 +1,19 @@
+import type { PesitError } from '@pesit-node/protocol';
+import type { OpenFile } from './files.js';
+import type { PointTable } from './point-table.js';
+import type { RunningHash } from './running-hash.js';
+
+/** What a cutter reads from. */
+export interface SourceReader {
+  /** For the operator's messages. */
+  readonly path: string;
+  readonly file: OpenFile;
+  /** Bytes, when the file was opened. */
+  readonly size: number;
+  /** Of what was read so far. */
+  hash: RunningHash | undefined;
+  readonly points: PointTable;
+  /** When there is a hash: reads the first bytes of the file for it. */
+  hashUpTo(fileOffset: number): Promise<void>;
+  changed(how: string): PesitError;
+}
