@@ -103,8 +103,8 @@ withDatabase((harness) => {
 
   const call = (pod: Pod, method: 'get' | 'post', path: string, body?: object) =>
     request(pod.app)[method](path).auth('admin', 'admin').send(body);
-  const readiness = async ({ app }: Pod) => {
-    const { status, body } = await request(app).get('/actuator/health/readiness');
+  const readiness = async (pod: Pod) => {
+    const { status, body } = await call(pod, 'get', '/actuator/health/readiness');
     return { status, cluster: body.components.cluster as { status: string; details: Record<string, unknown> } };
   };
   const transfers = async (all: readonly Pod[]): Promise<readonly number[]> =>

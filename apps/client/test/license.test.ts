@@ -78,7 +78,7 @@ withDatabase((harness) => {
     });
 
     test('health names it, and the pod stays ready', async () => {
-      await expectReadyAndBlocked((await start(BLOCKED)).app);
+      await expectReadyAndBlocked((await start(BLOCKED)).app, ADMIN);
     });
 
     test('a running transfer ends; the next waits, and goes by itself once licensed', async () => {

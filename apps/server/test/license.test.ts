@@ -96,7 +96,7 @@ withDatabase((harness) => {
     });
 
     test('health names it, and the pod stays ready', async () => {
-      await expectReadyAndBlocked((await start({ LICENSE_EVALUATION_DAYS: '0' })).node.app);
+      await expectReadyAndBlocked((await start({ LICENSE_EVALUATION_DAYS: '0' })).node.app, ADMIN);
     });
 
     test('3-322 to new sessions; a running transfer goes on to its end', async () => {

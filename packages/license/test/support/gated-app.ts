@@ -91,11 +91,12 @@ export const expectBlocked = async (
 };
 
 /** The component `license` of an app whose license blocks; the app is ready all the same. */
-export const expectReadyAndBlocked = async (app: Express): Promise<void> => {
+export const expectReadyAndBlocked = async (app: Express, login: Login): Promise<void> => {
   for (const path of ['/actuator/health', '/actuator/health/readiness']) {
-    const { status, body } = await request(app).get(path);
+    const { status, body } = await ask(app, `GET ${path}`, login);
     expect([status, body.status]).toEqual([200, 'UP']);
     expect(body.components.license).toMatchObject({ status: 'BLOCKED', details: { license: 'BLOCKED' } });
+    expect((await ask(app, `GET ${path}`)).body.components.license).toEqual({ status: 'BLOCKED' });
   }
 };
 

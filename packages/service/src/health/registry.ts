@@ -4,7 +4,7 @@ import { reasonOf } from '../thrown.js';
 export interface HealthComponent {
   /** `BLOCKED`: works, and is kept from serving by the license; the app counts as up, so that one can be installed. */
   readonly status: 'UP' | 'DOWN' | 'BLOCKED';
-  /** Shown without login: names and counts, never secrets. */
+  /** Shown with a login alone: reasons, names and counts, never secrets. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
@@ -12,6 +12,14 @@ export interface HealthReport {
   readonly status: 'UP' | 'DOWN';
   readonly components: Readonly<Record<string, HealthComponent>>;
 }
+
+/** What anybody may see of a report: neither reasons nor names, which tell strangers where to knock next. */
+export const statusAlone = ({ status, components }: HealthReport): HealthReport => ({
+  status,
+  components: Object.fromEntries(
+    Object.entries(components).map(([name, component]) => [name, { status: component.status }]),
+  ),
+});
 
 export type HealthCheck = () => HealthComponent | Promise<HealthComponent>;
 

@@ -1,8 +1,9 @@
-import type { Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 
 import { ANY_QUERY, endpoint } from '../http/validate.js';
 import type { Access, Routes } from '../http/routes.js';
+import { statusAlone } from './registry.js';
 import type { HealthRegistry, HealthReport } from './registry.js';
 
 const answer = (res: Response, report: HealthReport): void => {
@@ -18,19 +19,53 @@ const report = z
         status: z
           .enum(['UP', 'DOWN', 'BLOCKED'])
           .meta({ description: 'BLOCKED: works, but the license lets it not serve.' }),
-        details: z.record(z.string(), z.unknown()).optional(),
+        details: z
+          .record(z.string(), z.unknown())
+          .optional()
+          .meta({ description: 'Reasons, names and counts; with a login alone.' }),
       }),
     ),
   })
   .meta({ id: 'Health' });
 
 const probe = (summary: string) =>
-  ({ summary, access: 'open', query: ANY_QUERY, answers: { 200: report, 503: report } }) as const;
+  ({
+    summary,
+    description: 'Without a login the components with their status alone.',
+    access: 'open',
+    query: ANY_QUERY,
+    answers: {
+      200: report,
+      503: report,
+      401: 'A login was given, and is wrong.',
+      429: 'A login was given, after too many wrong ones: see Retry-After.',
+    },
+  }) as const;
 
-/** The probes, open without login. */
-export const healthRoutes = (routes: Routes, health: HealthRegistry): void => {
+/** Whether the caller has logged in. @throws {ApiError} when credentials were given that are wrong */
+const hasLoggedIn = async (login: RequestHandler, req: Request, res: Response): Promise<boolean> => {
+  if (req.headers.authorization === undefined) return false;
+  await new Promise<void>((resolve, reject) => {
+    void login(req, res, (error?: unknown) => {
+      if (error === undefined) resolve();
+      else reject(error);
+    });
+  });
+  return true;
+};
+
+/** The probes, open without login; who has one sees the reasons. */
+export const healthRoutes = (routes: Routes, health: HealthRegistry, login: RequestHandler): void => {
+  const show = async (
+    { req, res }: { readonly req: Request; readonly res: Response },
+    read: () => Promise<HealthReport>,
+  ): Promise<void> => {
+    const isKnown = await hasLoggedIn(login, req, res);
+    const whole = await read();
+    answer(res, isKnown ? whole : statusAlone(whole));
+  };
   routes.resource('/actuator/health', {
-    get: endpoint(probe('All components'), async ({ res }) => answer(res, await health.health())),
+    get: endpoint(probe('All components'), (input) => show(input, () => health.health())),
   });
   routes.resource('/actuator/health/liveness', {
     get: endpoint(
@@ -39,7 +74,7 @@ export const healthRoutes = (routes: Routes, health: HealthRegistry): void => {
     ),
   });
   routes.resource('/actuator/health/readiness', {
-    get: endpoint(probe('Whether work can be sent here'), async ({ res }) => answer(res, await health.readiness())),
+    get: endpoint(probe('Whether work can be sent here'), (input) => show(input, () => health.readiness())),
   });
 };
 

@@ -76,7 +76,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }));
   app.use(sameOrigin);
   const probes = new Routes();
-  healthRoutes(probes, health);
+  healthRoutes(probes, health, login);
   const figures = new Routes();
   const isPublic = config['metrics.public'];
   infoRoutes(figures, info, isPublic ? 'open' : 'licensed');

@@ -317,7 +317,7 @@ describe('health', () => {
     health.register('listeners', () => {
       throw new Error('one FAILED');
     });
-    const overall = await request(app).get('/actuator/health');
+    const overall = await request(app).get('/actuator/health').set(auth);
     expect([overall.status, overall.body]).toEqual([
       503,
       {
@@ -334,12 +334,43 @@ describe('health', () => {
     expect([notReady.status, notReady.body.components.database.status]).toEqual([503, 'DOWN']);
     database = 'UP';
     health.drain();
-    const draining = await request(app).get('/actuator/health/readiness');
+    const draining = await request(app).get('/actuator/health/readiness').set(auth);
     expect([draining.status, draining.body.components.lifecycle]).toEqual([
       503,
       { status: 'DOWN', details: { reason: 'draining' } },
     ]);
     expect((await request(app).get('/actuator/health/liveness')).body).toEqual({ status: 'UP', components: {} });
+  });
+
+  test('strangers see the status of each component, and neither reasons nor names', async () => {
+    const { app, health } = build();
+    const details = { reason: 'connect ECONNREFUSED 10.0.0.5:5432', pod: 'server-0', user: 'pesit' };
+    health.register('database', () => ({ status: 'DOWN', details }), { readiness: true });
+    health.register('license', () => ({ status: 'BLOCKED', details: { reason: 'expired 3 days ago' } }));
+    const components = { database: { status: 'DOWN' }, license: { status: 'BLOCKED' } };
+    expect((await request(app).get('/actuator/health')).body).toEqual({ status: 'DOWN', components });
+    health.drain();
+    const readiness = await request(app).get('/actuator/health/readiness');
+    expect([readiness.status, readiness.body]).toEqual([
+      503,
+      { status: 'DOWN', components: { lifecycle: { status: 'DOWN' }, database: { status: 'DOWN' } } },
+    ]);
+    expect((await request(app).get('/actuator/health').set(auth)).body.components.database).toEqual({
+      status: 'DOWN',
+      details,
+    });
+  });
+
+  test('a wrong login is refused by the probes as everywhere, and not by liveness', async () => {
+    const { app, log } = build({ loginLimits: { limit: 1 } });
+    const wrong = { Authorization: `Basic ${Buffer.from('admin:no').toString('base64')}` };
+    const ask = (path: string) => request(app).get(path).set(wrong);
+    expect((await ask('/actuator/health')).body).toMatchObject({ error: 'UNAUTHORIZED', path: '/actuator/health' });
+    const blocked = await ask('/actuator/health/readiness');
+    expect([blocked.status, blocked.headers['retry-after']]).toEqual([429, '60']);
+    expect((await ask('/actuator/health/liveness')).status).toBe(200);
+    expect((await request(app).get('/actuator/health')).status).toBe(200);
+    expect(log.entries().filter(({ msg }) => msg === 'login failed')).toHaveLength(1);
   });
 
   test('info needs login unless metrics.public', async () => {
