@@ -297,7 +297,7 @@ withDatabase((harness) => {
       expect(await the.receive(service)).toMatchObject({ ...kept, answerFreeMessage: null });
       // The session goes on: what was said to one file is not said to the next.
       const quiet = await the.rawServer(GOOD);
-      await service.api.put('/servers/1', { port: quiet.port });
+      await service.api.put('/servers/1', { port: quiet.port, password: null });
       expect(await the.send(service)).toMatchObject({ diagnosticComplement: null, answerFreeMessage: null });
     });
 

@@ -70,10 +70,10 @@ withDatabase((harness) => {
     test('PUT changes what it names, null clears what may be cleared, an absent password stays', async () => {
       await service.api.post('/servers', { ...BANK, password: 'zq8#Kp2!', syncWindow: 9, description: 'x' });
       const sealed = (await database.knex('remote_servers').first()).password;
-      const put = await service.api.put('/servers/1', { port: 7000, syncWindow: null, description: null });
+      const put = await service.api.put('/servers/1', { maxConnections: 7, syncWindow: null, description: null });
       expect([put.status, put.body]).toMatchObject([
         200,
-        { port: 7000, syncWindow: 4, description: null, name: 'bank' },
+        { maxConnections: 7, syncWindow: 4, description: null, name: 'bank' },
       ]);
       expect((await database.knex('remote_servers').first()).password).toBe(sealed);
       await service.api.put('/servers/1', { password: 'other-p1' });

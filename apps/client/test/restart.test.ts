@@ -415,10 +415,10 @@ withDatabase((harness) => {
       const { partner, service } = await start([], { before: { checkpoint: () => begun.resolve() } });
       const held = deferred();
       const holding = await the.partner({ ...POINTS, before: { checkpoint: () => (begun.resolve(), held.promise) } });
-      await service.api.put('/servers/1', { port: holding.port });
+      await service.api.put('/servers/1', { port: holding.port, password: null });
       const { body } = await service.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', filename: 'big' });
       await begun.promise;
-      await service.api.put('/servers/1', { port: partner.port });
+      await service.api.put('/servers/1', { port: partner.port, password: null });
       await service.exchange.stop(0);
       const second = await the.service({ node: 'second', data: service.data });
       const wait = second.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);

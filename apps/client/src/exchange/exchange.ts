@@ -29,6 +29,18 @@ export interface ExchangeOptions extends Pick<
   readonly logger: Logger;
 }
 
+/** Before the first session: passwords that were sealed without their destination get it, and nobody has to enter them again. */
+const bindPasswords = async (servers: RemoteServerStore, logger: Logger): Promise<void> => {
+  const { sealed, unreadable } = await servers.sealAnew({ rotate: false });
+  if (sealed > 0) logger.info({ sealed }, 'passwords of remote servers are bound to their hosts now');
+  for (const server of unreadable) {
+    logger.warn(
+      { server },
+      'a password of the remote server cannot be opened: set it again, or add its key to secrets.key',
+    );
+  }
+};
+
 /** The queue, the sessions that it uses, and what is known of the remote servers, tied together. */
 export const createExchange = (options: ExchangeOptions) => {
   const { settings, secrets, transfers: store, servers, receivedTree, sendTree, traces, logger } = options;
@@ -50,6 +62,7 @@ export const createExchange = (options: ExchangeOptions) => {
     pool,
     /** To be called whenever the database is ready; begins nothing after `stop`. @throws errors of the database: call it again */
     start: async (): Promise<void> => {
+      await bindPasswords(servers, logger);
       await queue.start();
       if (isStopped) return;
       leftovers.start();

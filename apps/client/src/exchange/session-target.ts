@@ -1,9 +1,11 @@
 import type { RequesterOptions } from '@pesit-node/net';
 import type { SyncPointOptions } from '@pesit-node/protocol';
-import { NO_SYNC } from '@pesit-node/protocol';
+import { NO_SYNC, PesitError } from '@pesit-node/protocol';
+import { SecretError } from '@pesit-node/service';
 import type { SecretBox } from '@pesit-node/service';
 
-import { passwordContext, preconnectContext } from '../remote-servers/store.js';
+import { openFor } from '../remote-servers/secrets.js';
+import type { SealedColumn } from '../remote-servers/secrets.js';
 import type { Job, TransferSettings } from '../transfers/row.js';
 import type { ExchangeSettings } from './settings.js';
 
@@ -34,6 +36,22 @@ const syncPoints = (server: Server, terms: Terms, settings: ExchangeSettings): S
   return { intervalKb, window: terms.syncWindow ?? server.sync_window ?? settings.syncWindow };
 };
 
+const FIELDS = { password: 'password', preconnect_password: 'preconnectPassword' } as const satisfies Record<
+  SealedColumn,
+  string
+>;
+
+/** @throws {PesitError} local: nobody else can mend it */
+const openPassword = (secrets: SecretBox, column: SealedColumn, server: Server, sealed: string): string => {
+  try {
+    return openFor(secrets, column, server, sealed);
+  } catch (cause) {
+    if (!(cause instanceof SecretError)) throw cause;
+    const text = `${FIELDS[column]} of remote server ${JSON.stringify(server.name)} cannot be used for ${server.host}:${server.port}`;
+    throw new PesitError(`${text} (${cause.message}): set it again`, { fault: 'local', diagnostic: '2-215', cause });
+  }
+};
+
 /** @param requester PI 3 */
 export const sessionTarget = (
   server: Server,
@@ -50,8 +68,10 @@ export const sessionTarget = (
   const traceUntil = server.trace_until === null ? null : new Date(server.trace_until);
   // A session that is not traced does not do when there shall be a trace.
   const isTraced = traceUntil !== null && traceUntil.getTime() > Date.now();
-  const open = (secret: string | null, context: (id: number) => string): string | undefined =>
-    secret === null ? undefined : secrets.open(secret, context(server.id));
+  const open = (column: SealedColumn): string | undefined => {
+    const secret = server[column];
+    return secret === null ? undefined : openPassword(secrets, column, server, secret);
+  };
   return {
     serverId: server.id,
     serverName: server.name,
@@ -69,13 +89,11 @@ export const sessionTarget = (
       timers: { response: settings.readTimeout },
       ...layout,
       ...(singleArticle === null ? {} : { singleArticle }),
-      ...(identifier === null
-        ? {}
-        : { preconnection: { identifier, password: open(sealedPreconnect, preconnectContext) ?? '' } }),
+      ...(identifier === null ? {} : { preconnection: { identifier, password: open('preconnect_password') ?? '' } }),
       connect: {
         requester,
         server: serverId,
-        password: open(sealed, passwordContext),
+        password: open('password'),
         syncPoints: sync,
         crc,
         resynchronisation,

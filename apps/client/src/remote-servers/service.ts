@@ -5,6 +5,8 @@ import type { Logger } from '@pesit-node/service';
 import type { ExchangeSettings } from '../exchange/settings.js';
 import type { TestResult } from '../exchange/test-connection.js';
 import type { CreateRemoteServer, RemoteServerFields } from './schema.js';
+import { leadsElsewhere } from './secrets.js';
+import type { SealedColumn } from './secrets.js';
 import { productOf } from './seen.js';
 import type { RemoteServerRow, RemoteServerStore } from './store.js';
 
@@ -80,6 +82,26 @@ const requirePreconnection = ({ preconnectPassword }: RemoteServerFields, id: st
   throw validation([{ field: 'preconnectId', message: 'expected beside preconnectPassword' }]);
 };
 
+/** Passwords were entered for one destination: whoever leads them elsewhere has to know them. */
+const requirePasswords = (body: RemoteServerFields, before: RemoteServerRow): void => {
+  const { host = before.host, port = before.port, serverId = before.server_id, clientId = before.client_id } = body;
+  const { preconnectId = before.preconnect_id } = body;
+  const after = { id: before.id, host, port, server_id: serverId, client_id: clientId, preconnect_id: preconnectId };
+  const isCarried = (column: SealedColumn, given: string | null | undefined): boolean =>
+    given === undefined && before[column] !== null && leadsElsewhere(column, before, after);
+  const message = (of: string): string =>
+    `expected again beside another ${of}: the one that is kept was given for ${before.host}:${before.port}; null removes it`;
+  const problems = [
+    ...(isCarried('password', body.password)
+      ? [{ field: 'password', message: message('host, port, serverId or clientId') }]
+      : []),
+    ...(preconnectId !== null && isCarried('preconnect_password', body.preconnectPassword)
+      ? [{ field: 'preconnectPassword', message: message('host, port or preconnectId') }]
+      : []),
+  ];
+  if (problems.length > 0) throw validation(problems);
+};
+
 const CHECK_VIOLATION = '23514';
 const isStillUsed = (error: unknown): boolean =>
   (error as { readonly code?: unknown }).code === CHECK_VIOLATION &&
@@ -117,14 +139,11 @@ export const remoteServerService = ({ store, settings, logger, test, changed }: 
 
     update: async (id: number, body: RemoteServerFields): Promise<RemoteServerView> => {
       refuseUnbuilt(body, UNBUILT);
-      if (typeof body.preconnectPassword === 'string') {
-        requirePreconnection(
-          body,
-          body.preconnectId === undefined ? (await existing(id)).preconnect_id : body.preconnectId,
-        );
-      }
       try {
-        const row = await store.update(id, body);
+        const row = await store.update(id, body, (before) => {
+          requirePreconnection(body, body.preconnectId === undefined ? before.preconnect_id : body.preconnectId);
+          requirePasswords(body, before);
+        });
         if (row === undefined) throw serverNotFound(id);
         logger.info({ server: row.name, serverRow: id, fields: Object.keys(body) }, 'remote server changed');
         changed(id);

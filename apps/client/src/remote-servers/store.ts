@@ -1,8 +1,11 @@
 import type { CodePage, Dialect } from '@pesit-node/protocol';
+import { SecretError } from '@pesit-node/service';
 import type { SecretBox } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import type { RemoteServerFields } from './schema.js';
+import { sealedAnew, sealFor } from './secrets.js';
+import type { Destination, SealedColumn } from './secrets.js';
 import type { ServerSeen } from './seen.js';
 
 export type ContactStatus = 'UNKNOWN' | 'CONNECTED' | 'UNREACHABLE' | 'REFUSED';
@@ -89,26 +92,28 @@ const COLUMNS = {
   keyof RemoteServerRow
 >;
 
-/** Where a sealed password belongs: it opens for no other server. */
-export const passwordContext = (id: number): string => `remote-server/${id}/password`;
-export const preconnectContext = (id: number): string => `remote-server/${id}/preconnect-password`;
-
 const table = 'remote_servers';
 
 /** The remote servers in the database; passwords are sealed on the way in. */
 export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
-  const toColumns = (id: number, fields: RemoteServerFields): Readonly<Record<string, unknown>> => {
-    const columns = Object.entries(COLUMNS)
-      .filter(([field]) => field in fields)
-      .map(([field, column]) => [column, fields[field as keyof typeof COLUMNS]] as const);
-    const { password, preconnectPassword } = fields;
-    const sealed = (secret: string | null, context: string) => secret && secrets.seal(secret, context);
+  /** @param before the row that is changed, or the id of a new one */
+  const toColumns = (
+    fields: RemoteServerFields,
+    before: RemoteServerRow | Pick<RemoteServerRow, 'id'>,
+  ): Readonly<Record<string, unknown>> => {
+    const columns = Object.fromEntries(
+      Object.entries(COLUMNS)
+        .filter(([field]) => field in fields)
+        .map(([field, column]) => [column, fields[field as keyof typeof COLUMNS]] as const),
+    );
+    const to = { preconnect_id: null, ...before, ...columns } as Destination;
+    const sealed = (column: SealedColumn, password: string | null | undefined) =>
+      password === undefined ? {} : { [column]: password && sealFor(secrets, column, to, password) };
     return {
-      ...Object.fromEntries(columns),
-      ...(password === undefined ? {} : { password: sealed(password, passwordContext(id)) }),
-      ...(preconnectPassword === undefined
-        ? {}
-        : { preconnect_password: sealed(preconnectPassword, preconnectContext(id)) }),
+      ...columns,
+      ...sealed('password', fields.password),
+      // Without its identifier it would be kept, and do nothing.
+      ...sealed('preconnect_password', fields.preconnectId === null ? null : fields.preconnectPassword),
     };
   };
 
@@ -127,16 +132,54 @@ export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
         "select nextval(pg_get_serial_sequence('remote_servers', 'id')) as id",
       );
       const { id } = sequence.rows[0] as { id: number };
-      const [row] = (await knex(table).insert({ id, ...toColumns(id, fields) }, '*')) as RemoteServerRow[];
+      const [row] = (await knex(table).insert({ id, ...toColumns(fields, { id }) }, '*')) as RemoteServerRow[];
       return row as RemoteServerRow;
     },
 
-    /** @returns undefined when there is no such server */
-    update: async (id: number, fields: RemoteServerFields): Promise<RemoteServerRow | undefined> => {
-      const columns = toColumns(id, fields);
-      const query = knex(table).where({ id });
-      const rows = await (Object.keys(columns).length === 0 ? query.select('*') : query.update(columns, '*'));
-      return (rows as RemoteServerRow[])[0];
+    /**
+     * @param admit sees the row that is about to be changed, which nobody else changes meanwhile; throws when it must not be
+     * @returns undefined when there is no such server
+     */
+    update: (
+      id: number,
+      fields: RemoteServerFields,
+      admit: (before: RemoteServerRow) => void,
+    ): Promise<RemoteServerRow | undefined> =>
+      knex.transaction(async (trx) => {
+        const [before] = (await trx(table).where({ id }).forUpdate()) as RemoteServerRow[];
+        if (before === undefined) return undefined;
+        admit(before);
+        const columns = toColumns(fields, before);
+        if (Object.keys(columns).length === 0) return before;
+        return ((await trx(table).where({ id }).update(columns, '*')) as RemoteServerRow[])[0];
+      }),
+
+    /**
+     * Seals anew the passwords whose seals are not bound to their destination yet, and, with `rotate`, those that an older key
+     * has sealed. May run beside anything else, and again.
+     * @returns how many were sealed anew, and the names of the servers whose passwords cannot be opened: they stay as they are
+     */
+    sealAnew: async ({ rotate }: { readonly rotate: boolean }) => {
+      let sealed = 0;
+      const unreadable = new Set<string>();
+      for (const row of await knex<RemoteServerRow>(table).orderBy('id')) {
+        for (const column of ['password', 'preconnect_password'] as const) {
+          const before = row[column];
+          if (before === null) continue;
+          try {
+            const after = sealedAnew(secrets, column, row, before, rotate);
+            // Somebody who gave a new password meanwhile has the last word.
+            if (after !== undefined)
+              sealed += await knex(table)
+                .where({ id: row.id, [column]: before })
+                .update({ [column]: after });
+          } catch (error) {
+            if (!(error instanceof SecretError)) throw error;
+            unreadable.add(row.name);
+          }
+        }
+      }
+      return { sealed, unreadable: [...unreadable] };
     },
 
     /** @throws a check violation (`transfers_of_a_server`) while transfers of the server wait or run */
