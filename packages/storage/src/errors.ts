@@ -6,10 +6,16 @@ import type { PesitErrorDetails } from '@pesit-node/protocol';
  * `peerText` says the same without a path of this machine, fit for PI 29.
  */
 export class StorageError extends PesitError {
-  constructor(message: string, details: PesitErrorDetails) {
+  declare readonly peerText: string;
+
+  constructor(message: string, details: StorageErrorDetails) {
     super(message, { peerText: message, ...details });
   }
 }
+
+/** What a peer did wrong is told to it as it is; what is wrong here names paths of this machine, and is said to it otherwise. */
+type StorageErrorDetails = Omit<PesitErrorDetails, 'fault' | 'peerText'> &
+  ({ readonly fault: 'local'; readonly peerText: string } | { readonly fault: 'remote'; readonly peerText?: string });
 
 /** What was being tried when the operating system said no: it decides the diagnostic and the sentence. */
 export type Action = 'create' | 'write' | 'flush' | 'deliver' | 'open' | 'read';
@@ -49,6 +55,12 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   EMFILE: { what: 'too many open files', remedy: 'raise the limit of open files', diagnostic: '2-201' },
   ENFILE: { what: 'too many open files on this machine', remedy: 'raise the limit of open files', diagnostic: '2-201' },
   EIO: { what: 'input/output error', remedy: CHECK_DISK, diagnostic: '2-213' },
+  ESTALE: { what: 'the network volume has lost it', remedy: 'mount the volume again' },
+  ETIMEDOUT: { what: 'the network volume does not answer', remedy: 'check the file server and the way to it' },
+  EFBIG: { what: 'it is larger than the file system takes', remedy: 'choose another volume', diagnostic: '2-219' },
+  ELOOP: { what: 'a link stands where none may', remedy: 'remove the link' },
+  EBUSY: { what: 'it is in use', remedy: 'look which program has it open' },
+  ENOMEM: { what: 'not enough memory', remedy: 'give the machine more memory', diagnostic: '2-201' },
 };
 
 /**
@@ -70,12 +82,14 @@ export function storageError(error: unknown, action: Action, path: string, objec
   const code = errorCode(error);
   const known = code === undefined ? undefined : REMEDIES[code];
   const what = known?.what ?? String(error);
+  // The text of an error that is not in the table may hold a path; its code does not.
+  const told = known?.what ?? code ?? 'unexpected error';
   const remedy = known?.remedy ?? CHECK_DISK;
   const missing = action === 'open' && code === 'ENOENT';
   return new StorageError(`cannot ${action} ${path}: ${what}; ${remedy}`, {
     fault: 'local',
     diagnostic: known?.diagnostic ?? (missing ? '2-205' : DIAGNOSTIC[action]),
-    peerText: `cannot ${action} ${object}${known ? `: ${known.what}` : ''}`,
+    peerText: `cannot ${action} ${object}: ${told}`,
     got: code ?? what,
     cause: error,
   });

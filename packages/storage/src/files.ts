@@ -111,14 +111,15 @@ export async function unlinkIfThere(files: FileOperations, path: string): Promis
   }
 }
 
-/** Names created in or removed from these directories survive a power cut once this has resolved. */
+/** Names created in or removed from these directories survive a power cut once this has resolved. Nothing goes on when it rejects. */
 export async function flushDirectories(files: FileOperations, paths: Iterable<string>): Promise<void> {
-  await Promise.all(
+  const flushes = await Promise.allSettled(
     [...new Set(paths)].map(async (path) => {
       const directory = await files.open(path, constants.O_RDONLY | constants.O_DIRECTORY);
       await directory.sync().finally(() => directory.close());
     }),
   );
+  for (const flush of flushes) if (flush.status === 'rejected') throw flush.reason;
 }
 
 /** The buffers that remain after the first `done` bytes: a short read or write goes on from there. */

@@ -32,10 +32,15 @@ const PLACEHOLDERS: Readonly<Record<string, Expand>> = {
   uuid: ({ uuid }) => uuid,
 };
 
+/**
+ * Identifiers may hold a `_`: without more `A` with `B_C` and `A_B` with `C` would give one name. In this pattern, and no other,
+ * they are escaped as in a URL (RFC 3986 §2.1): cut at each `_`, a name has the same five parts, whatever they hold.
+ */
 export const DEFAULT_RECEIVE_PATTERN = '${partner}_${virtualFile}_${timestamp}_${transferId}';
 
 const PLACEHOLDER = /\$\{([^{}]*)\}/g;
 const MAX_PATTERN = 1024;
+const DEVICE = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 /** NAME_MAX of every common file system, in bytes. */
 const MAX_COMPONENT = 255;
 
@@ -74,9 +79,14 @@ export function validatePattern(pattern: string): string | undefined {
 export function expandPattern(pattern: string, values: NameValues, date: Date): string {
   const fault = validatePattern(pattern);
   if (fault !== undefined) throw new RangeError(fault);
+  const { partner, virtualFile } = values;
+  const told =
+    pattern === DEFAULT_RECEIVE_PATTERN
+      ? { ...values, partner: escaped(partner), virtualFile: escaped(virtualFile) }
+      : values;
   return pattern
     .split('/')
-    .map((segment) => segment.replace(PLACEHOLDER, (_, name: string) => sanitiseValue(expand(name, values, date))))
+    .map((segment) => segment.replace(PLACEHOLDER, (_, name: string) => sanitiseValue(expand(name, told, date))))
     .map(fitComponent)
     .join('/');
 }
@@ -91,8 +101,16 @@ export function sanitiseValue(value: string): string {
     .trim()
     .replace(/^\.+/, (dots) => '_'.repeat(dots.length));
   if (plain === '') return '_';
-  return fitComponent(/^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i.test(plain) ? `_${plain}` : plain);
+  return fitComponent(DEVICE.test(plain) ? `_${plain}` : plain);
 }
+
+/** What is a part of the default pattern, and what `sanitiseValue` would make the same of two identifiers. */
+const escaped = (identifier: string): string => {
+  const plain = identifier.replace(/[_%]|^\./g, percent);
+  return DEVICE.test(plain) ? plain.replace(/^./, percent) : plain;
+};
+
+const percent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 
 const isPlaceholder = (name: string) => Object.hasOwn(PLACEHOLDERS, name);
 const expand = (name: string, values: NameValues, date: Date) => PLACEHOLDERS[name]?.(values, date) ?? '';

@@ -33,8 +33,10 @@ export class OutputQueue {
     }
   }
 
+  /** An entry of its own behind a long view alone: a row of empty lines would be as many entries of one byte. */
   pushLineEnd(): void {
-    if (this.#to > this.#from) {
+    const last = this.#to > this.#from ? undefined : this.#buffers.at(-1);
+    if (last === undefined || last === LINE_END) {
       this.push(LINE_END);
     } else {
       this.#bytes += 1;

@@ -90,18 +90,14 @@ const isFormatCode = (code: number): code is RecordFormatCode => code === 0 || c
 const isRecordLength = (length: number) => Number.isInteger(length) && length >= 1 && length <= MAX_RECORD_LENGTH;
 const describe = (code: number | undefined) => (code === 0 ? 'fixed' : 'variable');
 
-const wrongFormat = (code: number, fault: 'local' | 'remote') =>
-  new StorageError(`record format ${code} does not exist: use 0 (fixed) or 128 (variable)`, {
-    fault,
-    diagnostic: '2-200',
-    expected: '0 or 128',
-    got: String(code),
-  });
+const wrongFormat = (code: number, fault: 'local' | 'remote') => {
+  const peerText = `record format ${code} does not exist: use 0 (fixed) or 128 (variable)`;
+  const got = String(code);
+  return new StorageError(peerText, { fault, diagnostic: '2-200', peerText, expected: '0 or 128', got });
+};
 
-const wrongLength = (length: number, fault: 'local' | 'remote') =>
-  new StorageError(`record length ${length} cannot be used: it must be a whole number from 1 to ${MAX_RECORD_LENGTH}`, {
-    fault,
-    diagnostic: '2-200',
-    expected: `1..${MAX_RECORD_LENGTH}`,
-    got: String(length),
-  });
+const wrongLength = (length: number, fault: 'local' | 'remote') => {
+  const expected = `1..${MAX_RECORD_LENGTH}`;
+  const peerText = `record length ${length} cannot be used: it must be a whole number from 1 to ${MAX_RECORD_LENGTH}`;
+  return new StorageError(peerText, { fault, diagnostic: '2-200', peerText, expected, got: String(length) });
+};

@@ -413,4 +413,8 @@ const tooLateToGoBack = (path: string) =>
   });
 
 const givenUp = () =>
-  new StorageError('this attempt of the transfer was given up', { fault: 'local', diagnostic: '2-216' });
+  new StorageError('this attempt of the transfer was given up', {
+    fault: 'local',
+    diagnostic: '2-216',
+    peerText: 'this attempt of the transfer was given up',
+  });

@@ -88,8 +88,8 @@ export async function openAgain(options: StagedFileOptions): Promise<OpenedStagi
         if (errorCode(error) !== 'ENOENT') throw error;
         return undefined;
       });
-      const marks = await findMarks(place);
       return closedOnFailure(file, async () => {
+        const marks = await findMarks(place);
         if (isDelivered(await file?.stat(), marks)) throw delivered(stagedPath);
         // Of a delivery that did not come to its end.
         await removeMarks(files, marks);
@@ -244,4 +244,5 @@ const noSuchPoint = (path: string, number: number, why: string) =>
   new StorageError(`${path} cannot go back to sync point ${number}: ${why}; restart the transfer`, {
     fault: 'local',
     diagnostic: '2-218',
+    peerText: `sync point ${number} cannot be gone back to: ${why}`,
   });

@@ -36,6 +36,19 @@ describe('what a file holds after its articles came (pesit-e.md §6)', () => {
     expect(received(name, 4, batchOf(...articles))).toBe(file);
   });
 
+  test('empty lines are gathered: a million of them are few pieces to write', () => {
+    const decoder = decoderOf('TV', 1000);
+    const out = new OutputQueue();
+    const empty = { parts: [], ends: Array.from({ length: 1000 }, () => 0), bytes: 0 };
+    decoder.decode(batchOf('x'.repeat(600)), out);
+    for (let batch = 0; batch < 1000; batch += 1) decoder.decode(empty, out);
+    decoder.decode(batchOf('x'.repeat(600), '', 'end'), out);
+    const { buffers } = out.take(1_000_000, 1e9);
+    expect(buffers.length).toBeLessThan(30);
+    const line = 'x'.repeat(600);
+    expect(Buffer.concat(buffers).toString()).toBe(`${line}\n${'\n'.repeat(1_000_000)}${line}\n\nend\n`);
+  });
+
   test('no articles are an empty file', () => {
     for (const name of ['BU', 'BV', 'BF', 'TV', 'TF'] as const) expect(received(name, 4)).toBe('');
   });

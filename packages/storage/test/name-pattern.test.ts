@@ -24,6 +24,45 @@ describe('the path that a pattern gives', () => {
     expect(expandPattern(pattern, values, date)).toBe(path);
   });
 
+  describe('by default', () => {
+    const named = (partner: string, virtualFile: string): string =>
+      expandPattern(DEFAULT_RECEIVE_PATTERN, { ...values, partner, virtualFile }, date);
+
+    test.each([
+      ['BANK-1', 'PAY.IN', 'BANK-1_PAY.IN_20260307_040506_42'],
+      ['A', 'B_C', 'A_B%5FC_20260307_040506_42'],
+      ['A_B', 'C', 'A%5FB_C_20260307_040506_42'],
+      ['A%5FB', 'C', 'A%255FB_C_20260307_040506_42'],
+      ['.A', 'nul', '%2EA_%6Eul_20260307_040506_42'],
+    ])('%s and %s give %s', (partner, virtualFile, name) => {
+      expect(named(partner, virtualFile)).toBe(name);
+    });
+
+    test('no two pairs of identifiers give one name, and each can be read back from its own', () => {
+      const characters = ['a', '_', '%', '.', '5', 'F'];
+      const pairs = characters.flatMap((first) => characters.map((second) => first + second));
+      const others = ['a_a', '_._', '%5F', '%255F', 'con', '_con', '.con', '%63on', 'Con.x', '..a', 'NUL'];
+      const identifiers = [...characters, ...pairs, ...others].filter((identifier) => !/^\.{1,2}$/.test(identifier));
+      const wrong = [];
+      const names = new Set<string>();
+      for (const partner of identifiers) {
+        for (const virtualFile of identifiers) {
+          const name = named(partner, virtualFile);
+          names.add(name);
+          const read = name.split('_').map(decodeURIComponent);
+          if (read.join() !== [partner, virtualFile, '20260307', '040506', '42'].join()) wrong.push(name);
+        }
+      }
+      expect(wrong).toEqual([]);
+      expect(names.size).toBe(identifiers.length ** 2);
+    });
+
+    test('a pattern that was configured writes identifiers as they are', () => {
+      const pattern = '${partner}_${virtualFile}';
+      expect(expandPattern(pattern, { ...values, partner: 'A_B', virtualFile: '50%' }, date)).toBe('A_B_50%');
+    });
+  });
+
   test('values of peers stay within their component', () => {
     expect(
       expandPattern('${partner}/${virtualFile}', { ...values, partner: '../../etc', virtualFile: '/a\\b' }, date),
