@@ -13,7 +13,14 @@ import {
 } from '@pesit-node/license';
 import type { LicenseKeeper, LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
 import { DIAGNOSTICS } from '@pesit-node/protocol';
-import { DatabaseSupervisor, Metrics, PasswordVerifier, Traces, TransferMeter } from '@pesit-node/service';
+import {
+  DatabaseSupervisor,
+  Metrics,
+  PasswordVerifier,
+  PeriodicWork,
+  Traces,
+  TransferMeter,
+} from '@pesit-node/service';
 import type { Config, Database, HealthRegistry, LifecycleStep, Logger, ServiceInfo } from '@pesit-node/service';
 import type { Express } from 'express';
 
@@ -34,6 +41,7 @@ import { ListenerStore } from './listeners/store.js';
 import { serverMetrics } from './metrics.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { PartnerStore } from './partners/store.js';
+import { Startup } from './startup.js';
 import { TransferContexts } from './transfers/contexts.js';
 import { Instances } from './transfers/instances.js';
 import { TransferJournal } from './transfers/journal.js';
@@ -65,6 +73,8 @@ export interface NodeOptions {
   readonly traceGatherMs?: number;
   /** How long running transfers may go on when a listener stops, milliseconds. Default: `shutdown.drain-timeout`. */
   readonly drainMs?: number;
+  /** Between two looks at listeners that failed, milliseconds. Default 1000. */
+  readonly listenerRetryMs?: number;
   /** See `SupervisorOptions`. */
   readonly checkEveryMs?: number;
   /** See `InstancesOptions`. */
@@ -91,6 +101,8 @@ export interface ServerNode {
 
 /** Between two attempts to begin, when the database fails in between. */
 const RETRY_MS = 1000;
+/** Between two looks at listeners that failed; each has its own back-off. */
+const LISTENER_RETRY_MS = 1000;
 /** How long writing what is left may take after the last session. */
 const LAST_RECORDS_MS = 5000;
 
@@ -217,7 +229,8 @@ export const createNode = (options: NodeOptions): ServerNode => {
   serverMetrics(metrics, { knex, supervisor, listeners });
   licenseMetrics(metrics, { license, admission, cluster });
   health.register('database', () => supervisor.health(), { readiness: true });
-  health.register('listeners', () => listeners.health());
+  health.register('startup', () => startup.health(), { readiness: true });
+  health.register('listeners', () => listeners.health(), { readiness: true });
   health.register('license', () => licenseHealth(license), { readiness: true });
   health.register('cluster', () => admission.health(), { readiness: true });
   supervisor.on('ready', () => {
@@ -225,23 +238,39 @@ export const createNode = (options: NodeOptions): ServerNode => {
     license.start();
   });
 
+  const startup = new Startup();
+  const periodic = new PeriodicWork({ logger });
+  periodic.add({
+    name: 'start of failed listeners',
+    intervalMs: options.listenerRetryMs ?? LISTENER_RETRY_MS,
+    first: 'after an interval',
+    run: () => listeners.retryFailed(),
+  });
+
   const stop = new AbortController();
   const begin = async (): Promise<void> => {
     const isOver = (): boolean => stop.signal.aborted;
     while (!isOver()) {
       try {
+        startup.waitFor('database');
         await supervisor.whenReady(stop.signal);
+        startup.waitFor('recovery');
         await instances.start();
         await recovery.run();
+        startup.waitFor('license');
         // Before the first partner: it must not be sent away only because these were not read yet.
         await cluster.members.refresh();
         await license.refresh();
+        startup.waitFor('listeners');
         await listeners.startAll();
+        startup.done();
+        periodic.start();
         housekeeping.start();
         traces.start();
         return;
       } catch (error) {
         if (isOver()) return;
+        startup.failed((error as Error).message);
         logger.error({ err: error }, 'listeners not started yet, trying again');
         await delay(RETRY_MS, undefined, { signal: stop.signal }).catch(() => undefined);
       }
@@ -276,6 +305,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       stop: async () => {
         stop.abort();
         await beginning;
+        await periodic.stop();
         // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
         void cluster.members.leave();
         await listeners.close();

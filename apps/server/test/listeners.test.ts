@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
+import type { Server } from 'node:net';
 
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { faultyFields, freePort, useRest } from './support/rest.js';
@@ -26,6 +27,7 @@ withDatabase((harness) => {
       serverId: 'NODE1',
       status: 'STOPPED',
       statusReason: null,
+      nextAttemptAt: null,
       port: 6502,
       tlsPort: null,
       sslEnabled: false,
@@ -73,6 +75,7 @@ withDatabase((harness) => {
           serverId: 'S',
           status: 'RUNNING',
           statusReason: null,
+          nextAttemptAt: null,
           port,
           tlsPort: null,
           activeConnections: 0,
@@ -104,10 +107,18 @@ withDatabase((harness) => {
       expect([refused.status, refused.body.error, refused.body.message]).toEqual([
         409,
         'CONFLICT',
-        `Listener S: ${reason}`,
+        `Listener S: ${reason}. It is tried again by itself until it is stopped`,
       ]);
-      expect((await rest.get(`${SERVERS}/S/status`)).body).toMatchObject({ status: 'FAILED', statusReason: reason });
-      expect(rest.listeners.health()).toEqual({ status: 'UP', details: { running: 0, failed: [`S: ${reason}`] } });
+      const { body } = await rest.get(`${SERVERS}/S/status`);
+      expect(body).toMatchObject({ status: 'FAILED', statusReason: reason, nextAttemptAt: expect.any(String) });
+      expect(rest.listeners.health()).toEqual({
+        status: 'DOWN',
+        details: {
+          reason: 'no listener that should run has its port',
+          running: 0,
+          failed: [`S: ${reason}; next attempt at ${body.nextAttemptAt}`],
+        },
+      });
       foreign.close();
       await once(foreign, 'close');
       expect((await rest.post(`${SERVERS}/S/start`)).body).toMatchObject({ status: 'RUNNING', statusReason: null });
@@ -121,8 +132,9 @@ withDatabase((harness) => {
       const { status, body } = await rest.post(`${SERVERS}/B/start`);
       expect([status, body.message]).toEqual([
         409,
-        `Listener B: port ${port} is in use by the listener A: stop it, or choose another port`,
+        `Listener B: port ${port} is in use by the listener A: stop it, or choose another port. It is tried again by itself until it is stopped`,
       ]);
+      expect(rest.listeners.health()).toMatchObject({ status: 'UP', details: { running: 1 } });
       expect((await rest.post(`${SERVERS}/B/stop`)).body).toMatchObject({ status: 'STOPPED', statusReason: null });
     });
 
@@ -144,6 +156,82 @@ withDatabase((harness) => {
       const statuses = (await rest.get(SERVERS)).body.map(({ status }: { status: string }) => status);
       expect(statuses.slice(0, 2).sort()).toEqual(['FAILED', 'RUNNING']);
       expect(statuses.slice(2)).toEqual(['RUNNING', 'STOPPED']);
+    });
+  });
+
+  describe('a listener whose port was taken', () => {
+    let foreign: Server;
+    let port: number;
+
+    beforeEach(async () => {
+      foreign = createServer().listen(0, '0.0.0.0');
+      await once(foreign, 'listening');
+      ({ port } = foreign.address() as { port: number });
+      await rest.post(SERVERS, { serverId: 'S', port });
+      await rest.listeners.startAll();
+    });
+    afterEach(() => {
+      foreign.close();
+    });
+
+    const status = async () => (await rest.get(`${SERVERS}/S/status`)).body as Record<string, unknown>;
+    const free = async (): Promise<void> => {
+      foreign.close();
+      await once(foreign, 'close');
+    };
+
+    test('is tried again until it has it', async () => {
+      expect(await status()).toMatchObject({ status: 'FAILED', nextAttemptAt: expect.any(String) });
+      await free();
+      await rest.listeners.retryFailed();
+      expect(await status()).toMatchObject({ status: 'FAILED' });
+      rest.pass(1000);
+      await rest.listeners.retryFailed();
+      expect(await status()).toMatchObject({ status: 'RUNNING', statusReason: null, nextAttemptAt: null });
+      expect(await answers(port)).toBe(true);
+      expect(rest.listeners.health()).toEqual({ status: 'UP', details: { running: 1 } });
+    });
+
+    test('is tried after 1, 2, 4 … at most 60 seconds, and says the same reason once', async () => {
+      const waits: number[] = [];
+      for (let attempt = 0; attempt < 9; attempt++) {
+        let seconds = 0;
+        const { nextAttemptAt } = await status();
+        while ((await status())['nextAttemptAt'] === nextAttemptAt) {
+          rest.pass(1000);
+          seconds += 1;
+          await rest.listeners.retryFailed();
+        }
+        waits.push(seconds);
+      }
+      expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
+      const lines = rest.log.entries().filter(({ listener, level }) => listener === 'S' && level === 'error');
+      expect(lines.filter(({ port: said }) => said === port)).toHaveLength(1);
+    });
+
+    test('is not tried any more when it was stopped, and nothing is missing then', async () => {
+      await rest.post(`${SERVERS}/S/stop`);
+      await free();
+      rest.pass(3_600_000);
+      await rest.listeners.retryFailed();
+      expect(await status()).toMatchObject({ status: 'STOPPED', statusReason: null, nextAttemptAt: null });
+      expect(rest.listeners.health()).toEqual({ status: 'UP', details: { running: 0 } });
+    });
+
+    test('is tried no more when it was deleted here, or on another pod', async () => {
+      await rest.database.knex('listeners').delete();
+      await free();
+      rest.pass(1000);
+      await rest.listeners.retryFailed();
+      expect(rest.listeners.health()).toEqual({ status: 'UP', details: { running: 0 } });
+      expect(await answers(port)).toBe(false);
+    });
+
+    test('starts at once when its port is changed to one that is free', async () => {
+      const other = await freePort();
+      const { body } = await rest.put(`${SERVERS}/S`, { port: other });
+      expect(body).toMatchObject({ status: 'RUNNING', port: other, statusReason: null });
+      expect(await answers(other)).toBe(true);
     });
   });
 

@@ -31,10 +31,12 @@ const statusOf = ({
   activeConnections,
   refusedConnections,
   uptime,
+  nextAttemptAt,
 }: ListenerView): z.output<typeof listenerStatus> => ({
   serverId: row.server_id,
   status,
   statusReason: statusReason ?? null,
+  nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
   port: row.port,
   // TLS is not built yet: no TLS port is ever open.
   tlsPort: null,

@@ -18,16 +18,23 @@ export interface BoundPort {
  */
 export type BindPort = (settings: () => ListenerRow, refused: () => void) => Promise<BoundPort>;
 
+/** Before a port that could not be had is tried again: the first wait, doubled each time up to the longest. */
+const RETRY = { firstMs: 1000, longestMs: 60_000 } as const;
+
 /** What runs of one listener: its port, and ports it has given up whose sessions still end. */
 export class RunningListener {
   status: ListenerStatus = 'STOPPED';
   statusReason: string | undefined;
+  /** When a port that could not be had is tried again, milliseconds since 1970; undefined: it need not be. */
+  nextAttemptAt: number | undefined;
   /** As configured now. */
   settings: ListenerRow;
   /** Connections turned away since the start of the service. */
   refusedConnections = 0;
   #bound: BoundPort | undefined;
   #startedAt = 0;
+  /** Attempts to take the port that failed, since the last one that did not. */
+  #failures = 0;
   readonly #draining = new Map<BoundPort, Promise<void>>();
 
   constructor(settings: ListenerRow) {
@@ -48,12 +55,28 @@ export class RunningListener {
     return this.#bound === undefined ? 0 : Math.floor((now - this.#startedAt) / 1000);
   }
 
-  /** Takes the port of `settings`. @throws what `bind` throws; the status is FAILED then. */
+  /** Whether it is started, or would be if its port could be had. */
+  get shouldRun(): boolean {
+    return this.isRunning || this.nextAttemptAt !== undefined;
+  }
+
+  /** Takes the port of `settings`. @throws what `bind` throws; the status is FAILED then, until a later attempt succeeds. */
   async start(bind: BindPort, settings: ListenerRow, now: number): Promise<void> {
     this.settings = settings;
     this.#set('STARTING');
-    this.#bound = await this.#bind(bind);
+    try {
+      this.#bound = await bind(
+        () => this.settings,
+        () => this.refusedConnections++,
+      );
+    } catch (error) {
+      this.#set('FAILED', (error as Error).message);
+      this.nextAttemptAt = now + Math.min(RETRY.longestMs, RETRY.firstMs * 2 ** this.#failures++);
+      throw error;
+    }
     this.#startedAt = now;
+    this.#failures = 0;
+    this.nextAttemptAt = undefined;
     this.#set('RUNNING');
   }
 
@@ -79,6 +102,9 @@ export class RunningListener {
 
   /** Gives up the port; resolves when the last session has ended, at the latest after `graceMs`. */
   async stop(reason: PesitError, graceMs: number): Promise<void> {
+    this.nextAttemptAt = undefined;
+    this.#failures = 0;
+    if (this.status === 'FAILED') this.#set('STOPPED');
     const bound = this.#bound;
     this.#bound = undefined;
     if (bound !== undefined) {
@@ -86,19 +112,8 @@ export class RunningListener {
       void this.#drain(bound, reason, graceMs);
     }
     await Promise.all(this.#draining.values());
-    if (!this.isRunning && this.status !== 'FAILED') this.#set('STOPPED');
-  }
-
-  async #bind(bind: BindPort): Promise<BoundPort> {
-    try {
-      return await bind(
-        () => this.settings,
-        () => this.refusedConnections++,
-      );
-    } catch (error) {
-      this.#set('FAILED', (error as Error).message);
-      throw error;
-    }
+    // A start that came meanwhile, or another stop, has its own end.
+    if (this.status === 'STOPPING' && this.#draining.size === 0) this.#set('STOPPED');
   }
 
   #drain(port: BoundPort, reason: PesitError, graceMs: number): Promise<void> {

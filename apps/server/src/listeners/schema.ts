@@ -1,4 +1,4 @@
-import { readOnly } from '@pesit-node/service';
+import { readOnly, timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
 import { serverId } from '../schemas.js';
@@ -42,6 +42,7 @@ const fields = {
   syncWindow: z.int().min(0).max(255).nullish().meta({ description: '0 = sync points are not acknowledged.' }),
   status: readOnly(),
   statusReason: readOnly(),
+  nextAttemptAt: readOnly(),
   activeConnections: readOnly(),
   refusedConnections: readOnly(),
   totalTransfers: readOnly(),
@@ -59,6 +60,7 @@ export const listenerStatus = z
     serverId: z.string(),
     status: z.enum(LISTENER_STATUSES),
     statusReason: z.string().nullable(),
+    nextAttemptAt: timestamp().nullable().meta({ description: 'When a FAILED listener is tried again.' }),
     port: z.int(),
     tlsPort: z.int().nullable(),
     activeConnections: z.int(),

@@ -25,6 +25,8 @@ export interface ListenerView {
   readonly refusedConnections: number;
   /** Seconds. */
   readonly uptime: number;
+  /** When a FAILED one is tried again. */
+  readonly nextAttemptAt: Date | undefined;
 }
 
 /** The answer to start and stop. */
@@ -82,6 +84,8 @@ export class ListenerService {
       if (row === undefined) throw notFound('Listener', id);
       if (running !== undefined) running.settings = row;
       this.#options.logger.info({ listener: id, fields: Object.keys(values), port: row.port }, 'listener changed');
+      // What kept it from its port may be mended by the change.
+      if (running?.nextAttemptAt !== undefined) await this.#retry(id, running);
       return this.#view(row);
     });
   }
@@ -98,7 +102,7 @@ export class ListenerService {
     });
   }
 
-  /** @throws {ApiError} 409 when the port cannot be had; the status is FAILED then, with the reason. */
+  /** @throws {ApiError} 409 when the port cannot be had: FAILED with the reason, and tried again until it is stopped. */
   start(id: string): Promise<ListenerOutcome> {
     return this.#inTurn(id, async () => {
       const row = await this.#row(id);
@@ -119,8 +123,6 @@ export class ListenerService {
       const running = this.#running.get(id);
       if (running === undefined || running.status === 'STOPPED')
         return this.#outcome(row, `Listener ${id} is stopped already`);
-      if (running.status === 'FAILED') running.status = 'STOPPED';
-      running.statusReason = undefined;
       await this.#within(this.#stop(id));
       const left = running.activeConnections;
       return this.#outcome(
@@ -148,6 +150,12 @@ export class ListenerService {
     );
   }
 
+  /** Tries those again whose port could not be had and whose time has come. @throws when the database fails */
+  async retryFailed(): Promise<void> {
+    const due = [...this.#running].filter(([, { nextAttemptAt }]) => (nextAttemptAt ?? Infinity) <= this.#now());
+    await Promise.all(due.map(([id, running]) => this.#inTurn(id, () => this.#retry(id, running))));
+  }
+
   /** Stops all and starts none any more; resolves when the last session has ended, at the latest after `drainMs`. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -159,25 +167,46 @@ export class ListenerService {
     return [...this.#running.values()].reduce((sum, { activeConnections }) => sum + activeConnections, 0);
   }
 
-  /** For `HealthRegistry`: a listener that failed is shown, but the service is up. */
+  /**
+   * For `HealthRegistry`: a listener that failed is shown, and the others serve; where none of those that should run does,
+   * nobody can be served. Listeners that an administrator has stopped need not run.
+   */
   health(): HealthComponent {
     const all = [...this.#running];
-    const failed = all.filter(([, { status }]) => status === 'FAILED');
-    return {
-      status: 'UP',
-      details: {
-        running: all.filter(([, { status }]) => status === 'RUNNING').length,
-        ...(failed.length === 0
-          ? {}
-          : { failed: failed.map(([id, { statusReason }]) => `${id}: ${statusReason ?? ''}`) }),
-      },
-    };
+    const running = all.filter(([, { isRunning }]) => isRunning).length;
+    const failed = all.flatMap(([id, { statusReason, nextAttemptAt }]) =>
+      nextAttemptAt === undefined
+        ? []
+        : [`${id}: ${statusReason ?? 'starting'}; next attempt at ${new Date(nextAttemptAt).toISOString()}`],
+    );
+    if (failed.length === 0) return { status: 'UP', details: { running } };
+    if (running > 0) return { status: 'UP', details: { running, failed } };
+    return { status: 'DOWN', details: { reason: 'no listener that should run has its port', running, failed } };
   }
 
   async #row(id: string): Promise<ListenerRow> {
     const row = await this.#options.store.get(id);
     if (row === undefined) throw notFound('Listener', id);
     return row;
+  }
+
+  /** Only the first failure, and another reason, are worth a line at error. */
+  async #retry(id: string, running: RunningListener): Promise<void> {
+    if (this.#closed || running.nextAttemptAt === undefined || this.#running.get(id) !== running) return;
+    const row = await this.#options.store.get(id);
+    if (row === undefined) {
+      // Another pod has deleted it.
+      this.#running.delete(id);
+      return;
+    }
+    const before = running.statusReason;
+    try {
+      await this.#bind(id, row.port, () => running.start(this.#options.bind, row, this.#now()));
+      this.#options.logger.info({ listener: id, port: row.port }, 'listener started');
+    } catch {
+      const [reason, same] = [running.statusReason, running.statusReason === before];
+      this.#options.logger[same ? 'debug' : 'error']({ listener: id, port: row.port, reason }, 'listener still failed');
+    }
   }
 
   async #stop(id: string): Promise<void> {
@@ -189,8 +218,21 @@ export class ListenerService {
     this.#options.logger.info({ listener: id }, 'listener stopped');
   }
 
-  /** Runs `bind`, and says plainly who has the port when it fails. */
+  /** @throws {ApiError} 409, said and logged, when the port cannot be had */
   async #take(id: string, port: number, bind: () => Promise<void>): Promise<void> {
+    try {
+      await this.#bind(id, port, bind);
+    } catch (error) {
+      const { message: reason, cause } = error as Error;
+      const again = this.#running.get(id)?.nextAttemptAt !== undefined;
+      this.#options.logger.error({ listener: id, port, reason, triedAgain: again }, 'listener cannot take its port');
+      const then = again ? '. It is tried again by itself until it is stopped' : '';
+      throw conflict(`Listener ${id}: ${reason}${then}`, { cause });
+    }
+  }
+
+  /** Runs `bind`. @throws Error that says plainly who has the port; so does the status of a listener that does not run */
+  async #bind(id: string, port: number, bind: () => Promise<void>): Promise<void> {
     const other = [...this.#running].find(
       ([otherId, { isRunning, settings }]) => otherId !== id && isRunning && settings.port === port,
     );
@@ -199,9 +241,8 @@ export class ListenerService {
       await bind();
     } catch (error) {
       const reason = explain(error as NodeJS.ErrnoException, port, other?.[0]);
-      if (running?.isRunning !== true && running !== undefined) running.statusReason = reason;
-      this.#options.logger.error({ listener: id, port, reason }, 'listener cannot take its port');
-      throw conflict(`Listener ${id}: ${reason}`, { cause: error });
+      if (running?.isRunning === false) running.statusReason = reason;
+      throw new Error(reason, { cause: error });
     }
   }
 
@@ -214,6 +255,7 @@ export class ListenerService {
       activeConnections: running?.activeConnections ?? 0,
       refusedConnections: running?.refusedConnections ?? 0,
       uptime: running?.uptime(this.#now()) ?? 0,
+      nextAttemptAt: running?.nextAttemptAt === undefined ? undefined : new Date(running.nextAttemptAt),
     };
   }
 

@@ -36,6 +36,28 @@ export const loseAnswer = (database: Database, statement: RegExp, after: () => v
   };
 };
 
+/** The next statement that matches waits until it is released. */
+export const holdStatement = (
+  database: Database,
+  statement: RegExp,
+): { readonly held: Promise<void>; readonly release: () => void } => {
+  const client = clientOf(database);
+  const query = client.query.bind(client);
+  let reached!: () => void;
+  let release!: () => void;
+  const held = new Promise<void>((resolve) => (reached = resolve));
+  const released = new Promise<void>((resolve) => (release = resolve));
+  client.query = async (connection, given) => {
+    if (statement.test(given.sql ?? '')) {
+      delete (client as Partial<Client>).query;
+      reached();
+      await released;
+    }
+    return query(connection, given);
+  };
+  return { held, release };
+};
+
 /** Every write to a file fails as on a full disk, until the returned function is called. */
 export const fillDisk = async (anyFile: string): Promise<() => void> => {
   const handle = await open(anyFile);

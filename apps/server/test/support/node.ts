@@ -174,6 +174,12 @@ export class TestNode {
     return (text === '' ? {} : JSON.parse(text)) as Json;
   }
 
+  /** What the readiness probe says. */
+  async readiness(): Promise<{ readonly code: number; readonly components: Readonly<Record<string, Json>> }> {
+    const { status: code, text } = await ask(this.#http?.port ?? 0, 'get', '/actuator/health/readiness');
+    return { code, components: (JSON.parse(text) as { components: Readonly<Record<string, Json>> }).components };
+  }
+
   /** An answer that need not be JSON. */
   async text(method: string, path: string, body?: Json): Promise<string> {
     const port = this.#http?.port ?? 0;

@@ -53,6 +53,8 @@ export interface Rest {
   readonly data: string;
   readonly log: CapturedLog;
   readonly listeners: ListenerService;
+  /** Lets time pass for the listeners, for which it stands still otherwise. */
+  readonly pass: (ms: number) => void;
   readonly get: (path: string) => Promise<Response>;
   readonly post: (path: string, body?: Body) => Promise<Response>;
   readonly put: (path: string, body: Body) => Promise<Response>;
@@ -92,6 +94,11 @@ const bindOnly: BindPort = async (settings) => {
 export const useRest = (harness: DatabaseHarness): Rest => {
   const rest = { log: captureLog() } as { -readonly [K in keyof Rest]: Rest[K] };
   const answers: string[] = [];
+  const began = Date.now();
+  let passed = 0;
+  rest.pass = (ms) => {
+    passed += ms;
+  };
 
   beforeAll(async () => {
     rest.database = await harness.open({ migrations: [LICENSE_MIGRATIONS, MIGRATIONS] });
@@ -112,6 +119,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       bind: bindOnly,
       logger: rest.log.logger,
       drainMs: 1000,
+      now: () => began + passed,
     });
     const store = new KnexLicenseStore(knex);
     const license = new LicenseKeeper({ store, key, evaluationDays: 30, logger: rest.log.logger, node: 'rest' });
