@@ -1,6 +1,6 @@
 /**
  * `npm start`: from a fresh clone to a node that exchanges files. Installs and builds what is missing, starts the server
- * app and the client app on the embedded database, creates a sample on a fresh data directory, sends a file by PeSIT,
+ * app and the client app over one embedded database, creates a sample on a fresh data directory, sends a file by PeSIT,
  * reads it back, and compares all hashes. Then both services stay up until Ctrl-C; with --once they stop at once.
  */
 import { mkdirSync } from 'node:fs';
@@ -67,9 +67,10 @@ await main(async () => {
   await requireFreePort(options.serverPort, '--server-port');
   await requireFreePort(options.clientPort, '--client-port');
   mkdirSync(options.data, { recursive: true });
+  const database = join(options.data, 'database');
   const [server, client] = await Promise.all([
-    startApp({ app: 'server', port: options.serverPort, data: join(options.data, 'server') }),
-    startApp({ app: 'client', port: options.clientPort, data: join(options.data, 'client') }),
+    startApp({ app: 'server', port: options.serverPort, data: join(options.data, 'server'), database }),
+    startApp({ app: 'client', port: options.clientPort, data: join(options.data, 'client'), database }),
   ]);
   const rest = {
     server: new RestClient('server app', options.serverPort, server),
@@ -79,7 +80,7 @@ await main(async () => {
     `server app: http://127.0.0.1:${options.serverPort}   client app: http://127.0.0.1:${options.clientPort}`,
   );
   console.log(
-    `data and logs: ${relative(process.cwd(), options.data) || '.'}/{server,client}   (embedded database: for evaluation)`,
+    `data and logs: ${relative(process.cwd(), options.data) || '.'}/{server,client}, both on the PostgreSQL in database beside them`,
   );
 
   await createSample(rest, options);

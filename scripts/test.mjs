@@ -2,8 +2,9 @@
  * `npm test [-- <jest arguments>]`: installs and builds what is missing, finds a PostgreSQL and a Redis, runs the whole suite,
  * and ends with the line `tests: <n> passed, <m> failed`.
  *
- * The database tests run on the PostgreSQL of TEST_DATABASE_URL, or on a private instance of the one that the machine has,
- * which is started and removed. Those of Redis likewise, with TEST_REDIS_URL; with CI=true a missing Redis is a failure.
+ * The database tests run on the PostgreSQL of TEST_DATABASE_URL, or on a private instance of the one that the machine has
+ * (else of the embedded one), which is started and removed. Those of Redis likewise, with TEST_REDIS_URL; with CI=true a
+ * missing Redis is a failure.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +21,9 @@ async function databaseUrl() {
     console.log(`Tests run on ${postgres.version} (a private instance).`);
     return startPostgres(postgres);
   }
-  throw new Failure('No PostgreSQL for the tests: install PostgreSQL 14 or newer, or set TEST_DATABASE_URL');
+  throw new Failure(
+    'No PostgreSQL for the tests: run npm ci without --omit=optional, install PostgreSQL 14 or newer, or set TEST_DATABASE_URL',
+  );
 }
 
 async function redisUrl() {

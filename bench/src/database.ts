@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 
-/** How the apps keep their records: a private PostgreSQL that flushes every commit, or the embedded one of each app. */
+/** How the apps keep their records: a private PostgreSQL over TCP, or the embedded one of each app. Both flush every commit. */
 export type DatabaseKind = 'postgresql' | 'embedded';
 
 /** Where scripts/bench.mjs says that PostgreSQL is; unset where the machine has none. */

@@ -7,7 +7,7 @@ import { join, relative } from 'node:path';
 import { atEnd, Failure, findProgram, root } from './process.mjs';
 
 const HOST = '127.0.0.1';
-/** An embedded database that is created takes seconds; a machine under load takes longer. */
+/** An embedded database that is made takes a second; a machine under load takes longer. */
 const READY_WITHIN_MS = 120_000;
 const STOP_WITHIN_MS = 30_000;
 const TAIL_BYTES = 4000;
@@ -28,20 +28,24 @@ export function requireFreePort(port, flag) {
 }
 
 /** What admin settings and limits of this shell may reach the services; their addresses and directories are ours. */
-function environment(port, data) {
+function environment(port, data, database) {
   return {
     ...process.env,
     SERVER_PORT: String(port),
     SERVER_HOST: HOST,
     DATA_DIRECTORY: data,
     DATABASE_URL: '',
+    DATABASE_DIRECTORY: database,
     ADMIN_USERNAME: 'admin',
     ADMIN_PASSWORD: 'admin',
   };
 }
 
-/** Starts an app, its log in <data>/service.log. It is stopped, cleanly, when the command ends. */
-export async function startApp({ app, port, data }) {
+/**
+ * Starts an app, its log in <data>/service.log. It is stopped, cleanly, when the command ends.
+ * @param options.database directory of the embedded database, which the two apps share
+ */
+export async function startApp({ app, port, data, database }) {
   mkdirSync(data, { recursive: true });
   const log = createWriteStream(join(data, 'service.log'), { flags: 'a' });
   const setpriv = findProgram('setpriv');
@@ -52,7 +56,7 @@ export async function startApp({ app, port, data }) {
     cwd: root,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: environment(port, data),
+    env: environment(port, data, database),
   });
   let tail = '';
   for (const stream of [child.stdout, child.stderr]) {

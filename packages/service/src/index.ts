@@ -2,7 +2,7 @@
  * What both apps share outside PeSIT.
  *
  * An app's `main.ts` is the only place where things meet: it calls `loadConfig` (one table of keys, `CONFIG_KEYS`), makes a
- * logger (`createLogger`, secrets masked), opens the database (`openDatabase`: PGlite in a worker thread, or PostgreSQL)
+ * logger (`createLogger`, secrets masked), opens the database (`openDatabase`: a PostgreSQL, its own where none is named)
  * and hands it to a `DatabaseSupervisor`, which waits for it, migrates it and follows it down and up. `createHttpApp` puts
  * login, limits, error bodies, probes and metrics around the app's own routes, which are written with `Routes`, `endpoint`,
  * `pagingFields` and `ApiError`. `openSecretBox` and `PasswordVerifier` keep what must not be read. All of it hangs on a
@@ -20,6 +20,7 @@ export { ConfigError, configWarnings, loadConfig } from './config/load.js';
 export type { LoadConfigOptions } from './config/load.js';
 export { configurationMarkdown } from './config/markdown.js';
 export { DirectoryLockedError } from './database/directory-lock.js';
+export { EmbeddedDatabaseError } from './database/embedded/error.js';
 export { isDatabaseUnavailable, isForeignKeyViolation, isUniqueViolation } from './database/faults.js';
 export { migrate, MigrationError } from './database/migrate.js';
 export type { Migration, MigrationSet, SchemaName } from './database/migrate.js';

@@ -82,7 +82,7 @@ export const CONFIG_KEYS = {
   'data.directory': key('both', {
     type: requiredText('a directory'),
     default: './data',
-    description: 'Where the service keeps its files, and the embedded database; relative to the working directory.',
+    description: 'Where the service keeps its files; relative to the working directory.',
   }),
   'storage.roots': key('both', {
     type: list(),
@@ -94,12 +94,18 @@ export const CONFIG_KEYS = {
     default: '',
     secret: true,
     description:
-      'PostgreSQL 14 or newer. Empty = the embedded database in `data.directory`: for evaluation and single nodes, not safe against power loss.',
+      'PostgreSQL 14 or newer. Empty = the embedded database, a PostgreSQL that the service runs itself: for single nodes.',
+  }),
+  'database.directory': key('both', {
+    type: text('a directory'),
+    default: '',
+    description:
+      'Where the embedded database lies, a directory of its own. Empty = `database` in `data.directory`. A server app and a client app that name the same one share one PostgreSQL.',
   }),
   'database.pool-max': key('both', {
     type: integer(2, 200),
     default: 10,
-    description: 'Most connections to PostgreSQL at a time (the embedded database has one).',
+    description: 'Most connections to PostgreSQL at a time; to the embedded database at most 40.',
   }),
   'secrets.key': key('both', {
     type: text('32 bytes in base64, or the path of a file that holds them'),

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 
 import { CONFIG_KEYS, configRows } from './keys.js';
 import type { AppName, CommonConfig, Config, ConfigKey, ConfigKeyName } from './keys.js';
@@ -119,7 +119,7 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
   }
   if (url === '' && values.get('cluster.enabled') === true) {
     problems.push(
-      'cluster.enabled: expected false with the embedded database, which belongs to one process; set database.url, or disable the cluster',
+      'cluster.enabled: expected false with the embedded database, which belongs to one node; set database.url, or disable the cluster',
     );
   }
   const redis = values.get('redis.url');
@@ -133,6 +133,10 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
   const data = resolve(cwd, values.get('data.directory') as string);
   const roots = (values.get('storage.roots') as readonly string[]).map((root) => resolve(cwd, root));
   values.set('data.directory', data);
+  values.set(
+    'database.directory',
+    resolve(cwd, (values.get('database.directory') as string) || join(data, 'database')),
+  );
   values.set('storage.roots', Object.freeze(roots.length === 0 ? [data] : roots));
   return Object.freeze(Object.fromEntries(values)) as Config<A>;
 };
@@ -151,11 +155,6 @@ export const configWarnings = (config: CommonConfig): readonly string[] => {
   if (config['admin.password'] === CONFIG_KEYS['admin.password'].default) {
     warnings.push(
       `admin.password is the default: the REST interface listens on ${config['server.host']} alone. Set admin.password (ADMIN_PASSWORD) to reach it from elsewhere`,
-    );
-  }
-  if (config['database.url'] === '') {
-    warnings.push(
-      'The embedded database is for evaluation and single nodes: not safe against power loss; set database.url for production',
     );
   }
   if (config['cluster.enabled'] && config['redis.url'] === '') {

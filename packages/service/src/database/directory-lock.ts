@@ -148,8 +148,8 @@ export interface LockOptions {
 }
 
 /**
- * Takes `path` as the lock of what lies beside it, for this process. PGlite has no lock of its own, and two processes on one
- * directory destroy it. A lock whose process is dead (crash, kill -9, reboot) is taken over.
+ * Takes `path` as the lock of what lies beside it, for this process. A lock whose process is dead (crash, kill -9, reboot) is
+ * taken over; one of another container or machine, when it has been silent for a time.
  * @throws {DirectoryLockedError} naming the process that holds it.
  */
 export const lockDirectory = async (

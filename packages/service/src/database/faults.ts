@@ -1,11 +1,12 @@
 import { codeOf, isError } from '../thrown.js';
 
 /**
- * SQLSTATE and Node codes that mean "not now": connection lost or refused; server starting, stopping, full, too slow, or a
- * standby after a failover; a deadlock that this side lost.
+ * SQLSTATE and Node codes that mean "not now": connection lost or refused; no socket yet (ENOENT); server starting, stopping, full,
+ * too slow, or a standby after a failover; a deadlock that this side lost.
  */
 const UNAVAILABLE_CODES = new Set([
   'ECONNREFUSED',
+  'ENOENT',
   'ECONNRESET',
   'EPIPE',
   'ETIMEDOUT',
@@ -25,7 +26,7 @@ const UNAVAILABLE_CODES = new Set([
 ]);
 
 const UNAVAILABLE_MESSAGES =
-  /Connection terminated|timeout expired|timeout exceeded when trying to connect|Timeout acquiring a connection|Unable to acquire a connection|not queryable|did not answer within|embedded database (?:has|is)/;
+  /Connection terminated|timeout expired|timeout exceeded when trying to connect|Timeout acquiring a connection|Unable to acquire a connection|not queryable|did not answer within/;
 
 /**
  * Whether a failed query found the database out of reach, so that the same request may succeed later.

@@ -83,8 +83,7 @@ export const migrate = async (database: Database, set: MigrationSet): Promise<re
   database.withUnlimitedConnection(async (knex) => {
     await checkVersion(knex);
     return knex.transaction(async (trx) => {
-      // The embedded database has one session under a directory lock: nobody to wait for.
-      if (database.mode === 'postgresql') await trx.raw('select pg_advisory_xact_lock(?)', [LOCK_KEY]);
+      await trx.raw('select pg_advisory_xact_lock(?)', [LOCK_KEY]);
       return applyPending(trx, set);
     });
   });

@@ -1,30 +1,37 @@
+import { join } from 'node:path';
+
 import type { Logger } from '../logging.js';
-import { openEmbedded } from './embedded.js';
+import { openEmbedded } from './embedded/embedded.js';
 import { openPostgresql } from './postgresql.js';
 import type { Database } from './types.js';
 
 export interface OpenDatabaseOptions {
   /** `database.url`; empty = embedded. */
   readonly url: string;
-  /** `data.directory`, for the embedded database. */
+  /** `data.directory`, where earlier versions kept their embedded databases. */
   readonly dataDirectory: string;
-  /** Names the embedded database's directory, `<dataDirectory>/database-<name>`: the two apps never share one. */
+  /** `database.directory`, of the embedded database. Default: `database` in `dataDirectory`. */
+  readonly directory?: string;
+  /** Which app: of each, one service at a time may use an embedded database. */
   readonly name: string;
   /** Schemas that unqualified table names are looked up in, in this order. */
   readonly searchPath: readonly string[];
-  /** `database.pool-max`, for PostgreSQL. Default 10. */
+  /** `database.pool-max`. Default 10. */
   readonly poolMax?: number;
   readonly logger: Logger;
 }
 
 /**
  * Opens the database of one app. PostgreSQL need not be up (`DatabaseSupervisor` waits for it); the embedded one is started,
- * which takes seconds the first time.
- * @throws {DirectoryLockedError} when another process has the embedded database.
+ * which takes a second the first time.
+ * @throws {EmbeddedDatabaseError} when the embedded database cannot be used, in words
+ * @throws {DirectoryLockedError} when a service of the same app has the embedded database
  */
 export const openDatabase = async (options: OpenDatabaseOptions): Promise<Database> => {
   const { url, dataDirectory, name, searchPath, poolMax = 10, logger } = options;
-  return url === ''
-    ? openEmbedded({ dataDirectory, name, searchPath, logger })
-    : openPostgresql({ url, searchPath, poolMax });
+  if (url !== '') return openPostgresql({ url, searchPath, poolMax });
+  return openEmbedded({
+    ...{ directory: options.directory ?? join(dataDirectory, 'database'), name, searchPath, poolMax, logger },
+    predecessor: join(dataDirectory, `database-${name}`),
+  });
 };

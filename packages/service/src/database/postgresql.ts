@@ -41,6 +41,8 @@ const checkWritable = async (knex: Knex, description: string): Promise<void> => 
 
 export interface OpenPostgresqlOptions {
   readonly url: string;
+  /** Default: host, port and name of the URL. */
+  readonly description?: string;
   readonly searchPath: readonly string[];
   readonly poolMax: number;
   /** How long an unanswered query keeps its connection, milliseconds. Default 35,000. */
@@ -53,7 +55,7 @@ export interface OpenPostgresqlOptions {
  */
 export const openPostgresql = (options: OpenPostgresqlOptions): Database => {
   const { url, searchPath, poolMax, silenceMs = SILENCE_MS } = options;
-  const description = describeUrl(url);
+  const description = options.description ?? describeUrl(url);
   const pool = createPool({ url, searchPath, max: poolMax, statementTimeout: STATEMENT_MS, silenceMs });
   let closing: Promise<void> | undefined;
   return {

@@ -1,5 +1,6 @@
 import { ConfigError } from '../config/load.js';
 import { DirectoryLockedError } from '../database/directory-lock.js';
+import { EmbeddedDatabaseError } from '../database/embedded/error.js';
 import { isError } from '../thrown.js';
 import { DataDirectoryError } from './data-directory.js';
 import { ListenError } from './listen.js';
@@ -29,6 +30,7 @@ export const runMain = async (
       ConfigError,
       DataDirectoryError,
       DirectoryLockedError,
+      EmbeddedDatabaseError,
       ListenError,
       ...explained,
     ];
