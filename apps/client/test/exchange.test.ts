@@ -91,7 +91,7 @@ withDatabase((harness) => {
         duration: expect.any(Number),
         checksum: sha256(content),
         localPath: join(service.data, 'send/spool', body.id),
-        diagnostic: null,
+        diagnostic: '0-000',
         errorCode: null,
         errorMessage: null,
         pesitTransferId: 1,

@@ -292,7 +292,7 @@ withDatabase((harness) => {
       });
       const service = await the.service();
       await the.remote(service, server.port);
-      const kept = { status: 'COMPLETED', diagnostic: null, diagnosticComplement: shown };
+      const kept = { status: 'COMPLETED', diagnostic: '0-000', diagnosticComplement: shown };
       expect(await the.send(service)).toMatchObject({ ...kept, freeMessage: null, answerFreeMessage: 'hi!' });
       expect(await the.receive(service)).toMatchObject({ ...kept, answerFreeMessage: null });
       // The session goes on: what was said to one file is not said to the next.

@@ -200,7 +200,7 @@ withDatabase((harness) => {
       const server = await the.rawServer({ ...GOOD, [name]: 'close' });
       const service = await the.service();
       await the.remote(service, server.port);
-      expect(await the.send(service)).toMatchObject({ status: 'COMPLETED', diagnostic: null });
+      expect(await the.send(service)).toMatchObject({ status: 'COMPLETED', diagnostic: '0-000' });
       expect(await the.receive(service)).toMatchObject({ status: 'COMPLETED', size: 3 });
     });
   });
@@ -211,9 +211,9 @@ withDatabase((harness) => {
       'TRANS.END': `c037 0203000000${bytes}${articles}`,
     });
     test.each([
-      ['right counts', 'COMPLETED', null, COUNTS('1b010b', '1c0101')],
-      ['a wrong PI 28 beside a right PI 27', 'COMPLETED', null, COUNTS('1b010b', '1c0163')],
-      ['a wrong PI 28 alone', 'COMPLETED', null, COUNTS('', '1c0163')],
+      ['right counts', 'COMPLETED', '0-000', COUNTS('1b010b', '1c0101')],
+      ['a wrong PI 28 beside a right PI 27', 'COMPLETED', '0-000', COUNTS('1b010b', '1c0163')],
+      ['a wrong PI 28 alone', 'COMPLETED', '0-000', COUNTS('', '1c0163')],
       ['a wrong PI 27', 'FAILED', '3-319', COUNTS('1b010a', '1c0101')],
     ])('ACK(TRANS.END) with %s: %s', async (_name, status, diagnostic, script) => {
       const server = await the.rawServer(script);

@@ -82,5 +82,26 @@ withDatabase((harness) => {
       const { errorMessage, diagnostic } = await the.send(service);
       expect([diagnostic, errorMessage]).toEqual(['3-304', expect.stringContaining('go away')]);
     });
+
+    // As a node of this product does: PI 29 has the words of the diagnostic, and what to do.
+    test.each([
+      'requester not authorised: check identifier, password, and that the partner is enabled',
+      'requester not authorised',
+      'Check identifier, password and that the partner is enabled',
+    ])('RCONNECT with %j in PI 29: the texts say nothing twice', async (text) => {
+      const length = text.length.toString(16).padStart(2, '0');
+      const server = await the.rawServer({
+        ...GOOD,
+        CONNECT: `4022 02030301301d${length}${Buffer.from(text).toString('hex')}`,
+      });
+      const service = await the.service();
+      await the.remote(service, server.port);
+      const { errorMessage } = await the.send(service);
+      const { body } = await service.api.get('/servers/1');
+      for (const said of [errorMessage, body.statusReason]) {
+        expect(said?.match(/requester not authorised/gi)).toHaveLength(1);
+        expect(said?.match(/check identifier/gi)).toHaveLength(1);
+      }
+    });
   });
 });

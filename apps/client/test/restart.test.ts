@@ -126,7 +126,12 @@ withDatabase((harness) => {
       });
       const service = await the.service({ settings: { retry: AT_ONCE } });
       await the.remote(service, server.port);
-      expect(await the.send(service)).toMatchObject({ status: 'COMPLETED', attempts: 2, size: 11, diagnostic: null });
+      expect(await the.send(service)).toMatchObject({
+        status: 'COMPLETED',
+        attempts: 2,
+        size: 11,
+        diagnostic: '0-000',
+      });
     });
 
     test.each([

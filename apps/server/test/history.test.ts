@@ -83,6 +83,7 @@ withDatabase((harness) => {
         restartable: false,
         checksum: null,
         diagnostic: '0-000',
+        diagnosticComplement: null,
         errorMessage: null,
         label: 'l',
         freeMessage: 'text',

@@ -90,6 +90,8 @@ export interface ServerHandler {
    * refused without asking, and the connection goes on. For the history.
    */
   refused?(name: FpduName, parameters: Parameters, error: PesitError): Promise<void>;
+  /** PI 29 of a DTF.END, CRF or DESELECT, 1 to 4096 bytes: what the partner says of the file, beside a success too. */
+  said?(name: FpduName, complement: Buffer): void;
   /** DESELECT was answered: the next file may come. */
   deselected(): Promise<void>;
   /** How the partner writes single articles; worth remembering. */

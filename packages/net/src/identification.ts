@@ -1,7 +1,7 @@
 /** From a new socket to a known dialect: reads the first bytes, answers pre-connections, and says why when it is nothing. */
 import type { Socket } from 'node:net';
 import type { Dialect } from '@pesit-node/protocol';
-import { PesitError, describeDiagnostic } from '@pesit-node/protocol';
+import { PesitError, inOneLine } from '@pesit-node/protocol';
 import { detect } from './detection.js';
 import { asPesitError } from './errors.js';
 import type { Preconnection } from './handler.js';
@@ -97,10 +97,10 @@ export function identify(socket: Socket, options: IdentificationOptions, result:
     try {
       await options.preconnect(who);
     } catch (error) {
-      const { diagnostic, message } = asPesitError(error, '3-399');
+      const failure = asPesitError(error, '3-399');
       const refused = `pre-connection of ${JSON.stringify(who.identifier)} refused (NAK0)`;
-      if (error instanceof PesitError) reject(`${refused}, ${describeDiagnostic(diagnostic)}: ${message}`, nak);
-      else reject(message);
+      if (error instanceof PesitError) reject(`${refused}, ${inOneLine(failure)}`, nak);
+      else reject(failure.message);
       return;
     }
     if (over || socket.destroyed) return;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { END_CODES, PesitError } from '@pesit-node/protocol';
-import type { ConnectionTerms, FileTerms, ServerSession } from '@pesit-node/protocol';
+import type { ConnectionTerms, FileTerms, FpduName, ServerSession } from '@pesit-node/protocol';
 import { Connection } from './connection.js';
 import type { WireObserver } from './connection.js';
 import { asPesitError } from './errors.js';
@@ -10,6 +10,12 @@ import type { SessionListener } from './file-data.js';
 import type { ServerConnection, ServerHandler } from './handler.js';
 import { PartnerRequests } from './partner-requests.js';
 import type { RequestTerms } from './partner-requests.js';
+
+/** Requests in which a partner may say something (PI 29) of a file that goes well. */
+const SAY_OF_A_FILE: ReadonlySet<FpduName> = new Set(['DTF.END', 'CRF', 'DESELECT']);
+
+const copied = (bytes: Buffer | undefined): Buffer | undefined =>
+  bytes === undefined || bytes.length === 0 ? undefined : Buffer.from(bytes);
 
 export interface ServerConnectionOptions extends RequestTerms {
   readonly socket: Socket;
@@ -131,7 +137,10 @@ export class PartnerConnection implements ServerConnection {
   #listener(): SessionListener {
     return {
       fpdu: (name, parameters) => {
+        // A view of the received bytes, which are used again before a slow application comes to it.
+        const said = SAY_OF_A_FILE.has(name) ? copied(parameters.diagnosticComplement) : undefined;
         this.#enqueue(async () => {
+          if (said !== undefined) this.#handler.said?.(name, said);
           await this.#requests.answer(name, parameters);
           this.drain();
         });

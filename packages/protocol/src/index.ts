@@ -61,6 +61,7 @@ export type { TraceLine, WireDirection } from './session-trace.js';
 export { STATES } from './states.js';
 export type { Role, State, StateRow, Wait } from './states.js';
 export { printable, readable } from './texts.js';
+export { adviseOn, explain, inOneLine, logWords, quoteDiagnostic } from './wording.js';
 export { DEFAULT_TIMERS } from './timers.js';
 export type { Timers } from './timers.js';
 export { describeFpdu } from './trace.js';

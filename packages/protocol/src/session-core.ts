@@ -22,6 +22,7 @@ import type { Role, State, StateRow, Wait } from './states.js';
 import { printable, textForPeer } from './texts.js';
 import { DEFAULT_TIMERS } from './timers.js';
 import type { Timers } from './timers.js';
+import { quoteDiagnostic } from './wording.js';
 
 const MAX_NOTICES_A_SESSION = 64;
 
@@ -217,7 +218,7 @@ export abstract class SessionCore {
   /** What the peer said, as an error of the `refused` kind. */
   refusal(what: string, diagnostic: PeerDiagnostic, parameters: Parameters): PesitError {
     const text = printable(parameters.diagnosticComplement ?? parameters.freeMessage);
-    return new PesitError(`the partner ${what}: ${describeDiagnostic(diagnostic)}${text === '' ? '' : ` (${text})`}`, {
+    return new PesitError(`the partner ${what}: ${quoteDiagnostic(diagnostic, text)}`, {
       fault: 'refused',
       diagnostic,
       endCode: parameters.endCode,

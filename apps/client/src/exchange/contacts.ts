@@ -1,4 +1,5 @@
 import type { PesitRequester } from '@pesit-node/net';
+import { explain } from '@pesit-node/protocol';
 import type { ConnectionTerms, PesitError, SingleArticleStyle } from '@pesit-node/protocol';
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
@@ -6,7 +7,6 @@ import type { Logger } from '@pesit-node/service';
 import { seenIn } from '../remote-servers/seen.js';
 import type { ServerSeen } from '../remote-servers/seen.js';
 import type { ContactStatus, Negotiated, RemoteServerStore } from '../remote-servers/store.js';
-import { explain } from './outcome.js';
 
 /** A status that did not change is written again after this long, for `lastContact`. */
 const REPEAT_MS = 10_000;

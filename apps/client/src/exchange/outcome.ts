@@ -1,4 +1,4 @@
-import { describeDiagnostic, diagnosticRow, PesitError } from '@pesit-node/protocol';
+import { PesitError } from '@pesit-node/protocol';
 import type { ApiErrorCode } from '@pesit-node/service';
 
 /** The codes of the specification for a contact with a remote server that failed (Errors). */
@@ -27,18 +27,6 @@ export const errorCodeOf = (error: PesitError, phase: Phase): TransferErrorCode 
   const notReached = error.fault === 'transport' || error.fault === 'refused';
   return phase === 'connecting' && notReached ? 'CONNECTION_FAILED' : 'TRANSFER_FAILED';
 };
-
-/** What happened, and what to do about it where the text does not say it already. */
-export const explain = (error: PesitError): string => {
-  const advice = error.fault === 'refused' ? diagnosticRow(error.diagnostic)?.advice : undefined;
-  return advice === undefined ? error.message : `${error.message}: ${advice}`;
-};
-
-/** A failure for the log: diagnostic as code and words, and what happened. */
-export const wordsOf = (error: PesitError) => ({
-  diagnostic: describeDiagnostic(error.diagnostic),
-  reason: error.message,
-});
 
 /** Whatever was thrown, as a `PesitError`: anything else is a fault of this side (2-215). */
 export const toPesitError = (thrown: unknown): PesitError =>

@@ -1,11 +1,11 @@
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
-import { printable } from '@pesit-node/protocol';
+import { explain, logWords, printable, SUCCESS } from '@pesit-node/protocol';
 import type { PesitError } from '@pesit-node/protocol';
 import type { Figures, Logger, MeteredTransfer } from '@pesit-node/service';
 
 import type { AttemptEnd, Ended, Job } from '../transfers/row.js';
 import { Interruption } from './interruption.js';
-import { errorCodeOf, explain, toPesitError, wordsOf } from './outcome.js';
+import { errorCodeOf, toPesitError } from './outcome.js';
 import type { Phase } from './outcome.js';
 import { messaging } from './messaging.js';
 import { receiving } from './receiving.js';
@@ -113,7 +113,7 @@ class Attempt {
       const restart = attempts > 1 ? { attempt: attempts, restartPoint: this.from?.syncPoint ?? 0 } : {};
       const partnerSaid = printable(this.#said.diagnosticComplement) || undefined;
       this.#log.info({ size, bytes, localPath, ...restart, advice, partnerSaid }, 'transfer completed');
-      end = completed;
+      end = { ...completed, diagnostic: SUCCESS };
     } catch (thrown) {
       end = this.#failed(thrown);
     }
@@ -140,7 +140,7 @@ class Attempt {
       } catch (thrown) {
         const error = toPesitError(thrown);
         if (this.#signal.aborted || !(await work.startOver(error))) throw thrown;
-        this.#log.warn(wordsOf(error), 'restart refused: the file goes whole, as a new transfer');
+        this.#log.warn(logWords(error), 'restart refused: the file goes whole, as a new transfer');
       }
     }
   }
@@ -223,7 +223,7 @@ class Attempt {
     this.#startsAnew = this.#isMisunderstood(error);
     const diagnostic = error.diagnostic;
     const end = { ...figures, restartable, diagnostic, errorCode: errorCodeOf(error, this.#phase) };
-    const facts = { ...wordsOf(error), errorCode: end.errorCode, restartable };
+    const facts = { ...logWords(error), errorCode: end.errorCode, restartable };
     if (verdict === 'final' || (verdict === 'again' && failures + 1 >= retry.attempts)) {
       this.#log.warn(facts, 'transfer failed');
       const tries = verdict === 'again' && failures > 0 ? ` (given up after ${failures + 1} attempts)` : '';

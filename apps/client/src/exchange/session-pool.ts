@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 
 import type { PesitRequester } from '@pesit-node/net';
+import { logWords } from '@pesit-node/protocol';
 import type { SingleArticleStyle } from '@pesit-node/protocol';
 import type { Logger, TransferMeter, Traces } from '@pesit-node/service';
 
 import type { Contacts } from './contacts.js';
 import { faultText, openTraced } from '../traces/traced-opening.js';
 import type { TracedSession } from '../traces/traced-opening.js';
-import { toPesitError, wordsOf } from './outcome.js';
+import { toPesitError } from './outcome.js';
 import type { SessionTarget } from './session-target.js';
 
 /** A session while one transfer uses it. */
@@ -123,7 +124,7 @@ export class SessionPool {
     } catch (thrown) {
       const error = toPesitError(thrown);
       if (signal.aborted) throw error;
-      log.warn({ at: `${options.host}:${options.port}`, ...wordsOf(error) }, 'session refused or not possible');
+      log.warn({ at: `${options.host}:${options.port}`, ...logWords(error) }, 'session refused or not possible');
       contacts.failed(target.serverId, error);
       meter.sessionRefused(error.diagnostic);
       throw error;

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 
+import { explain, logWords } from '@pesit-node/protocol';
 import type { Logger, SecretBox, Traces } from '@pesit-node/service';
 
 import type { Negotiated, RemoteServerRow } from '../remote-servers/store.js';
 import { openTraced } from '../traces/traced-opening.js';
 import { negotiatedOf } from './contacts.js';
 import type { Contacts } from './contacts.js';
-import { errorCodeOf, explain, toPesitError, wordsOf } from './outcome.js';
+import { errorCodeOf, toPesitError } from './outcome.js';
 import type { TransferErrorCode } from './outcome.js';
 import type { SessionPool } from './session-pool.js';
 import { sessionTarget } from './session-target.js';
@@ -77,7 +78,7 @@ export const testConnection =
       contacts.failed(server.id, error);
       await contacts.settled();
       const { diagnostic } = error;
-      log.warn(wordsOf(error), 'connection test failed');
+      log.warn(logWords(error), 'connection test failed');
       const errorCode = errorCodeOf(error, 'connecting');
       return { success: false, latency: latency(), errorCode, diagnostic, message: explain(error) };
     }

@@ -1,6 +1,6 @@
 import { PesitRequester } from '@pesit-node/net';
 import type { RequesterOptions } from '@pesit-node/net';
-import { describeDiagnostic, SessionTrace } from '@pesit-node/protocol';
+import { inOneLine, SessionTrace } from '@pesit-node/protocol';
 import { SessionTracer } from '@pesit-node/service';
 import type { SessionRecording, Traces } from '@pesit-node/service';
 
@@ -14,10 +14,7 @@ export interface TracedSession {
 }
 
 /** An error as a trace says it. */
-export const faultText = (what: string, thrown: unknown): string => {
-  const { diagnostic, message } = toPesitError(thrown);
-  return `${what}: ${describeDiagnostic(diagnostic)}: ${message}`;
-};
+export const faultText = (what: string, thrown: unknown): string => `${what}: ${inOneLine(toPesitError(thrown))}`;
 
 /** Opens a session, recorded from the attempt on when the server is traced. @throws PesitError as `PesitRequester.open` */
 export const openTraced = async (

@@ -297,7 +297,10 @@ export const transferAnswer = z
     duration: z.int().nullable().meta({ description: 'Milliseconds.' }),
     checksum: z.string().nullable().meta({ description: '`sha256:` and the digest in hexadecimal.' }),
     localPath: z.string().nullable(),
-    diagnostic: z.string().nullable(),
+    diagnostic: z
+      .string()
+      .nullable()
+      .meta({ description: 'PI 2, as `2-205`; `0-000` of a success; null before the first end of an attempt.' }),
     errorCode: z.string().nullable(),
     errorMessage: z.string().nullable(),
     pesitTransferId: z.int().nullable().meta({ description: 'PI 13.' }),

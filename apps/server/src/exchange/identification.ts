@@ -1,4 +1,5 @@
 import type { ConnectIndication } from '@pesit-node/net';
+import { adviseOn } from '@pesit-node/protocol';
 
 import type { ListenerRow } from '../listeners/store.js';
 import type { PartnerRow } from '../partners/store.js';
@@ -9,7 +10,7 @@ import { hasPreconnected } from './preconnection.js';
 import { asking, refusal } from './refusal.js';
 
 /** The same for a wrong password and a disabled partner: never say which (pesit-e.md §9). */
-const NOT_AUTHORISED = 'requester not authorised: check identifier, password, and that the partner is enabled';
+const NOT_AUTHORISED = adviseOn('3-304');
 
 /** PI 5: eight bytes of password, eight of a new one. */
 const PASSWORD_LENGTH = 8;

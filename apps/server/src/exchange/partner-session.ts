@@ -1,5 +1,5 @@
 import type { ConnectIndication, ServerConnection, ServerHandler } from '@pesit-node/net';
-import { describeDiagnostic, PesitError } from '@pesit-node/protocol';
+import { inOneLine, logWords, PesitError, printable } from '@pesit-node/protocol';
 import type {
   ArticleSink,
   ArticleSource,
@@ -19,6 +19,7 @@ import { seenIn } from '../partners/seen.js';
 import type { PartnerSeen } from '../partners/seen.js';
 import type { PartnerRow } from '../partners/store.js';
 import { PartnerTracer } from '../traces/partner-tracer.js';
+import type { RecordHandle } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import { startOf } from './context.js';
 import type { ExchangeContext, PartnerContext } from './context.js';
@@ -50,6 +51,8 @@ export class PartnerSession implements ServerHandler {
   #asked = false;
   #partner: PartnerContext | undefined;
   #file: IncomingTransfer | OutgoingTransfer | undefined;
+  /** The record of that file, until it is deselected. */
+  #record: RecordHandle | undefined;
   /** The file, as it is counted. */
   #metered: MeteredTransfer | undefined;
   #startedAt = 0;
@@ -163,7 +166,15 @@ export class PartnerSession implements ServerHandler {
     else await this.#fileRefused(partner, name === 'CREATE' ? 'RECEIVE' : 'SEND', parameters, error);
   }
 
+  said(name: FpduName, complement: Buffer): void {
+    const { context, track } = this.#options;
+    if (this.#record === undefined) return;
+    this.#logger.info({ transfer: this.#record.id, at: name, partnerSaid: printable(complement) }, 'partner said');
+    track(context.journal.said(this.#record, complement));
+  }
+
   deselected(): Promise<void> {
+    this.#record = undefined;
     return Promise.resolve();
   }
 
@@ -189,16 +200,16 @@ export class PartnerSession implements ServerHandler {
     // Its CONNECT could not be read, or was refused without asking: too many connections, an unknown version.
     const isRefused = !this.#asked && (error?.fault === 'local' || error?.fault === 'remote');
     if (isRefused) this.#connectionRefused(error);
-    this.#trace.end(error === undefined ? 'released' : textOf('connection ended', error));
+    this.#trace.end(error === undefined ? 'released' : `connection ended: ${inOneLine(error)}`);
     if (this.#partner === undefined) {
       if (error !== undefined && !isRefused)
-        this.#logger.debug(wordsOf(error), 'connection ended before a partner was known');
+        this.#logger.debug(logWords(error), 'connection ended before a partner was known');
       return;
     }
     context.places.giveBack(this.#partner.partner.partner_id);
     this.#partner = undefined;
     if (error === undefined) this.#logger.info('partner disconnected');
-    else this.#logger.warn(wordsOf(error), 'connection ended');
+    else this.#logger.warn(logWords(error), 'connection ended');
   }
 
   async #accept<F extends IncomingTransfer | OutgoingTransfer>(
@@ -211,6 +222,7 @@ export class PartnerSession implements ServerHandler {
     try {
       const file = await accept(partner);
       this.#file = file;
+      this.#record = file.record;
       this.#seeEntity(parameters.maxEntitySize ?? 0);
       this.#startedAt = Date.now();
       partner.progress.add(file);
@@ -256,8 +268,8 @@ export class PartnerSession implements ServerHandler {
 
   /** Something went wrong: for the log, and for a trace. */
   #say(what: string, error: PesitError, facts: object = {}): void {
-    this.#logger.warn({ ...facts, ...wordsOf(error) }, what);
-    this.#trace.note(textOf(what, error));
+    this.#logger.warn({ ...facts, ...logWords(error) }, what);
+    this.#trace.note(`${what}: ${inOneLine(error)}`);
   }
 
   #goesFrom({ number, dataBytes }: SyncPoint): void {
@@ -310,13 +322,3 @@ const released = (): PesitError =>
     fault: 'refused',
     diagnostic: '2-223',
   });
-
-const textOf = (what: string, error: PesitError): string =>
-  `${what}: ${describeDiagnostic(error.diagnostic)}: ${error.message}`;
-
-/** A diagnostic for the log: code and words, and what it means here. */
-const wordsOf = (error: PesitError) => ({
-  diagnostic: describeDiagnostic(error.diagnostic),
-  reason: error.message,
-  fault: error.fault,
-});

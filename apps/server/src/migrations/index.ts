@@ -14,6 +14,7 @@ import { traces } from './0011-traces.js';
 import { dataLayout } from './0012-data-layout.js';
 import { transferNumbers } from './0013-transfer-numbers.js';
 import { grants } from './0014-grants.js';
+import { diagnosticComplement } from './0015-diagnostic-complement.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -33,5 +34,6 @@ export const MIGRATIONS: MigrationSet = {
     dataLayout,
     transferNumbers,
     grants,
+    diagnosticComplement,
   ],
 };

@@ -125,6 +125,7 @@ export class TransferContexts {
     const { knex, node, instance } = this.#options;
     const { rows } = await knex.raw<{ rows: ContextRow[] }>(
       `update transfers set status = 'IN_PROGRESS', end_time = null, diagnostic = null, error_message = null,
+         diagnostic_complement = null,
          restartable = false, fence = fence + 1, attempts = attempts + 1, node = :node, instance = :instance,
          listener = :listener, session_id = :sessionId, remote_address = :remoteAddress
        where id = :id and fence = :fence and restartable returning ${COLUMNS}`,

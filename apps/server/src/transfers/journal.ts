@@ -28,6 +28,8 @@ export interface JournalOptions {
 }
 
 const MAX_MESSAGE = 2000;
+/** Longest PI 29 of the specification; a peer may send more. */
+const MAX_COMPLEMENT = 254;
 /** How long a record of a failure may keep the session waiting; it is written later then. */
 const RECORD_MS = 500;
 
@@ -154,6 +156,14 @@ export class TransferJournal {
       restartable = rows[0]?.restartable ?? restartable;
     });
     return { restartable };
+  }
+
+  /** What the partner said of the file (PI 29), perhaps after its end. The last counts. */
+  async said({ id, fence }: RecordHandle, complement: Buffer): Promise<void> {
+    const kept = complement.subarray(0, MAX_COMPLEMENT);
+    await this.#soon('text of the partner', async () => {
+      await this.#options.knex('transfers').where({ id, fence }).update({ diagnostic_complement: kept });
+    });
   }
 
   /** Figures of running transfers. */

@@ -1,4 +1,4 @@
-import { endpoint, notFound, pageOf } from '@pesit-node/service';
+import { endpoint, notFound, pageOf, showBytes } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import type { z } from 'zod';
 
@@ -39,6 +39,7 @@ const toTransfer = (row: TransferRow): z.output<typeof transferAnswer> => ({
   restartable: row.restartable,
   checksum: row.checksum,
   diagnostic: row.diagnostic,
+  diagnosticComplement: showBytes(row.diagnostic_complement),
   errorMessage: row.error_message,
   label: row.label,
   freeMessage: freeMessageText(row.free_message),

@@ -94,7 +94,13 @@ export const transferAnswer = z
     attempts: z.int(),
     restartable: z.boolean().meta({ description: 'The partner may go on with it.' }),
     checksum: z.string().nullable().meta({ description: '`sha256:` and the digest in hexadecimal.' }),
-    diagnostic: z.string().nullable(),
+    diagnostic: z
+      .string()
+      .nullable()
+      .meta({ description: 'PI 2, as `2-205`; `0-000` of a success; null before the first end of an attempt.' }),
+    diagnosticComplement: z.string().nullable().meta({
+      description: 'PI 29 of the last DTF.END, CRF or DESELECT that had one, beside a success too; at most 254 bytes.',
+    }),
     errorMessage: z.string().nullable(),
     label: z.string().nullable(),
     freeMessage: z.string().nullable(),

@@ -29,6 +29,8 @@ export interface TransferRow {
   readonly restartable: boolean;
   readonly checksum: string | null;
   readonly diagnostic: string | null;
+  /** PI 29. */
+  readonly diagnostic_complement: Buffer | null;
   readonly error_message: string | null;
   readonly label: string | null;
   readonly free_message: Buffer | null;
@@ -70,6 +72,7 @@ const COLUMNS = [
   'restartable',
   'checksum',
   'diagnostic',
+  'diagnostic_complement',
   'error_message',
   'label',
   'free_message',

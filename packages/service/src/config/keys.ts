@@ -122,7 +122,8 @@ export const CONFIG_KEYS = {
   'metrics.public': key('both', {
     type: flag(),
     default: false,
-    description: 'Answer /actuator/info (and metrics) without login.',
+    description:
+      'Answer /metrics, /actuator/prometheus and /actuator/info without login, and also while a license is required.',
   }),
   'shutdown.drain-timeout': key('both', {
     type: integer(0, 86_400),
