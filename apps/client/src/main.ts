@@ -14,8 +14,9 @@ import {
   openSecretBox,
   prepareDataDirectory,
   runMain,
+  startingApp,
 } from '@pesit-node/service';
-import type { Config, HttpServer } from '@pesit-node/service';
+import type { Config } from '@pesit-node/service';
 
 import { CLIENT_MIGRATIONS } from './migrations/index.js';
 import { createNode } from './node.js';
@@ -30,7 +31,13 @@ const run = async (config: Config<'client'>): Promise<void> => {
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
     readonly version: string;
   };
+  const info = { name: NAME, version };
   const licenseKey = await loadPublicKey(config['license.public-key']);
+  // First of all: a port in use is said before a database is started for nothing.
+  const http = await listen(startingApp({ app: 'client', config, info, logger }), {
+    ...{ host: config['server.host'], port: config['server.port'] },
+    ...{ maxConnections: config['http.max-connections'], logger },
+  });
   const dataDirectory = config['data.directory'];
   await prepareDataDirectory(dataDirectory);
   const secrets = await openSecretBox(config);
@@ -44,28 +51,26 @@ const run = async (config: Config<'client'>): Promise<void> => {
     logger,
   });
   const health = new HealthRegistry();
-  const info = { name: NAME, version };
   const node = process.env['POD_NAME'] || hostname();
   const namespace = process.env['POD_NAMESPACE'] || undefined;
   const { app, metrics, steps } = createNode({
     ...{ config, logger, health, info, database, secrets, licenseKey, node, namespace },
   });
   metrics.watchProcess();
-  let http: HttpServer | undefined;
   const lifecycle = new Lifecycle({ logger, health })
     .add({ name: 'database connections', stop: () => database.close() })
     .add(steps.database)
     .add(steps.files)
     .add({
       name: 'http',
-      start: async () => {
-        http = await listen(app, { host: config['server.host'], port: config['server.port'] });
+      start: () => {
+        http.serve(app);
         // An upload takes as long as it takes; what is silent is cut.
         http.server.requestTimeout = 0;
         http.server.setTimeout(HTTP_SILENCE_MS);
         logger.info({ host: config['server.host'], port: http.port }, 'REST interface ready');
       },
-      stop: () => http?.close(),
+      stop: () => http.close(),
     })
     .add(steps.exchange);
   lifecycle.handleSignals(process);

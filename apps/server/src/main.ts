@@ -12,8 +12,9 @@ import {
   openDatabase,
   prepareDataDirectory,
   runMain,
+  startingApp,
 } from '@pesit-node/service';
-import type { Config, HttpServer } from '@pesit-node/service';
+import type { Config } from '@pesit-node/service';
 
 import { createNode } from './node.js';
 
@@ -25,7 +26,13 @@ const run = async (config: Config<'server'>): Promise<void> => {
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string;
   };
+  const info = { name: NAME, version };
   const licenseKey = await loadPublicKey(config['license.public-key']);
+  // First of all: a port in use is said before a database is started for nothing.
+  const http = await listen(startingApp({ app: 'server', config, info, logger }), {
+    ...{ host: config['server.host'], port: config['server.port'] },
+    ...{ maxConnections: config['http.max-connections'], logger },
+  });
   await prepareDataDirectory(config['data.directory']);
   const database = await openDatabase({
     url: config['database.url'],
@@ -41,24 +48,23 @@ const run = async (config: Config<'server'>): Promise<void> => {
     config,
     logger,
     health,
-    info: { name: NAME, version },
+    info,
     database,
     licenseKey,
     node: process.env['POD_NAME'] || hostname(),
     namespace: process.env['POD_NAMESPACE'] || undefined,
   });
   node.metrics.watchProcess();
-  let http: HttpServer | undefined;
   const lifecycle = new Lifecycle({ logger, health })
     .add({ name: 'database connections', stop: () => database.close() })
     .add(node.databaseStep)
     .add({
       name: 'http',
-      start: async () => {
-        http = await listen(node.app, { host: config['server.host'], port: config['server.port'] });
+      start: () => {
+        http.serve(node.app);
         logger.info({ host: config['server.host'], port: http.port }, 'REST interface ready');
       },
-      stop: () => http?.close(),
+      stop: () => http.close(),
     })
     .add(node.exchangeStep);
   lifecycle.handleSignals(process);

@@ -46,6 +46,7 @@ export type { ServiceInfo } from './health/routes.js';
 export { createHttpApp } from './http/app.js';
 export type { HttpAppOptions } from './http/app.js';
 export type { ErrorBody } from './http/error-body.js';
+export { startingApp } from './http/starting-app.js';
 export { fetchPage, pageOf, pagingFields, periodFields } from './http/paging.js';
 export type { Page, PageMapping, Paging, PagingOptions, Sort } from './http/paging.js';
 export { Routes } from './http/routes.js';

@@ -67,6 +67,12 @@ export const CONFIG_KEYS = {
     description:
       'Largest JSON body; more is answered 413. The client app takes file contents in base64, hence its larger default.',
   }),
+  'http.max-connections': key('both', {
+    type: integer(16, 60_000),
+    default: 256,
+    description:
+      'Connections to the REST interface at a time, so that they leave descriptors to the PeSIT sessions. Beyond it connections without a request are closed; of those with a login 8 fewer are served at a time, the rest is answered 503.',
+  }),
   'admin.username': key('both', {
     type: requiredText(),
     default: 'admin',

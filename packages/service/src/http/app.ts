@@ -18,13 +18,19 @@ import { networkMatcher } from '../networks.js';
 import { documentRoutes } from '../openapi/routes.js';
 import { accessLog } from './access-log.js';
 import { errorHandler, notFoundHandler } from './error-handler.js';
+import { requestBound } from './request-bound.js';
 import { Routes } from './routes.js';
 import { sameOrigin } from './same-origin.js';
 
 export interface HttpAppOptions {
   readonly config: Pick<
     CommonConfig,
-    'http.max-body' | 'http.trusted-proxies' | 'metrics.public' | 'admin.username' | 'admin.password'
+    | 'http.max-body'
+    | 'http.max-connections'
+    | 'http.trusted-proxies'
+    | 'metrics.public'
+    | 'admin.username'
+    | 'admin.password'
   >;
   readonly info: ServiceInfo;
   readonly logger: Logger;
@@ -88,6 +94,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   app.use(probes.router);
   if (isPublic) app.use(figures.router);
   app.use(login);
+  app.use(requestBound(config['http.max-connections']));
   // Without the database nobody knows what the gate would say; the routes then answer 503 with the reason.
   if (gate !== undefined) app.use((req, res, next) => (database?.ready === false ? next() : gate(req, res, next)));
   if (!isPublic) app.use(figures.router);

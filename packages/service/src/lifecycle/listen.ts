@@ -1,18 +1,26 @@
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+
+import type { Logger } from '../logging.js';
 import { codeOf } from '../thrown.js';
+import { boundConnections } from './connection-bound.js';
 
 export interface ListenOptions {
   readonly host: string;
   /** 0 = the system chooses. */
   readonly port: number;
+  /** At a time. Default: as many as come. */
+  readonly maxConnections?: number;
+  readonly logger?: Logger;
 }
 
 export interface HttpServer {
   readonly server: Server;
   /** The port in use, also when 0 was asked for. */
   readonly port: number;
+  /** From now on requests are answered by this app. */
+  serve(app: RequestListener): void;
   /** Takes no new requests, lets running ones end for `limitMs` (default 5000), then cuts them. Idempotent. */
   close(limitMs?: number): Promise<void>;
 }
@@ -68,10 +76,19 @@ const closer = (server: Server): HttpServer['close'] => {
 /** Listens. @throws {ListenError} when the port cannot be had. */
 export const listen = (app: RequestListener, options: ListenOptions): Promise<HttpServer> =>
   new Promise((resolve, reject) => {
-    const server = createServer(app);
+    let current = app;
+    const server = createServer((req, res) => current(req, res));
+    boundConnections(server, options.maxConnections ?? Infinity, options.logger);
     const close = closer(server);
-    server.once('error', (error) => reject(explain(error, options)));
+    const failed = (error: Error): void => reject(explain(error, options));
+    server.once('error', failed);
     server.listen(options.port, options.host, () => {
-      resolve({ server, port: (server.address() as AddressInfo).port, close });
+      server.off('error', failed);
+      // One connection that cannot be taken must not end the process.
+      server.on('error', (error) => options.logger?.error({ err: error }, 'REST connection not taken'));
+      const serve = (next: RequestListener): void => {
+        current = next;
+      };
+      resolve({ server, port: (server.address() as AddressInfo).port, serve, close });
     });
   });

@@ -9,6 +9,7 @@ import {
   endpoint,
   HealthRegistry,
   notBuiltYet,
+  startingApp,
   unavailable,
 } from '@pesit-node/service';
 import type { HttpAppOptions } from '@pesit-node/service';
@@ -286,6 +287,66 @@ test.each(['/api/v1/things', '/api/v1/nothing', '/actuator/health', '/actuator/i
     expect([headers['cache-control'], headers['etag']]).toEqual(['no-store', undefined]);
   },
 );
+
+describe('as many requests as http.max-connections allows', () => {
+  test('run at a time; one more is a 503, and a probe is answered all the same', async () => {
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    let waiting = 0;
+    let all: () => void = () => undefined;
+    const arrived = new Promise<void>((resolve) => (all = resolve));
+    const { app } = build({
+      config: testConfig('server', { 'data.directory': '/nowhere', 'http.max-connections': 16 }),
+      routes: (routes) =>
+        routes.resource('/slow', {
+          get: endpoint(ANSWERS, async ({ res }) => {
+            if (++waiting === 8) all();
+            await released;
+            res.json({});
+          }),
+        }),
+    });
+    const running = Array.from({ length: 8 }, () =>
+      request(app)
+        .get('/slow')
+        .set(auth)
+        .then(({ status }) => status),
+    );
+    await arrived;
+    const refused = await request(app).get('/slow').set(auth);
+    expect([refused.status, refused.body.error, refused.headers['retry-after']]).toEqual([
+      503,
+      'SERVICE_UNAVAILABLE',
+      '5',
+    ]);
+    expect((await request(app).get('/actuator/health')).status).toBe(200);
+    release();
+    expect(await Promise.all(running)).toEqual(Array(8).fill(200));
+    expect((await request(app).get('/slow').set(auth)).status).toBe(200);
+  });
+});
+
+describe('until the service is put together', () => {
+  const app = startingApp({
+    ...{ app: 'server', info: { name: 'pesit-server', version: '1.2.3' }, logger: captureLog().logger },
+    config: testConfig('server', { 'data.directory': '/nowhere' }),
+  });
+
+  test('it lives, and is not ready', async () => {
+    expect((await request(app).get('/actuator/health/liveness')).status).toBe(200);
+    const readiness = await request(app).get('/actuator/health/readiness').set(auth);
+    expect([readiness.status, readiness.body.components.startup]).toEqual([
+      503,
+      { status: 'DOWN', details: { reason: 'the database is being opened' } },
+    ]);
+  });
+
+  test.each(['/api/v1/servers', '/openapi.json', '/metrics', '/actuator/info'])('%s says so', async (path) => {
+    expect((await request(app).get(path)).status).toBe(401);
+    const { status, body, headers } = await request(app).get(path).set(auth);
+    expect([status, body.message, headers['retry-after']]).toEqual([503, 'The service is starting: try again', '5']);
+  });
+});
 
 describe('database gate', () => {
   test('routes answer 503 with the reason while the database is away, probes answer', async () => {

@@ -187,6 +187,15 @@ describe('listening', () => {
     await expect(listen((_req, res) => res.end(), { host: '192.0.2.1', port: 0 })).rejects.toThrow('--server.host');
   });
 
+  test('another app may answer from now on', async () => {
+    const server = await listen((_req, res) => res.end('starting'), { host: '127.0.0.1', port: 0 });
+    const answer = async () => (await fetch(`http://127.0.0.1:${server.port}`)).text();
+    expect(await answer()).toBe('starting');
+    server.serve((_req, res) => res.end('started'));
+    expect(await answer()).toBe('started');
+    await server.close();
+  });
+
   test('close lets a running request end, and its kept-alive connection with it', async () => {
     const agent = new Agent({ keepAlive: true });
     let finish: (() => void) | undefined;

@@ -1,0 +1,78 @@
+/** The two services as processes: what an operator meets at the command line. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+
+let directory: string;
+let servers: Server[];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'pesit-main-'));
+  servers = [];
+});
+afterEach(() => {
+  for (const server of servers) server.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** Something else that has a port. */
+const listening = async (onConnection: () => void = () => undefined): Promise<number> => {
+  const server = createServer((socket) => {
+    socket.destroy();
+    onConnection();
+  });
+  servers.push(server);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+};
+
+const run = async (app: string, flags: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+  const main = fileURLToPath(new URL(`../../apps/${app}/dist/main.js`, import.meta.url));
+  const child = spawn(process.execPath, [main, ...flags], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: '/usr/bin:/bin', DATA_DIRECTORY: join(directory, 'data'), ...env },
+  });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.on('data', (text: Buffer) => (said.stdout += String(text)));
+  child.stderr.on('data', (text: Buffer) => (said.stderr += String(text)));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, ...said };
+};
+
+describe.each(['server', 'client'])('the %s app', (app) => {
+  test('a REST port in use is said before anything of the database or the data directory is touched', async () => {
+    let asked = 0;
+    const database = await listening(() => asked++);
+    const port = await listening();
+    const { code, stderr } = await run(app, [`--server.port=${port}`], {
+      DATABASE_URL: `postgresql://pesit@127.0.0.1:${database}/pesit`,
+      SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
+    });
+    expect([code, stderr]).toEqual([
+      1,
+      `Port 127.0.0.1:${port} is in use by another process: stop it, or choose another port with --server.port\n`,
+    ]);
+    expect([asked, existsSync(join(directory, 'data'))]).toEqual([0, false]);
+  });
+
+  test.each([{}, { NODE_ENV: 'development' }])(
+    'the default password where others can reach it ends the start (%j)',
+    async (env) => {
+      const { code, stderr } = await run(app, ['--server.host=0.0.0.0'], env);
+      expect(code).toBe(1);
+      expect(stderr).toBe(
+        'The configuration is not usable:\n' +
+          '  - server.host: expected a loopback address (127.0.0.1, ::1, localhost) while admin.password is the default, got "0.0.0.0"; ' +
+          'set admin.password (ADMIN_PASSWORD), or leave server.host out\n',
+      );
+    },
+  );
+});
