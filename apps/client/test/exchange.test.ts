@@ -97,6 +97,7 @@ withDatabase((harness) => {
         pesitTransferId: 1,
         attempts: 1,
         nextAttemptAt: null,
+        nameConfirmed: null,
         restartable: false,
         syncPoint: null,
         node: 'test-node',

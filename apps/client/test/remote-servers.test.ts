@@ -45,6 +45,7 @@ withDatabase((harness) => {
         compression: 'none',
         crc: false,
         resync: false,
+        selectByName: false,
         ebcdic: false,
         codePage: '037',
         multiArticle: true,

@@ -5,6 +5,7 @@ import { readable, START } from '@pesit-node/protocol';
 import type { Parameters, PesitError, SyncPoint } from '@pesit-node/protocol';
 
 import type { Job } from '../transfers/row.js';
+import { confirmName, fileToSelect, withAskedFile } from './asked-file.js';
 import { codePageOf, extrasOf } from './file-extras.js';
 import { deliveredPath, readNote, removeNote, writeNote } from './delivery-note.js';
 import { contextIn, contextOf, formatIn } from './received-context.js';
@@ -106,6 +107,7 @@ class Receiving implements Work {
   #attributes: Parameters | undefined;
   #staged: StagedFile | undefined;
   #hasNote: boolean;
+  #nameConfirmed: boolean | undefined;
   startPoint: SyncPoint | undefined;
   /** As PI 27 and PI 28 count: bytes of compressed articles, not those of the file. */
   #totals = (): TransferTotals => START;
@@ -147,18 +149,18 @@ class Receiving implements Work {
       ...{ pesitTransferId: this.#transferId || undefined, syncPoint: this.#staged?.stablePoint?.number },
       ...{ label: text(logicalAttributes?.fileLabel), freeMessage: freeMessage && Buffer.from(freeMessage) },
       ...{ originalSender: text(originalSender), finalReceiver: text(finalReceiver) },
-      creationDate: text(historicalAttributes?.creationDate),
+      ...{ creationDate: text(historicalAttributes?.creationDate), nameConfirmed: this.#nameConfirmed },
     };
   }
 
   async run(session: PesitRequester, signal: AbortSignal): Promise<Completed> {
     const { settings, receivedTree } = this.#deps;
-    const { remote_filename: remoteFilename, virtual_file: virtualFile, settings: wanted, server } = this.#job;
+    const { settings: wanted, server } = this.#job;
     this.#totals = () => session.totals;
     const { dataBytes, articles } = await session
       .receiveFile({
         request: {
-          fileIdentifier: { fileType: 0, fileName: virtualFile ?? remoteFilename ?? '' },
+          fileIdentifier: { fileType: 0, fileName: fileToSelect(this.#job) },
           // 0: the server allocates it (pesit-e.md §5).
           transferId: this.#begun.transferId ?? 0,
           restarted: this.#begun.transferId !== undefined,
@@ -168,6 +170,9 @@ class Receiving implements Work {
         open: (answer) => this.#open(answer),
         stored: () => this.#prepare(session.totals),
         signal,
+      })
+      .catch((error: unknown) => {
+        throw withAskedFile(error, this.#job);
       })
       .finally(() => {
         // The session may serve another transfer from now on.
@@ -225,6 +230,7 @@ class Receiving implements Work {
   }
 
   async #open(answer: Parameters): Promise<{ from: SyncPoint; sink: StagedFile }> {
+    this.#requireName(answer);
     this.#attributes = answer;
     const { settings, receivedTree, logger } = this.#deps;
     const { root } = receivedTree;
@@ -249,6 +255,23 @@ class Receiving implements Work {
       context: JSON.stringify(context),
     });
     return { from: START, sink: this.#staged };
+  }
+
+  /** Before the file is opened: what is not read is there for the next one. */
+  #requireName({ logicalAttributes }: Parameters): void {
+    const { id, virtual_file: virtualFile, remote_filename: name } = this.#job;
+    try {
+      this.#nameConfirmed = confirmName(this.#job, logicalAttributes?.fileLabel);
+    } catch (error) {
+      // The transfer that the partner has begun is of that file.
+      this.#begun = NOTHING;
+      throw error;
+    }
+    if (this.#nameConfirmed !== false) return;
+    this.#deps.logger.info(
+      { transferId: id, virtualFile, remoteFilename: name },
+      'the partner names no file (PI 37): whether it is the one that was asked for cannot be checked',
+    );
   }
 
   /** All data came. The note before TRANS.END: from then on the partner may count the file as received. */

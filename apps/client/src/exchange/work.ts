@@ -40,7 +40,14 @@ export interface Work {
   /** What the record should keep when the attempt fails. */
   readonly facts: Pick<
     Ended,
-    'pesitTransferId' | 'syncPoint' | 'label' | 'freeMessage' | 'originalSender' | 'finalReceiver' | 'creationDate'
+    | 'pesitTransferId'
+    | 'syncPoint'
+    | 'label'
+    | 'freeMessage'
+    | 'originalSender'
+    | 'finalReceiver'
+    | 'creationDate'
+    | 'nameConfirmed'
   >;
   /** Gives back what is open. */
   close(keep: Keep): Promise<void>;

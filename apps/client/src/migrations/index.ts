@@ -12,6 +12,7 @@ import { creationDate } from './0009-creation-date.js';
 import { concatenation } from './0010-concatenation.js';
 import { take } from './0011-take.js';
 import { answers } from './0012-answers.js';
+import { askedName } from './0013-asked-name.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -29,5 +30,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     concatenation,
     take,
     answers,
+    askedName,
   ],
 };

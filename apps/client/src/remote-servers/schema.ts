@@ -54,6 +54,10 @@ export const transferSettings = {
   resync: z.boolean().meta({ description: 'PI 23.' }),
   ebcdic: z.boolean().meta({ description: 'PI 16: the lines of a text file are EBCDIC on the wire.' }),
   codePage: z.enum(CODE_PAGES),
+  selectByName: z.boolean().meta({
+    description:
+      'Of a RECEIVE with virtualFile and remoteFilename: PI 12 is `<virtualFile>/<remoteFilename>`, which nodes of this product answer with exactly that file.',
+  }),
 };
 
 /** Fields of the interface whose behaviour is not built: what they may say is that it is not wanted. */
@@ -84,6 +88,7 @@ const clearableFields = {
   resync: transferSettings.resync.nullable(),
   ebcdic: transferSettings.ebcdic.nullable(),
   codePage: transferSettings.codePage.nullable(),
+  selectByName: transferSettings.selectByName.nullable(),
   multiArticle: z.boolean().nullable().meta({ description: 'Several short articles in one DTF.' }),
   concatenation: z.boolean().nullable().meta({ description: 'Several FPDUs of data in one entity.' }),
   preconnectId: preconnection.nullable(),
@@ -156,6 +161,7 @@ export const remoteServerAnswer = z
     resync: z.boolean(),
     ebcdic: z.boolean(),
     codePage: z.string(),
+    selectByName: transferSettings.selectByName,
     multiArticle: z.boolean(),
     concatenation: z.boolean(),
     preconnectId: z.string().nullable(),

@@ -35,6 +35,7 @@ const view = (row: RemoteServerRow, settings: ExchangeSettings) => ({
   resync: row.resync ?? false,
   ebcdic: row.ebcdic ?? false,
   codePage: row.code_page ?? DEFAULT_CODE_PAGE,
+  selectByName: row.select_by_name ?? false,
   multiArticle: row.multi_article ?? true,
   concatenation: row.concatenation ?? true,
   preconnectId: row.preconnect_id,

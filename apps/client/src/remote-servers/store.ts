@@ -49,6 +49,7 @@ export interface RemoteServerRow {
   readonly resync: boolean | null;
   readonly ebcdic: boolean | null;
   readonly code_page: CodePage | null;
+  readonly select_by_name: boolean | null;
   readonly multi_article: boolean | null;
   readonly concatenation: boolean | null;
   readonly preconnect_id: string | null;
@@ -84,6 +85,7 @@ const COLUMNS = {
   resync: 'resync',
   ebcdic: 'ebcdic',
   codePage: 'code_page',
+  selectByName: 'select_by_name',
   multiArticle: 'multi_article',
   concatenation: 'concatenation',
   preconnectId: 'preconnect_id',

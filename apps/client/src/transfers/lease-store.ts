@@ -100,7 +100,8 @@ const END = `
     reply_data_code = coalesce(cast(:replyDataCode as integer), reply_data_code), label = coalesce(:label, label),
     free_message = coalesce(cast(:freeMessage as bytea), free_message),
     original_sender = coalesce(:originalSender, original_sender), final_receiver = coalesce(:finalReceiver, final_receiver),
-    creation_date = coalesce(:creationDate, creation_date)
+    creation_date = coalesce(:creationDate, creation_date),
+    name_confirmed = coalesce(cast(:nameConfirmed as boolean), name_confirmed)
   where ${UNDER_LEASE}
   returning ${columnsOf('transfers')}`;
 
@@ -110,6 +111,7 @@ const NOT_GIVEN = {
   ...{ roundTrip: null, advice: null },
   ...{ reply: null, label: null, freeMessage: null, originalSender: null, finalReceiver: null },
   ...{ creationDate: null, replyDataCode: null, diagnosticComplement: null, answerFreeMessage: null },
+  nameConfirmed: null,
   ...{ delay: 0, counts: 'ended', restartable: false },
 };
 

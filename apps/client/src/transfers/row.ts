@@ -37,6 +37,8 @@ export interface TransferSettings {
   /** PI 11 and PI 13 of a MESSAGE. */
   readonly fileType?: number | undefined;
   readonly pesitTransferId?: number | undefined;
+  /** Of a RECEIVE: PI 12 has the name of the file too. */
+  readonly selectByName?: boolean | undefined;
 }
 
 /** `SourceVersion` of storage as JSON has it: nanoseconds are more than a number holds. */
@@ -101,6 +103,8 @@ export interface TransferRow {
   readonly final_receiver: string | null;
   /** PI 51 as it went over the wire. */
   readonly creation_date: string | null;
+  /** Of a RECEIVE by name: whether the partner said that it is the file; null: no name was asked for. */
+  readonly name_confirmed: boolean | null;
   /** Of the session, in milliseconds. */
   readonly round_trip: number | null;
   /** Which sync points to ask the partner for, where those of the session hold the transfer up. */
@@ -171,6 +175,7 @@ interface Figures {
   readonly finalReceiver?: string | undefined;
   /** PI 51. */
   readonly creationDate?: string | undefined;
+  readonly nameConfirmed?: boolean | undefined;
 }
 
 /** The end of a transfer. */
@@ -216,6 +221,7 @@ const COLUMNS = [
   ...['pesit_transfer_id', 'attempts', 'failures', 'postponements', 'next_attempt_at', 'restartable', 'sync_point'],
   ...['pacings', 'reply', 'label', 'free_message', 'original_sender', 'final_receiver', 'fence', 'node'],
   ...['round_trip', 'advice', 'creation_date', 'reply_data_code', 'diagnostic_complement', 'answer_free_message'],
+  'name_confirmed',
 ];
 export const columnsOf = (table: string): string => COLUMNS.map((column) => `${table}.${column}`).join(', ');
 

@@ -12,6 +12,8 @@ import { z } from 'zod';
 
 import { transferSettings } from '../remote-servers/schema.js';
 import { isCreationDate } from './creation-date.js';
+import { FILE_NAME_MAX, fitsInPi12, NO_ROOM_FOR_NAME } from './file-name.js';
+import type { FileNames } from './file-name.js';
 
 /** Text that travels in a C parameter: 7-bit ASCII; blanks at its end would be lost (pesit-e.md §2). */
 const ascii = (max: number) =>
@@ -22,8 +24,7 @@ const ascii = (max: number) =>
     .regex(/^[\x20-\x7e]*$/, 'expected printable ASCII characters alone')
     .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
 
-/** Longest values on the wire: PI 12, PI 37, PI 99. */
-const FILE_NAME_MAX = 76;
+/** Longest values on the wire: PI 37, PI 99. */
 const LABEL_MAX = 80;
 const FREE_MESSAGE_MAX = 254;
 
@@ -103,11 +104,9 @@ const sendFields = {
   creationDate,
 };
 
-interface Addressed {
+interface Addressed extends FileNames {
   readonly serverId?: number | undefined;
   readonly server?: string | undefined;
-  readonly virtualFile?: string | undefined;
-  readonly remoteFilename?: string | undefined;
 }
 
 const complain = (context: z.RefinementCtx, field: string, message: string): void =>
@@ -187,15 +186,33 @@ export const uploadQuery = z
   })
   .superRefine(addressed);
 
+const selectable = (
+  value: FileNames & { readonly selectByName?: boolean | undefined },
+  context: z.RefinementCtx,
+): void => {
+  if (value.selectByName !== true) return;
+  if (value.virtualFile === undefined || value.remoteFilename === undefined) {
+    complain(context, 'selectByName', 'expected virtualFile and remoteFilename beside it: PI 12 is made of both');
+  } else if (!fitsInPi12(value)) {
+    complain(context, 'remoteFilename', NO_ROOM_FOR_NAME);
+  }
+};
+
 export const receiveBody = z
   .strictObject({
     ...serverFields,
     ...nameFields,
     ...sessionFields,
+    remoteFilename: nameFields.remoteFilename.meta({
+      description:
+        'The file that is wanted, and PI 12 without virtualFile. Beside virtualFile it is compared with the label (PI 37) of ACK(SELECT), for SELECT cannot carry it: when the partner offers another file nothing is read, and the transfer is FAILED with FILE_NOT_FOUND.',
+    }),
+    selectByName: transferSettings.selectByName.optional(),
     localName: localName.optional().meta({ description: 'Its name in the received tree.' }),
     overwrite: z.boolean().optional(),
   })
   .superRefine(addressed)
+  .superRefine(selectable)
   .meta({ id: 'ReceiveRequest' });
 
 /** PI 91 over all FPDUs of a message. */
@@ -316,6 +333,10 @@ export const transferAnswer = z
     originalSender: z.string().nullable(),
     finalReceiver: z.string().nullable(),
     creationDate: z.string().nullable().meta({ description: 'PI 51, in the time of its sender.' }),
+    nameConfirmed: z.boolean().nullable().meta({
+      description:
+        'Of a RECEIVE by name (virtualFile and remoteFilename): whether the label (PI 37) of the partner is that name; false: the partner sent none, and the name could not be checked.',
+    }),
     diagnosticComplement: z.string().nullable().meta({
       description: 'PI 29 of the last answer of the partner that had one, beside a success too; as `freeMessage`.',
     }),

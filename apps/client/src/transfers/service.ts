@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { basename } from 'node:path';
 
-import { ApiError, conflict, isUniqueViolation, notFound, unavailable } from '@pesit-node/service';
+import { ApiError, conflict, isUniqueViolation, notFound, unavailable, validation } from '@pesit-node/service';
 import type { Logger, Page } from '@pesit-node/service';
 import type { z } from 'zod';
 
@@ -10,6 +10,7 @@ import type { TransferQueue } from '../exchange/transfer-queue.js';
 import type { ReceivedTree } from '../exchange/received-tree.js';
 import { serverNotFound } from '../remote-servers/service.js';
 import type { RemoteServerStore } from '../remote-servers/store.js';
+import { fitsInPi12, NO_ROOM_FOR_NAME } from './file-name.js';
 import { requestHash } from './idempotency.js';
 import { toRecord } from './record.js';
 import type { TransferRecord } from './record.js';
@@ -50,11 +51,12 @@ const RETRY_AFTER = 5;
 const settingsOf = (body: TransferSettings): TransferSettings => {
   const { maxEntitySize, syncPointsEnabled, syncInterval, syncWindow, text, recordLength, recordFormat } = body;
   const { label, freeMessage, originalSender, finalReceiver, creationDate, localName, overwrite } = body;
-  const { compression, crc, resync, ebcdic, codePage, message, expectReply, fileType, pesitTransferId } = body;
+  const { compression, crc, resync, ebcdic, codePage, message, expectReply, fileType, pesitTransferId, selectByName } =
+    body;
   return {
     ...{ maxEntitySize, syncPointsEnabled, syncInterval, syncWindow, text, recordLength, recordFormat },
     ...{ label, freeMessage, originalSender, finalReceiver, creationDate, localName, overwrite },
-    ...{ compression, crc, resync, ebcdic, codePage, message, expectReply, fileType, pesitTransferId },
+    ...{ compression, crc, resync, ebcdic, codePage, message, expectReply, fileType, pesitTransferId, selectByName },
   };
 };
 
@@ -183,6 +185,13 @@ export const transferService = (deps: TransferServiceDeps) => {
     );
   };
 
+  /** Where it is the remote server that wants the name in PI 12; the schema knows of the request alone. */
+  const requireRoomForName = async (body: Names & TransferSettings): Promise<void> => {
+    if (body.selectByName !== undefined || fitsInPi12(body)) return;
+    const server = await servers.find(serverOf(body));
+    if (server?.select_by_name === true) throw validation([{ field: 'remoteFilename', message: NO_ROOM_FOR_NAME }]);
+  };
+
   const serverIsGone = (name: string): ApiError =>
     conflict(`Remote server ${JSON.stringify(name)} was removed: make a new request with another one`);
 
@@ -215,6 +224,7 @@ export const transferService = (deps: TransferServiceDeps) => {
 
     receive: async (body: z.output<typeof receiveBody>, caller: Caller): Promise<TransferRecord> => {
       await requireFreeName(body);
+      await requireRoomForName(body);
       const filename = body.localName ?? nameOf(body);
       return enqueue(newTransfer(randomUUID(), 'RECEIVE', body, { filename }), caller);
     },
