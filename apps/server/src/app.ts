@@ -45,7 +45,7 @@ export const createApp = (deps: AppDeps): Express => {
     gate: licenseGate(license),
     routes: (routes) => {
       licenseRoutes(routes, license);
-      listenerRoutes(routes, deps.listeners, directories, config);
+      listenerRoutes(routes, deps.listeners, directories);
       partnerRoutes(routes, deps.partners, logger);
       partnerTraceRoutes(routes, deps.traces, logger);
       virtualFileRoutes(routes, deps.virtualFiles, directories, logger);

@@ -1,7 +1,7 @@
 import type { DatabaseSupervisor, Metrics } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
-import { LISTENER_STATUSES } from './listeners/running.js';
+import { LISTENER_STATUSES } from './listeners/fields.js';
 import type { ListenerService } from './listeners/service.js';
 
 interface Sources {

@@ -1,4 +1,4 @@
-import { identifier } from '@pesit-node/service';
+import { identifier, plainText } from '@pesit-node/service';
 import { z } from 'zod';
 
 /** PI 4. */
@@ -15,7 +15,7 @@ const MAX_GRANTS = 1000;
  * Who, or what, is allowed (design §4, Grants): identifiers, and globs of them, which may be longer.
  * @param of in words: `virtual files`
  */
-export const grants = (of: string, description: string) =>
+export const grants = (of: string) =>
   z
     .array(
       z
@@ -26,33 +26,7 @@ export const grants = (of: string, description: string) =>
         .regex(/^[^/\\:"<>|]*$/, 'none of / \\ : " < > | can be in an identifier'),
       `expected a list of ${of}, or null to allow what access.default says`,
     )
-    .max(MAX_GRANTS, `expected at most ${MAX_GRANTS} entries: use globs`)
-    .nullish()
-    .meta({ description });
+    .max(MAX_GRANTS, `expected at most ${MAX_GRANTS} entries: use globs`);
 
-/** Two names of one field may both be given when they agree. */
-export const agree = <F extends string>(
-  body: Readonly<Partial<Record<F, unknown>>>,
-  context: z.RefinementCtx,
-  name: F,
-  otherName: F,
-): void => {
-  const [one, other] = [body[name], body[otherName]];
-  if (one === undefined || other === undefined || one === other) return;
-  const message = `expected the same value as ${name}, or one of the two`;
-  context.addIssue({ code: 'custom', path: [otherName], message });
-};
-
-/** Something new has an identifier, by one of its two names. */
-export const identified = <F extends string>(
-  body: Readonly<Partial<Record<F | 'id', unknown>>>,
-  context: z.RefinementCtx,
-  name: F,
-): void => {
-  if (body[name] !== undefined || body.id !== undefined) return;
-  context.addIssue({ code: 'custom', path: [name], message: `expected ${name} (or id)` });
-};
-
-/** Whether a request names another identifier than its path: identifiers do not change. */
-export const renames = (given: readonly (string | undefined)[], current: string): boolean =>
-  given.some((id) => id !== undefined && id !== current);
+/** A path of this machine; whether it may be used is a matter of `Directories`. */
+export const path = () => plainText(1024).min(1, 'expected a path, or null for the default');

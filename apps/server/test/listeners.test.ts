@@ -43,9 +43,9 @@ withDatabase((harness) => {
       sendDirectory: null,
       strictServerId: false,
       tcpipHeader: 'auto',
-      maxEntitySize: 32768,
-      syncInterval: 256,
-      syncWindow: 4,
+      maxEntitySize: null,
+      syncInterval: null,
+      syncWindow: null,
     });
     expect((await rest.get(SERVERS)).body).toEqual([created.body]);
     expect((await rest.get(`${SERVERS}/NODE1`)).body).toEqual(created.body);

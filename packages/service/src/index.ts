@@ -40,6 +40,12 @@ export {
   validation,
 } from './errors.js';
 export type { ApiErrorCode, ApiErrorOptions, FieldError } from './errors.js';
+export { fieldRoutes } from './fields/routes.js';
+export type { FieldResource } from './fields/routes.js';
+export type { ComputedOf, FieldRow, FieldRows, GivenOf, RowOf, ValuesOf, ViewOf } from './fields/row.js';
+export { FieldStore } from './fields/store.js';
+export { FieldTable } from './fields/table.js';
+export type { KeepSecret, Resource } from './fields/table.js';
 export { HealthRegistry } from './health/registry.js';
 export type { HealthCheck, HealthComponent, HealthReport } from './health/registry.js';
 export type { ServiceInfo } from './health/routes.js';
@@ -51,7 +57,7 @@ export { fetchPage, pageOf, pagingFields, periodFields } from './http/paging.js'
 export type { Page, PageMapping, Paging, PagingOptions, Sort } from './http/paging.js';
 export { Routes } from './http/routes.js';
 export type { Access, Answer, Endpoint, Method, MountedOperation, Operation, ResourceMethods } from './http/routes.js';
-export { identifier, plainText, readOnly, rowId, timestamp } from './http/schemas.js';
+export { identifier, orDefault, plainText, readOnly, rowId, storedTime, timestamp } from './http/schemas.js';
 export { fetchStatistics, statisticsAnswer } from './http/statistics.js';
 export type { Statistics } from './http/statistics.js';
 export { refuseUnbuilt } from './http/unbuilt.js';

@@ -1,6 +1,6 @@
-import { operationsOf } from '../partners/schema.js';
-import type { Operation } from '../partners/schema.js';
-import type { VirtualFileRow } from '../virtual-files/store.js';
+import { operationsOf } from '../partners/fields.js';
+import type { Operation } from '../partners/fields.js';
+import type { VirtualFileRow } from '../virtual-files/fields.js';
 import type { PartnerContext } from './context.js';
 import { mayUseFile } from './grants.js';
 import { isPlausible, readable } from './names.js';

@@ -4,8 +4,9 @@ import type { Config, Logger, Traces, TransferMeter } from '@pesit-node/service'
 import type { Parameters } from '@pesit-node/protocol';
 
 import type { Directories } from '../directories.js';
-import type { ListenerRow } from '../listeners/store.js';
-import type { PartnerRow, PartnerStore } from '../partners/store.js';
+import type { ListenerRow } from '../listeners/fields.js';
+import type { PartnerRow } from '../partners/fields.js';
+import type { PartnerStore } from '../partners/store.js';
 import type { TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
 import type { TransferJournal } from '../transfers/journal.js';

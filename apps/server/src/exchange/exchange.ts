@@ -2,7 +2,7 @@ import { PesitListener } from '@pesit-node/net';
 import type { ListenerOptions } from '@pesit-node/net';
 
 import type { BindPort } from '../listeners/running.js';
-import type { ListenerRow } from '../listeners/store.js';
+import type { ListenerRow } from '../listeners/fields.js';
 import type { ExchangeContext } from './context.js';
 import { PartnerSession } from './partner-session.js';
 import { admitPreconnection } from './preconnection.js';

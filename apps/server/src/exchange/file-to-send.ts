@@ -5,7 +5,7 @@ import { findFileToSend, findNamedFile, matchesGlob } from '@pesit-node/storage'
 import type { SendableFile } from '@pesit-node/storage';
 
 import type { ContextRow } from '../transfers/contexts.js';
-import type { VirtualFileRow } from '../virtual-files/store.js';
+import type { VirtualFileRow } from '../virtual-files/fields.js';
 import type { PartnerContext } from './context.js';
 import { readable } from './names.js';
 import type { AskedFile } from './names.js';

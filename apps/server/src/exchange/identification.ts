@@ -1,8 +1,8 @@
 import type { ConnectIndication } from '@pesit-node/net';
 import { adviseOn } from '@pesit-node/protocol';
 
-import type { ListenerRow } from '../listeners/store.js';
-import type { PartnerRow } from '../partners/store.js';
+import type { ListenerRow } from '../listeners/fields.js';
+import type { PartnerRow } from '../partners/fields.js';
 import type { ExchangeContext } from './context.js';
 import { mayUseListener } from './grants.js';
 import { isPlausible, readable } from './names.js';

@@ -1,6 +1,6 @@
 import type { MessageAnswer, Parameters } from '@pesit-node/protocol';
 
-import { operationsOf } from '../partners/schema.js';
+import { operationsOf } from '../partners/fields.js';
 import type { PartnerContext } from './context.js';
 import { startOf } from './context.js';
 import { asking, refusal } from './refusal.js';

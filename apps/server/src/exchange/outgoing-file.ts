@@ -7,7 +7,8 @@ import type { Pacing, RecordFormat } from '@pesit-node/storage';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } from '../transfers/record.js';
-import { compressionMode, compressionName, DATA_CODES, recordSettings } from '../virtual-files/format.js';
+import { compressionMode, compressionName, DATA_CODES } from '../virtual-files/format.js';
+import { recordSettings } from '../virtual-files/record-settings.js';
 import { virtualFileFor } from './access.js';
 import { CompressedSource } from './compressed-source.js';
 import { isRestart, startOf } from './context.js';

@@ -14,10 +14,10 @@ import type {
 } from '@pesit-node/protocol';
 import type { EndStatus, Logger, MeteredTransfer } from '@pesit-node/service';
 
-import type { ListenerRow } from '../listeners/store.js';
+import type { ListenerRow } from '../listeners/fields.js';
 import { seenIn } from '../partners/seen.js';
 import type { PartnerSeen } from '../partners/seen.js';
-import type { PartnerRow } from '../partners/store.js';
+import type { PartnerRow } from '../partners/fields.js';
 import { PartnerTracer } from '../traces/partner-tracer.js';
 import type { RecordHandle } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';

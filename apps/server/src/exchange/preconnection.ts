@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 
 import type { Preconnection } from '@pesit-node/net';
 
-import type { PartnerRow } from '../partners/store.js';
+import type { PartnerRow } from '../partners/fields.js';
 import { addPreconnection } from '../traces/partner-tracer.js';
 import type { ExchangeContext } from './context.js';
 import { mayUseListener } from './grants.js';

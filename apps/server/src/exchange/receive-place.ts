@@ -11,8 +11,8 @@ import {
 } from '@pesit-node/storage';
 import type { Durability, RecordFormat } from '@pesit-node/storage';
 
-import { recordSettings } from '../virtual-files/format.js';
-import type { VirtualFileRow } from '../virtual-files/store.js';
+import { recordSettings } from '../virtual-files/record-settings.js';
+import type { VirtualFileRow } from '../virtual-files/fields.js';
 import type { PartnerContext } from './context.js';
 import { finalPath } from './final-name.js';
 import { matchesName, readable } from './names.js';

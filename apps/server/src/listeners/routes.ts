@@ -1,15 +1,12 @@
-import { endpoint, refuseUnbuilt } from '@pesit-node/service';
-import type { Config, Routes } from '@pesit-node/service';
+import { endpoint } from '@pesit-node/service';
+import type { Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
-import { columnsOf } from '../configured-store.js';
 import type { Directories } from '../directories.js';
-import { renames, serverId } from '../schemas.js';
-import { createListener, listenerAnswer, listenerOutcome, listenerStatus, updateListener } from './schema.js';
-import type { UpdateListener } from './schema.js';
-import { renamed } from './service.js';
+import { serverId } from '../schemas.js';
+import { LISTENER } from './fields.js';
+import type { ListenerChange } from './fields.js';
 import type { ListenerService, ListenerView } from './service.js';
-import type { ListenerValues } from './store.js';
 
 const PATH = '/api/v1/servers';
 /** One page of the specification leaves the version out. */
@@ -19,121 +16,71 @@ const below = (rest: string) => PATHS.map((path) => `${path}/:serverId${rest}`);
 const NOT_FOUND = { 404: 'There is no such listener.' };
 const UNBUILT = { 422: 'A field whose behaviour this version does not have.' };
 
-type Defaults = Pick<
-  Config<'server'>,
-  'transfer.max-entity-size' | 'transfer.sync-point-interval' | 'transfer.sync-window'
->;
+const { create, update, answer } = LISTENER;
 
-const statusOf = ({
-  row,
-  status,
-  statusReason,
-  activeConnections,
-  refusedConnections,
-  uptime,
-  nextAttemptAt,
-}: ListenerView): z.output<typeof listenerStatus> => ({
-  serverId: row.server_id,
-  status,
-  statusReason: statusReason ?? null,
-  nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
-  port: row.port,
-  // TLS is not built yet: no TLS port is ever open.
-  tlsPort: null,
-  activeConnections,
-  refusedConnections,
-  totalTransfers: row.total_transfers,
-  uptime,
-});
+/** What a listener does at the moment. */
+const listenerStatus = answer
+  .pick({
+    ...{ serverId: true, status: true, statusReason: true, nextAttemptAt: true },
+    ...{ port: true, tlsPort: true },
+    ...{ activeConnections: true, refusedConnections: true, totalTransfers: true, uptime: true },
+  })
+  .meta({ id: 'ListenerStatus' });
+const listenerOutcome = listenerStatus.extend({ message: z.string() }).meta({ id: 'ListenerOutcome' });
 
-const toListener = (view: ListenerView, defaults: Defaults): z.output<typeof listenerAnswer> => ({
-  ...statusOf(view),
-  sslEnabled: false,
-  sslClientAuth: false,
-  autoStart: view.row.auto_start,
-  maxConnections: view.row.max_connections,
-  readTimeout: view.row.read_timeout,
-  receiveDirectory: view.row.receive_directory,
-  sendDirectory: view.row.send_directory,
-  strictServerId: view.row.strict_server_id,
-  tcpipHeader: view.row.tcpip_header,
-  maxEntitySize: view.row.max_entity_size ?? defaults['transfer.max-entity-size'],
-  syncInterval: view.row.sync_interval ?? defaults['transfer.sync-point-interval'],
-  syncWindow: view.row.sync_window ?? defaults['transfer.sync-window'],
-});
-
-const COLUMNS = {
-  port: 'port',
-  autoStart: 'auto_start',
-  maxConnections: 'max_connections',
-  readTimeout: 'read_timeout',
-  receiveDirectory: 'receive_directory',
-  sendDirectory: 'send_directory',
-  strictServerId: 'strict_server_id',
-  tcpipHeader: 'tcpip_header',
-  maxEntitySize: 'max_entity_size',
-  syncInterval: 'sync_interval',
-  syncWindow: 'sync_window',
-} as const satisfies Partial<Record<keyof UpdateListener, keyof ListenerValues>>;
-
-const valuesOf = (body: UpdateListener): Partial<ListenerValues> => columnsOf(body, COLUMNS);
-
-const DEFAULTS: ListenerValues = {
-  port: 6502,
-  auto_start: true,
-  max_connections: 100,
-  read_timeout: 60_000,
-  receive_directory: null,
-  send_directory: null,
-  strict_server_id: false,
-  tcpip_header: 'auto',
-  max_entity_size: null,
-  sync_interval: null,
-  sync_window: null,
+const toListener = (view: ListenerView): z.output<typeof answer> => {
+  const { row, status, statusReason = null, activeConnections, refusedConnections, uptime } = view;
+  const nextAttemptAt = view.nextAttemptAt?.toISOString() ?? null;
+  return LISTENER.view(row, {
+    ...{ status, statusReason, nextAttemptAt, activeConnections, refusedConnections, uptime },
+  });
 };
 
-export const listenerRoutes = (
-  routes: Routes,
-  listeners: ListenerService,
-  directories: Directories,
-  defaults: Defaults,
-): void => {
+const statusOf = (view: ListenerView): z.output<typeof listenerStatus> => {
+  const { serverId, status, statusReason, nextAttemptAt, port, tlsPort, ...more } = toListener(view);
+  const { activeConnections, refusedConnections, totalTransfers, uptime } = more;
+  return {
+    ...{ serverId, status, statusReason, nextAttemptAt, port, tlsPort },
+    ...{ activeConnections, refusedConnections, totalTransfers, uptime },
+  };
+};
+
+export const listenerRoutes = (routes: Routes, listeners: ListenerService, directories: Directories): void => {
   const params = z.strictObject({ serverId: serverId() });
 
-  const admit = async (body: UpdateListener): Promise<void> => {
-    refuseUnbuilt(body, { tlsPort: [], sslEnabled: [false], sslClientAuth: [false, 'false'] });
-    await directories.admit([
-      { field: 'receiveDirectory', path: body.receiveDirectory, create: true },
-      { field: 'sendDirectory', path: body.sendDirectory, create: true },
+  const admit = ({ receiveDirectory, sendDirectory }: ListenerChange): Promise<void> =>
+    directories.admit([
+      { field: 'receiveDirectory', path: receiveDirectory, create: true },
+      { field: 'sendDirectory', path: sendDirectory, create: true },
     ]);
-  };
 
   routes.resource(PATHS, {
-    get: endpoint({ summary: 'All listeners', answers: { 200: z.array(listenerAnswer) } }, async ({ res }) => {
-      res.json((await listeners.list()).map((view) => toListener(view, defaults)));
+    get: endpoint({ summary: 'All listeners', answers: { 200: z.array(answer) } }, async ({ res }) => {
+      res.json((await listeners.list()).map(toListener));
     }),
     post: endpoint(
       {
         summary: 'Creates a listener; it is not started',
-        body: createListener,
-        answers: { 201: listenerAnswer, 409: 'It exists already.', ...UNBUILT },
+        body: create,
+        answers: { 201: answer, 409: 'It exists already.', ...UNBUILT },
       },
       async ({ body, res }) => {
-        await admit(body);
-        const view = await listeners.create(body.serverId, { ...DEFAULTS, ...valuesOf(body) });
+        const asked = LISTENER.asked(body);
+        await admit(asked);
+        const view = await listeners.create(body.serverId, await LISTENER.values(asked));
         res
           .status(201)
           .location(`${PATH}/${encodeURIComponent(body.serverId)}`)
-          .json(toListener(view, defaults));
+          .json(toListener(view));
       },
     ),
   });
 
   routes.resource(below(''), {
     get: endpoint(
-      { summary: 'A listener', params, answers: { 200: listenerAnswer, ...NOT_FOUND } },
+      { summary: 'A listener', params, answers: { 200: answer, ...NOT_FOUND } },
       async ({ params: { serverId: id }, res }) => {
-        res.json(toListener(await listeners.get(id), defaults));
+        res.json(toListener(await listeners.get(id)));
       },
     ),
     put: endpoint(
@@ -141,14 +88,15 @@ export const listenerRoutes = (
         summary: 'Changes a listener',
         description: 'New sessions have the new settings; another port is taken at once.',
         params,
-        body: updateListener,
-        answers: { 200: listenerAnswer, ...NOT_FOUND, 409: 'The port cannot be had.', ...UNBUILT },
+        body: update,
+        answers: { 200: answer, ...NOT_FOUND, 409: 'The port cannot be had.', ...UNBUILT },
       },
       async ({ params: { serverId: id }, body, res }) => {
-        if (renames([body.serverId], id)) throw renamed(id);
-        await listeners.get(id);
-        await admit(body);
-        res.json(toListener(await listeners.update(id, valuesOf(body)), defaults));
+        const before = await listeners.get(id);
+        const change = LISTENER.changes(body, before.row);
+        await admit(change);
+        const isSame = Object.keys(change).length === 0;
+        res.json(toListener(isSame ? before : await listeners.update(id, await LISTENER.values(change))));
       },
     ),
     delete: endpoint(

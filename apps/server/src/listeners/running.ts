@@ -1,9 +1,6 @@
 import type { PesitError } from '@pesit-node/protocol';
 
-import type { ListenerRow } from './store.js';
-
-export const LISTENER_STATUSES = ['STOPPED', 'STARTING', 'RUNNING', 'STOPPING', 'FAILED'] as const;
-export type ListenerStatus = (typeof LISTENER_STATUSES)[number];
+import type { ListenerRow, ListenerStatus } from './fields.js';
 
 /** A port that takes partners; `PesitListener` of net is one. */
 export interface BoundPort {

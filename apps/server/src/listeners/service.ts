@@ -1,10 +1,11 @@
-import { ApiError, conflict, notFound, validation } from '@pesit-node/service';
+import { ApiError, conflict, notFound } from '@pesit-node/service';
 import type { HealthComponent, Logger } from '@pesit-node/service';
 import { PesitError } from '@pesit-node/protocol';
 
+import type { ListenerRow, ListenerStatus, ListenerValues } from './fields.js';
 import { RunningListener } from './running.js';
-import type { BindPort, ListenerStatus } from './running.js';
-import type { ListenerRow, ListenerStore, ListenerValues } from './store.js';
+import type { BindPort } from './running.js';
+import type { ListenerStore } from './store.js';
 
 export interface ListenerServiceOptions {
   readonly store: ListenerStore;
@@ -62,7 +63,7 @@ export class ListenerService {
   }
 
   /** Does not start it: `autoStart` is for the start of the service. */
-  async create(id: string, values: ListenerValues): Promise<ListenerView> {
+  async create(id: string, values: Partial<ListenerValues>): Promise<ListenerView> {
     const row = await this.#options.store.create(id, values);
     if (row === undefined) throw conflict(`Listener ${JSON.stringify(id)} exists already`);
     this.#options.logger.info({ listener: id, port: row.port }, 'listener created');
@@ -303,7 +304,3 @@ const explain = (error: NodeJS.ErrnoException, port: number, otherListener: stri
       return `port ${port} cannot be had: ${error.message}`;
   }
 };
-
-/** 400 for an attempt to rename. */
-export const renamed = (id: string) =>
-  validation([{ field: 'serverId', message: `cannot be changed from ${id}: create another listener` }]);

@@ -1,45 +1,13 @@
+import { FieldStore } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
-import { ConfiguredStore } from '../configured-store.js';
-import type { AccessType } from './schema.js';
+import { PARTNER } from './fields.js';
+import type { PartnerRow } from './fields.js';
 import type { PartnerSeen } from './seen.js';
 
-export interface PartnerRow {
-  readonly partner_id: string;
-  readonly name: string | null;
-  readonly description: string | null;
-  /** scrypt; never leaves the service. */
-  readonly password_hash: string;
-  readonly enabled: boolean;
-  readonly access_type: AccessType;
-  /** Identifiers and globs; null: nothing is said. */
-  readonly allowed_files: readonly string[] | null;
-  readonly allowed_listeners: readonly string[] | null;
-  /** Sessions at a time; null = as many as the listener takes. */
-  readonly max_connections: number | null;
-  /** Null: no pre-connection is asked of it. */
-  readonly preconnect_id: string | null;
-  /** scrypt; null: the identifier is enough. */
-  readonly preconnect_password_hash: string | null;
-  /** Null: it is sent several articles in one DTF, and several FPDUs of data in one entity. */
-  readonly multi_article: boolean | null;
-  readonly concatenation: boolean | null;
-  readonly seen: PartnerSeen;
-  /** Its sessions are traced until then; null: they are not. */
-  readonly trace_until: Date | null;
-  readonly last_connection: Date | null;
-  readonly transfer_count: number;
-}
-
-/** What the administrator sets. */
-export type PartnerValues = Omit<
-  PartnerRow,
-  'partner_id' | 'seen' | 'trace_until' | 'last_connection' | 'transfer_count'
->;
-
-export class PartnerStore extends ConfiguredStore<PartnerRow, PartnerValues> {
+export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
   constructor(knex: Knex) {
-    super(knex, { table: 'partners', key: 'partner_id' });
+    super(knex, PARTNER);
   }
 
   /** Those that come with this identifier of a pre-connection. */

@@ -4,7 +4,7 @@ import type { WireDirection } from '@pesit-node/protocol';
 import { SessionTracer } from '@pesit-node/service';
 import type { SessionRecording, Traces } from '@pesit-node/service';
 
-import type { PartnerRow } from '../partners/store.js';
+import type { PartnerRow } from '../partners/fields.js';
 
 /** Bytes before the partner is known: those of a CONNECT. */
 const MAX_EARLY = 8192;

@@ -1,10 +1,9 @@
-import type { Durability } from '@pesit-node/storage';
+import { FieldStore } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
-import { ConfiguredStore } from '../configured-store.js';
-import type { AccessType } from '../partners/schema.js';
-import type { Compression } from './format.js';
-import type { FileDirection } from './schema.js';
+import type { AccessType } from '../partners/fields.js';
+import { VIRTUAL_FILE } from './fields.js';
+import type { VirtualFileRow } from './fields.js';
 
 /** What a partner may do with a virtual file now; undefined: does not exist. */
 export interface FileAccess {
@@ -14,37 +13,9 @@ export interface FileAccess {
     | undefined;
 }
 
-/** Null: not set by the administrator. */
-export interface VirtualFileRow {
-  readonly file_id: string;
-  readonly name: string | null;
-  readonly description: string | null;
-  readonly direction: FileDirection;
-  readonly enabled: boolean;
-  /** Identifiers and globs; null: nothing is said. */
-  readonly allowed_partners: readonly string[] | null;
-  readonly receive_directory: string | null;
-  /** May name one file. */
-  readonly send_directory: string | null;
-  readonly filename_pattern: string | null;
-  readonly receive_filename_pattern: string | null;
-  readonly overwrite: boolean;
-  readonly record_length: number | null;
-  readonly record_format: 0 | 128 | null;
-  readonly text: boolean;
-  readonly durability: Durability | null;
-  readonly compression: Compression;
-  /** Of a text file: its articles are EBCDIC. */
-  readonly ebcdic: boolean;
-  /** Null: 037. */
-  readonly code_page: string | null;
-}
-
-export type VirtualFileValues = Omit<VirtualFileRow, 'file_id'>;
-
-export class VirtualFileStore extends ConfiguredStore<VirtualFileRow, VirtualFileValues> {
+export class VirtualFileStore extends FieldStore<typeof VIRTUAL_FILE.rows> {
   constructor(knex: Knex) {
-    super(knex, { table: 'virtual_files', key: 'file_id' });
+    super(knex, VIRTUAL_FILE);
   }
 
   /** Both in one round trip: it is asked for every file of every session. */

@@ -35,6 +35,18 @@ export const readOnly = () => z.undefined({ error: 'is read-only: leave it out' 
 /** A moment in an answer: ISO 8601 UTC. */
 export const timestamp = () => z.string().meta({ format: 'date-time' });
 
+/** A moment as the database has it, and as an answer shows it. */
+export const storedTime = () =>
+  z.codec(timestamp(), z.date(), { decode: (text) => new Date(text), encode: (time) => time.toISOString() });
+
+/** Null in a request is `preset`. */
+export const orDefault = <T extends string | boolean>(schema: z.ZodType<T, T>, preset: NoInfer<T>) =>
+  schema
+    .nullable()
+    .transform((value) => value ?? preset)
+    // TypeScript does not see that neither kind is a promise.
+    .pipe(schema as unknown as z.ZodType<T, Awaited<T>>);
+
 /**
  * A path segment that is a row number: a positive integer as the column holds it.
  * @param largest default: what PostgreSQL's `integer` holds; `Number.MAX_SAFE_INTEGER` for a `bigint`

@@ -2,6 +2,7 @@
  * Help for the tests of every package: databases (`withDatabase`), loggers, configuration.
  * `withDatabase` gives each test file databases of its own, so that jest's workers run side by side.
  */
+export { columnProblems } from './columns.js';
 export { testConfig } from './config.js';
 export { withDatabase, emptyTables } from './with-database.js';
 export type { DatabaseHarness, OpenTestDatabaseOptions, TestDatabase } from './with-database.js';
@@ -10,6 +11,6 @@ export type { CapturedLog } from './logger.js';
 export { violations } from './json-schema.js';
 export type { ViolationOptions } from './json-schema.js';
 export { readOpenMetrics, testMetrics } from './metrics.js';
-export { answerViolations, exchangedOf, operationFor, operationsOf, routesOf } from './openapi.js';
+export { answerViolations, exchangedOf, operationFor, operationsOf, resolveIn, routesOf } from './openapi.js';
 export type { Exchanged } from './openapi.js';
 export { structureProblems } from './openapi-structure.js';

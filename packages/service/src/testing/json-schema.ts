@@ -109,14 +109,17 @@ const bounds: Rule = ({ minimum = -Infinity, maximum = Infinity }) => {
   );
 };
 
-const elements: Rule = ({ items, minItems = 0 }, { check }) => {
+const elements: Rule = ({ items, minItems = 0, maxItems = Infinity }, { check }) => {
   const element = items === undefined ? undefined : check(items as Schema);
-  const min = minItems as number;
-  if (element === undefined && min === 0) return undefined;
-  const enough = unless((value) => (value as readonly unknown[]).length >= min, `${min} elements or more`);
+  const [min, max] = [minItems as number, maxItems as number];
+  if (element === undefined && min === 0 && max === Infinity) return undefined;
+  const counted = unless((value) => {
+    const { length } = value as readonly unknown[];
+    return length >= min && length <= max;
+  }, `${min} to ${max} elements`);
   return when(Array.isArray, (value, path) => {
     const each = (value as readonly unknown[]).flatMap((one, index) => element?.(one, `${path}[${index}]`) ?? FITS);
-    return [...enough(value, path), ...each];
+    return [...counted(value, path), ...each];
   });
 };
 
@@ -155,8 +158,19 @@ const RULES: readonly Rule[] = [
 const KEYWORDS = new Set(
   [
     ['$ref', 'type', 'enum', 'const', 'anyOf', 'oneOf', 'allOf', 'properties', 'required', 'additionalProperties'],
-    ['items', 'propertyNames', 'minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'pattern', 'format'],
-    ['default', 'description'],
+    [
+      'items',
+      'propertyNames',
+      'minimum',
+      'maximum',
+      'minLength',
+      'maxLength',
+      'minItems',
+      'maxItems',
+      'pattern',
+      'format',
+    ],
+    ['default', 'description', 'readOnly', 'writeOnly'],
   ].flat(),
 );
 

@@ -1,6 +1,7 @@
 import type { Express } from 'express';
 
 import type { OpenApiDocument, OperationObject, ResponseObject } from '../openapi/document.js';
+import type { JsonSchema } from '../openapi/json-schema.js';
 import { violations } from './json-schema.js';
 
 /** As Express keeps them (`router/lib/layer.js`). */
@@ -40,6 +41,12 @@ const responseOf = ({ components }: OpenApiDocument, { responses }: OperationObj
   const response = responses[String(status)];
   if (response === undefined || !('$ref' in response)) return response satisfies ResponseObject | undefined;
   return components.responses[response.$ref.replace('#/components/responses/', '')];
+};
+
+/** A schema with its fields in sight: that of a component where it only names one. */
+export const resolveIn = ({ components }: OpenApiDocument, schema: JsonSchema): JsonSchema => {
+  const { $ref } = schema;
+  return typeof $ref === 'string' ? (components.schemas[$ref.replace('#/components/schemas/', '')] ?? {}) : schema;
 };
 
 interface Template {

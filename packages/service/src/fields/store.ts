@@ -1,15 +1,23 @@
 import type { Knex } from 'knex';
 
-/** A table of configured things (partners, virtual files, listeners), each with an identifier that does not change. */
-export class ConfiguredStore<Row extends object, Values extends object> {
+import type { FieldRows, RowOf, ValuesOf } from './row.js';
+import type { FieldTable } from './table.js';
+
+/**
+ * The table of configured things (partners, virtual files, listeners), each with an identifier that does not change.
+ * `Row` is what is read: the columns of the field table, and those that the service keeps for itself.
+ */
+export class FieldStore<F extends FieldRows, Row extends RowOf<F> = RowOf<F>> {
   protected readonly knex: Knex;
   readonly #table: string;
   readonly #key: string;
+  readonly #defaults: Partial<ValuesOf<F>>;
 
-  constructor(knex: Knex, { table, key }: { readonly table: string; readonly key: string }) {
+  constructor(knex: Knex, { table, key, defaults }: FieldTable<F>) {
     this.knex = knex;
     this.#table = table;
-    this.#key = key;
+    this.#key = key.column;
+    this.#defaults = defaults;
   }
 
   async list(): Promise<readonly Row[]> {
@@ -21,9 +29,9 @@ export class ConfiguredStore<Row extends object, Values extends object> {
   }
 
   /** @returns undefined when the identifier is taken. */
-  async create(id: string, values: Values): Promise<Row | undefined> {
+  async create(id: string, values: Partial<ValuesOf<F>>): Promise<Row | undefined> {
     const rows = (await this.knex(this.#table)
-      .insert({ [this.#key]: id, ...values })
+      .insert({ [this.#key]: id, ...this.#defaults, ...values })
       .onConflict(this.#key)
       .ignore()
       .returning('*')) as readonly Row[];
@@ -31,7 +39,7 @@ export class ConfiguredStore<Row extends object, Values extends object> {
   }
 
   /** @returns undefined when there is none. */
-  async update(id: string, values: Partial<Values>): Promise<Row | undefined> {
+  async update(id: string, values: Partial<ValuesOf<F>>): Promise<Row | undefined> {
     const rows = (await this.knex(this.#table)
       .where(this.#key, id)
       .update({ ...values, updated_at: this.knex.fn.now() })
@@ -43,14 +51,3 @@ export class ConfiguredStore<Row extends object, Values extends object> {
     return (await this.knex(this.#table).where(this.#key, id).delete()) > 0;
   }
 }
-
-/** The columns of those fields that a request has, by a table of field → column. */
-export const columnsOf = <Body extends object, Values extends object>(
-  body: Body,
-  columns: Readonly<Partial<Record<keyof Body, keyof Values & string>>>,
-): Partial<Values> =>
-  Object.fromEntries(
-    (Object.entries(columns) as [keyof Body, keyof Values & string][])
-      .filter(([field]) => body[field] !== undefined)
-      .map(([field, column]) => [column, body[field]]),
-  ) as Readonly<Record<string, unknown>> as Partial<Values>;

@@ -1,0 +1,96 @@
+import { FieldTable, timestamp } from '@pesit-node/service';
+import type { GivenOf, RowOf, ValuesOf } from '@pesit-node/service';
+import { z } from 'zod';
+
+import { path, serverId } from '../schemas.js';
+
+export const LISTENER_STATUSES = ['STOPPED', 'STARTING', 'RUNNING', 'STOPPING', 'FAILED'] as const;
+export type ListenerStatus = (typeof LISTENER_STATUSES)[number];
+
+const TCPIP_HEADERS = ['auto', 'length-prefixed', 'raw'] as const;
+type TcpipHeader = (typeof TCPIP_HEADERS)[number];
+
+/** `true` and `false` are the specification's names of the last two. */
+const tcpipHeader = () =>
+  z
+    .union(
+      [z.enum(TCPIP_HEADERS), z.boolean().transform((prefixed): TcpipHeader => (prefixed ? 'length-prefixed' : 'raw'))],
+      `expected ${TCPIP_HEADERS.join(', ')}, true or false`,
+    )
+    .pipe(z.enum(TCPIP_HEADERS));
+
+const port = () => z.int().min(1).max(65_535);
+
+/** Logical PeSIT servers as configured, and what they do at the moment. */
+export const LISTENER = new FieldTable(
+  { id: 'Listener', noun: 'listener', table: 'listeners' },
+  {
+    serverId: { column: 'server_id', schema: serverId(), key: true, words: 'PI 4.' },
+    status: { schema: z.enum(LISTENER_STATUSES), readOnly: true },
+    statusReason: { schema: z.string(), readOnly: true, unset: 'nothing is wrong' },
+    nextAttemptAt: {
+      schema: timestamp(),
+      readOnly: true,
+      words: 'When a FAILED listener is tried again.',
+      unset: 'it need not be',
+    },
+    port: { column: 'port', schema: port(), default: 6502 },
+    tlsPort: { schema: port(), notBuilt: null },
+    sslEnabled: { schema: z.boolean(), notBuilt: false },
+    sslClientAuth: {
+      schema: z
+        .union([z.boolean(), z.string().max(20)])
+        .transform((value) => (value === 'false' ? false : value))
+        .pipe(z.union([z.boolean(), z.string()])),
+      notBuilt: false,
+    },
+    autoStart: { column: 'auto_start', schema: z.boolean(), default: true, words: 'Started with the service.' },
+    maxConnections: {
+      column: 'max_connections',
+      schema: z.int().min(1).max(10_000),
+      default: 100,
+      words: 'Sessions at a time.',
+    },
+    readTimeout: {
+      column: 'read_timeout',
+      schema: z.int().min(1000, 'expected 1000 or more (milliseconds)').max(86_400_000),
+      default: 60_000,
+      words: 'Milliseconds.',
+    },
+    receiveDirectory: { column: 'receive_directory', schema: path(), unset: '`received` in `data.directory`' },
+    sendDirectory: { column: 'send_directory', schema: path(), unset: '`send` in `data.directory`' },
+    strictServerId: {
+      column: 'strict_server_id',
+      schema: z.boolean(),
+      default: false,
+      words: 'Partners that call another server identifier (PI 4) are refused.',
+    },
+    tcpipHeader: { column: 'tcpip_header', schema: tcpipHeader(), default: 'auto' },
+    maxEntitySize: {
+      column: 'max_entity_size',
+      schema: z.int().min(256).max(65_535),
+      words: 'PI 25.',
+      unset: '`transfer.max-entity-size`',
+    },
+    syncInterval: {
+      column: 'sync_interval',
+      schema: z.int().min(0).max(65_535),
+      words: 'KB; 0 = no sync points.',
+      unset: '`transfer.sync-point-interval`',
+    },
+    syncWindow: {
+      column: 'sync_window',
+      schema: z.int().min(0).max(255),
+      words: '0 = sync points are not acknowledged.',
+      unset: '`transfer.sync-window`',
+    },
+    activeConnections: { schema: z.int(), readOnly: true },
+    refusedConnections: { schema: z.int(), readOnly: true, words: 'Turned away since the start of the service.' },
+    totalTransfers: { column: 'total_transfers', schema: z.int(), readOnly: true, words: 'Completed on it, ever.' },
+    uptime: { schema: z.int(), readOnly: true, words: 'Seconds.' },
+  },
+);
+
+export type ListenerRow = RowOf<typeof LISTENER.rows>;
+export type ListenerValues = ValuesOf<typeof LISTENER.rows>;
+export type ListenerChange = GivenOf<typeof LISTENER.rows>;

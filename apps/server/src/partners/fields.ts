@@ -1,0 +1,131 @@
+import { FieldTable, plainText, storedTime } from '@pesit-node/service';
+import type { RowOf } from '@pesit-node/service';
+import { z } from 'zod';
+
+import { grants, partnerId } from '../schemas.js';
+import type { PartnerSeen } from './seen.js';
+
+export const ACCESS_TYPES = ['READ', 'WRITE', 'BOTH'] as const;
+/** What a partner may do, seen by the partner: WRITE = it sends to us, READ = it fetches from us. */
+export type AccessType = (typeof ACCESS_TYPES)[number];
+export type Operation = 'READ' | 'WRITE';
+
+const accessOf = (operations: readonly Operation[]): AccessType => {
+  const [first = 'READ'] = operations;
+  return operations.includes('READ') && operations.includes('WRITE') ? 'BOTH' : first;
+};
+
+export const operationsOf = (access: AccessType): Operation[] => (access === 'BOTH' ? ['READ', 'WRITE'] : [access]);
+
+const accessType = () => z.enum(ACCESS_TYPES);
+
+/** What is sent in eight bytes, padded with blanks. */
+const eight = (expected: string) =>
+  z
+    .string(`expected ${expected}`)
+    .regex(/^[\x20-\x7e]{1,8}$/, `expected ${expected}`)
+    .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
+
+const lastSeen = z.object({
+  listener: z.string().optional(),
+  remoteAddress: z.string().optional(),
+  dialect: z.enum(['length-prefixed', 'raw']).optional(),
+  preconnection: z.enum(['PESIT', 'CFTPSITX']).nullable().optional(),
+  version: z.int().optional().meta({ description: 'PI 6 as it came.' }),
+  syncPoints: z.object({ intervalKb: z.int(), window: z.int() }).nullable().optional(),
+  resynchronisation: z.boolean().optional(),
+  crc: z.boolean().optional(),
+  accessType: z.int().optional().meta({ description: 'PI 22: 0 write, 1 read, 2 both.' }),
+  freeMessage: z.string().nullable().optional().meta({ description: 'PI 99 of its last CONNECT.' }),
+  maxEntitySize: z.int().optional(),
+  singleArticle: z.enum(['unknown', 'plain', 'prefixed']).optional(),
+  product: z.string().nullable().meta({ description: 'The product that has these habits, where they tell.' }),
+});
+
+/** Who may connect. */
+export const PARTNER = new FieldTable(
+  { id: 'Partner', noun: 'partner', table: 'partners' },
+  {
+    partnerId: { column: 'partner_id', schema: partnerId(), key: true, aliases: ['id'], words: 'PI 3.' },
+    name: { column: 'name', schema: plainText(200), unset: 'none' },
+    description: { column: 'description', schema: plainText(2000), unset: 'none' },
+    // Nobody connects without one: an empty PI 5 is accepted only for a verified client certificate (pesit-e.md §10).
+    // Trailing blanks are not significant in its 8 bytes (pesit-e.md §2).
+    password: {
+      column: 'password_hash',
+      schema: eight('1 to 8 printable ASCII characters (PI 5): a partner cannot connect without'),
+      secret: true,
+    },
+    enabled: { column: 'enabled', schema: z.boolean(), default: true },
+    allowedOperations: {
+      column: 'access_type',
+      schema: z.codec(
+        z
+          .array(z.enum(['READ', 'WRITE']))
+          .min(1, 'expected READ, WRITE or both; to refuse everything set enabled to false'),
+        accessType(),
+        { decode: accessOf, encode: operationsOf },
+      ),
+      forms: { accessType: accessType() },
+      default: 'BOTH',
+      words: 'Seen by the partner: WRITE = it sends to us.',
+    },
+    allowedFiles: {
+      column: 'allowed_files',
+      schema: grants('virtual files'),
+      words:
+        'Virtual files that it may use, identifiers and globs; to every other one it is told what is said of an unknown one.',
+      unset: 'what `access.default` says, unless `allowedPartners` of the file does',
+    },
+    allowedListeners: {
+      column: 'allowed_listeners',
+      schema: grants('listeners'),
+      words: 'Listeners on which it is known, identifiers and globs.',
+      unset: 'what `access.default` says',
+    },
+    maxConnections: {
+      column: 'max_connections',
+      schema: z.int().min(1).max(100_000),
+      words: 'Sessions at a time.',
+      unset: 'as many as the listener takes',
+    },
+    preconnectId: {
+      column: 'preconnect_id',
+      schema: eight('1 to 8 printable ASCII characters'),
+      unset: 'no pre-connection is asked of it',
+    },
+    preconnectPassword: {
+      column: 'preconnect_password_hash',
+      schema: eight('1 to 8 printable ASCII characters'),
+      secret: true,
+      needs: 'preconnectId',
+      unset: 'the identifier is enough',
+    },
+    multiArticle: {
+      column: 'multi_article',
+      schema: z.boolean(),
+      words: 'It is sent several short articles in one DTF.',
+      unset: 'true',
+    },
+    concatenation: {
+      column: 'concatenation',
+      schema: z.boolean(),
+      words: 'It is sent several FPDUs of data in one entity.',
+      unset: 'true',
+    },
+    lastConnection: { column: 'last_connection', schema: storedTime(), readOnly: true, unset: 'none yet' },
+    transferCount: { column: 'transfer_count', schema: z.int(), readOnly: true },
+    lastSeen: { schema: lastSeen, readOnly: true, words: 'What its last sessions have shown.', unset: 'none yet' },
+    traceUntil: {
+      column: 'trace_until',
+      schema: storedTime(),
+      readOnly: true,
+      words: 'Until then its sessions are traced.',
+      unset: 'they are not',
+    },
+  },
+);
+
+export interface PartnerRow extends RowOf<typeof PARTNER.rows> {
+  readonly seen: PartnerSeen;
+}

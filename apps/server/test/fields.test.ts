@@ -1,0 +1,18 @@
+import { expect, test } from '@jest/globals';
+import { columnProblems, withDatabase } from '@pesit-node/service/testing';
+
+import { LISTENER } from '../src/listeners/fields.js';
+import { MIGRATIONS } from '../src/migrations/index.js';
+import { PARTNER } from '../src/partners/fields.js';
+import { VIRTUAL_FILE } from '../src/virtual-files/fields.js';
+
+const TIMES = ['created_at', 'updated_at'];
+
+withDatabase((harness) => {
+  test('the field tables are what the migrations make', async () => {
+    const database = await harness.open({ migrations: [MIGRATIONS] });
+    expect(await columnProblems(database, PARTNER, [...TIMES, 'seen'])).toEqual([]);
+    expect(await columnProblems(database, VIRTUAL_FILE, TIMES)).toEqual([]);
+    expect(await columnProblems(database, LISTENER, TIMES)).toEqual([]);
+  });
+});

@@ -1,0 +1,111 @@
+import { z } from 'zod';
+
+import { conflict, notFound } from '../errors.js';
+import type { Answer, Routes } from '../http/routes.js';
+import { endpoint } from '../http/validate.js';
+import type { Logger } from '../logging.js';
+import type { ComputedOf, FieldRows, GivenOf, RowOf } from './row.js';
+import type { FieldStore } from './store.js';
+import type { FieldTable, KeepSecret } from './table.js';
+
+export interface FieldResource<F extends FieldRows, Row extends RowOf<F>> {
+  readonly path: string;
+  readonly fields: FieldTable<F>;
+  readonly store: FieldStore<F, Row>;
+  /** The fields of an answer that no column holds. */
+  readonly computed: (row: Row) => ComputedOf<F>;
+  /** What is stored of a secret. */
+  readonly keep?: KeepSecret;
+  /**
+   * What a request must satisfy beside its schema, and what must exist before it is stored.
+   * @param change what is asked for a new one, or what changes
+   * @throws {ApiError} when it cannot be done
+   */
+  readonly admit?: (change: GivenOf<F>) => Promise<void>;
+  /** What may be answered to a request that configures something, besides what is true of all of them. */
+  readonly answers?: Readonly<Record<number, Answer>>;
+  readonly logger: Logger;
+}
+
+/** `virtual file` → `Virtual file`, and `virtualFile` in the log. */
+const capital = (noun: string): string => noun.charAt(0).toUpperCase() + noun.slice(1);
+const logKey = (noun: string): string => noun.replace(/ (\w)/g, (_, first: string) => first.toUpperCase());
+
+/** All verbs of things that are configured by an identifier and otherwise do nothing by themselves. */
+export const fieldRoutes = <F extends FieldRows, Row extends RowOf<F>>(
+  routes: Routes,
+  { path, fields, store, computed, keep, admit, answers = {}, logger }: FieldResource<F, Row>,
+): void => {
+  const { noun, key, answer } = fields;
+  const params = z.strictObject({ [key.field]: key.schema });
+  const idOf = (values: unknown): string => (values as Readonly<Record<string, string>>)[key.field] as string;
+  const missing = { 404: `There is no such ${noun}.` };
+  const view = (row: Row) => fields.view(row, computed(row));
+  const say = (id: string, what: string, more: object = {}): void => {
+    logger.info({ [logKey(noun)]: id, ...more }, `${noun} ${what}`);
+  };
+  const existing = (row: Row | undefined, id: string): Row => {
+    if (row === undefined) throw notFound(capital(noun), id);
+    return row;
+  };
+
+  routes.resource(path, {
+    get: endpoint({ summary: `All ${noun}s`, answers: { 200: z.array(answer) } }, async ({ res }) => {
+      res.json((await store.list()).map(view));
+    }),
+    post: endpoint(
+      {
+        summary: `Creates a ${noun}`,
+        body: fields.create,
+        answers: { 201: answer, 409: 'It exists already.', ...answers },
+      },
+      async ({ body, res }) => {
+        const id = fields.idOf(body);
+        const taken = (): Error => conflict(`${capital(noun)} ${JSON.stringify(id)} exists already`);
+        // Before anything is made for it, and once more when it is stored.
+        if ((await store.get(id)) !== undefined) throw taken();
+        const asked = fields.asked(body);
+        await admit?.(asked);
+        const row = await store.create(id, await fields.values(asked, keep));
+        if (row === undefined) throw taken();
+        say(id, 'created');
+        res
+          .status(201)
+          .location(`${path}/${encodeURIComponent(id)}`)
+          .json(view(row));
+      },
+    ),
+  });
+
+  routes.resource(`${path}/:${key.field}`, {
+    get: endpoint(
+      { summary: `A ${noun}`, params, answers: { 200: answer, ...missing } },
+      async ({ params: values, res }) => {
+        const id = idOf(values);
+        res.json(view(existing(await store.get(id), id)));
+      },
+    ),
+    put: endpoint(
+      { summary: `Changes a ${noun}`, params, body: fields.update, answers: { 200: answer, ...missing, ...answers } },
+      async ({ params: values, body, res }) => {
+        const id = idOf(values);
+        const before = existing(await store.get(id), id);
+        const change = fields.changes(body, before);
+        if (Object.keys(change).length === 0) return res.json(view(before));
+        await admit?.(change);
+        const row = existing(await store.update(id, await fields.values(change, keep)), id);
+        say(id, 'changed', { fields: Object.keys(change) });
+        return res.json(view(row));
+      },
+    ),
+    delete: endpoint(
+      { summary: `Deletes a ${noun}`, params, answers: { 204: 'Deleted.', ...missing } },
+      async ({ params: values, res }) => {
+        const id = idOf(values);
+        if (!(await store.delete(id))) throw notFound(capital(noun), id);
+        say(id, 'deleted');
+        res.status(204).end();
+      },
+    ),
+  });
+};

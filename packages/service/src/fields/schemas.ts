@@ -1,0 +1,88 @@
+import { z } from 'zod';
+
+import { readOnly } from '../http/schemas.js';
+import { disagreements, namesOf, otherNames } from './names.js';
+import type { FieldName } from './names.js';
+import type { FieldRow, FieldRows } from './row.js';
+
+const isRequired = ({ default: preset, unset, readOnly: never, notBuilt }: FieldRow): boolean =>
+  preset === undefined && unset === undefined && never === undefined && notBuilt === undefined;
+
+/** What the document says of a field under one of its names. */
+const wordsOf = ({ name, field, row, schema }: FieldName, more?: string): { readonly description?: string } => {
+  const isForm = schema !== row.schema;
+  const said = [
+    name === field ? undefined : `Another ${isForm ? 'form' : 'name'} of \`${field}\`.`,
+    isForm ? schema.description : (row.words ?? schema.description),
+    row.notBuilt === undefined ? undefined : 'Not built in this version.',
+    row.unset === undefined ? undefined : `null: ${row.unset}.`,
+    more,
+  ].filter((text) => text !== undefined);
+  return said.length === 0 ? {} : { description: said.join(' ') };
+};
+
+const requested = ({ row, schema }: FieldName): z.ZodType =>
+  row.unset !== undefined || row.notBuilt !== undefined ? schema.nullable() : schema;
+
+const inCreate = (one: FieldName): z.ZodType => {
+  const { row, name, field } = one;
+  if (row.readOnly) return readOnly();
+  if (isRequired(row) && otherNames(row).length === 0) return requested(one).meta(wordsOf(one));
+  const preset = row.default === undefined || name !== field ? {} : { default: row.default };
+  return requested(one)
+    .optional()
+    .meta({ ...preset, ...wordsOf(one) });
+};
+
+/** A field that no request sets is taken all the same, so that an answer can be put back. */
+const inUpdate = (one: FieldName): z.ZodType => {
+  if (!one.row.readOnly) return requested(one).optional().meta(wordsOf(one));
+  const said = wordsOf(one, one.row.key ? 'Does not change.' : 'Ignored here.');
+  return z
+    .unknown()
+    .optional()
+    .meta({ readOnly: true, ...said });
+};
+
+const inAnswer = (one: FieldName): z.ZodType => {
+  const { row, schema } = one;
+  const shown = schema instanceof z.ZodCodec ? (schema.def.in as z.ZodType) : schema;
+  return (row.unset !== undefined || row.notBuilt === null ? shown.nullable() : shown).meta(wordsOf(one));
+};
+
+const shapeOf = (names: readonly FieldName[], schemaOf: (one: FieldName) => z.ZodType) =>
+  Object.fromEntries(names.map((one) => [one.name, schemaOf(one)]));
+
+/** The body of a request that creates one, `Create…` in the document. */
+export const createSchema = (rows: FieldRows, id: string): z.ZodType => {
+  const groups = Object.entries(rows)
+    .filter(([, row]) => isRequired(row) && otherNames(row).length > 0)
+    .map(([field, row]) => [field, ...otherNames(row)]);
+  const words = groups.map((names) => `${names.map((name) => `\`${name}\``).join(', or ')}, is required.`);
+  return z
+    .strictObject(shapeOf(namesOf(rows), inCreate))
+    .superRefine((body, context) => {
+      const complain = (field: string, message: string): void =>
+        context.addIssue({ code: 'custom', path: [field], message });
+      for (const { field, message } of disagreements(rows, body)) complain(field, message);
+      for (const [field = '', ...others] of groups) {
+        if ([field, ...others].some((name) => body[name] !== undefined)) continue;
+        complain(field, `expected ${field} (or ${others.join(', ')})`);
+      }
+    })
+    .meta({ id: `Create${id}`, ...(words.length === 0 ? {} : { description: words.join(' ') }) });
+};
+
+const UPDATE_WORDS =
+  `Absent fields stay as they are. What GET answers can be put back: a field that is as it was changes nothing,
+and of two names of one field the one that differs counts.`.replaceAll('\n', ' ');
+
+/** The body of a request that changes one, `Update…` in the document. */
+export const updateSchema = (rows: FieldRows, id: string): z.ZodType =>
+  z.strictObject(shapeOf(namesOf(rows), inUpdate)).meta({ id: `Update${id}`, description: UPDATE_WORDS });
+
+/** An answer. */
+export const answerSchema = (rows: FieldRows, id: string): z.ZodObject => {
+  const shown = namesOf(rows).filter(({ row }) => !row.secret);
+  return z.object(shapeOf(shown, inAnswer)).meta({ id });
+};
