@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { ApiError, validation } from '../errors.js';
 import type { FieldError } from '../errors.js';
 import type { Endpoint, Operation } from './routes.js';
+import { words } from './words.js';
 
 type Part = 'body' | 'query' | 'params';
 
@@ -32,15 +33,24 @@ const fieldErrors = (issues: readonly z.core.$ZodIssue[], part: Part): readonly 
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((key) => ({ field: fieldPath([...issue.path, key], part), message: 'unknown field' }));
     }
-    return [{ field: fieldPath(issue.path, part), message: issue.message }];
+    return [{ field: fieldPath(issue.path, part), message: messageOf(issue, part) }];
   });
+
+/** Codes of a value as a whole: without one, it is missing, whatever else the schema says of it. */
+const OF_THE_VALUE: ReadonlySet<string> = new Set(['invalid_type', 'invalid_value', 'invalid_union']);
+
+const messageOf = ({ code = 'custom', input, message }: z.core.$ZodIssue, part: Part): string => {
+  if (!OF_THE_VALUE.has(code)) return message;
+  if (part === 'query' && Array.isArray(input)) return `expected once, got ${input.length} times`;
+  return input !== undefined || message === 'required' ? message : `required: ${message}`;
+};
 
 /**
  * The value that `schema` makes of one part of a request.
  * @throws {ApiError} VALIDATION_ERROR naming every field at fault (the first 50), unknown ones included: use `z.strictObject`.
  */
 export const check = <T>(schema: z.ZodType<T>, value: unknown, part: Part): T => {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: words, reportInput: true });
   if (result.success) return result.data;
   throw validation(
     fieldErrors(result.error.issues, part).slice(0, MAX_DETAILS),
@@ -59,6 +69,15 @@ const bodyOf = (req: Request): unknown => {
   throw new ApiError('UNSUPPORTED_MEDIA_TYPE', `Expected Content-Type application/json, got ${got}`);
 };
 
+/** Who sends something believes that it does something. */
+const expectNothing = (req: Request): void => {
+  if (req.body !== undefined) check(NOTHING, req.body, 'body');
+  else if (req.method !== 'GET' && req.method !== 'HEAD' && hasBody(req)) {
+    const got = req.headers['content-type'] ?? 'none';
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', `Expected no body, got one of Content-Type ${got.slice(0, 100)}`);
+  }
+};
+
 /** The query of probes and of what scrapers and browsers ask for: they may add to it what they like. */
 export const ANY_QUERY = z.looseObject({});
 /** A query or body that is not asked for: whoever gives a field believes that it does something. */
@@ -75,7 +94,7 @@ export const endpoint = <S extends Operation>(
   operation,
   handle: async (req, res) => {
     const { params, query = NOTHING, body } = operation;
-    if (body === undefined && req.body !== undefined) check(NOTHING, req.body, 'body');
+    if (body === undefined) expectNothing(req);
     const input = {
       params: params && check(params, req.params, 'params'),
       query: check(query, req.query, 'query'),

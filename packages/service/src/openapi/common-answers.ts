@@ -22,7 +22,11 @@ export const COMMON_ANSWERS = {
   Forbidden: [403, 'A page of another origin may have sent it (Origin, Sec-Fetch-Site).', errorBody],
   LicenseRequired: [402, 'The evaluation is over, or the license has expired.', licenseRequired],
   TooLarge: [413, 'The body is longer than `http.max-body`.', errorBody],
-  UnsupportedMediaType: [415, 'The body is not of the content type that is asked for.', errorBody],
+  UnsupportedMediaType: [
+    415,
+    'The body is not of the content type that is asked for, or there is one where none is.',
+    errorBody,
+  ],
   TooManyRequests: [429, 'Too many failed logins of this user from this address: see Retry-After.', errorBody],
   InternalError: [500, 'A fault of the service: its log has the reason.', errorBody],
   Unavailable: [503, 'Not possible for now, for example because the database is away: see Retry-After.', errorBody],
@@ -33,7 +37,7 @@ export type CommonAnswer = keyof typeof COMMON_ANSWERS;
 /** Which of them an operation has. */
 export const commonAnswersOf = (
   method: Method,
-  { access = 'licensed', params, query, body, upload }: Operation,
+  { access = 'licensed', params, query, body }: Operation,
 ): CommonAnswer[] => {
   const takes = params !== undefined || query !== ANY_QUERY || body !== undefined;
   return [
@@ -41,7 +45,7 @@ export const commonAnswersOf = (
     ...(access === 'open' ? [] : (['Unauthorized', 'TooManyRequests'] as const)),
     ...(method === 'get' ? [] : (['Forbidden'] as const)),
     ...(access === 'licensed' ? (['LicenseRequired'] as const) : []),
-    ...(body === undefined && upload === undefined ? [] : (['TooLarge', 'UnsupportedMediaType'] as const)),
+    ...(method === 'get' ? [] : (['TooLarge', 'UnsupportedMediaType'] as const)),
     ...(access === 'open' ? [] : (['InternalError', 'Unavailable'] as const)),
   ];
 };

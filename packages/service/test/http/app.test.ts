@@ -129,8 +129,8 @@ describe('bodies', () => {
     expect(body).toMatchObject({
       error: 'VALIDATION_ERROR',
       details: expect.arrayContaining([
-        { field: 'name', message: expect.stringContaining('expected string') },
-        { field: 'sizes[1]', message: expect.stringContaining('expected number') },
+        { field: 'name', message: 'expected a text, got a number' },
+        { field: 'sizes[1]', message: 'expected a number, got a text' },
         { field: 'colour', message: 'unknown field' },
       ]),
     });
@@ -170,6 +170,12 @@ describe('bodies', () => {
     expect((await act().send({})).status).toBe(200);
     const refused = await act().send({ port: 1 });
     expect([refused.status, refused.body.details]).toEqual([400, [{ field: 'port', message: 'unknown field' }]]);
+    const form = await act().type('form').send('port=1');
+    expect([form.status, form.body.error]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+    expect((await act().type('form').send('')).status).toBe(200);
+    expect((await act().type('json').send('[]')).body.details).toEqual([
+      { field: '(body)', message: 'expected an object, got a list' },
+    ]);
   });
 
   test('probes and scrapers may add to the query what they like', async () => {

@@ -79,7 +79,7 @@ describe('the document', () => {
   test('has the answers that follow from what is asked and who may ask', () => {
     const statuses = (name: string) => Object.keys(operations.get(name)?.responses ?? {}).map(Number);
     expect(statuses('POST /api/v1/things')).toEqual([201, 400, 401, 402, 403, 409, 413, 415, 429, 500, 503]);
-    expect(statuses('DELETE /api/v1/things/{id}')).toEqual([204, 400, 401, 402, 403, 429, 500, 503]);
+    expect(statuses('DELETE /api/v1/things/{id}')).toEqual([204, 400, 401, 402, 403, 413, 415, 429, 500, 503]);
     expect(operations.get('POST /api/v1/things')?.responses['402']).toEqual({
       $ref: '#/components/responses/LicenseRequired',
     });
