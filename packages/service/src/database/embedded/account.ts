@@ -12,11 +12,12 @@ export type Account = number | undefined;
  */
 export const DATABASE_UID = 60_932;
 
-/** Capabilities that let a process pass through directories that are closed to its user, the weaker one first; bits as in capabilities(7). */
+/** Capabilities by which a process reaches what is closed to its user, the weaker one first; bits as in capabilities(7). */
 const PASSING = [
-  ['dac_read_search', 2n],
-  ['dac_override', 1n],
-] as const;
+  // Passes directories and reads files, but does not run one.
+  { name: 'dac_read_search', bit: 2n, runs: false },
+  { name: 'dac_override', bit: 1n, runs: true },
+];
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
@@ -50,13 +51,12 @@ const above = (path: string): readonly string[] => {
   return parent === path ? [] : [...above(parent), parent];
 };
 
-/** The first directory on the way to `path` that `uid` may not pass through. */
-export const blockedAt = (uid: number, path: string): string | undefined =>
-  above(path).find((directory) => {
-    const { mode, uid: owner, gid } = statSync(directory);
-    const bit = owner === uid ? 0o100 : gid === uid ? 0o010 : 0o001;
-    return (mode & bit) === 0;
-  });
+/** Whether `uid` may pass through this directory, or run this file. */
+const isOpen = (uid: number, path: string): boolean => {
+  const { mode, uid: owner, gid } = statSync(path);
+  const bit = owner === uid ? 0o100 : gid === uid ? 0o010 : 0o001;
+  return (mode & bit) !== 0;
+};
 
 /** How to start a program as another user. */
 export interface Command {
@@ -89,33 +89,40 @@ const effectiveCapabilities = (): bigint => {
 };
 
 export interface RunAsOptions {
-  /** Paths that the program must reach. */
-  readonly paths: readonly string[];
+  /** Directory that the program must reach. */
+  readonly directory: string;
+  /** Another program that it runs. */
+  readonly runs: string;
   /** Where to look for `setpriv`. Default: where the system has its programs. */
   readonly searchPath?: string;
 }
 
 /**
- * How to run a program as `account`. Where the way to one of `paths` is closed to that user (a data directory below /root), it
- * takes root's capability to pass through along, which is less than root has: no changed rights on directories that are not ours.
+ * How to run a program as `account`. Where the way is closed to that user (a data directory below /root), it takes
+ * root's capability to pass through along, which is less than root has: no changed rights on directories that are not ours.
  * @throws {EmbeddedDatabaseError} when that is not possible, naming the directory and the command that opens the way
  */
 export const runAs = (
   account: Account,
   program: readonly [string, ...string[]],
-  { paths, searchPath = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin' }: RunAsOptions,
+  { directory, runs, searchPath = '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin' }: RunAsOptions,
 ): Command => {
   const [command, ...args] = program;
   if (account === undefined) return { command, args };
-  const blocked = paths.map((path) => blockedAt(account, path)).find((directory) => directory !== undefined);
-  if (blocked === undefined) return { command, args, uid: account, gid: account };
+  const closed = [...above(directory), ...above(runs)].find((path) => !isOpen(account, path));
+  const mayRun = isOpen(account, runs);
+  if (closed === undefined && mayRun) return { command, args, uid: account, gid: account };
   const setpriv = findSetpriv(searchPath);
   const own = effectiveCapabilities();
-  const passing = PASSING.find(([, bit]) => ((own >> bit) & 1n) === 1n)?.[0];
+  const passing = PASSING.find((one) => ((own >> one.bit) & 1n) === 1n && (mayRun || one.runs))?.name;
   if (setpriv === undefined || passing === undefined) {
+    const [problem, remedy] =
+      closed === undefined
+        ? [`run ${runs}`, 'install the packages with umask 022']
+        : [`pass through ${closed}`, `run chmod o+x ${closed} (others may then pass, not look)`];
     throw new EmbeddedDatabaseError(
-      `The embedded database runs as user ${account}, because PostgreSQL refuses root, and that user may not pass through ${blocked}: ` +
-        `run chmod o+x ${blocked} (others may then pass, not look), choose another --data.directory, ${OR_DATABASE_URL}`,
+      `The embedded database runs as user ${account}, because PostgreSQL refuses root, and that user may not ${problem}: ` +
+        `${remedy}, choose another --data.directory, ${OR_DATABASE_URL}`,
     );
   }
   const capability = `+${passing}`;

@@ -66,10 +66,13 @@ export const openEmbedded = async (options: OpenEmbeddedOptions): Promise<Databa
       ...{ url: url.href, description: directory, searchPath, poolMax: Math.min(poolMax, MAX_POOL) },
     });
     const close = async (): Promise<void> => {
-      await database.close();
-      socket.close();
-      await server.release();
-      await lock.release();
+      try {
+        await database.close();
+      } finally {
+        socket.close();
+        await server.release();
+        await lock.release();
+      }
     };
     let closing: Promise<void> | undefined;
     return {

@@ -128,10 +128,24 @@ const flushDirectory = async (path: string): Promise<void> => {
   }
 };
 
+/** Root of a container may lack what makes root. */
+const explainRights = (error: unknown, root: string): unknown => {
+  const denied =
+    codeOf(error) === 'EPERM' ||
+    codeOf(error) === 'EACCES' ||
+    /\bEPERM\b|Operation not permitted/.test(reasonOf(error));
+  if (!denied || process.getuid?.() !== 0) return error;
+  return new EmbeddedDatabaseError(
+    `The embedded database in ${root} runs as another user, because PostgreSQL refuses root, and this root may not make it so (${reasonOf(error)}): ` +
+      `give the container the capabilities CHOWN, SETUID, SETGID and DAC_OVERRIDE, run the service as an ordinary user, ${OR_DATABASE_URL}`,
+    { cause: error },
+  );
+};
+
 /** initdb wants to know its user by name; a container may run a service under a number alone. */
 const explain = (error: unknown): unknown => {
   const text = reasonOf(error);
-  if (!/could not look up effective user ID/.test(text)) return error;
+  if (!text.includes('could not look up effective user ID')) return error;
   return new EmbeddedDatabaseError(
     `The embedded database cannot be made by user ${process.getuid?.() ?? ''}, which has no name on this system: ` +
       `add an entry to /etc/passwd, run the service as root (the database then takes a user of its own), ${OR_DATABASE_URL}`,
@@ -148,7 +162,7 @@ const create = async (files: DatabaseFiles, programs: PostgresPrograms, librarie
   const password = randomBytes(24).toString('hex');
   if (maker !== undefined) await chown(root, maker, maker);
   const run = async (args: readonly string[], program: string, input = ''): Promise<void> => {
-    const command = runAs(maker, [program, ...args], { paths: [draft, program] });
+    const command = runAs(maker, [program, ...args], { directory: draft, runs: program });
     await runToEnd(command, { libraries, cwd: root, input });
   };
   try {
@@ -182,6 +196,14 @@ export interface Prepared {
  * @throws {EmbeddedDatabaseError}
  */
 export const prepareDatabase = async (files: DatabaseFiles, programs: PostgresPrograms): Promise<Prepared> => {
+  try {
+    return await prepare(files, programs);
+  } catch (error) {
+    throw explainRights(error, files.root);
+  }
+};
+
+const prepare = async (files: DatabaseFiles, programs: PostgresPrograms): Promise<Prepared> => {
   const { root, data } = files;
   const libraries = await linkLibraries(programs, files.libraries);
   const version = await programVersion(programs, libraries);

@@ -31,16 +31,19 @@ const commandLine = (pid: number): string => {
   }
 };
 
-/** Whether PostgreSQL runs on this data directory. A number that now belongs to another program does not count. */
-export const runsOn = (data: string): boolean => {
-  const pid = readPidFile(data)?.pid;
-  return pid !== undefined && pid > 1 && commandLine(pid).includes(` -D ${data} `);
-};
+/** Whether this process is the PostgreSQL of this data directory, and not another program that got its number since. */
+const isPostgresOf = (pid: number, data: string): boolean => pid > 1 && commandLine(pid).includes(` -D ${data} `);
 
-/** Waits until PostgreSQL has ended. @returns whether it did in time */
+/** Whether PostgreSQL runs on this data directory. */
+export const runsOn = (data: string): boolean => isPostgresOf(readPidFile(data)?.pid ?? 0, data);
+
+/** Waits until the PostgreSQL that runs now has ended. @returns whether it did in time */
 export const hasEnded = async (data: string, withinMs: number): Promise<boolean> => {
-  for (const until = performance.now() + withinMs; performance.now() < until; await delay(POLL_MS)) {
-    if (!runsOn(data)) return true;
+  // Its note goes a moment before the process does.
+  const pid = readPidFile(data)?.pid ?? 0;
+  for (const until = performance.now() + withinMs; performance.now() < until;) {
+    if (!isPostgresOf(pid, data)) return true;
+    await delay(POLL_MS);
   }
   return false;
 };
@@ -62,6 +65,7 @@ export const endOrphan = async ({ data, socket, root }: DatabaseFiles): Promise<
     }
   }
   rmSync(join(data, 'postmaster.pid'), { force: true });
-  for (const name of readdirSync(socket)) if (name.startsWith('.s.PGSQL.')) rmSync(join(socket, name), { force: true });
+  const left = readdirSync(socket).filter((name) => name.startsWith('.s.PGSQL.'));
+  for (const name of left) rmSync(join(socket, name), { force: true });
   return running;
 };

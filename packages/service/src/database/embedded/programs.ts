@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, readFile, readlink, rm, symlink } from 'node:fs/promises';
+import { chmod, mkdir, readFile, readlink, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -58,7 +58,9 @@ export const linkLibraries = async ({ directory: native }: PostgresPrograms, dir
   const at = process.platform === 'linux' ? directory : libraries;
   const links = JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')) as Link[];
   try {
-    await mkdir(at, { recursive: true, mode: 0o755 });
+    await mkdir(at, { recursive: true });
+    // For PostgreSQL's user too, whatever the umask of the service.
+    if (at === directory) await chmod(at, 0o755);
     for (const { source, target } of links) {
       const to = join(libraries, basename(source));
       const link = join(at, basename(target));

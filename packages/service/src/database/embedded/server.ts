@@ -1,12 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
-import { chown, mkdir, readFile, rename } from 'node:fs/promises';
+import { chown, mkdir, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { Logger } from '../../logging.js';
 import { codeOf } from '../../thrown.js';
-import { DirectoryLockedError, lockDirectory } from '../directory-lock.js';
+import { DirectoryLockedError, heldOnAnotherMachine, lockDirectory } from '../directory-lock.js';
 import { EmbeddedDatabaseError, OR_DATABASE_URL } from './error.js';
 import { prepareDatabase } from './files.js';
 import type { DatabaseFiles, Prepared } from './files.js';
@@ -24,7 +24,9 @@ const LOCK_WITHIN_MS = 90_000;
 /** Processes of a PostgreSQL that was killed notice by themselves; until then a new one does not start. */
 const OLD_PROCESSES_MS = 10_000;
 const STOP_WITHIN_MS = 8000;
-const OLD_PROCESSES = /pre-existing shared memory block/;
+const OLD_PROCESSES = 'pre-existing shared memory block';
+/** One that dies so soon after it was started again is not started at once: the service would do nothing else. */
+const SHORT_LIFE_MS = 5000;
 const TAIL_BYTES = 2000;
 
 export interface EmbeddedServerOptions {
@@ -41,6 +43,8 @@ export class EmbeddedServer {
   readonly #options: EmbeddedServerOptions;
   readonly #holders: Holders;
   #closed = false;
+  /** When it was last started again after a loss. */
+  #revivedAt = -SHORT_LIFE_MS;
 
   constructor(options: EmbeddedServerOptions) {
     this.#options = options;
@@ -75,6 +79,7 @@ export class EmbeddedServer {
 
   async #start(): Promise<void> {
     const { files, programs, logger } = this.#options;
+    await this.#refuseOtherMachines();
     const prepared = await prepareDatabase(files, programs);
     await mkdir(files.socket, { recursive: true, mode: 0o700 });
     if (prepared.account !== undefined) await chown(files.socket, prepared.account, prepared.account);
@@ -84,7 +89,7 @@ export class EmbeddedServer {
     for (;;) {
       const failure = await this.#launch(prepared);
       if (failure === undefined) break;
-      if (!OLD_PROCESSES.test(failure) || performance.now() > until) {
+      if (!failure.includes(OLD_PROCESSES) || performance.now() > until) {
         throw new EmbeddedDatabaseError(
           `The embedded database in ${files.root} could not be started; ${files.log} ends with:\n${failure}\nMend that, ${OR_DATABASE_URL}`,
         );
@@ -92,6 +97,18 @@ export class EmbeddedServer {
       await delay(POLL_MS * 10);
     }
     logger.info({ at: files.root, pid: readPidFile(files.data)?.pid }, 'embedded database started');
+  }
+
+  /** The kernel counts who holds the pipe; what another kernel counts, over a network file system, is not seen here. */
+  async #refuseOtherMachines(): Promise<void> {
+    const { root } = this.#options.files;
+    const locks = (await readdir(root)).filter((name) => name.endsWith('.lock')).map((name) => join(root, name));
+    const holders = await Promise.all(locks.map((path) => heldOnAnotherMachine(path)));
+    const host = holders.find((one) => one !== undefined);
+    if (host === undefined) return;
+    throw new EmbeddedDatabaseError(
+      `The embedded database in ${root} is used by a service on ${host}, another machine: stop that one, ${OR_DATABASE_URL}`,
+    );
   }
 
   /** @returns what it said when it ended before it was ready */
@@ -126,19 +143,23 @@ export class EmbeddedServer {
     return undefined;
   }
 
-  /** Started at once, not at the next look at the database: transfers wait for it. */
+  /** Starts it at once, and not at the next look at the database: transfers wait for it. */
   async #lost(how: string): Promise<void> {
-    if (this.#closed) return;
+    const isClosed = (): boolean => this.#closed;
+    if (isClosed()) return;
     const { files, logger } = this.#options;
+    const again = performance.now() - this.#revivedAt > SHORT_LIFE_MS;
     logger.error(
       { at: files.root, reason: how, log: await this.#logTail() },
-      'embedded database lost, starting it again',
+      `embedded database lost, starting it again${again ? '' : ' at the next look at it'}`,
     );
+    if (!again) return;
+    this.#revivedAt = performance.now();
     try {
       await this.ensureRunning();
     } catch (error) {
-      if (!this.#closed)
-        logger.error({ at: files.root, err: error }, 'embedded database not started, trying again later');
+      if (isClosed()) return;
+      logger.error({ at: files.root, err: error }, 'embedded database not started, trying again later');
     }
   }
 
@@ -154,7 +175,8 @@ export class EmbeddedServer {
       try {
         const lock = await lockDirectory(path);
         try {
-          return await work();
+          await work();
+          return;
         } finally {
           await lock.release();
         }

@@ -40,7 +40,8 @@ export const startWatcher = ({ account, libraries, postgres, args, data, pipe, l
     args: words,
     ...as
   } = runAs(account, ['/bin/sh', '-c', SCRIPT, 'watcher', postgres, ...args], {
-    paths: [data, postgres],
+    directory: data,
+    runs: postgres,
   });
   const child = spawn(command, words, {
     ...as,
