@@ -77,7 +77,7 @@ export class SendTree {
     // Absolute names come as they are configured, or as a record shows them.
     const root = isWithin(this.#realRoot, filename) ? this.#realRoot : this.root;
     const path = await resolveInside(root, filename).catch((error: unknown) => {
-      throw error instanceof StorageError ? badName(error.peerText ?? error.message) : error;
+      throw error instanceof StorageError ? badName(error.peerText) : error;
     });
     const facts = await lstat(path, { bigint: true }).catch((error: unknown) => {
       const { code } = error as NodeJS.ErrnoException;
@@ -123,7 +123,7 @@ export class SendTree {
     } catch (error) {
       await staged?.discard().catch(() => undefined);
       throw error instanceof StorageError
-        ? unavailable(`The content cannot be stored: ${error.peerText ?? error.message}`, 60, error)
+        ? unavailable(`The content cannot be stored: ${error.peerText}`, 60, error)
         : error;
     }
   }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 import { ANY_QUERY, endpoint } from '../http/validate.js';
 import type { Access, Routes } from '../http/routes.js';
-import { isError } from '../thrown.js';
+import { isError, reasonOf } from '../thrown.js';
 import { statusAlone } from './registry.js';
 import type { HealthRegistry, HealthReport } from './registry.js';
 
@@ -49,7 +49,7 @@ const hasLoggedIn = async (login: RequestHandler, req: Request, res: Response): 
   await new Promise<void>((resolve, reject) => {
     void login(req, res, (error?: unknown) => {
       if (error === undefined) resolve();
-      else reject(isError(error) ? error : new Error(String(error)));
+      else reject(isError(error) ? error : new Error(reasonOf(error)));
     });
   });
   return true;

@@ -107,9 +107,11 @@ test('a thousand connections of one address that say nothing do not keep another
       }),
     );
   }
-  const [held] = (await new Promise((resolve) => {
-    server.server.getConnections((_error, count) => resolve([count]));
-  })) as [number];
+  const held = await new Promise<number>((resolve) => {
+    server.server.getConnections((_error, count) => {
+      resolve(count);
+    });
+  });
   expect(held).toBeLessThanOrEqual(MAX);
   expect(await ask(await open('127.0.0.2'), '/')).toMatch(/^HTTP\/1\.1 200 /);
   expect(log.lines).toHaveLength(1);
