@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { CONFIG_KEYS } from '@pesit-node/service';
 
 let directory: string;
 let servers: Server[];
@@ -47,7 +48,29 @@ const run = async (app: string, flags: readonly string[], env: Readonly<Record<s
   return { code, ...said };
 };
 
-describe.each(['server', 'client'])('the %s app', (app) => {
+describe.each(['server', 'client'] as const)('the %s app', (app) => {
+  test('--help: every key with its names and its default, and nothing is started', async () => {
+    const { code, stdout, stderr } = await run(app, ['--server.port=0', '--help']);
+    expect([code, stderr, existsSync(join(directory, 'data'))]).toEqual([0, '', false]);
+    const keys = Object.entries<{ readonly apps: string }>(CONFIG_KEYS);
+    for (const [name, { apps }] of keys) {
+      expect([name, stdout.includes(`  --${name}, `)]).toEqual([name, apps === 'both' || apps === app]);
+    }
+    expect(stdout).toContain('--server.port, SERVER_PORT\n      TCP port of the REST interface');
+    expect(stdout).toContain('PESIT_CONFIG');
+    expect(stdout).toContain('docs/configuration.md');
+    const text = stdout.split('\n').filter((line) => !line.startsWith('  --'));
+    expect(Math.max(...text.map(({ length }) => length))).toBeLessThanOrEqual(100);
+  });
+
+  test('--version', async () => {
+    expect(await run(app, ['--version'])).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(new RegExp(`^pesit-${app} \\d+\\.\\d+\\.\\d+\\n$`)),
+      stderr: '',
+    });
+  });
+
   test('a REST port in use is said before anything of the database or the data directory is touched', async () => {
     let asked = 0;
     const database = await listening(() => asked++);

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 
 import { LicenseKeyError, loadPublicKey } from '@pesit-node/license';
 import {
+  commandLineAnswer,
   configWarnings,
   createLogger,
   HealthRegistry,
@@ -16,7 +17,7 @@ import {
   runMain,
   startingApp,
 } from '@pesit-node/service';
-import type { Config } from '@pesit-node/service';
+import type { Config, ServiceInfo } from '@pesit-node/service';
 
 import { CLIENT_MIGRATIONS } from './migrations/index.js';
 import { createNode } from './node.js';
@@ -25,13 +26,9 @@ const NAME = 'pesit-client';
 /** How long an HTTP connection may be silent: longer than the longest `?wait`. */
 const HTTP_SILENCE_MS = 310_000;
 
-const run = async (config: Config<'client'>): Promise<void> => {
+const run = async (config: Config<'client'>, info: ServiceInfo): Promise<void> => {
   const logger = createLogger(config, { name: NAME });
   for (const warning of configWarnings(config)) logger.warn(warning);
-  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
-    readonly version: string;
-  };
-  const info = { name: NAME, version };
   const licenseKey = await loadPublicKey(config['license.public-key']);
   // First of all: a port in use is said before a database is started for nothing.
   const http = await listen(startingApp({ app: 'client', config, info, logger }), {
@@ -77,6 +74,13 @@ const run = async (config: Config<'client'>): Promise<void> => {
   await lifecycle.start();
 };
 
-await runMain(process, [LicenseKeyError], () =>
-  run(loadConfig({ app: 'client', env: process.env, argv: process.argv.slice(2), cwd: process.cwd() })),
-);
+await runMain(process, [LicenseKeyError], async () => {
+  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
+    readonly version: string;
+  };
+  const info = { name: NAME, version };
+  const argv = process.argv.slice(2);
+  const answer = commandLineAnswer('client', info, argv);
+  if (answer !== undefined) process.stdout.write(answer);
+  else await run(loadConfig({ app: 'client', env: process.env, argv, cwd: process.cwd() }), info);
+});

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 
 import { LicenseKeyError, loadPublicKey } from '@pesit-node/license';
 import {
+  commandLineAnswer,
   configWarnings,
   createLogger,
   HealthRegistry,
@@ -14,19 +15,15 @@ import {
   runMain,
   startingApp,
 } from '@pesit-node/service';
-import type { Config } from '@pesit-node/service';
+import type { Config, ServiceInfo } from '@pesit-node/service';
 
 import { createNode } from './node.js';
 
 const NAME = 'pesit-server';
 
-const run = async (config: Config<'server'>): Promise<void> => {
+const run = async (config: Config<'server'>, info: ServiceInfo): Promise<void> => {
   const logger = createLogger(config, { name: NAME });
   for (const warning of configWarnings(config)) logger.warn(warning);
-  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
-  const info = { name: NAME, version };
   const licenseKey = await loadPublicKey(config['license.public-key']);
   // First of all: a port in use is said before a database is started for nothing.
   const http = await listen(startingApp({ app: 'server', config, info, logger }), {
@@ -71,6 +68,13 @@ const run = async (config: Config<'server'>): Promise<void> => {
   await lifecycle.start();
 };
 
-await runMain(process, [LicenseKeyError], () =>
-  run(loadConfig({ app: 'server', env: process.env, argv: process.argv.slice(2), cwd: process.cwd() })),
-);
+await runMain(process, [LicenseKeyError], async () => {
+  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
+    readonly version: string;
+  };
+  const info = { name: NAME, version };
+  const argv = process.argv.slice(2);
+  const answer = commandLineAnswer('server', info, argv);
+  if (answer !== undefined) process.stdout.write(answer);
+  else await run(loadConfig({ app: 'server', env: process.env, argv, cwd: process.cwd() }), info);
+});

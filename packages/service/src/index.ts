@@ -14,6 +14,7 @@ export { basicAuth, configuredAdmin } from './auth/basic-auth.js';
 export type { VerifyCredentials } from './auth/basic-strategy.js';
 export { FailureLimiter } from './auth/failure-limiter.js';
 export type { FailureLimiterOptions } from './auth/failure-limiter.js';
+export { commandLineAnswer } from './config/help.js';
 export { CONFIG_KEYS } from './config/keys.js';
 export type { AppName, CommonConfig, Config, ConfigKeyName } from './config/keys.js';
 export { ConfigError, configWarnings, loadConfig } from './config/load.js';
