@@ -1,7 +1,7 @@
 /** The two services as processes: what an operator meets at the command line. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -35,17 +35,44 @@ const listening = async (onConnection: () => void = () => undefined): Promise<nu
   return (server.address() as AddressInfo).port;
 };
 
-const run = async (app: string, flags: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+/** A port that was free just now. */
+const freePort = async (): Promise<number> => {
+  const port = await listening();
+  const server = servers.pop();
+  server?.close();
+  if (server !== undefined) await once(server, 'close');
+  return port;
+};
+
+const start = (app: string, flags: readonly string[], env: Readonly<Record<string, string>> = {}) => {
   const main = fileURLToPath(new URL(`../../apps/${app}/dist/main.js`, import.meta.url));
   const child = spawn(process.execPath, [main, ...flags], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: '/usr/bin:/bin', DATA_DIRECTORY: join(directory, 'data'), ...env },
   });
-  const said = { stdout: '', stderr: '' };
-  child.stdout.on('data', (text: Buffer) => (said.stdout += String(text)));
-  child.stderr.on('data', (text: Buffer) => (said.stderr += String(text)));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, ...said };
+  const text = { stdout: '', stderr: '' };
+  child.stdout.on('data', (piece: Buffer) => (text.stdout += String(piece)));
+  child.stderr.on('data', (piece: Buffer) => (text.stderr += String(piece)));
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  /** The first log line with these words. */
+  const said = async (words: string): Promise<Readonly<Record<string, unknown>>> => {
+    for (;;) {
+      const line = text.stdout
+        .split('\n')
+        .slice(0, -1)
+        .find((one) => one.includes(words));
+      if (line !== undefined) return JSON.parse(line) as Readonly<Record<string, unknown>>;
+      const isOver = await Promise.race([once(child.stdout, 'data').then(() => false), ended.then(() => true)]);
+      if (isOver) throw new Error(`the ${app} app ended before it said ${words}: ${text.stdout}${text.stderr}`);
+    }
+  };
+  return { child, text, said, ended, output: () => text.stdout + text.stderr };
+};
+
+const run = async (app: string, flags: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+  const { ended, text } = start(app, flags, env);
+  const code = await ended;
+  return { code, ...text };
 };
 
 describe.each(['server', 'client'] as const)('the %s app', (app) => {
@@ -69,6 +96,49 @@ describe.each(['server', 'client'] as const)('the %s app', (app) => {
       stdout: expect.stringMatching(new RegExp(`^pesit-${app} \\d+\\.\\d+\\.\\d+\\n$`)),
       stderr: '',
     });
+  });
+
+  test('SIGHUP reads the configuration file again, says what needs a restart, and never ends the process', async () => {
+    const file = join(directory, 'pesit.yaml');
+    const port = await freePort();
+    const write = (text: string): void => writeFileSync(file, `server.port: ${port}\n${text}`);
+    write('admin.password: first-pw\nserver.host: 127.0.0.1\n');
+    const started = start(app, [], {
+      PESIT_CONFIG: file,
+      // Nobody answers there: the interface is there all the same, and nothing is stored.
+      DATABASE_URL: 'postgresql://pesit@127.0.0.1:9/pesit',
+      SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
+    });
+    const login = async (password: string): Promise<number> => {
+      const authorization = `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`;
+      return (await fetch(`http://127.0.0.1:${port}/actuator/health/readiness`, { headers: { authorization } })).status;
+    };
+    try {
+      await started.said('REST interface ready');
+      expect([await login('first-pw'), await login('second-pw')]).toEqual([503, 401]);
+
+      write('admin.password: second-pw\nserver.host: 127.0.0.1\nlog.level: debug\ndatabase.pool-max: 20\n');
+      started.child.kill('SIGHUP');
+      expect(await started.said('configuration and license file read again')).toMatchObject({
+        level: 'info',
+        changed: ['admin.password', 'log.level'],
+      });
+      expect(await started.said('need a restart')).toMatchObject({ level: 'warn', keys: ['database.pool-max'] });
+      expect([await login('first-pw'), await login('second-pw')]).toEqual([401, 503]);
+      expect(await started.said('"status":401')).toMatchObject({ level: 'debug' });
+
+      write('admin.password: third-pw\nlog.levle: info\n');
+      started.child.kill('SIGHUP');
+      expect(await started.said('nothing changed')).toMatchObject({
+        level: 'error',
+        problems: [`unknown key "log.levle" (${file}): did you mean log.level?`],
+      });
+      expect([await login('third-pw'), await login('second-pw')]).toEqual([401, 503]);
+      expect(started.output()).not.toMatch(/(?:first|second|third)-pw/);
+    } finally {
+      started.child.kill('SIGTERM');
+    }
+    expect(await started.ended).toBe(0);
   });
 
   test('a REST port in use is said before anything of the database or the data directory is touched', async () => {

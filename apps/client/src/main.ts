@@ -10,14 +10,15 @@ import {
   HealthRegistry,
   Lifecycle,
   listen,
-  loadConfig,
+  LiveConfig,
   openDatabase,
   openSecretBox,
   prepareDataDirectory,
+  reloadOnSignal,
   runMain,
   startingApp,
 } from '@pesit-node/service';
-import type { Config, ServiceInfo } from '@pesit-node/service';
+import type { ServiceInfo } from '@pesit-node/service';
 
 import { CLIENT_MIGRATIONS } from './migrations/index.js';
 import { createNode } from './node.js';
@@ -26,14 +27,16 @@ const NAME = 'pesit-client';
 /** How long an HTTP connection may be silent: longer than the longest `?wait`. */
 const HTTP_SILENCE_MS = 310_000;
 
-const run = async (config: Config<'client'>, info: ServiceInfo): Promise<void> => {
+const run = async (live: LiveConfig<'client'>, info: ServiceInfo): Promise<void> => {
+  const { config } = live;
   const logger = createLogger(config, { name: NAME });
+  reloadOnSignal({ live, logger, source: process });
   for (const warning of configWarnings(config)) logger.warn(warning);
   const licenseKey = await loadPublicKey(config['license.public-key']);
   // First of all: a port in use is said before a database is started for nothing.
   const http = await listen(startingApp({ app: 'client', config, info, logger }), {
     ...{ host: config['server.host'], port: config['server.port'] },
-    ...{ maxConnections: config['http.max-connections'], logger },
+    ...{ maxConnections: () => config['http.max-connections'], logger },
   });
   const dataDirectory = config['data.directory'];
   await prepareDataDirectory(dataDirectory);
@@ -50,9 +53,10 @@ const run = async (config: Config<'client'>, info: ServiceInfo): Promise<void> =
   const health = new HealthRegistry();
   const node = process.env['POD_NAME'] || hostname();
   const namespace = process.env['POD_NAMESPACE'] || undefined;
-  const { app, metrics, steps } = createNode({
+  const { app, license, metrics, steps } = createNode({
     ...{ config, logger, health, info, database, secrets, licenseKey, node, namespace },
   });
+  live.on('reload', () => license.useSources({ file: config['license.file'], content: config['license.content'] }));
   metrics.watchProcess();
   const lifecycle = new Lifecycle({ logger, health })
     .add({ name: 'database connections', stop: () => database.close() })
@@ -82,5 +86,5 @@ await runMain(process, [LicenseKeyError], async () => {
   const argv = process.argv.slice(2);
   const answer = commandLineAnswer('client', info, argv);
   if (answer !== undefined) process.stdout.write(answer);
-  else await run(loadConfig({ app: 'client', env: process.env, argv, cwd: process.cwd() }), info);
+  else await run(new LiveConfig({ app: 'client', env: process.env, argv, cwd: process.cwd() }), info);
 });

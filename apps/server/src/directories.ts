@@ -23,11 +23,11 @@ export interface ConfiguredPath {
  */
 export class Directories {
   readonly #data: string;
-  readonly #roots: readonly string[];
+  readonly #config: Pick<CommonConfig, 'storage.roots'>;
 
   constructor(config: Pick<CommonConfig, 'data.directory' | 'storage.roots'>) {
     this.#data = config['data.directory'];
-    this.#roots = config['storage.roots'];
+    this.#config = config;
   }
 
   /** Where received files go when neither virtual file nor listener says otherwise. */
@@ -74,8 +74,8 @@ export class Directories {
   }
 
   async #fault(path: string, create: boolean): Promise<string | undefined> {
-    if (!(await isInsideRoots(path, this.#roots))) {
-      return `expected a path inside ${this.#roots.join(', ')} (storage.roots), got ${path}`;
+    if (!(await isInsideRoots(path, this.#config['storage.roots']))) {
+      return `expected a path inside ${this.#config['storage.roots'].join(', ')} (storage.roots), got ${path}`;
     }
     if (await this.#isOwn(path)) return `${path} holds files of the service itself: choose a directory of its own`;
     if (!create) return undefined;

@@ -9,26 +9,29 @@ import {
   HealthRegistry,
   Lifecycle,
   listen,
-  loadConfig,
+  LiveConfig,
   openDatabase,
   prepareDataDirectory,
+  reloadOnSignal,
   runMain,
   startingApp,
 } from '@pesit-node/service';
-import type { Config, ServiceInfo } from '@pesit-node/service';
+import type { ServiceInfo } from '@pesit-node/service';
 
 import { createNode } from './node.js';
 
 const NAME = 'pesit-server';
 
-const run = async (config: Config<'server'>, info: ServiceInfo): Promise<void> => {
+const run = async (live: LiveConfig<'server'>, info: ServiceInfo): Promise<void> => {
+  const { config } = live;
   const logger = createLogger(config, { name: NAME });
+  reloadOnSignal({ live, logger, source: process });
   for (const warning of configWarnings(config)) logger.warn(warning);
   const licenseKey = await loadPublicKey(config['license.public-key']);
   // First of all: a port in use is said before a database is started for nothing.
   const http = await listen(startingApp({ app: 'server', config, info, logger }), {
     ...{ host: config['server.host'], port: config['server.port'] },
-    ...{ maxConnections: config['http.max-connections'], logger },
+    ...{ maxConnections: () => config['http.max-connections'], logger },
   });
   await prepareDataDirectory(config['data.directory']);
   const database = await openDatabase({
@@ -51,6 +54,9 @@ const run = async (config: Config<'server'>, info: ServiceInfo): Promise<void> =
     node: process.env['POD_NAME'] || hostname(),
     namespace: process.env['POD_NAMESPACE'] || undefined,
   });
+  live.on('reload', () =>
+    node.license.useSources({ file: config['license.file'], content: config['license.content'] }),
+  );
   node.metrics.watchProcess();
   const lifecycle = new Lifecycle({ logger, health })
     .add({ name: 'database connections', stop: () => database.close() })
@@ -76,5 +82,5 @@ await runMain(process, [LicenseKeyError], async () => {
   const argv = process.argv.slice(2);
   const answer = commandLineAnswer('server', info, argv);
   if (answer !== undefined) process.stdout.write(answer);
-  else await run(loadConfig({ app: 'server', env: process.env, argv, cwd: process.cwd() }), info);
+  else await run(new LiveConfig({ app: 'server', env: process.env, argv, cwd: process.cwd() }), info);
 });

@@ -67,9 +67,11 @@ interface Loaded {
 export class LicenseKeeper extends EventEmitter<KeeperEvents> {
   readonly #options: LicenseKeeperOptions;
   readonly #time: Timekeeper;
-  readonly #file: LicenseFile | undefined;
+  #file: LicenseFile | undefined;
   readonly #verified = new Map<string, Verification>();
+  /** Not loaded yet. */
   #content: string | undefined;
+  #givenContent: string;
   #loaded: Loaded = { licenses: [], extensions: [] };
   #status: LicenseStatus | undefined;
   #work: Promise<void> = Promise.resolve();
@@ -86,6 +88,7 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
     this.#time = new Timekeeper({ store, witnesses, shared, clock, node });
     this.#file = options.file ? new LicenseFile(options.file) : undefined;
     this.#content = options.content || undefined;
+    this.#givenContent = options.content ?? '';
   }
 
   /** The license object; undefined until the store was read once. */
@@ -111,6 +114,15 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
   /** Looks at the store now: after an event of another pod, and when the database has come. Never rejects. */
   async refresh(): Promise<void> {
     await this.#serially(() => this.#refresh()).catch((error: unknown) => this.#failed(error));
+  }
+
+  /** `license.file` and `license.content` as they are now: both are read again, and what is wrong with them is said again. */
+  useSources({ file, content }: { readonly file: string; readonly content: string }): void {
+    this.#file = file === '' ? undefined : new LicenseFile(file);
+    if (content !== this.#givenContent) this.#content = content || undefined;
+    this.#givenContent = content;
+    // Before it runs there is nothing to correct, and perhaps no table to look at.
+    if (!this.#stopped) void this.refresh();
   }
 
   /**

@@ -33,6 +33,17 @@ export const networkMatcher = (networks: readonly string[]): ((address: string) 
   };
 };
 
+/** `networkMatcher` of networks that may change. */
+export const liveNetworkMatcher = (networks: () => readonly string[]): ((address: string) => boolean) => {
+  let of: readonly string[] | undefined;
+  let matches = networkMatcher([]);
+  return (address) => {
+    const now = networks();
+    if (now !== of) [of, matches] = [now, networkMatcher(now)];
+    return matches(address);
+  };
+};
+
 const inLoopback = networkMatcher(['127.0.0.0/8', '::1']);
 
 /** Whether what listens on this host is out of reach of other machines. */

@@ -28,26 +28,57 @@ export interface ExchangeSettings {
 
 const DAY_MS = 86_400_000;
 
+/** Looked up each time, as some of them may change while the service runs. */
 export const exchangeSettings = (config: Config<'client'>): ExchangeSettings => ({
-  maxEntitySize: config['transfer.max-entity-size'],
-  syncPointsEnabled: config['transfer.sync-points-enabled'],
-  syncInterval: config['transfer.sync-point-interval'],
-  syncWindow: config['transfer.sync-window'],
-  connectTimeout: config['transfer.connection-timeout'],
-  readTimeout: config['transfer.read-timeout'],
-  checksum: config['transfer.checksum'],
-  durability: config['transfer.durability'],
-  stagingRetention: config['transfer.staging-retention'] * DAY_MS,
-  retry: {
-    attempts: config['transfer.retry.attempts'],
-    initialDelay: config['transfer.retry.initial-delay'],
-    maxDelay: config['transfer.retry.max-delay'],
-    multiplier: config['transfer.retry.multiplier'],
-    jitter: config['transfer.retry.jitter'],
+  get maxEntitySize() {
+    return config['transfer.max-entity-size'];
   },
-  corePoolSize: config['transfer.executor.core-pool-size'],
-  maxPoolSize: config['transfer.executor.max-pool-size'],
-  queueCapacity: config['transfer.executor.queue-capacity'],
-  maxConnectionsPerHost: config['transfer.connection.pool.max-connections-per-host'],
-  idleTimeout: config['transfer.connection.pool.idle-timeout'],
+  get syncPointsEnabled() {
+    return config['transfer.sync-points-enabled'];
+  },
+  get syncInterval() {
+    return config['transfer.sync-point-interval'];
+  },
+  get syncWindow() {
+    return config['transfer.sync-window'];
+  },
+  get connectTimeout() {
+    return config['transfer.connection-timeout'];
+  },
+  get readTimeout() {
+    return config['transfer.read-timeout'];
+  },
+  get checksum() {
+    return config['transfer.checksum'];
+  },
+  get durability() {
+    return config['transfer.durability'];
+  },
+  get stagingRetention() {
+    return config['transfer.staging-retention'] * DAY_MS;
+  },
+  get retry() {
+    return {
+      attempts: config['transfer.retry.attempts'],
+      initialDelay: config['transfer.retry.initial-delay'],
+      maxDelay: config['transfer.retry.max-delay'],
+      multiplier: config['transfer.retry.multiplier'],
+      jitter: config['transfer.retry.jitter'],
+    };
+  },
+  get corePoolSize() {
+    return config['transfer.executor.core-pool-size'];
+  },
+  get maxPoolSize() {
+    return config['transfer.executor.max-pool-size'];
+  },
+  get queueCapacity() {
+    return config['transfer.executor.queue-capacity'];
+  },
+  get maxConnectionsPerHost() {
+    return config['transfer.connection.pool.max-connections-per-host'];
+  },
+  get idleTimeout() {
+    return config['transfer.connection.pool.idle-timeout'];
+  },
 });

@@ -13,11 +13,9 @@ import type { LoginAttempt, LoginGuard } from './login-guard.js';
 export const configuredAdmin = (config: Pick<CommonConfig, 'admin.username' | 'admin.password'>): VerifyCredentials => {
   const key = randomBytes(32);
   const digest = (text: string): Buffer => createHmac('sha256', key).update(text.normalize('NFC')).digest();
-  const username = digest(config['admin.username']);
-  const password = digest(config['admin.password']);
   return (givenName, givenPassword) => {
-    const nameFits = timingSafeEqual(digest(givenName), username);
-    const passwordFits = timingSafeEqual(digest(givenPassword), password);
+    const nameFits = timingSafeEqual(digest(givenName), digest(config['admin.username']));
+    const passwordFits = timingSafeEqual(digest(givenPassword), digest(config['admin.password']));
     return nameFits && passwordFits;
   };
 };

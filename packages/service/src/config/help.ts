@@ -29,7 +29,7 @@ const row = (app: AppName, name: string, key: ConfigKey): string => {
   const unit = key.unit === undefined ? '' : `, in ${key.unit}`;
   const value = key.defaultFor?.[app] ?? key.default;
   const names = [`--${name}`, environmentName(name), ...(key.alias === undefined ? [] : [key.alias])];
-  return `  ${names.join(', ')}\n${wrapped(key.description)}\n${wrapped(`Value: ${description}${unit}; default: ${shown(value)}`)}\n`;
+  return `  ${names.join(', ')}\n${wrapped(key.description)}\n${wrapped(`Value: ${description}${unit}; default: ${shown(value)}${key.reload === true ? '; SIGHUP reads it again' : ''}`)}\n`;
 };
 
 const help = (app: AppName, { name, version }: ServiceInfo): string => {
@@ -49,6 +49,7 @@ ${rows.join('')}
   --version   name and version
 
 SIGTERM and SIGINT end the service in order; a second one at once.
+SIGHUP reads the configuration and the license file again: the keys that say so change at once.
 Until admin.password is set, REST is at http://127.0.0.1:8080 alone, with user and password admin.
 It is described at /docs.
 `;

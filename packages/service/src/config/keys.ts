@@ -17,6 +17,8 @@ export interface ConfigKey<T = unknown, A extends AppScope = AppScope> {
   readonly unit?: string;
   /** Never printed: neither in errors nor in the documentation's examples. */
   readonly secret?: boolean;
+  /** SIGHUP changes it while the service runs: it is read where it is needed, and copied nowhere. */
+  readonly reload?: boolean;
   /** A second name in the environment. */
   readonly alias?: string;
   readonly description: string;
@@ -30,6 +32,7 @@ const key = <T, A extends AppScope>(
     readonly defaultFor?: Readonly<Partial<Record<AppName, NoInfer<T>>>>;
     readonly unit?: string;
     readonly secret?: boolean;
+    readonly reload?: boolean;
     readonly alias?: string;
     readonly description: string;
   },
@@ -56,6 +59,7 @@ export const CONFIG_KEYS = {
   'http.trusted-proxies': key('both', {
     type: networks(),
     default: [],
+    reload: true,
     description:
       'Addresses and CIDR ranges of the proxies in front of the REST interface: their `X-Forwarded-For` says who calls, and their `X-Forwarded-Host` under which name. From anybody else both are ignored.',
   }),
@@ -64,24 +68,28 @@ export const CONFIG_KEYS = {
     default: MEBIBYTE,
     defaultFor: { client: 64 * MEBIBYTE },
     unit: 'bytes',
+    reload: true,
     description:
       'Largest JSON body; more is answered 413. The client app takes file contents in base64, hence its larger default.',
   }),
   'http.max-connections': key('both', {
     type: integer(16, 60_000),
     default: 256,
+    reload: true,
     description:
       'Connections to the REST interface at a time, so that they leave descriptors to the PeSIT sessions. Beyond it connections without a request are closed; of those with a login 8 fewer are served at a time, the rest is answered 503.',
   }),
   'admin.username': key('both', {
     type: requiredText(),
     default: 'admin',
+    reload: true,
     description: 'User of HTTP Basic.',
   }),
   'admin.password': key('both', {
     type: requiredText(),
     default: 'admin',
     secret: true,
+    reload: true,
     description:
       'Password of HTTP Basic. With the default the REST interface listens on the loopback address alone; it is refused when `NODE_ENV=production`.',
   }),
@@ -93,6 +101,7 @@ export const CONFIG_KEYS = {
   'storage.roots': key('both', {
     type: list(),
     default: [],
+    reload: true,
     description: 'Directories that configured paths must lie in. Empty means `data.directory` alone.',
   }),
   'database.url': key('both', {
@@ -123,6 +132,7 @@ export const CONFIG_KEYS = {
   'log.level': key('both', {
     type: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     default: 'info',
+    reload: true,
     description: 'Least severe log line that is written.',
   }),
   'metrics.public': key('both', {
@@ -146,6 +156,7 @@ export const CONFIG_KEYS = {
   'access.default': key('server', {
     type: oneOf(['all', 'none']),
     default: 'all',
+    reload: true,
     description:
       'What no grant speaks of (`allowedFiles` and `allowedListeners` of a partner, `allowedPartners` of a virtual file): `all` = allowed, `none` = refused. `none` is for production.',
   }),
@@ -153,34 +164,40 @@ export const CONFIG_KEYS = {
     type: integer(256, 65_535),
     default: 32_768,
     unit: 'bytes',
+    reload: true,
     description: 'Largest entity (FPDU) proposed or accepted in PI 25; a session uses the smaller of both sides.',
   }),
   'transfer.sync-points-enabled': key('both', {
     type: flag(),
     default: true,
+    reload: true,
     description: 'Whether sync points are negotiated (PI 7).',
   }),
   'transfer.sync-point-interval': key('both', {
     type: integer(1, 65_534),
     default: 256,
     unit: 'KB',
+    reload: true,
     description: 'Data between two sync points (PI 7).',
   }),
   'transfer.sync-window': key('both', {
     type: integer(0, 255),
     default: 4,
+    reload: true,
     description: 'Sync points that may wait for their acknowledgement (PI 7); 0 = they are not acknowledged.',
   }),
   'transfer.read-timeout': key('both', {
     type: integer(1000, 86_400_000),
     default: 120_000,
     unit: 'milliseconds',
+    reload: true,
     description: 'How long a silent peer is waited for.',
   }),
   'transfer.connection-timeout': key('client', {
     type: integer(100, 3_600_000),
     default: 30_000,
     unit: 'milliseconds',
+    reload: true,
     description: 'How long opening a connection to a remote server may take.',
   }),
   'transfer.checksum': key('both', {
@@ -205,6 +222,7 @@ export const CONFIG_KEYS = {
   'transfer.retry.attempts': key('client', {
     type: integer(1, 1000),
     default: 5,
+    reload: true,
     description:
       'Attempts of a transfer before it is FAILED; those that a partner answers with *come again later* (2-201, 2-207, 3-300, 3-303, 3-309, 3-322) do not count. 1 = no attempt but the first.',
   }),
@@ -212,22 +230,26 @@ export const CONFIG_KEYS = {
     type: integer(0, 86_400_000),
     default: 5000,
     unit: 'milliseconds',
+    reload: true,
     description: 'Before the second attempt of a transfer.',
   }),
   'transfer.retry.max-delay': key('client', {
     type: integer(0, 86_400_000),
     default: 300_000,
     unit: 'milliseconds',
+    reload: true,
     description: 'Longest delay before an attempt, jitter aside.',
   }),
   'transfer.retry.multiplier': key('client', {
     type: decimal(1, 100),
     default: 3,
+    reload: true,
     description: 'By what each delay is longer than the one before.',
   }),
   'transfer.retry.jitter': key('client', {
     type: decimal(0, 1),
     default: 0.2,
+    reload: true,
     description: 'Share of each delay that chance adds or takes away, so that transfers do not come back all at once.',
   }),
   'trace.retention-days': key('both', {
@@ -250,12 +272,14 @@ export const CONFIG_KEYS = {
   'license.file': key('both', {
     type: text('a file'),
     default: '',
+    reload: true,
     description: 'File with the license text; read again when it changes.',
   }),
   'license.content': key('both', {
     type: text('the license text'),
     default: '',
     secret: true,
+    reload: true,
     description: 'The license text itself.',
   }),
   'cluster.enabled': key('both', {
@@ -281,21 +305,25 @@ export const CONFIG_KEYS = {
   'transfer.executor.core-pool-size': key('client', {
     type: integer(1, 1000),
     default: 4,
+    reload: true,
     description: 'Transfers that run at a time before the queue is used.',
   }),
   'transfer.executor.max-pool-size': key('client', {
     type: integer(1, 1000),
     default: 20,
+    reload: true,
     description: 'Transfers that run at a time when the queue is full, or while others wait for a slow remote server.',
   }),
   'transfer.executor.queue-capacity': key('client', {
     type: integer(0, 1_000_000),
     default: 100,
+    reload: true,
     description: 'Transfers that wait; one more is answered 503 with Retry-After.',
   }),
   'transfer.connection.pool.max-connections-per-host': key('client', {
     type: integer(1, 1000),
     default: 10,
+    reload: true,
     description: 'Sessions with one remote server at a time; its own maxConnections may lower it.',
   }),
   'transfer.connection.pool.idle-timeout': key('client', {

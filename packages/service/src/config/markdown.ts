@@ -27,12 +27,13 @@ export const configurationMarkdown = (): string => {
       key.type.description ?? '',
       defaults(key),
       key.unit ?? '',
+      key.reload === true ? 'yes' : '',
       key.description + (key.secret === true ? ' Secret: never logged.' : ''),
     ]
       .map(cell)
       .join(' | '),
   );
-  const head = ['Key', 'Environment', 'App', 'Value', 'Default', 'Unit', 'Meaning'];
+  const head = ['Key', 'Environment', 'App', 'Value', 'Default', 'Unit', 'SIGHUP', 'Meaning'];
   const refused = Object.entries(REFUSED_KEYS).map(([name, why]) => `\`${name}\` | ${why ?? ''}`);
   return `${table(head, rows)}\nRefused, so that nobody believes that they work:\n\n${table(['Key', 'Why'], refused)}`;
 };

@@ -14,7 +14,7 @@ import type { ServiceInfo } from '../health/routes.js';
 import type { Logger } from '../logging.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { metricsRoutes } from '../metrics/routes.js';
-import { networkMatcher } from '../networks.js';
+import { liveNetworkMatcher } from '../networks.js';
 import { documentRoutes } from '../openapi/routes.js';
 import { accessLog } from './access-log.js';
 import { errorHandler, notFoundHandler } from './error-handler.js';
@@ -55,6 +55,17 @@ const databaseGate =
     else next(unavailable(`The database is not available (${database.statusReason ?? 'unknown reason'}): try again`));
   };
 
+/** The body of JSON, whose limit may change. */
+const jsonBody = (limit: () => number): RequestHandler => {
+  let of: number | undefined;
+  let parse: RequestHandler = express.json();
+  return (req, res, next) => {
+    const now = limit();
+    if (now !== of) [of, parse] = [now, express.json({ limit: now })];
+    void parse(req, res, next);
+  };
+};
+
 /** What the interface answers is true now, and for who asked alone. */
 const noStore: RequestHandler = (_req, res, next) => {
   res.setHeader('Cache-Control', 'no-store');
@@ -75,7 +86,10 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   // `?a[b]=1` stays a strange name, and is refused as an unknown field.
   app.set('query parser', 'simple');
   app.set('etag', false);
-  app.set('trust proxy', networkMatcher(config['http.trusted-proxies']));
+  app.set(
+    'trust proxy',
+    liveNetworkMatcher(() => config['http.trusted-proxies']),
+  );
   app.use(accessLog(logger));
   app.use(noStore);
   // The service speaks HTTP behind whatever ends TLS: asking browsers for HTTPS would break it on any host but localhost.
@@ -94,12 +108,12 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   app.use(probes.router);
   if (isPublic) app.use(figures.router);
   app.use(login);
-  app.use(requestBound(config['http.max-connections']));
+  app.use(requestBound(() => config['http.max-connections']));
   // Without the database nobody knows what the gate would say; the routes then answer 503 with the reason.
   if (gate !== undefined) app.use((req, res, next) => (database?.ready === false ? next() : gate(req, res, next)));
   if (!isPublic) app.use(figures.router);
   app.use(documents.router);
-  app.use(express.json({ limit: config['http.max-body'] }));
+  app.use(jsonBody(() => config['http.max-body']));
   if (database !== undefined) app.use(databaseGate(database));
   app.use(own.router);
   app.use(notFoundHandler);

@@ -6,11 +6,10 @@ import { unavailable } from '../errors.js';
 const KEPT_FREE = 8;
 
 /** Requests that run at a time, of callers who have logged in; beyond it they are answered 503. */
-export const requestBound = (maxConnections: number): RequestHandler => {
-  const max = maxConnections - KEPT_FREE;
+export const requestBound = (maxConnections: () => number): RequestHandler => {
   let running = 0;
   return (_req, res, next) => {
-    if (running >= max) {
+    if (running >= maxConnections() - KEPT_FREE) {
       next(unavailable(`${running} requests run here at a time, as many as http.max-connections allows: try again`));
       return;
     }

@@ -24,18 +24,18 @@ const FULL =
  * lives on. A newcomer beyond it takes the place of the oldest connection without a request, of the address that holds most of
  * them: who opens many loses his own. When all have a request the newcomer is answered 503.
  */
-export const boundConnections = (server: Server, max: number, logger: Logger | undefined): void => {
+export const boundConnections = (server: Server, max: () => number, logger: Logger | undefined): void => {
   const open = new Map<Socket, Entry>();
   const budget = new LogBudget({ perKey: 1 });
 
   const say = (what: string): void => {
     const notLogged = budget.take(what);
     if (notLogged === undefined) return;
-    logger?.warn({ connections: open.size, max, ...(notLogged > 0 ? { notLogged } : {}) }, what);
+    logger?.warn({ connections: open.size, max: max(), ...(notLogged > 0 ? { notLogged } : {}) }, what);
   };
 
   server.on('connection', (socket) => {
-    if (open.size >= max) {
+    if (open.size >= max()) {
       const victim = idleOfBusiest(open);
       if (victim === undefined) {
         say('REST connection refused: all have requests that run (http.max-connections)');

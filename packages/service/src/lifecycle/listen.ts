@@ -11,7 +11,7 @@ export interface ListenOptions {
   /** 0 = the system chooses. */
   readonly port: number;
   /** At a time. Default: as many as come. */
-  readonly maxConnections?: number;
+  readonly maxConnections?: () => number;
   readonly logger?: Logger;
 }
 
@@ -78,7 +78,7 @@ export const listen = (app: RequestListener, options: ListenOptions): Promise<Ht
   new Promise((resolve, reject) => {
     let current = app;
     const server = createServer((req, res) => current(req, res));
-    boundConnections(server, options.maxConnections ?? Infinity, options.logger);
+    boundConnections(server, options.maxConnections ?? (() => Infinity), options.logger);
     const close = closer(server);
     const failed = (error: Error): void => reject(explain(error, options));
     server.once('error', failed);

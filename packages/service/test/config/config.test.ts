@@ -297,7 +297,7 @@ test('the documentation table has a row a key, with the environment name and the
   const rows = table.trimEnd().split('\n');
   expect(rows).toHaveLength(Object.keys(CONFIG_KEYS).length + 2);
   expect(table).toContain('| `server.port` | `SERVER_PORT` | both | an integer from 0 to 65535 | `8080` |');
-  expect(table).toContain('`1048576`; client app `67108864` | bytes |');
-  for (const row of rows) expect(row.replaceAll('\\|', '').split('|')).toHaveLength(9);
+  expect(table).toContain('`1048576`; client app `67108864` | bytes | yes |');
+  for (const row of rows) expect(row.replaceAll('\\|', '').split('|')).toHaveLength(10);
   expect(refused).toContain('| `transfer.compression.level` | PeSIT knows no GZIP');
 });

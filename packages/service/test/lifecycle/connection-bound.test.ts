@@ -26,7 +26,7 @@ beforeEach(async () => {
       if (req.url === '/slow') void promise.then(() => res.end('slow'));
       else res.end('quick');
     },
-    { host: '127.0.0.1', port: 0, maxConnections: MAX, logger: log.logger },
+    { host: '127.0.0.1', port: 0, maxConnections: () => MAX, logger: log.logger },
   );
 });
 

@@ -1,0 +1,34 @@
+import type { CommonConfig } from '../config/keys.js';
+import type { Reloaded } from '../config/live.js';
+import { ConfigError } from '../config/load.js';
+import type { Logger } from '../logging.js';
+
+/** What this needs of `process`. */
+export interface ReloadSource {
+  on(event: 'SIGHUP', listener: () => void): unknown;
+}
+
+export interface ReloadOptions {
+  readonly live: { readonly config: Pick<CommonConfig, 'log.level'>; reload(): Reloaded };
+  readonly logger: Logger;
+  readonly source: ReloadSource;
+}
+
+/**
+ * From now on SIGHUP reads the configuration again, and never ends the process. What changed is logged by the names of the keys: a
+ * value may be a secret. A configuration that cannot be used changes nothing.
+ */
+export const reloadOnSignal = ({ live, logger, source }: ReloadOptions): void => {
+  source.on('SIGHUP', () => {
+    try {
+      const { changed, needRestart } = live.reload();
+      logger.level = live.config['log.level'];
+      logger.info({ changed }, 'SIGHUP: configuration and license file read again');
+      if (needRestart.length > 0) logger.warn({ keys: needRestart }, 'these keys changed and need a restart');
+    } catch (error) {
+      if (error instanceof ConfigError) {
+        logger.error({ problems: error.problems }, 'SIGHUP: the configuration is not usable, nothing changed');
+      } else logger.error({ err: error }, 'SIGHUP: the configuration could not be read again, nothing changed');
+    }
+  });
+};
