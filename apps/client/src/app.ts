@@ -14,7 +14,6 @@ import type { Express } from 'express';
 
 import type { Exchange } from './exchange/exchange.js';
 import type { ReceivedTree } from './exchange/received-tree.js';
-import type { ExchangeSettings } from './exchange/settings.js';
 import { remoteServerRoutes } from './remote-servers/routes.js';
 import { remoteServerService } from './remote-servers/service.js';
 import type { RemoteServerStore } from './remote-servers/store.js';
@@ -26,7 +25,6 @@ import type { TransferStore } from './transfers/store.js';
 
 export interface AppDeps {
   readonly config: Config<'client'>;
-  readonly settings: ExchangeSettings;
   readonly info: ServiceInfo;
   readonly logger: Logger;
   readonly health: HealthRegistry;
@@ -43,9 +41,9 @@ export interface AppDeps {
 
 /** The REST interface of the client app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
-  const { config, settings, info, logger, health, metrics, database, license, exchange, servers } = deps;
+  const { config, info, logger, health, metrics, database, license, exchange, servers } = deps;
   const { queue, test, serverChanged: changed } = exchange;
-  const remoteServers = remoteServerService({ store: servers, settings, logger, test, changed });
+  const remoteServers = remoteServerService({ store: servers, logger, test, changed });
   const { sendTree, receivedTree } = deps;
   const transfers = transferService({ store: deps.transfers, servers, sendTree, receivedTree, queue, logger });
   return createHttpApp({

@@ -2,7 +2,7 @@ import type { DatabaseSupervisor, Metrics } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import type { Exchange } from './exchange/exchange.js';
-import type { ContactStatus } from './remote-servers/store.js';
+import type { ContactStatus } from './remote-servers/fields.js';
 import { DUE } from './transfers/row.js';
 
 interface Sources {

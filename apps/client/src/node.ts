@@ -112,7 +112,7 @@ export const createNode = (options: NodeOptions) => {
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
   clientMetrics(metrics, { knex: database.knex, supervisor, exchange });
   const app = createApp({
-    ...{ config, settings, info, logger, health, metrics, database: supervisor, license },
+    ...{ config, info, logger, health, metrics, database: supervisor, license },
     ...{ servers, transfers, sendTree, receivedTree, exchange, traces },
   });
 

@@ -1,19 +1,11 @@
 /** Every answer of GET can be put back: from the document of the interface, over every resource that can be changed. */
 import { describe, expect, test } from '@jest/globals';
-import type { OpenApiDocument } from '@pesit-node/service';
-import { withDatabase, operationFor, operationsOf, resolveIn, violations } from '@pesit-node/service/testing';
+import { describePutBack, withDatabase } from '@pesit-node/service/testing';
+import type { Changeable } from '@pesit-node/service/testing';
 
 import { faultyFields, useRest } from './support/rest.js';
 
-interface Resource {
-  readonly collection: string;
-  readonly table: string;
-  /** Fewest fields, and all of them. */
-  readonly minimal: Readonly<Record<string, unknown>>;
-  readonly full: Readonly<Record<string, unknown>>;
-}
-
-const PARTNER: Resource = {
+const PARTNER: Changeable = {
   collection: '/api/v1/config/partners',
   table: 'partners',
   minimal: { partnerId: 'MINIMAL', password: 'Zq!7xUp0' },
@@ -24,7 +16,7 @@ const PARTNER: Resource = {
   },
 };
 
-const VIRTUAL_FILE: Resource = {
+const VIRTUAL_FILE: Changeable = {
   collection: '/api/v1/config/files',
   table: 'virtual_files',
   minimal: { fileId: 'MINIMAL' },
@@ -36,7 +28,7 @@ const VIRTUAL_FILE: Resource = {
   },
 };
 
-const LISTENER: Resource = {
+const LISTENER: Changeable = {
   collection: '/api/v1/servers',
   table: 'listeners',
   minimal: { serverId: 'MINIMAL' },
@@ -47,7 +39,7 @@ const LISTENER: Resource = {
   },
 };
 
-const RESOURCES: Readonly<Record<string, Resource>> = {
+const RESOURCES: Readonly<Record<string, Changeable>> = {
   '/api/v1/config/partners/{partnerId}': PARTNER,
   '/api/v1/config/files/{fileId}': VIRTUAL_FILE,
   '/api/v1/servers/{serverId}': LISTENER,
@@ -58,81 +50,17 @@ const SWITCHES = ['/api/v1/config/partners/{partnerId}/trace'];
 
 withDatabase((harness) => {
   const rest = useRest(harness);
-  const read = async () => (await rest.get('/openapi.json')).body as OpenApiDocument;
-  const bodySchema = (document: OpenApiDocument, method: string, path: string) =>
-    resolveIn(document, operationFor(document, method, path)?.requestBody?.content['application/json']?.schema ?? {});
-  const stored = async (table: string) => {
-    const [row] = await rest.database.knex(table).select('*');
-    const { updated_at: _, ...settings } = row as Record<string, unknown>;
-    return settings;
-  };
-
-  test('every resource of the document is tried here', async () => {
-    const changeable = [...operationsOf(await read()).keys()].filter((name) => name.startsWith('PUT '));
-    expect(changeable.map((name) => name.slice(4)).sort()).toEqual([...Object.keys(RESOURCES), ...SWITCHES].sort());
-  });
-
-  describe.each(Object.entries(RESOURCES))('%s', (template, { collection, table, minimal, full }) => {
-    const path = (given: Resource['minimal']) => template.replace(/\{\w+\}/, String(Object.values(given)[0]));
-
-    test.each([
-      ['with nothing set', minimal],
-      ['with everything set', full],
-    ])('what GET answers can be put back, %s', async (_, given) => {
-      const document = await read();
-      expect((await rest.post(collection, given)).status).toBe(201);
-      const before = await stored(table);
-      const { body } = await rest.get(path(given));
-      expect(violations(document, bodySchema(document, 'PUT', path(given)), body, { closed: true })).toEqual([]);
-      const put = await rest.put(path(given), body);
-      expect([put.status, put.body]).toEqual([200, body]);
-      expect(await stored(table)).toEqual(before);
-    });
-
-    test('the full body of this test has every field that can be set', async () => {
-      const document = await read();
-      const { properties = {} } = bodySchema(document, 'POST', collection);
-      const { body } = await rest.post(collection, full);
-      const fieldOf = (name: string) =>
-        /^Another \w+ of `(\w+)`/.exec(properties[name]?.description ?? '')?.[1] ?? name;
-      const given = new Set(Object.keys(full).map(fieldOf));
-      const missing = Object.keys(properties).filter((name) => !given.has(fieldOf(name)));
-      for (const name of missing) expect(properties[name]?.description).toMatch(/^Not built/);
-      expect(body).not.toHaveProperty('error');
-    });
-
-    test('what may be null is answered as null when nothing is set, and null unsets it', async () => {
-      const document = await read();
-      const isNullable = (schema: unknown) => JSON.stringify(schema).includes('"null"');
-      const { properties = {} } = bodySchema(document, 'PUT', path(minimal));
-      const { body: unset } = await rest.post(collection, minimal);
-      await rest.post(collection, full);
-      for (const [name, schema] of Object.entries(properties)) {
-        if (schema['readOnly'] === true || !(schema.description ?? '').includes('null: ')) continue;
-        expect([name, isNullable(schema)]).toEqual([name, true]);
-        if (!(name in unset)) continue;
-        expect([name, unset[name]]).toEqual([name, null]);
-        const put = await rest.put(path(full), { [name]: null });
-        expect([put.status, put.body[name]]).toEqual([200, null]);
-      }
-    });
-
-    test('what no request sets is ignored in PUT, whatever it says, and refused in POST', async () => {
-      const { properties = {} } = bodySchema(await read(), 'PUT', path(minimal));
-      const { body } = await rest.post(collection, minimal);
-      const before = await stored(table);
-      const figures = Object.keys(properties).filter((name) => properties[name]?.['readOnly'] === true);
-      for (const name of figures) {
-        expect(properties[name]?.description).toContain('Ignored here.');
-        expect((await rest.put(path(minimal), { [name]: 'another' })).body).toEqual(body);
-        expect(faultyFields(await rest.post(collection, { ...minimal, [name]: body[name] }))).toEqual([name]);
-      }
-      expect(await stored(table)).toEqual(before);
-    });
+  describePutBack({
+    resources: RESOURCES,
+    switches: SWITCHES,
+    get: (path) => rest.get(path),
+    post: (path, body) => rest.post(path, { ...body }),
+    put: (path, body) => rest.put(path, { ...body }),
+    stored: async (table) => (await rest.database.knex(table).first()) as Record<string, unknown>,
   });
 
   describe('of two names of a field, the one that was edited counts', () => {
-    test.each<[Resource, Record<string, unknown>, Record<string, unknown>]>([
+    test.each<[Changeable, Record<string, unknown>, Record<string, unknown>]>([
       [VIRTUAL_FILE, { sendDirectory: 'elsewhere' }, { sendDirectory: 'elsewhere', sendFile: 'elsewhere' }],
       [VIRTUAL_FILE, { sendFile: 'x/y' }, { sendDirectory: 'x/y', sendFile: 'x/y' }],
       [VIRTUAL_FILE, { sendFile: null }, { sendDirectory: null, sendFile: null }],
@@ -144,7 +72,7 @@ withDatabase((harness) => {
       expect([put.status, put.body]).toEqual([200, { ...body, ...expected }]);
     });
 
-    test.each<[Resource, Record<string, unknown>, string]>([
+    test.each<[Changeable, Record<string, unknown>, string]>([
       [VIRTUAL_FILE, { sendDirectory: 'a', sendFile: 'b' }, 'sendFile'],
       [PARTNER, { accessType: 'BOTH', allowedOperations: ['WRITE'] }, 'accessType'],
       [PARTNER, { id: 'OTHER' }, 'id'],

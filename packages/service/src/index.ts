@@ -45,7 +45,7 @@ export {
 export type { ApiErrorCode, ApiErrorOptions, FieldError } from './errors.js';
 export { fieldRoutes } from './fields/routes.js';
 export type { FieldResource } from './fields/routes.js';
-export type { ComputedOf, FieldRow, FieldRows, GivenOf, RowOf, ValuesOf, ViewOf } from './fields/row.js';
+export type { ComputedOf, CreateOf, FieldRow, FieldRows, GivenOf, RowOf, ValuesOf, ViewOf } from './fields/row.js';
 export { FieldStore } from './fields/store.js';
 export { FieldTable } from './fields/table.js';
 export type { KeepSecret, Resource } from './fields/table.js';
@@ -63,7 +63,6 @@ export type { Access, Answer, Endpoint, Method, MountedOperation, Operation, Res
 export { identifier, orDefault, plainText, readOnly, rowId, storedTime, timestamp } from './http/schemas.js';
 export { fetchStatistics, statisticsAnswer } from './http/statistics.js';
 export type { Statistics } from './http/statistics.js';
-export { refuseUnbuilt } from './http/unbuilt.js';
 export { check, endpoint } from './http/validate.js';
 export type { EndpointInput } from './http/validate.js';
 export { DataDirectoryError, prepareDataDirectory } from './lifecycle/data-directory.js';

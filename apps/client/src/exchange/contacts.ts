@@ -6,7 +6,8 @@ import type { Logger } from '@pesit-node/service';
 
 import { seenIn } from '../remote-servers/seen.js';
 import type { ServerSeen } from '../remote-servers/seen.js';
-import type { ContactStatus, Negotiated, RemoteServerStore } from '../remote-servers/store.js';
+import type { ContactStatus, Negotiated } from '../remote-servers/fields.js';
+import type { RemoteServerStore } from '../remote-servers/store.js';
 
 /** A status that did not change is written again after this long, for `lastContact`. */
 const REPEAT_MS = 10_000;

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { explain, logWords } from '@pesit-node/protocol';
 import type { Logger, SecretBox, Traces } from '@pesit-node/service';
 
-import type { Negotiated, RemoteServerRow } from '../remote-servers/store.js';
+import type { Negotiated, RemoteServerRow } from '../remote-servers/fields.js';
 import { openTraced } from '../traces/traced-opening.js';
 import { negotiatedOf } from './contacts.js';
 import type { Contacts } from './contacts.js';

@@ -2,8 +2,11 @@ import { endpoint, rowId } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
-import { createRemoteServer, remoteServerAnswer, testAnswer, updateRemoteServer } from './schema.js';
+import { REMOTE_SERVER } from './fields.js';
 import type { RemoteServerService } from './service.js';
+import { testAnswer } from './test-answer.js';
+
+const { create, update, answer } = REMOTE_SERVER;
 
 const params = z.strictObject({ id: rowId() });
 
@@ -12,14 +15,14 @@ const UNBUILT = { 422: 'A field whose behaviour this version does not have.' };
 
 export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService): void => {
   routes.resource('/api/v1/servers', {
-    get: endpoint({ summary: 'All remote servers', answers: { 200: z.array(remoteServerAnswer) } }, async ({ res }) =>
+    get: endpoint({ summary: 'All remote servers', answers: { 200: z.array(answer) } }, async ({ res }) =>
       res.json(await servers.list()),
     ),
     post: endpoint(
       {
         summary: 'Creates a remote server',
-        body: createRemoteServer,
-        answers: { 201: remoteServerAnswer, 409: 'The name is taken.', ...UNBUILT },
+        body: create,
+        answers: { 201: answer, 409: 'The name is taken.', ...UNBUILT },
       },
       async ({ body, res }) => {
         const server = await servers.create(body);
@@ -29,15 +32,15 @@ export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService)
   });
   routes.resource('/api/v1/servers/:id', {
     get: endpoint(
-      { summary: 'A remote server', params, answers: { 200: remoteServerAnswer, ...NOT_FOUND } },
+      { summary: 'A remote server', params, answers: { 200: answer, ...NOT_FOUND } },
       async ({ params: { id }, res }) => res.json(await servers.get(id)),
     ),
     put: endpoint(
       {
         summary: 'Changes a remote server',
         params,
-        body: updateRemoteServer,
-        answers: { 200: remoteServerAnswer, ...NOT_FOUND, 409: 'The name is taken.', ...UNBUILT },
+        body: update,
+        answers: { 200: answer, ...NOT_FOUND, 409: 'The name is taken.', ...UNBUILT },
       },
       async ({ params: { id }, body, res }) => res.json(await servers.update(id, body)),
     ),

@@ -1,122 +1,32 @@
-import type { CodePage, Dialect } from '@pesit-node/protocol';
 import { SecretError } from '@pesit-node/service';
 import type { SecretBox } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
-import type { RemoteServerFields } from './schema.js';
+import { REMOTE_SERVER } from './fields.js';
+import type { ContactStatus, Negotiated, RemoteServerChange, RemoteServerRow, RemoteServerValues } from './fields.js';
 import { sealedAnew, sealFor } from './secrets.js';
 import type { Destination, SealedColumn } from './secrets.js';
 import type { ServerSeen } from './seen.js';
 
-export type ContactStatus = 'UNKNOWN' | 'CONNECTED' | 'UNREACHABLE' | 'REFUSED';
-
-/** `compression` of the interface. */
-export type CompressionName = 'none' | 'horizontal' | 'vertical' | 'both';
-
-/** What the last session came to. `syncInterval` in KB, 0 without sync points. */
-export interface Negotiated {
-  readonly dialect: Dialect;
-  /** PI 6: 1 = D, 2 = E. */
-  readonly version: number;
-  readonly syncInterval: number;
-  readonly syncWindow: number;
-  readonly accessType: number;
-  readonly crc: boolean;
-  readonly resync: boolean;
-}
-
-/** A row of `remote_servers`. Passwords are sealed; null in a setting means the default of the configuration. */
-export interface RemoteServerRow {
-  readonly id: number;
-  readonly name: string;
-  readonly host: string;
-  readonly port: number;
-  readonly server_id: string;
-  readonly client_id: string;
-  readonly password: string | null;
-  readonly enabled: boolean;
-  readonly description: string | null;
-  readonly max_connections: number | null;
-  readonly dialect: Dialect;
-  readonly max_entity_size: number | null;
-  readonly sync_interval: number | null;
-  readonly sync_window: number | null;
-  readonly record_length: number | null;
-  readonly record_format: number | null;
-  readonly text: boolean | null;
-  readonly compression: CompressionName | null;
-  readonly crc: boolean | null;
-  readonly resync: boolean | null;
-  readonly ebcdic: boolean | null;
-  readonly code_page: CodePage | null;
-  readonly select_by_name: boolean | null;
-  readonly multi_article: boolean | null;
-  readonly concatenation: boolean | null;
-  readonly preconnect_id: string | null;
-  readonly preconnect_password: string | null;
-  readonly negotiated: Negotiated | null;
-  readonly seen: ServerSeen;
-  readonly single_article: 'plain' | 'prefixed' | null;
-  readonly status: ContactStatus;
-  readonly status_reason: string | null;
-  readonly last_contact: Date | null;
-  /** Its sessions are traced until then; null: they are not. */
-  readonly trace_until: Date | null;
-}
-
-const COLUMNS = {
-  name: 'name',
-  host: 'host',
-  port: 'port',
-  serverId: 'server_id',
-  clientId: 'client_id',
-  enabled: 'enabled',
-  description: 'description',
-  maxConnections: 'max_connections',
-  tcpipHeader: 'dialect',
-  maxEntitySize: 'max_entity_size',
-  syncInterval: 'sync_interval',
-  syncWindow: 'sync_window',
-  recordLength: 'record_length',
-  recordFormat: 'record_format',
-  text: 'text',
-  compression: 'compression',
-  crc: 'crc',
-  resync: 'resync',
-  ebcdic: 'ebcdic',
-  codePage: 'code_page',
-  selectByName: 'select_by_name',
-  multiArticle: 'multi_article',
-  concatenation: 'concatenation',
-  preconnectId: 'preconnect_id',
-} as const satisfies Record<
-  Exclude<keyof RemoteServerFields, 'password' | 'preconnectPassword'>,
-  keyof RemoteServerRow
->;
-
-const table = 'remote_servers';
+const { table } = REMOTE_SERVER;
 
 /** The remote servers in the database; passwords are sealed on the way in. */
 export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
-  /** @param before the row that is changed, or the id of a new one */
-  const toColumns = (
-    fields: RemoteServerFields,
-    before: RemoteServerRow | Pick<RemoteServerRow, 'id'>,
-  ): Readonly<Record<string, unknown>> => {
-    const columns = Object.fromEntries(
-      Object.entries(COLUMNS)
-        .filter(([field]) => field in fields)
-        .map(([field, column]) => [column, fields[field as keyof typeof COLUMNS]] as const),
-    );
-    const to = { preconnect_id: null, ...before, ...columns } as Destination;
-    const sealed = (column: SealedColumn, password: string | null | undefined) =>
-      password === undefined ? {} : { [column]: password && sealFor(secrets, column, to, password) };
-    return {
-      ...columns,
-      ...sealed('password', fields.password),
-      // Without its identifier it would be kept, and do nothing.
-      ...sealed('preconnect_password', fields.preconnectId === null ? null : fields.preconnectPassword),
+  /**
+   * @param given what is set, passwords in clear
+   * @param before the row that is changed, or what is known of a new one
+   */
+  const valuesOf = async (
+    given: RemoteServerChange,
+    before: Partial<RemoteServerRow>,
+  ): Promise<Partial<RemoteServerValues>> => {
+    const values = await REMOTE_SERVER.values(given, (password) => password);
+    const to = { ...before, ...values } as Destination;
+    const sealed = (column: SealedColumn) => {
+      const password = values[column];
+      return typeof password === 'string' ? { [column]: sealFor(secrets, column, to, password) } : {};
     };
+    return { ...values, ...sealed('password'), ...sealed('preconnect_password') };
   };
 
   return {
@@ -128,32 +38,34 @@ export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
         .first()) as RemoteServerRow | undefined,
 
     /** @throws a unique violation (`remote_servers_name_unique`) when the name is taken */
-    create: async (fields: RemoteServerFields): Promise<RemoteServerRow> => {
+    create: async (asked: RemoteServerChange): Promise<RemoteServerRow> => {
       // The id first: the password is sealed for it.
       const sequence = await knex.raw<{ rows: { id: number }[] }>(
         "select nextval(pg_get_serial_sequence('remote_servers', 'id')) as id",
       );
       const { id } = sequence.rows[0] as { id: number };
-      const [row] = (await knex(table).insert({ id, ...toColumns(fields, { id }) }, '*')) as RemoteServerRow[];
+      const unset = { id, ...REMOTE_SERVER.defaults };
+      const [row] = (await knex(table).insert(
+        { ...unset, ...(await valuesOf(asked, unset)) },
+        '*',
+      )) as RemoteServerRow[];
       return row as RemoteServerRow;
     },
 
     /**
-     * @param admit sees the row that is about to be changed, which nobody else changes meanwhile; throws when it must not be
+     * @param change of the row, which nobody else changes meanwhile; throws when it must not be
      * @returns undefined when there is no such server
      */
     update: (
       id: number,
-      fields: RemoteServerFields,
-      admit: (before: RemoteServerRow) => void,
+      change: (before: RemoteServerRow) => RemoteServerChange,
     ): Promise<RemoteServerRow | undefined> =>
       knex.transaction(async (trx) => {
         const [before] = (await trx(table).where({ id }).forUpdate()) as RemoteServerRow[];
         if (before === undefined) return undefined;
-        admit(before);
-        const columns = toColumns(fields, before);
-        if (Object.keys(columns).length === 0) return before;
-        return ((await trx(table).where({ id }).update(columns, '*')) as RemoteServerRow[])[0];
+        const values = await valuesOf(change(before), before);
+        if (Object.keys(values).length === 0) return before;
+        return ((await trx(table).where({ id }).update(values, '*')) as RemoteServerRow[])[0];
       }),
 
     /**

@@ -1,7 +1,9 @@
 import type { CodePage } from '@pesit-node/protocol';
 import type { Pacing } from '@pesit-node/storage';
+import type { z } from 'zod';
 
-import type { CompressionName, RemoteServerRow } from '../remote-servers/store.js';
+import type { RemoteServerRow } from '../remote-servers/fields.js';
+import type { transferSettings } from './settings.js';
 import type { DIRECTIONS, TRANSFER_STATUSES, TRANSFER_TYPES } from './schema.js';
 
 export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
@@ -26,7 +28,7 @@ export interface TransferSettings {
   readonly creationDate?: string | undefined;
   readonly localName?: string | undefined;
   readonly overwrite?: boolean | undefined;
-  readonly compression?: CompressionName | undefined;
+  readonly compression?: z.output<typeof transferSettings.compression> | undefined;
   readonly crc?: boolean | undefined;
   readonly resync?: boolean | undefined;
   readonly ebcdic?: boolean | undefined;

@@ -10,8 +10,8 @@ import {
 } from '@pesit-node/service';
 import { z } from 'zod';
 
-import { transferSettings } from '../remote-servers/schema.js';
 import { isCreationDate } from './creation-date.js';
+import { transferSettings } from './settings.js';
 import { FILE_NAME_MAX, fitsInPi12, NO_ROOM_FOR_NAME } from './file-name.js';
 import type { FileNames } from './file-name.js';
 

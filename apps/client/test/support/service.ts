@@ -126,6 +126,7 @@ export const startService = async (database: Database, options: ServiceOptions =
   const agent = request(base);
   const api = {
     get: (path: string) => send(agent.get(path)),
+    document: () => send(request(app).get('/openapi.json')),
     delete: (path: string) => send(agent.delete(path)),
     post: (path: string, body?: object) => {
       remember(body);

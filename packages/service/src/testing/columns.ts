@@ -24,7 +24,9 @@ const HOLDS: Readonly<Record<string, readonly string[]>> = {
 /** What a schema yields, in the words of `HOLDS`. */
 const kindsOf = (schema: z.ZodType): readonly string[] => {
   if (schema instanceof z.ZodCodec && schema.def.out instanceof z.ZodDate) return ['time'];
-  const { type, anyOf } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' });
+  const { $ref, $defs, ...plain } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' });
+  // A schema that has a name in the document is a reference to itself.
+  const { type, anyOf } = $ref === undefined ? plain : ($defs?.[$ref.replace('#/$defs/', '')] ?? {});
   return [type, ...(anyOf ?? []).map((one) => one.type)].flat().filter((kind) => kind !== undefined);
 };
 

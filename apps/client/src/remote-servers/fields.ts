@@ -1,0 +1,189 @@
+import { isIP } from 'node:net';
+
+import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
+import { FieldTable, identifier, plainText, storedTime } from '@pesit-node/service';
+import type { CreateOf, GivenOf, RowOf, ValuesOf, ViewOf } from '@pesit-node/service';
+import { z } from 'zod';
+
+import { transferSettings } from '../transfers/settings.js';
+import type { ServerSeen } from './seen.js';
+
+/** Names are compared exactly: a blank at either end would make two that look the same. */
+const name = () =>
+  plainText(100)
+    .min(1, 'expected 1 or more characters, got none')
+    .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
+
+const LABEL = '[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?';
+const HOST_NAME = new RegExp(`^(?=.{1,253}$)${LABEL}(?:\\.${LABEL})*$`);
+
+const host = () =>
+  z.string().refine((value) => isIP(value) !== 0 || HOST_NAME.test(value), 'expected a host name or an address');
+
+const port = () => z.int().min(1).max(65_535);
+
+/** PI 5 carries 8 characters, and blanks at its end are not significant (pesit-e.md §2). */
+const password = () =>
+  z
+    .string()
+    .regex(
+      /^[\x21-\x7e](?:[\x20-\x7e]{0,6}[\x21-\x7e])?$/,
+      'expected 1 to 8 printable ASCII characters, no blank at either end',
+    );
+
+/** Eight characters of EBCDIC, blank padded (pesit-e.md §1). */
+const preconnection = () =>
+  z.string().regex(/^[A-Za-z0-9$#@_.-]{1,8}$/, 'expected 1 to 8 letters, digits, or $ # @ _ . -');
+
+const dialect = () => z.enum(['length-prefixed', 'raw']);
+
+/** `true` and `false` are the specification's names of the two. */
+const tcpipHeader = () =>
+  z
+    .union(
+      [dialect(), z.boolean().transform((prefixed) => (prefixed ? ('length-prefixed' as const) : ('raw' as const)))],
+      'expected length-prefixed, raw, true or false',
+    )
+    .pipe(dialect());
+
+/** What the last session came to. */
+export const negotiated = z
+  .object({
+    dialect: dialect(),
+    version: z.int().meta({ description: 'PI 6: 1 = D, 2 = E.' }),
+    syncInterval: z.int().meta({ description: 'KB; 0 = no sync points.' }),
+    syncWindow: z.int(),
+    accessType: z.int().meta({ description: 'PI 22: 0 write, 1 read, 2 both.' }),
+    crc: z.boolean(),
+    resync: z.boolean(),
+  })
+  .meta({ id: 'Negotiated' });
+
+export type Negotiated = Readonly<z.output<typeof negotiated>>;
+
+const lastSeen = z
+  .object({
+    version: z.int().meta({ description: 'PI 6 as it came: Axway products set bits beside the version.' }),
+    maxEntitySize: z.int().nullable().meta({ description: 'PI 25 as it answered to the last file.' }),
+    freeMessage: z.string().nullable().meta({ description: 'PI 99 of its last ACONNECT.' }),
+    singleArticle: z.enum(['plain', 'prefixed']).nullable().meta({ description: 'How it writes ID.SRC = 1.' }),
+    product: z.string().nullable().meta({ description: 'The product that these habits are known of.' }),
+  })
+  .meta({ id: 'ServerSeen' });
+
+const CONTACT_STATUSES = ['UNKNOWN', 'CONNECTED', 'UNREACHABLE', 'REFUSED'] as const;
+export type ContactStatus = (typeof CONTACT_STATUSES)[number];
+
+/** PeSIT servers that this node connects to. What is not set is as the configuration has it when the server is used. */
+export const REMOTE_SERVER = new FieldTable(
+  { id: 'RemoteServer', noun: 'remote server', table: 'remote_servers' },
+  {
+    id: { column: 'id', schema: z.int(), key: true, readOnly: true },
+    name: { column: 'name', schema: name() },
+    host: { column: 'host', schema: host(), words: 'A host name, or an address of IPv4 or IPv6.' },
+    port: { column: 'port', schema: port(), default: 6502 },
+    tlsPort: { schema: port(), notBuilt: null },
+    tlsEnabled: { schema: z.boolean(), notBuilt: false },
+    serverId: { column: 'server_id', schema: identifier(24), words: 'PI 4.' },
+    clientId: { column: 'client_id', schema: identifier(24), words: 'PI 3.' },
+    password: { column: 'password', schema: password(), secret: true, words: 'PI 5.', unset: 'none is sent' },
+    enabled: { column: 'enabled', schema: z.boolean(), default: true },
+    description: { column: 'description', schema: plainText(500), unset: 'none' },
+    maxConnections: {
+      column: 'max_connections',
+      schema: z.int().min(1).max(1000),
+      words: 'Sessions at a time, idle ones included.',
+      unset: '`transfer.connection.pool.max-connections-per-host`',
+    },
+    tcpipHeader: { column: 'dialect', schema: tcpipHeader(), default: 'length-prefixed' },
+    maxEntitySize: {
+      column: 'max_entity_size',
+      schema: transferSettings.maxEntitySize,
+      words: 'PI 25.',
+      unset: '`transfer.max-entity-size`',
+    },
+    syncInterval: {
+      column: 'sync_interval',
+      schema: transferSettings.syncInterval,
+      unset: '`transfer.sync-point-interval`',
+    },
+    syncWindow: { column: 'sync_window', schema: transferSettings.syncWindow, unset: '`transfer.sync-window`' },
+    compression: { column: 'compression', schema: transferSettings.compression, unset: 'none' },
+    crc: { column: 'crc', schema: transferSettings.crc, unset: 'false' },
+    resync: { column: 'resync', schema: transferSettings.resync, unset: 'false' },
+    ebcdic: { column: 'ebcdic', schema: transferSettings.ebcdic, unset: 'false' },
+    codePage: { column: 'code_page', schema: transferSettings.codePage, unset: DEFAULT_CODE_PAGE },
+    selectByName: { column: 'select_by_name', schema: transferSettings.selectByName, unset: 'false' },
+    multiArticle: {
+      column: 'multi_article',
+      schema: z.boolean(),
+      words: 'Several short articles in one DTF.',
+      unset: 'true',
+    },
+    concatenation: {
+      column: 'concatenation',
+      schema: z.boolean(),
+      words: 'Several FPDUs of data in one entity.',
+      unset: 'true',
+    },
+    preconnectId: { column: 'preconnect_id', schema: preconnection(), unset: 'no pre-connection' },
+    preconnectPassword: {
+      column: 'preconnect_password',
+      schema: password(),
+      secret: true,
+      needs: 'preconnectId',
+      unset: 'none is sent',
+    },
+    recordLength: {
+      column: 'record_length',
+      schema: transferSettings.recordLength,
+      unset: '4096',
+    },
+    recordFormat: {
+      column: 'record_format',
+      schema: transferSettings.recordFormat,
+      unset: 'a text file has variable records (TV), a binary one none (BU)',
+    },
+    text: { column: 'text', schema: transferSettings.text, unset: 'false' },
+    status: {
+      column: 'status',
+      schema: z.enum(CONTACT_STATUSES),
+      readOnly: true,
+      words: 'What the last contact came to.',
+    },
+    statusReason: { column: 'status_reason', schema: z.string(), readOnly: true, unset: 'nothing is wrong' },
+    lastContact: { column: 'last_contact', schema: storedTime(), readOnly: true, unset: 'none yet' },
+    negotiated: {
+      column: 'negotiated',
+      schema: negotiated,
+      readOnly: true,
+      words: 'Of the last session.',
+      unset: 'none yet',
+    },
+    lastSeen: {
+      schema: lastSeen,
+      readOnly: true,
+      words: 'What its last sessions have shown of it.',
+      unset: 'none yet',
+    },
+    traceUntil: {
+      column: 'trace_until',
+      schema: storedTime(),
+      readOnly: true,
+      words: 'Until then sessions with it are traced.',
+      unset: 'they are not',
+    },
+  },
+);
+
+type Rows = typeof REMOTE_SERVER.rows;
+
+/** Passwords are sealed; null in a setting means the default of the configuration. */
+export interface RemoteServerRow extends RowOf<Rows> {
+  readonly seen: ServerSeen;
+  readonly single_article: 'plain' | 'prefixed' | null;
+}
+export type RemoteServerValues = ValuesOf<Rows>;
+export type RemoteServerView = ViewOf<Rows>;
+export type CreateRemoteServer = CreateOf<Rows>;
+export type RemoteServerChange = GivenOf<Rows>;
