@@ -192,15 +192,17 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
     const content = this.#content;
     if (content !== undefined) {
       await this.#load(content, 'CONTENT');
-      this.#content = undefined;
+      // Another one may have been given meanwhile.
+      if (this.#content === content) this.#content = undefined;
     }
-    if (this.#file === undefined) return;
+    const file = this.#file;
+    if (file === undefined) return;
     let text: string | undefined;
     try {
-      text = await this.#file.changed();
+      text = await file.changed();
     } catch (error) {
       this.#options.logger.warn(
-        { path: this.#file.path, reason: (error as Error).message },
+        { path: file.path, reason: (error as Error).message },
         'license.file cannot be read: ignored',
       );
     }
@@ -208,7 +210,7 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
     try {
       await this.#load(text, 'FILE');
     } catch (error) {
-      this.#file.forget();
+      file.forget();
       throw error;
     }
   }

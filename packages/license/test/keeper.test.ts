@@ -63,6 +63,25 @@ withDatabase((harness) => {
     expect(keeper.status).toBeUndefined();
   });
 
+  test('license.file and license.content that change while it runs are loaded, and what is wrong is said again', async () => {
+    const file = join(directory, 'changed');
+    const missing = join(directory, 'not-there');
+    const { keeper, log } = await startPod(database, clock, { file: missing });
+    const unreadable = () => log.entries().filter(({ msg }) => msg === 'license.file cannot be read: ignored');
+    await keeper.refresh();
+    expect(unreadable()).toHaveLength(1);
+    keeper.useSources({ file: missing, content: '' });
+    await keeper.refresh();
+    expect(unreadable()).toHaveLength(2);
+    await writeFile(file, license({ licenseId: 'L-0002' }));
+    keeper.useSources({ file, content: '' });
+    await keeper.refresh();
+    expect(keeper.status).toMatchObject({ valid: true, licenseId: 'L-0002' });
+    keeper.useSources({ file: '', content: license({ licenseId: 'L-0003', type: 'BUSINESS' }) });
+    await keeper.refresh();
+    expect(keeper.status).toMatchObject({ valid: true, licenseId: 'L-0003', type: 'BUSINESS' });
+  });
+
   describe('two pods over one database', () => {
     test('that start together have one first start', async () => {
       const other = await harness.another(database);
