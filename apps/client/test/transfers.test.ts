@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
@@ -121,6 +121,26 @@ withDatabase((harness) => {
         expect([wrong, status, body.error, fieldsOf(body)]).toEqual([wrong, 400, 'VALIDATION_ERROR', [field]]);
       }
       expect(await the.filesIn(service, 'send')).toEqual(['x.part']);
+    });
+
+    test('a path out of the send tree, into what is hidden or came with other requests, names the tree to stay in', async () => {
+      const send = join(service.data, 'send');
+      for (const name of ['spool/of-another', 'bank/.pesit/x.part', '.own/key']) {
+        await mkdir(join(send, dirname(name)), { recursive: true });
+        await writeFile(join(send, name), 'x');
+      }
+      await symlink('.own/key', join(send, 'hidden-link'));
+      await symlink('spool', join(send, 'spool-link'));
+      const names = ['spool/of-another', join(send, 'spool/of-another'), 'spool-link/of-another'];
+      for (const filename of [...names, 'bank/.pesit/x.part', '.own/key', 'hidden-link', '../a', '/etc/passwd']) {
+        const { status, body } = await service.api.post('/transfers/send', {
+          server: 'bank',
+          virtualFile: 'V',
+          filename,
+        });
+        expect([filename, status, fieldsOf(body)]).toEqual([filename, 400, ['filename']]);
+        expect([filename, body.details[0].message]).toEqual([filename, expect.stringContaining(send)]);
+      }
     });
 
     test('what is both or neither of filename and fileContent says which', async () => {

@@ -1,12 +1,15 @@
-import { mkdir, realpath } from 'node:fs/promises';
-import { join, relative, resolve, sep } from 'node:path';
+import { mkdir, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 
 import { validation } from '@pesit-node/service';
-import type { CommonConfig, FieldError } from '@pesit-node/service';
-import { isInsideRoots } from '@pesit-node/storage';
+import type { FieldError } from '@pesit-node/service';
 
-/** What else lives in `data.directory`: the embedded database (that of earlier versions too), keys, staged files, anything hidden. */
-const OWN_FILES = /^(?:database(?:$|-)|secrets\.key|\.)/;
+import { isHidden, ReservedPaths } from './reserved-paths.js';
+import type { PathConfig } from './reserved-paths.js';
+
+/** Judgements of directories are made again after this many milliseconds, and no more than so many are kept. */
+const KEPT_MS = 5000;
+const KEPT = 1000;
 
 /** A directory as a listener or virtual file names it: the field of the request, for its error. */
 export interface ConfiguredPath {
@@ -16,6 +19,13 @@ export interface ConfiguredPath {
   readonly create: boolean;
 }
 
+interface Judgement {
+  readonly until: number;
+  /** Under which `storage.roots`: they may be configured anew while the service runs. */
+  readonly roots: readonly string[];
+  readonly fault: Promise<string | undefined>;
+}
+
 /**
  * Where files may lie: configured directories are absolute, or relative to `data.directory`, and inside `storage.roots`.
  * They are created when they are configured, never later: a directory that is missing at the time of a transfer may be a
@@ -23,21 +33,23 @@ export interface ConfiguredPath {
  */
 export class Directories {
   readonly #data: string;
-  readonly #config: Pick<CommonConfig, 'storage.roots'>;
+  readonly #reserved: ReservedPaths;
+  /** Real path of a directory → why no file may lie there; asked for every file. */
+  readonly #judged = new Map<string, Judgement>();
 
-  constructor(config: Pick<CommonConfig, 'data.directory' | 'storage.roots'>) {
+  constructor(config: PathConfig) {
     this.#data = config['data.directory'];
-    this.#config = config;
+    this.#reserved = new ReservedPaths(config, [this.received, this.send]);
   }
 
   /** Where received files go when neither virtual file nor listener says otherwise. */
   get received(): string {
-    return join(this.#data, 'received');
+    return join(this.#data, 'from-partners');
   }
 
   /** Where files to send are looked for when neither says otherwise. */
   get send(): string {
-    return join(this.#data, 'send');
+    return join(this.#data, 'to-partners');
   }
 
   /** The absolute path of a configured one. */
@@ -62,23 +74,40 @@ export class Directories {
   }
 
   /**
-   * Why a directory that was admitted may not be used any more: a link that came into its path since leads to where none is
-   * admitted. Nothing is asked of the disk when there is no link.
-   * @param found the real path of a file in it, or of what it is itself
+   * Why a file may not be received or sent, whatever its directory was when that was configured: links may have come into
+   * its path since, or configuration and database may be older than this version.
+   * @param directory as configured
+   * @param path the real path of the file, or the one that it will have
    * @returns in words; undefined when it may
    */
-  async faultOf(path: string, found: string): Promise<string | undefined> {
-    if (found === path || found.startsWith(path + sep)) return undefined;
-    const fault = await this.#fault(path, false);
-    return fault && `${path} leads to ${found} by a link: ${fault}; remove the link`;
+  async faultOf(directory: string, path: string): Promise<string | undefined> {
+    const name = basename(path);
+    const fault = isHidden(name)
+      ? `${path} is hidden: give it another name, in ${dirname(path)}`
+      : await this.#judge(dirname(path));
+    if (fault === undefined || path === directory || path.startsWith(directory + sep)) return fault;
+    return `${directory} leads to ${path} by a link: ${fault}; remove the link`;
+  }
+
+  #judge(directory: string): Promise<string | undefined> {
+    const now = performance.now();
+    const { roots } = this.#reserved;
+    const known = this.#judged.get(directory);
+    if (known?.roots === roots && known.until > now) return known.fault;
+    if (this.#judged.size >= KEPT) this.#judged.clear();
+    const fault = this.#reserved.faultOf(directory);
+    this.#judged.set(directory, { until: now + KEPT_MS, roots, fault });
+    return fault;
   }
 
   async #fault(path: string, create: boolean): Promise<string | undefined> {
-    if (!(await isInsideRoots(path, this.#config['storage.roots']))) {
-      return `expected a path inside ${this.#config['storage.roots'].join(', ')} (storage.roots), got ${path}`;
-    }
-    if (await this.#isOwn(path)) return `${path} holds files of the service itself: choose a directory of its own`;
-    if (!create) return undefined;
+    const isFile = await stat(path).then(
+      (facts) => facts.isFile(),
+      () => false,
+    );
+    const fault =
+      (await this.#reserved.faultOfNew(path)) ?? (isFile ? await this.#reserved.faultOf(dirname(path)) : undefined);
+    if (fault !== undefined || !create) return fault;
     try {
       await mkdir(path, { recursive: true, mode: 0o750 });
       return undefined;
@@ -86,19 +115,4 @@ export class Directories {
       return `${path} cannot be created: ${(error as Error).message}`;
     }
   }
-
-  /** A partner must never read the keys, nor write into the database, by a directory that was chosen carelessly. */
-  async #isOwn(path: string): Promise<boolean> {
-    const real = await realpath(path).catch(() => path);
-    const data = await realpath(this.#data).catch(() => this.#data);
-    return [relative(this.#data, path), relative(data, real)].some(
-      (below) => below === '' || OWN_FILES.test(firstOf(below)),
-    );
-  }
 }
-
-/** `..` is no hidden name: the path is simply elsewhere. */
-const firstOf = (below: string): string => {
-  const [first = ''] = below.split('/');
-  return first === '..' ? '' : first;
-};

@@ -75,7 +75,7 @@ withDatabase((harness) => {
       await node().call('post', '/api/v1/config/files', { fileId: 'PLAIN', receiveFilenamePattern: 'plain-${uuid}' });
       const session = await node().connect();
       await node().send(session, 'PLAIN', Buffer.from('abc'));
-      expect(await node().files('received')).toEqual([expect.stringMatching(/^plain-/)]);
+      expect(await node().files('from-partners')).toEqual([expect.stringMatching(/^plain-/)]);
       await node().call('put', '/api/v1/servers/NODE1', { receiveDirectory: 'of-listener' });
       const later = await node().connect();
       await node().send(later, 'PLAIN', Buffer.from('abc'));

@@ -103,7 +103,7 @@ async function sendableOrNothing(root: string, name: string): Promise<SendableFi
 
 async function sendable(root: string, name: string, at: string): Promise<SendableFile | undefined> {
   const path = await nodeFiles.realpath(at);
-  if (!isWithin(root, path)) return undefined;
+  if (!isWithin(root, path) || path.slice(root.length).includes('/.')) return undefined;
   const { kind, size, mtimeNs } = await nodeFiles.lstat(path);
   if (kind !== 'file') return undefined;
   return { name, path, size, mtimeNs, modified: new Date(Number(mtimeNs / 1_000_000n)) };

@@ -46,7 +46,7 @@ export type { SelectionRequest, SendableFile } from './file-selection.js';
 export { matchesGlob } from './glob.js';
 export { DEFAULT_RECEIVE_PATTERN, expandPattern, sanitiseValue, validatePattern } from './name-pattern.js';
 export type { NameValues } from './name-pattern.js';
-export { STAGING_DIRECTORY, isInsideRoots, resolveInside } from './path-safety.js';
+export { STAGING_DIRECTORY, isInsideRoots, realPathOf, resolveInside } from './path-safety.js';
 export { nodeFiles } from './files.js';
 export type { FileFacts, FileOperations, OpenFile } from './files.js';
 export { THIS_PROCESS, isRunning } from './processes.js';

@@ -35,6 +35,10 @@ export function relativeSegments(relative: string): readonly string[] {
   return segments;
 }
 
+/** The real path of `path` (absolute), of which the end need not exist. What cannot be resolved stays as it is. */
+export const realPathOf = (path: string, files: FileOperations = nodeFiles): Promise<string> =>
+  realpathOfExisting(path, files).catch(() => path);
+
 /** The real path of what exists, with what does not exist yet appended. A dangling link counts as outside: it throws. */
 async function realpathOfExisting(path: string, files: FileOperations): Promise<string> {
   try {

@@ -34,7 +34,7 @@ export class StagedDelivery {
    * @returns the final path, absolute, links resolved
    * @throws StorageError as `StagedFile.deliver`
    */
-  async deliver({ path, overwrite, marked = false }: DeliveryTarget): Promise<string> {
+  async deliver({ path, overwrite, marked = false, admit }: DeliveryTarget): Promise<string> {
     const { files, root, staging, stagedPath } = this.#place;
     let final = path;
     try {
@@ -42,6 +42,7 @@ export class StagedDelivery {
       if (path.includes('/')) await files.lstat(stagedPath);
       const found = await findDeliveryPath(files, root, path);
       ({ final } = found);
+      await admit?.(final);
       if (marked && overwrite) await this.#mark('moved');
       const how = await giveFinalName(files, stagedPath, final, overwrite);
       this.#delivered = how;

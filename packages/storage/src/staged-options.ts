@@ -45,6 +45,8 @@ export interface DeliveryTarget {
    * meanwhile: until `settled`. Default false.
    */
   readonly marked?: boolean;
+  /** Asked once more for the final path (absolute, links resolved), before anything has that name; what it throws ends the delivery. */
+  readonly admit?: (final: string) => Promise<void>;
 }
 
 /** A staged file whose bytes are all on stable storage (as far as its durability says). */

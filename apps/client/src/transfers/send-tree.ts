@@ -70,14 +70,28 @@ export class SendTree {
   }
 
   /**
+   * The regular file that a request names, relative to the send tree or absolute inside it.
+   * @throws {ApiError} as `find`; 400 for a content that came with another request
+   */
+  async findNamed(filename: string): Promise<Sendable> {
+    const found = await this.find(filename);
+    if (relative(this.#realRoot, found.path).split('/')[0] === SPOOL) {
+      throw badName(
+        `${SPOOL} holds what came with other requests: stay in ${this.root}, outside of it; to send it again, replay its transfer`,
+      );
+    }
+    return found;
+  }
+
+  /**
    * The regular file that `filename` names, relative to the send tree or absolute inside it.
-   * @throws {ApiError} 404 FILE_NOT_FOUND; 400 when it leads out of the tree or is no regular file
+   * @throws {ApiError} 404 FILE_NOT_FOUND; 400 when it leads out of the tree, is hidden or no regular file
    */
   async find(filename: string): Promise<Sendable> {
     // Absolute names come as they are configured, or as a record shows them.
     const root = isWithin(this.#realRoot, filename) ? this.#realRoot : this.root;
     const path = await resolveInside(root, filename).catch((error: unknown) => {
-      throw error instanceof StorageError ? badName(error.peerText) : error;
+      throw error instanceof StorageError ? badName(`${error.peerText}: stay in the send tree ${this.root}`) : error;
     });
     const facts = await lstat(path, { bigint: true }).catch((error: unknown) => {
       const { code } = error as NodeJS.ErrnoException;
@@ -90,8 +104,11 @@ export class SendTree {
         },
       );
     });
-    if (relative(this.#realRoot, path).split('/')[0] === STAGING_DIRECTORY) {
-      throw badName(`${STAGING_DIRECTORY} holds files that are not complete`);
+    const hidden = relative(this.#realRoot, path)
+      .split('/')
+      .find((part) => part.startsWith('.'));
+    if (hidden !== undefined) {
+      throw badName(`${hidden} is hidden, where files are that are not complete: stay in the rest of ${this.root}`);
     }
     if (facts.isDirectory()) throw badName('it is a directory: only regular files can be sent');
     if (!facts.isFile()) throw badName('it is no regular file');

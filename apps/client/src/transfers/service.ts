@@ -206,7 +206,7 @@ export const transferService = (deps: TransferServiceDeps) => {
     send: async (body: z.output<typeof sendBody>, caller: Caller): Promise<TransferRecord> => {
       const { filename, fileContent } = body;
       if (fileContent !== undefined) return sendContent(body, [decodeBase64(fileContent)], caller);
-      const source = await sendTree.find(filename as string);
+      const source = await sendTree.findNamed(filename as string);
       return enqueue(newTransfer(randomUUID(), 'SEND', body, { filename: filename as string, ...source }), caller);
     },
 

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import { findFileToSend, findNamedFile, matchesGlob } from '@pesit-node/storage';
@@ -33,12 +33,20 @@ export const findToSend = async (
     name === undefined
       ? await findNew(context, directory, pattern, fileName)
       : { file: await findNamed(context, directory, pattern, name), reserved: undefined };
-  const fault = await context.directories.faultOf(directory, found.file.path);
-  if (fault !== undefined) {
-    if (found.reserved !== undefined) context.outgoing.delete(found.reserved);
-    throw refusal('2-211', fault, 'the send directory cannot be used');
-  }
+  await requireReachable(context, directory, found);
   return found;
+};
+
+/** @throws PesitError 2-211 when no partner may read there; the file counts as being read no longer */
+const requireReachable = async (
+  { directories, outgoing }: PartnerContext,
+  directory: string,
+  { file, reserved }: Found,
+): Promise<void> => {
+  const fault = await directories.faultOf(directory, file.path);
+  if (fault === undefined) return;
+  if (reserved !== undefined) outgoing.delete(reserved);
+  throw refusal('2-211', fault, 'the send directory cannot be used');
 };
 
 /** Never another one: who asks by name stores what comes under that name. */
@@ -90,8 +98,12 @@ const findNew = async (
 export const isOfName = ({ filename }: ContextRow, { name }: AskedFile): boolean =>
   name === undefined || filename === name;
 
-/** The file of the first attempt. @throws PesitError 2-207 while another session of the partner reads it */
-export const findAgain = ({ outgoing, partner }: PartnerContext, before: ContextRow): Found => {
+/**
+ * The file of the first attempt.
+ * @throws PesitError 2-207 while another session of the partner reads it, 2-211 when none may be sent from there any more
+ */
+export const findAgain = async (context: PartnerContext, before: ContextRow): Promise<Found> => {
+  const { outgoing, partner } = context;
   const path = before.path ?? '';
   const reserved = `${partner.partner_id}\0${path}`;
   if (outgoing.has(reserved)) {
@@ -102,7 +114,9 @@ export const findAgain = ({ outgoing, partner }: PartnerContext, before: Context
     );
   }
   outgoing.add(reserved);
-  return { file: { path }, reserved };
+  const found = { file: { path: await realpath(path).catch(() => path) }, reserved };
+  await requireReachable(context, dirname(path), found);
+  return found;
 };
 
 /** Asked for the files that are there: those that are gone, however many, do not matter. */

@@ -22,7 +22,7 @@ import { isRestart, startOf } from './context.js';
 import type { PartnerContext } from './context.js';
 import type { IncomingTransfer } from './file-transfer.js';
 import { INTENT_FROM } from './final-name.js';
-import { checkPlace, newPlace, samePlace } from './receive-place.js';
+import { checkPlace, newPlace, requireReachable, samePlace } from './receive-place.js';
 import type { ReceivePlace } from './receive-place.js';
 import { asking, failureOf, refusal } from './refusal.js';
 import { ReplayedFile } from './replayed-file.js';
@@ -153,9 +153,9 @@ export class IncomingFile implements IncomingTransfer {
   async end(): Promise<void> {
     const staged = this.#staged;
     if (staged === undefined) throw refusal('3-311', 'TRANS.END without WRITE');
-    const { lease, journal } = this.#context;
+    const { directories, lease, journal } = this.#context;
     const { completions } = journal;
-    const { overwrite, path } = this.#place;
+    const { directory, overwrite, path } = this.#place;
     const content = await staged.prepareDelivery();
     const deadline = completions.deadline();
     const completionOf = (where: string): TransferCompletion => ({
@@ -171,7 +171,12 @@ export class IncomingFile implements IncomingTransfer {
     if (staged.stablePoint !== undefined || content.size >= INTENT_FROM || !lease.isCurrent) {
       await completions.intend(this.record, completionOf(path), deadline);
     }
-    const delivery = await staged.deliver({ path, overwrite, marked: true });
+    const delivery = await staged.deliver({
+      path,
+      overwrite,
+      marked: true,
+      admit: (final) => requireReachable(directories, directory, final),
+    });
     try {
       await completions.complete(this.record, completionOf(delivery.path), deadline);
     } catch (error) {

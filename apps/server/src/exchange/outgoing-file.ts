@@ -41,7 +41,7 @@ export const acceptOutgoing = async (context: PartnerContext, parameters: Parame
   const known = isRestart(parameters) ? await asking('2-201', () => context.restarts.find(start)) : undefined;
   const before = known !== undefined && isOfName(known, asked) ? known : undefined;
   const { file, reserved } =
-    before === undefined ? await findToSend(context, virtualFile, asked) : findAgain(context, before);
+    before === undefined ? await findToSend(context, virtualFile, asked) : await findAgain(context, before);
   try {
     const format = formatOf(recordSettings(virtualFile));
     const compression = compressionMode(virtualFile.compression);

@@ -11,6 +11,7 @@ import {
 } from '@pesit-node/storage';
 import type { Durability, RecordFormat } from '@pesit-node/storage';
 
+import type { Directories } from '../directories.js';
 import { recordSettings } from '../virtual-files/record-settings.js';
 import type { VirtualFileRow } from '../virtual-files/fields.js';
 import type { PartnerContext } from './context.js';
@@ -90,6 +91,12 @@ const announcedBytes = ({ physicalAttributes, logicalAttributes }: Parameters): 
   return maxReservation * (reservationUnit === 1 ? (logicalAttributes?.recordLength ?? 1) : 1024);
 };
 
+/** @throws PesitError 2-211 when no partner may write there, with the name that the file will have: at CREATE and once more at its delivery */
+export const requireReachable = async (directories: Directories, directory: string, final: string): Promise<void> => {
+  const fault = await directories.faultOf(directory, final);
+  if (fault !== undefined) throw refusal('2-211', fault, 'the receive directory cannot be used');
+};
+
 /** Whether the file can be received there now. @throws PesitError 2-211, 2-204, 2-206 */
 export const checkPlace = async (
   { directories }: Pick<PartnerContext, 'directories'>,
@@ -99,8 +106,7 @@ export const checkPlace = async (
   const { directory, context, overwrite } = place;
   await ensureReceiveDirectory(directory);
   const final = await finalPath(place);
-  const fault = await directories.faultOf(directory, final);
-  if (fault !== undefined) throw refusal('2-211', fault, 'the receive directory cannot be used');
+  await requireReachable(directories, directory, final);
   if (!overwrite && (await exists(final))) {
     throw refusal(
       '2-204',

@@ -57,8 +57,8 @@ export const LISTENER = new FieldTable(
       default: 60_000,
       words: 'Milliseconds.',
     },
-    receiveDirectory: { column: 'receive_directory', schema: path(), unset: '`received` in `data.directory`' },
-    sendDirectory: { column: 'send_directory', schema: path(), unset: '`send` in `data.directory`' },
+    receiveDirectory: { column: 'receive_directory', schema: path(), unset: '`from-partners` in `data.directory`' },
+    sendDirectory: { column: 'send_directory', schema: path(), unset: '`to-partners` in `data.directory`' },
     strictServerId: {
       column: 'strict_server_id',
       schema: z.boolean(),

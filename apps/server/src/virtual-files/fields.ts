@@ -41,14 +41,14 @@ export const VIRTUAL_FILE = new FieldTable(
     receiveDirectory: {
       column: 'receive_directory',
       schema: path(),
-      unset: 'that of the listener, else `received` in `data.directory`',
+      unset: 'that of the listener, else `from-partners` in `data.directory`',
     },
     sendDirectory: {
       column: 'send_directory',
       schema: path(),
       aliases: ['sendFile'],
       words: 'May name one file.',
-      unset: 'that of the listener, else `send` in `data.directory`',
+      unset: 'that of the listener, else `to-partners` in `data.directory`',
     },
     filenamePattern: {
       column: 'filename_pattern',

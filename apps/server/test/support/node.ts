@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node
 import { request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { loadPublicKey } from '@pesit-node/license';
@@ -113,7 +113,7 @@ export class TestNode {
       'admin.password': ADMIN.password,
       'shutdown.drain-timeout': 5,
       'listener.host': '127.0.0.1',
-      ...settings,
+      ...(typeof settings === 'function' ? settings(data) : settings),
     });
     this.#options = options;
     this.node = this.#create();
@@ -366,7 +366,7 @@ export interface UseNodeOptions extends Partial<NodeOptions> {
   /** Fields of the listener NODE1. */
   readonly listener?: Json;
   /** Keys of the configuration that are not as for every test. */
-  readonly settings?: Partial<Config<'server'>>;
+  readonly settings?: Partial<Config<'server'>> | ((data: string) => Partial<Config<'server'>>);
 }
 
 /** A node with a running listener on a database of its own; configuration and history are fresh for each test. */
@@ -382,7 +382,9 @@ export const useNode = (harness: DatabaseHarness, { listener, ...options }: UseN
 
   beforeEach(async () => {
     await emptyTables(database, 'pesit_server');
-    current = new TestNode(database, await mkdtemp(join(tmpdir(), 'pesit-node-')), log, options);
+    const data = join(await mkdtemp(join(tmpdir(), 'pesit-node-')), 'data');
+    await mkdir(data);
+    current = new TestNode(database, data, log, options);
     await current.start();
     await current.configure(listener);
   });
@@ -390,7 +392,7 @@ export const useNode = (harness: DatabaseHarness, { listener, ...options }: UseN
   afterEach(async () => {
     await current.stop();
     answers.push(...current.answers);
-    await rm(current.data, { recursive: true, force: true });
+    await rm(dirname(current.data), { recursive: true, force: true });
   });
 
   afterAll(() => {

@@ -1,7 +1,13 @@
-import { access, constants, mkdir, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { access, constants, mkdir, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 
 import { codeOf, reasonOf } from '../thrown.js';
+
+/** A file in each data directory, by which every service of ours knows one that is not its own: no partner is let into it. */
+export const DATA_MARK = '.pesit-node';
+
+const MARK_TEXT =
+  'Data directory of a service of PeSIT Node: no other one lets partners in here. Remove this file when no service uses the directory any more.\n';
 
 /** `data.directory` cannot be used; the message says why and what to do. */
 export class DataDirectoryError extends Error {
@@ -41,14 +47,23 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   );
 
+const mark = async (path: string): Promise<void> => {
+  try {
+    await writeFile(path, MARK_TEXT, { flag: 'wx', mode: 0o640 });
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+};
+
 /**
- * Makes `data.directory`, and sees that it can be written, before anything is opened in it.
+ * Makes and marks `data.directory`, and sees that it can be written, before anything is opened in it.
  * @throws {DataDirectoryError}
  */
 export const prepareDataDirectory = async (path: string): Promise<void> => {
   try {
     await makeAll(path);
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+    await mark(join(path, DATA_MARK));
   } catch (error) {
     throw new DataDirectoryError(
       `data.directory ${path} cannot be used: ${explain(error)}. Expected a directory that the service may read and write: ` +

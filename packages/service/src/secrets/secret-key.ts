@@ -57,6 +57,12 @@ const generate = async (path: string, directory: string): Promise<void> => {
   }
 };
 
+/** The file that `secrets.key` names; undefined when it holds the keys themselves, or nothing. */
+export const secretKeyFile = (config: Pick<CommonConfig, 'secrets.key'>): string | undefined => {
+  const configured = config['secrets.key'].trim();
+  return configured === '' || !parts(configured).map(decode).includes(undefined) ? undefined : resolve(configured);
+};
+
 /**
  * The box under `secrets.key`. With the embedded database and no key configured, the key is `<data.directory>/secrets.key`,
  * made at the first start (mode 0600).
@@ -67,10 +73,9 @@ export const openSecretBox = async (
 ): Promise<SecretBox> => {
   const configured = config['secrets.key'].trim();
   const directory = config['data.directory'];
-  if (configured !== '') {
-    const keys = parts(configured).map(decode);
-    return new SecretBox(keys.includes(undefined) ? await fromFile(resolve(configured)) : (keys as Buffer[]));
-  }
+  const file = secretKeyFile(config);
+  if (file !== undefined) return new SecretBox(await fromFile(file));
+  if (configured !== '') return new SecretBox(parts(configured).map(decode) as Buffer[]);
   if (config['database.url'] !== '') {
     throw new ConfigError([
       'secrets.key is required with PostgreSQL, the same for all pods: set SECRETS_KEY to the output of `openssl rand -base64 32`, or to the path of a file with it',

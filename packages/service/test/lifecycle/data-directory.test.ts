@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -24,6 +24,15 @@ test('two processes may make it at once', async () => {
   const path = join(root, 'a/b/c');
   await Promise.all(Array.from({ length: 8 }, () => prepareDataDirectory(path)));
   expect((await stat(path)).isDirectory()).toBe(true);
+});
+
+test('is marked, so that no service lets its partners into the data of another one', async () => {
+  const path = join(root, 'a');
+  await prepareDataDirectory(path);
+  const text = await readFile(join(path, '.pesit-node'), 'utf8');
+  expect(text).toContain('Remove this file when no service uses the directory');
+  await prepareDataDirectory(path);
+  expect(await readFile(join(path, '.pesit-node'), 'utf8')).toBe(text);
 });
 
 test('a directory that takes no new one', async () => {
