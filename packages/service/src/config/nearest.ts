@@ -12,13 +12,16 @@ const distance = (left: string, right: string): number => {
   return previous[right.length] ?? 0;
 };
 
-/** The candidate with the smallest edit distance to `name`; the first of equals. Names are cut at 100 characters. */
-export const nearest = (name: string, candidates: readonly string[]): string | undefined => {
+/**
+ * The candidate with the smallest edit distance to `name`; the first of equals. Names are cut at 100 characters.
+ * @param most edits, beyond which it is another word and not a slip; default: any
+ */
+export const nearest = (name: string, candidates: readonly string[], most = Infinity): string | undefined => {
   const wanted = name.slice(0, 100).toLowerCase();
   let best: { candidate: string; cost: number } | undefined;
   for (const candidate of candidates) {
-    const cost = distance(wanted, candidate);
+    const cost = distance(wanted, candidate.toLowerCase());
     if (best === undefined || cost < best.cost) best = { candidate, cost };
   }
-  return best?.candidate;
+  return best !== undefined && best.cost <= most ? best.candidate : undefined;
 };

@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 
+import { nearest } from '../config/nearest.js';
 import { ApiError, validation } from '../errors.js';
 import type { FieldError } from '../errors.js';
 import type { Endpoint, Operation } from './routes.js';
@@ -28,10 +29,27 @@ const fieldPath = (path: readonly PropertyKey[], part: Part): string =>
     return text === '' ? String(step) : `${text}.${String(step)}`;
   }, '') || `(${part})`;
 
-const fieldErrors = (issues: readonly z.core.$ZodIssue[], part: Part): readonly FieldError[] =>
+/** A slip of the pen: one letter in three. */
+const slipsIn = (name: string): number => Math.floor(name.length / 3);
+
+const unknownField = (name: string, known: readonly string[]): string => {
+  const meant = nearest(name, known, slipsIn(name));
+  return meant === undefined ? 'unknown field' : `unknown field: did you mean ${meant}?`;
+};
+
+/** @param known the fields of the whole, where it has any */
+const fieldErrors = (
+  issues: readonly z.core.$ZodIssue[],
+  part: Part,
+  known: readonly string[],
+): readonly FieldError[] =>
   issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => ({ field: fieldPath([...issue.path, key], part), message: 'unknown field' }));
+      // Who sends a thousand names gets no thousand comparisons.
+      return issue.keys.slice(0, MAX_DETAILS).map((key) => ({
+        field: fieldPath([...issue.path, key], part),
+        message: unknownField(key, issue.path.length === 0 ? known : []),
+      }));
     }
     return [{ field: fieldPath(issue.path, part), message: messageOf(issue, part) }];
   });
@@ -39,11 +57,15 @@ const fieldErrors = (issues: readonly z.core.$ZodIssue[], part: Part): readonly 
 /** Codes of a value as a whole: without one, it is missing, whatever else the schema says of it. */
 const OF_THE_VALUE: ReadonlySet<string> = new Set(['invalid_type', 'invalid_value', 'invalid_union']);
 
-const messageOf = ({ code = 'custom', input, message }: z.core.$ZodIssue, part: Part): string => {
+const messageOf = ({ code, input, message }: z.core.$ZodIssue, part: Part): string => {
   if (!OF_THE_VALUE.has(code)) return message;
   if (part === 'query' && Array.isArray(input)) return `expected once, got ${input.length} times`;
   return input !== undefined || message === 'required' ? message : `required: ${message}`;
 };
+
+/** The fields that a schema names. */
+const knownIn = (schema: z.ZodType): readonly string[] =>
+  schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 
 /**
  * The value that `schema` makes of one part of a request.
@@ -53,7 +75,7 @@ export const check = <T>(schema: z.ZodType<T>, value: unknown, part: Part): T =>
   const result = schema.safeParse(value, { error: words, reportInput: true });
   if (result.success) return result.data;
   throw validation(
-    fieldErrors(result.error.issues, part).slice(0, MAX_DETAILS),
+    fieldErrors(result.error.issues, part, knownIn(schema)).slice(0, MAX_DETAILS),
     `The ${part === 'params' ? 'path' : part} of the request is not valid`,
   );
 };

@@ -137,6 +137,11 @@ describe('bodies', () => {
     expect(body.details).toHaveLength(3);
   });
 
+  test('an unknown field that is a slip of a known one names it', async () => {
+    const { status, body } = await post().send({ name: 'a', Size: [1] });
+    expect([status, body.details]).toEqual([400, [{ field: 'Size', message: 'unknown field: did you mean sizes?' }]]);
+  });
+
   test('a field named __proto__ is an unknown field', async () => {
     const { status, body } = await post().type('json').send('{"name":"a","__proto__":{"x":1}}');
     expect([status, body.details]).toEqual([400, [{ field: '__proto__', message: 'unknown field' }]]);
