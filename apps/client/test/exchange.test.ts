@@ -98,6 +98,8 @@ withDatabase((harness) => {
         attempts: 1,
         nextAttemptAt: null,
         nameConfirmed: null,
+        contentKept: false,
+        statusReason: null,
         restartable: false,
         syncPoint: null,
         node: 'test-node',

@@ -77,6 +77,35 @@ withDatabase((harness) => {
       for (const end of all) expect((await end)?.status ?? 'COMPLETED').toBe('COMPLETED');
     });
 
+    test('transfers that wait for their next attempt take places in the queue, and make it a full one', async () => {
+      const { partner, held, reached } = await holding(2);
+      const retry = { attempts: 3, initialDelay: 3_600_000, maxDelay: 3_600_000, multiplier: 1, jitter: 0 };
+      const service = await the.service({ settings: { retry, corePoolSize: 1, maxPoolSize: 2, queueCapacity: 2 } });
+      await the.remote(service, partner.port);
+      // Nobody listens there.
+      await the.remote(service, 1, { name: 'dead' });
+      for (let n = 0; n < 3; n++) {
+        const { id } = await post(service, { server: 'dead' });
+        await until(async () => (await service.api.get(`/transfers/${id}`)).body.nextAttemptAt !== null);
+      }
+      await post(service);
+      const full = await service.api.post('/transfers/send', {
+        server: 'bank',
+        virtualFile: 'V',
+        fileContent: CONTENT,
+      });
+      expect(full.status).toBe(503);
+      expect(full.body.message).toMatch(/3 transfers wait, 3 of them for their next attempt/);
+      expect(full.headers['retry-after']).toBe('5');
+      const { body: failed } = await service.api.get('/transfers?status=PENDING');
+      await service.api.post(`/transfers/${failed.content[0].id}/cancel`);
+      // One place is free, and with it the queue is full: what comes runs beside the first.
+      await post(service);
+      await reached.promise;
+      expect(service.exchange.queue.running).toBe(2);
+      held.resolve();
+    });
+
     test('maxConnections of a server holds back its transfers, not those of others', async () => {
       const { partner, held, reached } = await holding(1);
       const other = await the.partner();
@@ -455,10 +484,10 @@ withDatabase((harness) => {
     await service.exchange.queue.stop(0);
     const { id } = await post(service);
     const take = () =>
-      service.transfers.take({ node: 'a', leaseSeconds: 30, maxPerServer: 5, minBacklog: 1, countTo: 10 });
+      service.transfers.take({ node: 'a', leaseSeconds: 30, maxPerServer: 5, minQueued: 1, countTo: 10 });
     await the.database().knex.transaction(async (holder) => {
       await holder('transfers').where({ id }).forUpdate();
-      expect(await take()).toEqual({ job: undefined, backlog: 1 });
+      expect(await take()).toEqual({ job: undefined, backlog: 1, queued: 1 });
     });
     expect((await take()).job?.id).toBe(id);
   });

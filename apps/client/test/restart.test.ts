@@ -589,7 +589,7 @@ withDatabase((harness) => {
         node: 'other',
         leaseSeconds: 30,
         maxPerServer: 5,
-        minBacklog: 1,
+        minQueued: 1,
         countTo: 1,
       });
       expect(job.job).toMatchObject({ id: sent.id, fence: 2, restartable: true, pesit_transfer_id: 1 });

@@ -54,7 +54,9 @@ export const createExchange = (options: ExchangeOptions) => {
     meter,
     run: (job, signal, requireLease) => runTransfer(job, deps, signal, requireLease),
   });
-  const leftovers = new Leftovers({ ...options, store, retention: settings.stagingRetention });
+  const leftovers = new Leftovers({
+    ...{ ...options, store, retention: settings.stagingRetention, spoolRetention: () => settings.spoolRetention },
+  });
   let isStopped = false;
   return {
     queue,

@@ -1,5 +1,4 @@
-import { lstat, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat, rm } from 'node:fs/promises';
 
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
@@ -9,16 +8,19 @@ import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
 import { listNotes, removeNote } from './delivery-note.js';
 import type { ReceivedTree } from './received-tree.js';
+import type { SpoolRetention } from './settings.js';
 
 const HOUR_MS = 3_600_000;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export interface LeftoversOptions {
-  readonly store: Pick<TransferStore, 'statusesOf' | 'notRestartable'>;
+  readonly store: Pick<TransferStore, 'statusesOf' | 'notRestartable' | 'expireContents' | 'forgetClaims'>;
   readonly receivedTree: ReceivedTree;
   readonly sendTree: SendTree;
   /** Milliseconds since the last write after which what nobody waits for is removed. */
   readonly retention: number;
+  /** Asked each time: it may change while the service runs. */
+  readonly spoolRetention: () => SpoolRetention;
   readonly logger: Logger;
 }
 
@@ -46,7 +48,10 @@ export class Leftovers {
   /** Never rejects: what could not be removed is looked at again an hour later. */
   sweep(): Promise<void> {
     this.#sweeping = this.#sweeping.then(async () => {
-      const parts = [() => this.#received(), () => this.#staged(), () => this.#sentPoints(), () => this.#spooled()];
+      const parts = [
+        ...[() => this.#received(), () => this.#staged(), () => this.#sentPoints(), () => this.#spooled()],
+        () => this.#options.store.forgetClaims(),
+      ];
       for (const part of parts) {
         await part().catch((error: unknown) => {
           if (!isDatabaseUnavailable(error)) this.#options.logger.error({ err: error }, 'leftovers not removed');
@@ -114,17 +119,23 @@ export class Leftovers {
     }
   }
 
-  /** Uploads whose transfer was never queued. */
+  /**
+   * Contents that came with requests: of transfers that are over for long enough, and of none. What a process has given up in
+   * the database, and was killed before it removed it, goes here too.
+   */
   async #spooled(): Promise<void> {
-    const { store, sendTree, logger } = this.#options;
-    const names = (await readdir(sendTree.spoolDirectory).catch(() => [])).filter((name) => UUID.test(name));
-    const statuses = await store.statusesOf(names);
-    for (const name of names.filter((id) => !statuses.has(id))) {
-      const path = join(sendTree.spoolDirectory, name);
-      const facts = await lstat(path).catch(() => undefined);
-      if (facts === undefined || !this.#isOld(facts.mtime)) continue;
-      await rm(path, { force: true });
-      logger.info({ path }, 'an upload without a transfer is removed');
+    const { store, sendTree, spoolRetention, logger } = this.#options;
+    const ids = await sendTree.spool.ids();
+    const known = await store.expireContents(ids, spoolRetention());
+    for (const id of ids) {
+      const content = known.get(id);
+      if (content === 'REMOVED') {
+        await sendTree.spool.remove(id);
+        logger.info({ transferId: id }, 'the content of a transfer that is over is removed');
+      } else if (content === undefined && this.#isOld(await sendTree.spool.changedAt(id))) {
+        await sendTree.spool.remove(id);
+        logger.info({ transferId: id }, 'an upload without a transfer is removed');
+      }
     }
   }
 }

@@ -3,7 +3,7 @@ import { explain, logWords, printable, SUCCESS } from '@pesit-node/protocol';
 import type { PesitError } from '@pesit-node/protocol';
 import type { Figures, Logger, MeteredTransfer } from '@pesit-node/service';
 
-import type { AttemptEnd, Ended, Job } from '../transfers/row.js';
+import type { AttemptEnd, Ended, Job, TransferRow } from '../transfers/row.js';
 import { Interruption } from './interruption.js';
 import { errorCodeOf, toPesitError } from './outcome.js';
 import type { Phase } from './outcome.js';
@@ -25,7 +25,7 @@ export interface RunningTransfer {
   /** For the metrics: how far it is, and where it goes on from. */
   readonly figures: Pick<MeteredTransfer, 'progress' | 'from'>;
   /** To be called when the record says that the transfer is over. @param restartable as the record says */
-  settled(restartable: boolean): Promise<void>;
+  settled(row: Pick<TransferRow, 'restartable' | 'content'>): Promise<void>;
 }
 
 /**
@@ -43,7 +43,7 @@ export const runTransfer = (
     ended: attempt.run(),
     totals: () => attempt.totals,
     figures: { progress: () => attempt.progress, from: () => attempt.from },
-    settled: (restartable) => attempt.settled(restartable),
+    settled: (row) => attempt.settled(row),
   };
 };
 
@@ -95,7 +95,8 @@ class Attempt {
     return point && { dataBytes: point.dataBytes, syncPoint: point.number };
   }
 
-  async settled(restartable: boolean): Promise<void> {
+  async settled({ restartable, content }: Pick<TransferRow, 'restartable' | 'content'>): Promise<void> {
+    if (content === 'REMOVED') await this.#deps.sendTree.spool.remove(this.#job.id);
     if (this.#wasDelivered) await this.#deps.receivedTree.forget(this.#job.id);
     await this.#work?.settled(restartable);
   }

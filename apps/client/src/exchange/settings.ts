@@ -3,6 +3,12 @@ import type { ChecksumKind, Durability } from '@pesit-node/storage';
 
 import type { RetryPolicy } from './retry.js';
 
+/** `spool.*`: how long the content of a request outlives its transfer, milliseconds. */
+export interface SpoolRetention {
+  readonly completed: number;
+  readonly failed: number;
+}
+
 /** What the exchange takes from the configuration; milliseconds, bytes, and KB of 1,024 bytes for the sync interval. */
 export interface ExchangeSettings {
   readonly maxEntitySize: number;
@@ -16,6 +22,7 @@ export interface ExchangeSettings {
   readonly durability: Durability;
   /** What is staged is kept so long after it was last written. */
   readonly stagingRetention: number;
+  readonly spoolRetention: SpoolRetention;
   readonly retry: RetryPolicy;
   /** `executor.*`: transfers at a time, and at a time when the queue is full; transfers that wait. */
   readonly corePoolSize: number;
@@ -56,6 +63,12 @@ export const exchangeSettings = (config: Config<'client'>): ExchangeSettings => 
   },
   get stagingRetention() {
     return config['transfer.staging-retention'] * DAY_MS;
+  },
+  get spoolRetention() {
+    return {
+      completed: config['spool.retention'] * DAY_MS,
+      failed: config['spool.retention-failed'] * DAY_MS,
+    };
   },
   get retry() {
     return {

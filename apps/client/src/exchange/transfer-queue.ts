@@ -9,7 +9,7 @@ import type { TransferStore } from '../transfers/store.js';
 import { Interruption } from './interruption.js';
 import { LEASE_MS, Leases } from './leases.js';
 import type { RunningTransfer } from './run-transfer.js';
-import type { ExchangeSettings } from './settings.js';
+import type { ExchangeSettings, SpoolRetention } from './settings.js';
 import { WaitingCallers } from './waiting-callers.js';
 
 export interface TransferQueueOptions {
@@ -17,7 +17,7 @@ export interface TransferQueueOptions {
   readonly run: (job: Job, signal: AbortSignal, requireLease: () => Promise<void>) => RunningTransfer;
   readonly settings: Pick<
     ExchangeSettings,
-    'corePoolSize' | 'maxPoolSize' | 'queueCapacity' | 'maxConnectionsPerHost' | 'retry'
+    'corePoolSize' | 'maxPoolSize' | 'queueCapacity' | 'maxConnectionsPerHost' | 'retry' | 'spoolRetention'
   >;
   /** False while nothing may start: rows wait, and `wake` says that it has changed. */
   readonly mayRun: () => boolean;
@@ -43,6 +43,12 @@ interface Running {
 /** Why another attempt follows, as the metrics name it. */
 const RETRY_REASONS = { failed: 'failed', later: 'postponed', none: 'interrupted', untouched: 'interrupted' } as const;
 
+/** Where nothing is to be kept for later, the content of the request is given up with the end of its transfer. */
+const endsWithoutContent = ({ completed, failed }: SpoolRetention): readonly EndStatus[] => [
+  ...(completed === 0 ? (['COMPLETED'] as const) : []),
+  ...(failed === 0 ? (['FAILED', 'CANCELLED'] as const) : []),
+];
+
 const isEnd = (status: TransferStatus): status is EndStatus => status !== 'PENDING' && status !== 'IN_PROGRESS';
 
 /** How long an interrupted transfer may take to end. */
@@ -65,6 +71,8 @@ export class TransferQueue {
   #state: 'new' | 'running' | 'draining' | 'ended' = 'new';
   /** Rows believed due; the first look tells. */
   #backlog = Number.POSITIVE_INFINITY;
+  /** Rows believed to take a place in the queue, those that wait for their next attempt among them. */
+  #queued = Number.POSITIVE_INFINITY;
   #arrivals = 0;
   /** A row may be due whose server has nothing running. */
   #neglects = true;
@@ -127,6 +135,7 @@ export class TransferQueue {
   arrived({ server_id: server }: Pick<TransferRow, 'server_id'>): void {
     this.#arrivals++;
     this.#backlog++;
+    this.#queued++;
     this.#look(server);
     this.wake();
   }
@@ -234,16 +243,18 @@ export class TransferQueue {
     }
     while (this.#state === 'running' && this.#backlog > 0 && this.#options.mayRun()) {
       const active = this.#running.size;
-      const minBacklog = active < corePoolSize ? 1 : queueCapacity + 1;
-      if (active >= maxPoolSize || (this.#backlog < minBacklog && !this.#neglects)) return;
+      const minQueued = active < corePoolSize ? 1 : queueCapacity + 1;
+      if (active >= maxPoolSize || (this.#queued < minQueued && !this.#neglects)) return;
       this.#neglects = false;
       const arrivals = this.#arrivals;
       const since = performance.now();
       const leaseSeconds = this.#leases.seconds;
       const countTo = queueCapacity + maxPoolSize + 1;
-      const { job, backlog } = await store.take({ node, leaseSeconds, maxPerServer, minBacklog, countTo });
+      const { job, backlog, queued } = await store.take({ node, leaseSeconds, maxPerServer, minQueued, countTo });
       // Rows that came while the statement ran may not be counted in it.
-      this.#backlog = backlog - (job === undefined ? 0 : 1) + (this.#arrivals - arrivals);
+      const others = this.#arrivals - arrivals - (job === undefined ? 0 : 1);
+      this.#backlog = backlog + others;
+      this.#queued = queued + others;
       if (job === undefined) return;
       // They come by how many run with them: behind one with some, none has nothing.
       this.#look(job.server_id);
@@ -253,7 +264,7 @@ export class TransferQueue {
 
   /** The next look at the table is for all that may be there. */
   #lookAnew(): void {
-    this.#backlog = Number.POSITIVE_INFINITY;
+    this.#backlog = this.#queued = Number.POSITIVE_INFINITY;
     this.#neglects = true;
   }
 
@@ -296,15 +307,16 @@ export class TransferQueue {
     metrics.add('pesit_transfer_retries_total', { reason: RETRY_REASONS[end.counts] });
   }
 
-  /** What was kept for another attempt goes, now or with the next sweep. */
-  async #settle({ id, restartable }: TransferRow, transfer: RunningTransfer): Promise<void> {
-    await transfer.settled(restartable).catch((error: unknown) => {
-      this.#log.error({ err: error, transferId: id }, 'what was kept for a restart stays until the next sweep');
+  /** What was kept for another attempt, or for a replay, goes now or with the next sweep. */
+  async #settle(row: TransferRow, transfer: RunningTransfer): Promise<void> {
+    await transfer.settled(row).catch((error: unknown) => {
+      this.#log.error({ err: error, transferId: row.id }, 'what was kept for a restart stays until the next sweep');
     });
   }
 
   /** The row is due in so many milliseconds. */
   #wakeIn(delay: number, row: TransferRow): void {
+    this.#queued++;
     if (delay === 0) {
       this.#backlog++;
       return;
@@ -318,10 +330,11 @@ export class TransferQueue {
 
   /** Writes the end of an attempt, however long the database is away: the partner knows it as ended. */
   async #record(job: Job, end: AttemptEnd): Promise<TransferRow | undefined> {
-    const { store, pollMs = 5000 } = this.#options;
+    const { store, settings, pollMs = 5000 } = this.#options;
+    const contentGoesWith = endsWithoutContent(settings.spoolRetention);
     for (let attempt = 1; ; attempt++) {
       try {
-        const row = await store.end(job, end);
+        const row = await store.end(job, end, contentGoesWith);
         if (row !== undefined) return row;
         const found = await store.find(job.id);
         // An earlier try was written, and its answer lost.

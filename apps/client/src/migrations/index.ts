@@ -13,6 +13,7 @@ import { concatenation } from './0010-concatenation.js';
 import { take } from './0011-take.js';
 import { answers } from './0012-answers.js';
 import { askedName } from './0013-asked-name.js';
+import { contents } from './0014-contents.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -31,5 +32,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     take,
     answers,
     askedName,
+    contents,
   ],
 };

@@ -23,10 +23,12 @@ const canonical = (value: unknown): string => {
     .join(',')}}`;
 };
 
-/** What makes two requests the same: all that was asked for, and the size of the content that came with it. */
-export const requestHash = (transfer: NewTransfer, hasContent: boolean): string => {
-  const { type, direction, server, partnerId, filename, remoteFilename, virtualFile, settings, size } = transfer;
-  const asked = { type, direction, server, partnerId, filename, remoteFilename, virtualFile, settings };
-  const hash = createHash('sha256').update(canonical({ ...asked, ...(hasContent ? { size } : {}) }));
-  return hash.digest('base64url');
+/**
+ * What makes two requests the same: all that was asked for, and the content that came with it.
+ * @param content its checksum
+ */
+export const requestHash = (transfer: NewTransfer, content: string | undefined): string => {
+  const { type, direction, server, partnerId, filename, remoteFilename, virtualFile, settings } = transfer;
+  const asked = { type, direction, server, partnerId, filename, remoteFilename, virtualFile, settings, content };
+  return createHash('sha256').update(canonical(asked)).digest('base64url');
 };

@@ -1,18 +1,24 @@
 import type { Pacing } from '@pesit-node/storage';
 import type { Knex } from 'knex';
 
-import { columnsOf, WAITING } from './row.js';
-import type { AttemptEnd, Job, Progress, StoredVersion, TransferRow } from './row.js';
+import { columnsOf, QUEUED, WAITING } from './row.js';
+import type { AttemptEnd, Job, Progress, StoredVersion, TransferRow, TransferStatus } from './row.js';
 
 export interface TakeOptions {
   readonly node: string;
   readonly leaseSeconds: number;
   /** Sessions that one remote server may have when its own maxConnections does not say less. */
   readonly maxPerServer: number;
-  /** Take only when at least so many wait, or for a server of whose transfers none runs. */
-  readonly minBacklog: number;
+  /** Take only when at least so many are queued, due or not, or for a server of whose transfers none runs. */
+  readonly minQueued: number;
   /** How far to count those that wait. */
   readonly countTo: number;
+}
+
+export interface Taken {
+  readonly job: Job | undefined;
+  readonly backlog: number;
+  readonly queued: number;
 }
 
 /** One lease of a transfer: nobody else has this number. */
@@ -42,6 +48,8 @@ const TAKE = `
     select server_id, count(*) as running from transfers where status = 'IN_PROGRESS' group by server_id
   ), waiting as (
     select count(*)::integer as total from (select 1 from transfers where ${WAITING} limit :countTo) counted
+  ), queued as (
+    select count(*)::integer as total from (select 1 from transfers where ${QUEUED} limit :countTo) counted
   ), chosen as (
     select s.id from remote_servers s
     left join busy b on b.server_id = s.id
@@ -53,7 +61,7 @@ const TAKE = `
     ) oldest
     where s.enabled and oldest.position is not null
       and coalesce(b.running, 0) < least(coalesce(s.max_connections, :maxPerServer), :maxPerServer)
-      and (b.running is null or (select total from waiting) >= :minBacklog)
+      and (b.running is null or (select total from queued) >= :minQueued)
     order by coalesce(b.running, 0), oldest.position limit 1
   ), fresh as (
     select id, position from transfers where server_id = (select id from chosen) and ${FRESH} for update skip locked
@@ -69,7 +77,8 @@ const TAKE = `
     from next, remote_servers s where t.id = next.id and s.id = t.server_id
     returning ${columnsOf('t')}, to_jsonb(s) as server
   )
-  select taken.*, total as backlog, exists (select from chosen) as chosen from waiting left join taken on true`;
+  select taken.*, waiting.total as backlog, queued.total as queued, exists (select from chosen) as chosen
+  from waiting cross join queued left join taken on true`;
 
 /** Under a lease of an older number nothing is written. */
 const UNDER_LEASE = `id = :id and status = 'IN_PROGRESS' and fence = :fence`;
@@ -101,7 +110,9 @@ const END = `
     free_message = coalesce(cast(:freeMessage as bytea), free_message),
     original_sender = coalesce(:originalSender, original_sender), final_receiver = coalesce(:finalReceiver, final_receiver),
     creation_date = coalesce(:creationDate, creation_date),
-    name_confirmed = coalesce(cast(:nameConfirmed as boolean), name_confirmed)
+    name_confirmed = coalesce(cast(:nameConfirmed as boolean), name_confirmed),
+    content = case when content = 'KEPT' and case when cancel_requested and :status <> 'COMPLETED' then 'CANCELLED' else :status end
+      = any (cast(:contentGoesWith as text[])) then 'REMOVED' else content end
   where ${UNDER_LEASE}
   returning ${columnsOf('transfers')}`;
 
@@ -157,30 +168,42 @@ export const leaseStore = (knex: Knex) => {
   };
 
   return {
-    /** @returns the transfer taken, if any, and how many were waiting before, `countTo` for more */
-    take: async (options: TakeOptions): Promise<{ readonly job: Job | undefined; readonly backlog: number }> => {
+    /** @returns the transfer taken, if any, how many were due before, and how many queued; `countTo` for more */
+    take: async (options: TakeOptions): Promise<Taken> => {
       for (let look = 1; ; look++) {
         const { rows } = await knex
-          .raw<{ rows: (Job & { readonly backlog: number; readonly chosen: boolean })[] }>(TAKE, { ...options })
+          .raw<{ rows: (Job & Omit<Taken, 'job'> & { readonly chosen: boolean })[] }>(TAKE, { ...options })
           .options({ name: 'client_take' });
         const [row] = rows as [(typeof rows)[number]];
         // Without a transfer every column of it is null.
         const isTaken = (row.id as string | null) !== null;
         // Another process was quicker with the last one of that server: there may be other servers. One that only holds the
         // lock of it, and hangs, is left to the next poll.
-        if (isTaken || !row.chosen || look === MAX_LOOKS)
-          return { job: isTaken ? row : undefined, backlog: row.backlog };
+        if (isTaken || !row.chosen || look === MAX_LOOKS) {
+          const { backlog, queued } = row;
+          return { job: isTaken ? row : undefined, backlog, queued };
+        }
       }
     },
 
-    /** @returns the record as it is now; undefined when the lease was lost meanwhile */
-    end: async ({ id, fence }: Lease, end: AttemptEnd): Promise<TransferRow | undefined> => {
+    /**
+     * @param contentGoesWith ends at which the content of the request is given up with the same statement
+     * @returns the record as it is now; undefined when the lease was lost meanwhile
+     */
+    end: async (
+      { id, fence }: Lease,
+      end: AttemptEnd,
+      contentGoesWith: readonly TransferStatus[] = [],
+    ): Promise<TransferRow | undefined> => {
       if ('counts' in end && end.counts === 'untouched') {
         const sql = `update transfers set ${UNTOUCHED} where ${UNDER_LEASE} returning ${columnsOf('transfers')}`;
         return (await knex.raw<{ rows: TransferRow[] }>(sql, { id, fence })).rows[0];
       }
       const { rows } = await knex
-        .raw<{ rows: TransferRow[] }>(END, withNulls({ ...end, id, fence }))
+        .raw<{ rows: TransferRow[] }>(END, {
+          ...withNulls({ ...end, id, fence }),
+          contentGoesWith: [...contentGoesWith],
+        })
         .options({ name: 'client_end' });
       return rows[0];
     },

@@ -14,7 +14,7 @@ const EBCDIC = 1;
  * the last one was interrupted. `statusReason`: what a PENDING one waits for that will not come by itself. `label`, `freeMessage`, `originalSender`, `finalReceiver` and `creationDate` are PI 37, 99,
  * 61, 62 and 51, of the partner's file or of the request. `node` is the process that made the last attempt; `roundTrip` in
  * milliseconds and `advice` are what it saw of the line. `nameConfirmed`: whether the partner said that the file is the one
- * that was asked for by its name.
+ * that was asked for by its name. `contentKept`: whether the content that came with the request is still there.
  * @param live figures of a running transfer that are newer than its row
  */
 export const toRecord = (row: TransferRow, live?: Progress) => ({
@@ -58,6 +58,7 @@ export const toRecord = (row: TransferRow, live?: Progress) => ({
   finalReceiver: row.final_receiver ?? row.settings.finalReceiver ?? null,
   creationDate: showDate(row.creation_date) ?? row.settings.creationDate ?? null,
   nameConfirmed: row.name_confirmed,
+  contentKept: row.content && row.content === 'KEPT',
   diagnosticComplement: showBytes(row.diagnostic_complement),
   answerFreeMessage: showBytes(row.answer_free_message),
   ...(row.type === 'MESSAGE' ? messageOf(row) : {}),

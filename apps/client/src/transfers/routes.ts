@@ -17,7 +17,8 @@ import {
   uploadQuery,
   waitQuery,
 } from './schema.js';
-import type { Caller, TransferService, Wait } from './service.js';
+import type { Caller, Wait } from './entrance.js';
+import type { TransferService } from './service.js';
 
 const params = z.strictObject({ id: z.uuid('expected a UUID') });
 
@@ -25,14 +26,16 @@ const OCTET_STREAM = 'application/octet-stream';
 const NOT_FOUND = { 404: 'There is no such transfer.' } as const;
 const WAIT_HEADER = { Prefer: '`wait=SECONDS` (RFC 7240): as the query field `wait`.' };
 const KEY_HEADER = {
-  'Idempotency-Key': 'A request that is sent again with the same key and content is answered with the first record.',
+  'Idempotency-Key':
+    'A request that is sent again with the same key, fields and content is answered with the first record.',
 };
 /** What may come of a request for a transfer, as long as its answer is not held for the end. */
 const ACCEPTED = {
   200: transferAnswer,
   202: transferAnswer,
   404: 'There is no such remote server, or no such file in the send tree.',
-  409: 'The remote server is disabled, or the Idempotency-Key was used for another request.',
+  409: 'The remote server is disabled, or the first request with this Idempotency-Key is still being taken in.',
+  422: 'The Idempotency-Key was used for another request, or with another content.',
 } as const satisfies Record<number, Answer>;
 
 const PREFER_WAIT = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?/i;
@@ -184,7 +187,10 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
           headers: WAIT_HEADER,
           params,
           query: waitQuery,
-          answers: { ...ACCEPTED, ...NOT_FOUND, 409: 'Not possible in the state that the transfer is in.' },
+          answers: {
+            ...{ 200: transferAnswer, 202: transferAnswer, ...NOT_FOUND },
+            409: 'Not possible in the state that the transfer is in, or the content that came with its request is gone.',
+          },
         },
         async ({ params: { id }, query, req, res }) => {
           const wait = waitOf(query.wait, req, res);

@@ -65,6 +65,8 @@ export interface TransferRow {
   readonly source_path: string | null;
   /** Of a SEND: the file as it was when it was asked for, then as the first attempt found it. */
   readonly source_version: StoredVersion | null;
+  /** Of a content that came with the request, or of the one that was replayed: REMOVED or about to be; null: none came. */
+  readonly content: 'KEPT' | 'REMOVED' | null;
   readonly settings: TransferSettings;
   readonly created_time: Date;
   readonly start_time: Date | null;
@@ -143,6 +145,8 @@ export interface NewTransfer {
   readonly sourcePath: string | undefined;
   readonly sourceVersion: StoredVersion | undefined;
   readonly size: number | undefined;
+  /** The source came with the request: it is ours, and goes when nobody needs it any more. */
+  readonly hasContent: boolean;
   readonly settings: TransferSettings;
   readonly idempotency?: Idempotency | undefined;
 }
@@ -223,7 +227,7 @@ const COLUMNS = [
   ...['pesit_transfer_id', 'attempts', 'failures', 'postponements', 'next_attempt_at', 'restartable', 'sync_point'],
   ...['pacings', 'reply', 'label', 'free_message', 'original_sender', 'final_receiver', 'fence', 'node'],
   ...['round_trip', 'advice', 'creation_date', 'reply_data_code', 'diagnostic_complement', 'answer_free_message'],
-  'name_confirmed',
+  ...['name_confirmed', 'content'],
 ];
 export const columnsOf = (table: string): string => COLUMNS.map((column) => `${table}.${column}`).join(', ');
 
@@ -232,6 +236,10 @@ export const DUE = `status = 'PENDING' and (next_attempt_at is null or next_atte
 
 /** Beside `columnsOf('transfers')`. */
 export const SERVER_ENABLED = '(select enabled from remote_servers where id = transfers.server_id) as server_enabled';
+
+/** A transfer that takes a place in the queue: it waits for a slot, or for its next attempt. */
+export const QUEUED = `status = 'PENDING' and (next_attempt_at is null or next_attempt_at is not null)
+  and server_id in (select id from remote_servers where enabled)`;
 
 /** A due row that waits for nothing but a slot: what is kept for a disabled server takes nobody's place. */
 export const WAITING = `${DUE} and server_id in (select id from remote_servers where enabled)`;

@@ -337,6 +337,10 @@ export const transferAnswer = z
       description:
         'Of a RECEIVE by name (virtualFile and remoteFilename): whether the label (PI 37) of the partner is that name; false: the partner sent none, and the name could not be checked.',
     }),
+    contentKept: z.boolean().nullable().meta({
+      description:
+        'Of a content that came with the request: whether it is still there, as a retry or a replay needs it; null: none came.',
+    }),
     diagnosticComplement: z.string().nullable().meta({
       description: 'PI 29 of the last answer of the partner that had one, beside a success too; as `freeMessage`.',
     }),

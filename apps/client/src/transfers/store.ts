@@ -3,7 +3,8 @@ import type { Page, Statistics } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { leaseStore } from './lease-store.js';
-import { columnsOf, SERVER_ENABLED, WAITING } from './row.js';
+import { contentStore } from './content-store.js';
+import { columnsOf, DUE, QUEUED, SERVER_ENABLED } from './row.js';
 import type { Direction, NewTransfer, TransferRow, TransferStatus } from './row.js';
 import { DIRECTIONS, TRANSFER_STATUSES } from './schema.js';
 import type { HistoryFilter, HistoryQuery } from './schema.js';
@@ -11,14 +12,14 @@ import type { HistoryFilter, HistoryQuery } from './schema.js';
 /** Inserts unless the server is unknown or disabled, or the queue is full: one round trip when all is well. */
 const insertFor = (column: 'id' | 'name'): string => `
   insert into transfers (id, type, status, direction, server_id, server_name, partner_id, filename, remote_filename,
-    virtual_file, source_path, source_version, size, settings, pesit_transfer_id,
+    virtual_file, source_path, source_version, size, content, settings, pesit_transfer_id,
     idempotency_key, request_hash)
   select cast(:id as uuid), :type, 'PENDING', :direction, s.id, s.name, coalesce(:partnerId, s.client_id), :filename, :remoteFilename,
-    :virtualFile, :sourcePath, cast(:sourceVersion as jsonb), cast(:size as bigint), cast(:settings as jsonb),
+    :virtualFile, :sourcePath, cast(:sourceVersion as jsonb), cast(:size as bigint), :content, cast(:settings as jsonb),
     cast(:pesitTransferId as integer), :key, :hash
   from remote_servers s
   where s.${column} = :server and s.enabled
-    and (select count(*) from (select 1 from transfers where ${WAITING} limit :room) counted) < :room
+    and (select count(*) from (select 1 from transfers where ${QUEUED} limit :room) counted) < :room
   returning ${columnsOf('transfers')}`;
 
 /** Prepared: planning the statements of every transfer costs more than running them. */
@@ -26,6 +27,11 @@ const INSERT = {
   number: { sql: insertFor('id'), name: 'client_insert_by_server_id' },
   string: { sql: insertFor('name'), name: 'client_insert_by_server_name' },
 };
+
+/** A transfer that was asked for with a key. */
+export interface KeyedRow extends TransferRow {
+  readonly request_hash: string | null;
+}
 
 const CANCEL = `
   update transfers set cancel_requested = true,
@@ -39,7 +45,7 @@ const CANCEL = `
 const AGAIN = `
   update transfers set status = 'PENDING', end_time = null, next_attempt_at = null, failures = 0, postponements = 0,
     cancel_requested = false
-  where id = :id and (status = 'FAILED' or status = 'PENDING') and server_id is not null
+  where id = :id and (status = 'FAILED' or status = 'PENDING') and server_id is not null and content is distinct from 'REMOVED'
   returning ${columnsOf('transfers')}`;
 
 const filtered = (knex: Knex, filter: HistoryFilter): Knex.QueryBuilder => {
@@ -58,7 +64,7 @@ const filtered = (knex: Knex, filter: HistoryFilter): Knex.QueryBuilder => {
 /** The requests for transfers, and the history. One statement each; the statuses are guarded by triggers. */
 const requestStore = (knex: Knex) => ({
   /**
-   * @param room how many may be due before this one
+   * @param room how many may be queued before this one
    * @returns undefined when the server is not there or disabled, or there is no room
    * @throws a unique violation (`transfers_idempotency_key`) when a request with this key was queued before
    */
@@ -70,6 +76,7 @@ const requestStore = (knex: Knex) => ({
       filename: transfer.filename,
       ...{ partnerId: partnerId ?? null, remoteFilename: remoteFilename ?? null, virtualFile: virtualFile ?? null },
       ...{ sourcePath: sourcePath ?? null, size: size ?? null },
+      content: transfer.hasContent ? 'KEPT' : null,
       sourceVersion: sourceVersion === undefined ? null : JSON.stringify(sourceVersion),
       settings: JSON.stringify(transfer.settings),
       pesitTransferId: transfer.settings.pesitTransferId ?? null,
@@ -79,10 +86,13 @@ const requestStore = (knex: Knex) => ({
     return rows[0];
   },
 
-  /** How many wait for nothing but a slot. */
-  countDue: async (): Promise<number> => {
-    const [counted] = await knex('transfers').whereRaw(WAITING).count<{ total: number }[]>({ total: '*' });
-    return counted?.total ?? 0;
+  /** How many take a place in the queue, and how many of them wait for their next attempt. */
+  countQueued: async (): Promise<{ readonly total: number; readonly delayed: number }> => {
+    const { rows } = await knex.raw<{ rows: [{ readonly total: number; readonly delayed: number }] }>(
+      `select count(*)::integer as total, (count(*) filter (where not (${DUE})))::integer as delayed
+       from transfers where ${QUEUED}`,
+    );
+    return rows[0];
   },
 
   find: (id: string): Promise<TransferRow | undefined> =>
@@ -103,9 +113,8 @@ const requestStore = (knex: Knex) => ({
   },
 
   /** The transfer of an earlier request with this key. @returns its record, and the hash of what it asked for */
-  findByKey: async (key: string): Promise<(TransferRow & { readonly request_hash: string | null }) | undefined> =>
-    (await knex('transfers').where({ idempotency_key: key }).first()) as
-      (TransferRow & { readonly request_hash: string | null }) | undefined,
+  findByKey: async (key: string): Promise<KeyedRow | undefined> =>
+    (await knex('transfers').where({ idempotency_key: key }).first()) as KeyedRow | undefined,
 
   page: async <T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<Page<T>> =>
     fetchPage<TransferRow, T>(filtered(knex, query), query, {
@@ -129,7 +138,7 @@ const requestStore = (knex: Knex) => ({
     (await knex.raw<{ rows: TransferRow[] }>(AGAIN, { id })).rows[0],
 });
 
-/** The transfers in the database: requests and history, and the queue. */
-export const transferStore = (knex: Knex) => ({ ...requestStore(knex), ...leaseStore(knex) });
+/** The transfers in the database: requests and history, the queue, and the contents that came with requests. */
+export const transferStore = (knex: Knex) => ({ ...requestStore(knex), ...leaseStore(knex), ...contentStore(knex) });
 
 export type TransferStore = ReturnType<typeof transferStore>;

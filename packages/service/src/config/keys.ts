@@ -252,6 +252,22 @@ export const CONFIG_KEYS = {
     reload: true,
     description: 'Share of each delay that chance adds or takes away, so that transfers do not come back all at once.',
   }),
+  'spool.retention': key('client', {
+    type: integer(0, 3650),
+    default: 0,
+    reload: true,
+    unit: 'days',
+    description:
+      'How long a content that came with a request is kept when its transfer is COMPLETED; 0 = it is removed at once. Without it the transfer cannot be replayed.',
+  }),
+  'spool.retention-failed': key('client', {
+    type: integer(0, 3650),
+    default: 7,
+    reload: true,
+    unit: 'days',
+    description:
+      'The same for a transfer that is FAILED or CANCELLED; without its content it can be neither retried nor replayed.',
+  }),
   'trace.retention-days': key('both', {
     type: integer(1, 3650),
     default: 7,
@@ -318,7 +334,8 @@ export const CONFIG_KEYS = {
     type: integer(0, 1_000_000),
     default: 100,
     reload: true,
-    description: 'Transfers that wait; one more is answered 503 with Retry-After.',
+    description:
+      'Transfers that wait, for a place or for their next attempt; one more is answered 503 with Retry-After.',
   }),
   'transfer.connection.pool.max-connections-per-host': key('client', {
     type: integer(1, 1000),

@@ -1,0 +1,128 @@
+import { ApiError, conflict, isUniqueViolation, notFound, unavailable, unprocessable } from '@pesit-node/service';
+import type { Logger } from '@pesit-node/service';
+
+import type { TransferQueue } from '../exchange/transfer-queue.js';
+import { serverNotFound } from '../remote-servers/service.js';
+import type { RemoteServerStore } from '../remote-servers/store.js';
+import { requestHash } from './idempotency.js';
+import { toRecord } from './record.js';
+import type { TransferRecord } from './record.js';
+import { isOver } from './row.js';
+import type { NewTransfer, TransferRow } from './row.js';
+import type { KeyedRow, TransferStore } from './store.js';
+
+/** How long the caller waits for the end; `signal` is aborted when it waits no more. */
+export interface Wait {
+  readonly seconds: number;
+  readonly signal: AbortSignal;
+}
+
+/** How a request was made, beside what it asks for. */
+export interface Caller {
+  readonly wait?: Wait | undefined;
+  /** `Idempotency-Key`: the same request with the same key makes no second transfer. */
+  readonly key?: string | undefined;
+}
+
+export interface EntranceDeps {
+  readonly store: TransferStore;
+  readonly servers: RemoteServerStore;
+  readonly queue: TransferQueue;
+  readonly logger: Logger;
+}
+
+/** Seconds after which a full queue is worth another try. */
+const RETRY_AFTER = 5;
+
+/** The way of a request into the queue: whether it may, whether it came before, and who waits for its end. */
+export const createEntrance = ({ store, servers, queue, logger }: EntranceDeps) => {
+  const existing = async (id: string): Promise<TransferRow> => {
+    const row = await store.find(id);
+    if (row === undefined) throw notFound('Transfer', id);
+    return row;
+  };
+
+  /** @throws {ApiError} 404 or 409 */
+  const requireEnabled = async (ref: number | string): Promise<void> => {
+    const server = await servers.find(ref);
+    if (server === undefined) throw serverNotFound(ref);
+    if (!server.enabled) {
+      throw conflict(`Remote server ${JSON.stringify(server.name)} is disabled: set enabled to true first`);
+    }
+  };
+
+  /** @throws {ApiError} why a transfer with this server cannot be queued now: 404, 409 or 503 */
+  const admit = async (ref: number | string): Promise<void> => {
+    await requireEnabled(ref);
+    const { total, delayed } = await store.countQueued();
+    if (total < queue.room) return;
+    const waiting = `${total} transfers wait, ${delayed} of them for their next attempt`;
+    throw unavailable(`The queue is full: ${waiting} (transfer.executor.queue-capacity)`, RETRY_AFTER);
+  };
+
+  /** @throws {ApiError} when it cannot be queued; any other error may come after it was */
+  const insert = async (transfer: NewTransfer): Promise<TransferRow> => {
+    const row = await store.insert(transfer, queue.room);
+    if (row === undefined) {
+      await admit(transfer.server);
+      throw unavailable('The queue was full: try again', RETRY_AFTER);
+    }
+    const { id, direction, server_name: server, filename } = row;
+    logger.info({ transferId: id, direction, server, filename }, 'transfer queued');
+    return row;
+  };
+
+  /** Does something to a transfer, and waits for its end when the caller does. */
+  const withWait = async (
+    id: string,
+    wait: Wait | undefined,
+    act: () => Promise<TransferRow>,
+  ): Promise<TransferRecord> => {
+    const ended = wait && queue.whenEnded(id, wait.seconds * 1000, wait.signal);
+    const row = await act();
+    return toRecord(ended === undefined || isOver(row) ? row : ((await ended) ?? (await store.find(id)) ?? row));
+  };
+
+  const enqueueNew = (transfer: NewTransfer, wait: Wait | undefined, queued?: () => Promise<void>) =>
+    withWait(transfer.id, wait, async () => {
+      const row = await insert(transfer);
+      queue.arrived(row);
+      await queued?.();
+      return row;
+    });
+
+  /** The record of the request that came first with a key. @throws {ApiError} 422 when this is another one */
+  const first = ({ id, request_hash: before }: KeyedRow, hash: string, wait: Wait | undefined) => {
+    if (before === hash) return withWait(id, wait, () => existing(id));
+    throw unprocessable(
+      `This Idempotency-Key was used for another request, which made transfer ${id}: expected the same fields and content, or another key`,
+    );
+  };
+
+  /**
+   * @param checksum of the content that the request brought
+   * @param queued called as soon as it is in the queue
+   */
+  const enqueue = async (
+    transfer: NewTransfer,
+    { wait, key }: Caller,
+    checksum?: string,
+    queued?: () => Promise<void>,
+  ): Promise<TransferRecord> => {
+    if (key === undefined) return enqueueNew(transfer, wait, queued);
+    const hash = requestHash(transfer, checksum);
+    try {
+      return await enqueueNew({ ...transfer, idempotency: { key, hash } }, wait, queued);
+    } catch (error) {
+      // A queue that is full now was not when the request came first.
+      if (!(error instanceof ApiError) && !isUniqueViolation(error, 'transfers_idempotency_key')) throw error;
+      const earlier = await store.findByKey(key);
+      if (earlier === undefined) throw error;
+      return first(earlier, hash, wait);
+    }
+  };
+
+  return { existing, requireEnabled, admit, withWait, enqueue, first };
+};
+
+export type Entrance = ReturnType<typeof createEntrance>;

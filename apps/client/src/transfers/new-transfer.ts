@@ -1,0 +1,57 @@
+import type { z } from 'zod';
+
+import type { NewTransfer, StoredVersion, TransferSettings } from './row.js';
+import type { sendBody } from './schema.js';
+
+export type Names = Pick<
+  z.output<typeof sendBody>,
+  'serverId' | 'server' | 'partnerId' | 'virtualFile' | 'remoteFilename'
+>;
+
+/** What a request asks for. */
+export type Asked = Names & TransferSettings;
+
+/** The file of a SEND, or the name that one is to have. */
+export interface LocalFile {
+  readonly filename: string;
+  readonly path?: string;
+  readonly size?: number;
+  readonly version?: StoredVersion;
+  /** It came with the request. */
+  readonly hasContent?: boolean;
+}
+
+const settingsOf = (body: TransferSettings): TransferSettings => {
+  const { maxEntitySize, syncPointsEnabled, syncInterval, syncWindow, text, recordLength, recordFormat } = body;
+  const { label, freeMessage, originalSender, finalReceiver, creationDate, localName, overwrite } = body;
+  const { compression, crc, resync, ebcdic, codePage, message, expectReply, fileType, pesitTransferId, selectByName } =
+    body;
+  return {
+    ...{ maxEntitySize, syncPointsEnabled, syncInterval, syncWindow, text, recordLength, recordFormat },
+    ...{ label, freeMessage, originalSender, finalReceiver, creationDate, localName, overwrite },
+    ...{ compression, crc, resync, ebcdic, codePage, message, expectReply, fileType, pesitTransferId, selectByName },
+  };
+};
+
+/** Id or name of the remote server, as the request has it. */
+export const serverOf = ({ serverId, server }: Names): number | string => serverId ?? (server as string);
+
+/** What a transfer without a local file name is called. */
+export const nameOf = ({ remoteFilename, virtualFile }: Names): string => remoteFilename ?? (virtualFile as string);
+
+/** The transfer that a request asks for. */
+export const newTransfer = (id: string, direction: 'SEND' | 'RECEIVE', body: Asked, local: LocalFile): NewTransfer => ({
+  id,
+  type: body.message === undefined ? 'FILE' : 'MESSAGE',
+  direction,
+  server: serverOf(body),
+  partnerId: body.partnerId,
+  filename: local.filename,
+  remoteFilename: body.remoteFilename,
+  virtualFile: body.virtualFile,
+  sourcePath: local.path,
+  sourceVersion: local.version,
+  size: local.size,
+  hasContent: local.hasContent ?? false,
+  settings: settingsOf(body),
+});
