@@ -90,7 +90,7 @@ const sendRoute = (transfers: TransferService): Endpoint => {
     { ...sends, body: sendBody, query: waitQuery, upload: uploadQuery },
     async ({ body, query, req, res }) => accepted(res, await transfers.send(body, callerOf(query.wait, req, res))),
   );
-  const upload = endpoint({ ...sends, query: uploadQuery }, async ({ query, req, res }) => {
+  const upload = endpoint({ ...sends, query: uploadQuery, upload: uploadQuery }, async ({ query, req, res }) => {
     try {
       accepted(res, await transfers.upload(query, bodyOf(req), callerOf(query.wait, req, res)));
     } catch (error) {
