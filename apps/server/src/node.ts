@@ -35,6 +35,7 @@ import { ProgressReporter } from './exchange/progress-reporter.js';
 import { Recovery } from './exchange/recovery.js';
 import { Restarts } from './exchange/restarts.js';
 import { RunningTransfers } from './exchange/running-transfers.js';
+import { StrangerLog } from './exchange/stranger-log.js';
 import { UnansweredRequests } from './exchange/unanswered.js';
 import { ListenerService } from './listeners/service.js';
 import { ListenerStore } from './listeners/store.js';
@@ -205,6 +206,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       traces,
       unanswered: new UnansweredRequests(),
       outgoing: new Set(),
+      strangers: new StrangerLog(),
       logger,
     },
     config['listener.host'],

@@ -113,6 +113,14 @@ withDatabase((harness) => {
     expect((await refusal({})).diagnostic).toBe('3-309');
   });
 
+  test('a partner without a limit of its own has that of the configuration', async () => {
+    for (let session = 0; session < 32; session++) await node().connect();
+    expect((await refusal({})).diagnostic).toBe('3-309');
+    expect(reasons().at(-1)).toBe('ACME has 32 sessions already: set its maxConnections, or let it wait');
+    await node().call('put', '/api/v1/config/partners/ACME', { maxConnections: 33 });
+    await node().connect();
+  });
+
   test('a refused partner takes no place', async () => {
     await node().call('put', '/api/v1/config/partners/ACME', { maxConnections: 1 });
     for (let i = 0; i < 3; i++) await refusal({ password: WRONG });

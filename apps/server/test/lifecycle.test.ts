@@ -6,7 +6,8 @@ import { withDatabase } from '@pesit-node/service/testing';
 
 import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
 import { bytes, until, useNode } from './support/node.js';
-import { codesOf, diagnosticOf, RawPeer } from './support/raw-peer.js';
+import { codesOf, diagnosticOf, RawPeer, said } from './support/raw-peer.js';
+import { freePort } from './support/rest.js';
 import {
   ACK_IDT,
   CONNECT,
@@ -19,6 +20,7 @@ import {
   endOf,
   ORF,
   READ,
+  RELEASE,
   select,
   syn,
   transEnd,
@@ -85,14 +87,43 @@ withDatabase((harness) => {
       idle.socket.destroy();
       await expect(RawPeer.open(node().port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
       const codes = [];
-      for (const step of [DTF_END, transEnd(DATA.length, 1), CRF, DESELECT]) codes.push(codesOf(await peer.send(step)));
-      expect(codes).toEqual([undefined, 'c037', 'c034', 'c032']);
-      const last = await peer.next();
-      expect([codesOf(last), diagnosticOf(last)]).toEqual(['4025', '3-322']);
+      for (const step of [DTF_END, transEnd(DATA.length, 1), CRF, DESELECT, RELEASE])
+        codes.push(codesOf(await peer.send(step)));
+      expect(codes).toEqual([undefined, 'c037', 'c034', 'c032', '4024']);
       peer.socket.destroy();
       await stopping;
       expect(await node().database.knex('transfers').pluck('status')).toEqual(['COMPLETED']);
       expect(await node().received('IN')).toHaveLength(1);
+    });
+
+    test('a port change does not abort sessions that are open: one writes on, one that did nothing begins a file', async () => {
+      const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF);
+      const idle = await RawPeer.open(node().port, CONNECT);
+      const [from, to] = [node().port, await freePort()];
+      const moved = await node().call('put', '/api/v1/servers/NODE1', { port: to });
+      expect(moved).toMatchObject({ status: 'RUNNING', port: to, activeConnections: 2 });
+      await expect(RawPeer.open(from)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+      expect(diagnosticOf(await peer.say(...endOf(1)))).toBe('0-000');
+      expect(diagnosticOf(await idle.say(create({ transferId: 10 }), ORF, WRITE, DTF, ...endOf(1)))).toBe('0-000');
+      for (const each of [peer, idle]) {
+        expect(codesOf(await each.say(CRF, DESELECT, RELEASE))).toBe('4024');
+        each.socket.destroy();
+      }
+      await node().send(await node().connect({ port: to }), 'IN', bytes(5));
+      expect(await node().received('IN')).toHaveLength(3);
+    });
+
+    test('sessions on a port that was given up count for the limit of their listener, and end when it stops', async () => {
+      const idle = await RawPeer.open(node().port, CONNECT);
+      const to = await freePort();
+      await node().call('put', '/api/v1/servers/NODE1', { port: to, maxConnections: 1 });
+      const more = await RawPeer.open(to);
+      expect(said(await more.send(CONNECT))).toBe('RCONNECT 3-309');
+      more.socket.destroy();
+      const stopped = node().call('post', '/api/v1/servers/NODE1/stop');
+      expect(said(await idle.next())).toBe('ABORT 3-322');
+      idle.socket.destroy();
+      expect(await stopped).toMatchObject({ status: 'STOPPED', activeConnections: 0 });
     });
 
     test('writes the figures of a running transfer', async () => {

@@ -51,6 +51,18 @@ export interface ServerConnection {
    * `accept`, it sees the CONNECT too. What it throws ends the session.
    */
   observe(observer: WireObserver | undefined): void;
+  /** Nobody waits for an answer any more: the connection was lost or given up. */
+  readonly over: boolean;
+  /**
+   * Takes one of the listener's places for sessions: to be called by `connect` when the partner is proven, before anything is
+   * booked on it. Strangers have none. @throws PesitError 3-309 when all are taken
+   */
+  takePlace(): void;
+  /**
+   * Begins no file any more: the one that is selected may come to its end, the partner may then release for the time of a
+   * closing session, and is aborted with `reason` otherwise. A session that does nothing is aborted at once.
+   */
+  retire(reason: PesitError): void;
   /** Interrupts the running transfer (IDT 12 with the reason), or aborts when none runs. */
   cancel(reason: PesitError): void;
   /** Ends the connection at once (ABORT). */
@@ -58,7 +70,7 @@ export interface ServerConnection {
 }
 
 export interface ServerHandler {
-  /** Identify the partner. Rejection: RCONNECT. */
+  /** Identify the partner, and take a place for it. Rejection: RCONNECT. */
   connect(indication: ConnectIndication): Promise<ConnectAnswer>;
   /** A file to receive. Rejection: negative ACK(CREATE); the connection goes on. */
   create(parameters: Parameters): Promise<CreateAnswer>;

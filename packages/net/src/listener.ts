@@ -4,6 +4,7 @@ import type { Server, Socket } from 'node:net';
 import { DEFAULT_TIMERS, PesitError, ServerSession } from '@pesit-node/protocol';
 import type { Dialect, Timers } from '@pesit-node/protocol';
 import { now } from './connection.js';
+import { Crowd } from './crowd.js';
 import { asPesitError } from './errors.js';
 import type { Preconnection, ServerConnection, ServerHandler } from './handler.js';
 import { identify } from './identification.js';
@@ -15,8 +16,14 @@ export interface ListenerOptions {
   readonly host: string;
   /** 0 chooses a free port. */
   readonly port: number;
-  /** Established sessions at a time; one more gets RCONNECT 3-309. */
+  /** Sessions of proven partners at a time; one more gets RCONNECT 3-309. */
   readonly maxConnections: number;
+  /**
+   * Partners that have said CONNECT and are being identified at a time, beside the sessions; of more, the address that has most
+   * gives way (RCONNECT 3-309). Far more than may wait for a password check, so that here is no queue but for a slow database.
+   * Default 1024.
+   */
+  readonly maxProving?: number;
   /** `tcpipHeader`: recognise the dialect of each connection, or insist on one. */
   readonly tcpipHeader: 'auto' | Dialect;
   /** Tp, the listener's readTimeout, and the others where they differ from the defaults; milliseconds. */
@@ -35,6 +42,8 @@ export interface ListenerOptions {
 
 /** Connections without CONNECT that are kept at a time; beyond it the oldest gives way, so that silence cannot shut partners out. */
 const MAX_UNIDENTIFIED = 512;
+/** See `ListenerOptions.maxProving`. */
+const MAX_PROVING = 1024;
 /** Sessions that are over and wait for the partner to close, so that it reads our last word; beyond it the oldest is cut. */
 const MAX_LEAVING = 256;
 
@@ -43,14 +52,20 @@ export class PesitListener {
   readonly #options: ListenerOptions;
   readonly #server: Server;
   readonly #timers: Timers;
-  /** Sockets without CONNECT and their addresses, in the order of their arrival. */
-  readonly #unidentified = new Map<Socket, string>();
+  /** Sockets without CONNECT. */
+  readonly #unidentified = new Crowd<Socket>();
   /** Everyone whose handler is not yet told of the end. */
   readonly #partners = new Set<PartnerConnection>();
+  /** Those that have said CONNECT and are not proven. */
+  readonly #proving = new Crowd<PartnerConnection>();
+  /** Those that gave way to others and whose application is still asked. */
+  readonly #displaced = new Set<PartnerConnection>();
   readonly #established = new Set<PartnerConnection>();
   readonly #leaving = new Set<PartnerConnection>();
-  /** Why no more is taken, and the end of the server socket. */
-  #closing: { readonly reason: PesitError; readonly closed: Promise<void> } | undefined;
+  /** Why no session is taken any more. */
+  #closing: PesitError | undefined;
+  /** The port was given up; resolves when the last socket is closed. */
+  #abandoned: Promise<void> | undefined;
 
   /** @throws NodeJS.ErrnoException EADDRINUSE, EACCES … as `listen` does */
   static async listen(options: ListenerOptions): Promise<PesitListener> {
@@ -87,42 +102,46 @@ export class PesitListener {
     return this.#established.size;
   }
 
+  /** Gives up the port; the sessions on it go on as if nothing were. Resolves when the last socket is closed. */
+  abandon(): Promise<void> {
+    this.#abandoned ??= new Promise((resolve) => {
+      this.#server.close(() => {
+        resolve();
+      });
+    });
+    return this.#abandoned;
+  }
+
   /**
    * Takes no more sessions, lets running transfers end for up to `graceMs`, then interrupts those that are left (IDT 4: a
-   * restart follows) and ends their sessions with `reason` when the file is closed, or after the time of a closing session.
-   * Idle sessions end at once. Resolves when every handler was told and every socket is closed. A second call may shorten
-   * the grace of the first.
+   * restart follows). A session whose file is over, whichever way, has the time of a closing session to close and deselect it
+   * and to release, then it ends with `reason`. Idle sessions end at once. Resolves when every handler was told and every
+   * socket is closed. A second call may shorten the grace of the first.
    */
   async close(reason: PesitError, graceMs: number): Promise<void> {
-    this.#closing ??= {
-      reason,
-      closed: new Promise((resolve) => {
-        this.#server.close(() => {
-          resolve();
-        });
-      }),
-    };
-    for (const socket of this.#unidentified.keys()) socket.destroy();
+    this.#closing ??= reason;
+    const abandoned = this.abandon();
+    for (const socket of this.#unidentified) socket.destroy();
     for (const partner of this.#partners) partner.drain();
     const finished = Promise.all([...this.#partners].map((partner) => partner.finished));
     if (this.#partners.size > 0) await settledWithin(graceMs, finished);
-    for (const partner of this.#partners) partner.interrupt(reason);
+    for (const partner of this.#partners) partner.expire(reason);
     if (this.#partners.size > 0) await settledWithin(this.#timers.close, finished);
     for (const partner of this.#partners) partner.abort(reason);
     await finished;
-    await this.#closing.closed;
+    await abandoned;
   }
 
   #arrived(socket: Socket): void {
     // Whatever happens to it, a socket of a stranger must not end the process.
     socket.on('error', () => undefined);
     if (this.#unidentified.size >= MAX_UNIDENTIFIED) {
-      const [oldest] = this.#unidentified.keys();
-      if (oldest !== undefined)
-        this.#reject(oldest, `${MAX_UNIDENTIFIED} connections wait without CONNECT: the oldest gives way`);
+      const oldest = this.#unidentified.oldest();
+      const reason = `${MAX_UNIDENTIFIED} connections wait without CONNECT: the oldest of the address that has most gives way`;
+      if (oldest !== undefined) this.#reject(oldest, reason);
     }
     const address = socket.remoteAddress ?? 'unknown';
-    this.#unidentified.set(socket, address);
+    this.#unidentified.add(socket, address);
     socket.on('close', () => {
       this.#unidentified.delete(socket);
     });
@@ -148,7 +167,7 @@ export class PesitListener {
 
   /** Reports and closes; after `last` the partner has the time of a closing session to read it. */
   #reject(socket: Socket, reason: string, last?: Buffer): void {
-    const address = this.#unidentified.get(socket) ?? 'unknown';
+    const address = this.#unidentified.addressOf(socket) ?? 'unknown';
     if (last === undefined) {
       this.#unidentified.delete(socket);
       socket.destroy();
@@ -181,7 +200,8 @@ export class PesitListener {
         indication: { dialect, preconnection },
         accept: this.#options.accept,
         admit: () => this.#admit(socket, partner),
-        draining: () => this.#closing?.reason,
+        takePlace: () => this.#takePlace(partner),
+        draining: () => this.#closing,
       });
     } catch (error) {
       this.#reject(socket, asPesitError(error, '3-399').message);
@@ -194,14 +214,36 @@ export class PesitListener {
     partner.receive(received);
   }
 
-  /** Takes a place at once: partners are identified one beside the other. */
+  /** Whether a partner may be identified now. When too many are, the address that has most of them gives way. */
   #admit(socket: Socket, partner: PartnerConnection): PesitError | undefined {
     this.#unidentified.delete(socket);
-    if (this.#closing !== undefined) return this.#closing.reason;
-    if (this.#established.size < this.#options.maxConnections) {
-      this.#established.add(partner);
-      return undefined;
+    if (this.#closing !== undefined) return this.#closing;
+    if (this.#isFull()) return this.#full();
+    const { maxProving = MAX_PROVING } = this.#options;
+    if (this.#proving.size >= maxProving) {
+      const loser = this.#proving.newestBefore(partner.remoteAddress);
+      if (loser === undefined || this.#displaced.size >= maxProving) return crowded(maxProving);
+      this.#proving.delete(loser);
+      this.#displaced.add(loser);
+      loser.refuse(crowded(maxProving));
     }
+    this.#proving.add(partner, partner.remoteAddress);
+    return undefined;
+  }
+
+  /** A proven partner becomes a session. @throws PesitError 3-309 when there are as many as may be */
+  #takePlace(partner: PartnerConnection): void {
+    if (this.#established.has(partner)) return;
+    if (this.#isFull()) throw this.#full();
+    this.#proving.delete(partner);
+    this.#established.add(partner);
+  }
+
+  #isFull(): boolean {
+    return this.#established.size >= this.#options.maxConnections;
+  }
+
+  #full(): PesitError {
     const [expected, got] = [`at most ${this.#options.maxConnections} connections`, `${this.#established.size + 1}`];
     return new PesitError(`the listener takes ${expected}: try again later, or raise maxConnections`, {
       fault: 'local',
@@ -214,6 +256,8 @@ export class PesitListener {
   /** Frees the place; the socket stays until the partner has closed it, or Tr is over. */
   #leave(partner: PartnerConnection): void {
     this.#partners.delete(partner);
+    this.#proving.delete(partner);
+    this.#displaced.delete(partner);
     this.#established.delete(partner);
     this.#leaving.add(partner);
     void partner.closed().then(() => {
@@ -223,6 +267,13 @@ export class PesitListener {
     if (this.#leaving.size > MAX_LEAVING) oldest?.destroy();
   }
 }
+
+const crowded = (most: number): PesitError =>
+  new PesitError(`${most} partners are being identified: try again later`, {
+    fault: 'local',
+    diagnostic: '3-309',
+    peerText: 'too many partners are being identified: try again later',
+  });
 
 async function settledWithin(milliseconds: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;

@@ -14,7 +14,9 @@ export interface RequestTerms {
   readonly indication: Omit<ConnectIndication, 'parameters'>;
   /** Asked before the application: reasons of the listener to refuse a CONNECT. */
   readonly admit: () => PesitError | undefined;
-  /** Why the listener is closing, when it is: no new session, no new file. */
+  /** See `ServerConnection`; asked after the application, in case that it did not. */
+  readonly takePlace: () => void;
+  /** Why no new session and no new file may begin, when none may. */
   readonly draining: () => PesitError | undefined;
 }
 
@@ -50,6 +52,10 @@ export class PartnerRequests {
     this.#session = options.session;
     this.#handler = options.handler;
     this.#data = options.data;
+  }
+
+  get fileIsOpen(): boolean {
+    return this.#fileOpen;
   }
 
   /** The transfer goes back to a sync point. @throws PesitError 2-218 when its file is being delivered */
@@ -135,6 +141,7 @@ export class PartnerRequests {
       if (refusal !== undefined) throw refusal;
       const answer = await this.#handler.connect({ ...this.#options.terms.indication, parameters });
       this.#refuseWhileDraining();
+      this.#options.terms.takePlace();
       this.#reply('CONNECT', () => {
         this.#session.acceptConnection(answer);
       });

@@ -36,6 +36,10 @@ export class PartnerConnection implements ServerConnection {
   readonly #data: FileData;
   readonly #requests: PartnerRequests;
   #observer: WireObserver | undefined;
+  /** Why no new file is begun, beside the closing of the listener. */
+  #retired: PesitError | undefined;
+  /** Runs when a file is over and no other may begin. */
+  #leaving: NodeJS.Timeout | undefined;
   /** The requests of one connection are handled one after the other, also when the application is slow. */
   #queue: Promise<void> = Promise.resolve();
   #finish: () => void = () => undefined;
@@ -64,7 +68,12 @@ export class PartnerConnection implements ServerConnection {
       session: options.session,
       handler: this.#handler,
       data: this.#data,
-      terms: options,
+      terms: {
+        indication: options.indication,
+        admit: options.admit,
+        takePlace: options.takePlace,
+        draining: () => this.#reasonToLeave,
+      },
       settle: () => {
         this.#connection.settle();
       },
@@ -87,6 +96,14 @@ export class PartnerConnection implements ServerConnection {
 
   get totals(): { readonly dataBytes: number; readonly articles: number } {
     return this.#session.totals;
+  }
+
+  get over(): boolean {
+    return this.#session.phase !== 'open';
+  }
+
+  takePlace(): void {
+    this.#options.takePlace();
   }
 
   observe(observer: WireObserver | undefined): void {
@@ -117,11 +134,29 @@ export class PartnerConnection implements ServerConnection {
     this.#connection.settle();
   }
 
-  /** Ends the session when the listener is closing and no file is selected. */
+  retire(reason: PesitError): void {
+    this.#retired ??= reason;
+    this.drain();
+  }
+
+  /** Ends a session that is to end and does nothing. */
   drain(): void {
-    const reason = this.#options.draining();
+    const reason = this.#reasonToLeave;
     const { betweenFiles, notConnected } = this.#session.situation;
-    if (reason !== undefined && (betweenFiles || notConnected)) this.abort(reason);
+    const idle = (betweenFiles || notConnected) && this.#leaving === undefined;
+    if (reason !== undefined && idle) this.abort(reason);
+  }
+
+  /** The time of a drain is over: a transfer is interrupted, and whoever does nothing has to go. */
+  expire(reason: PesitError): void {
+    const { betweenFiles, notConnected } = this.#session.situation;
+    if (this.#requests.fileIsOpen || betweenFiles || notConnected) this.interrupt(reason);
+  }
+
+  /** RCONNECT, while the application is still asked. */
+  refuse(reason: PesitError): void {
+    if (this.#session.awaits('CONNECT')) this.#session.refuseConnection(reason);
+    this.#connection.settle();
   }
 
   /** Resolves when the socket is closed. */
@@ -142,7 +177,7 @@ export class PartnerConnection implements ServerConnection {
         this.#enqueue(async () => {
           if (said !== undefined) this.#handler.said?.(name, said);
           await this.#requests.answer(name, parameters);
-          this.drain();
+          this.#letGo();
         });
       },
       goesBack: () => {
@@ -172,6 +207,18 @@ export class PartnerConnection implements ServerConnection {
     };
   }
 
+  get #reasonToLeave(): PesitError | undefined {
+    return this.#retired ?? this.#options.draining();
+  }
+
+  /** No file is left to end, and none may begin: the partner has the time of a closing session to release. */
+  #letGo(): void {
+    if (this.#reasonToLeave === undefined || !this.#session.situation.betweenFiles) return;
+    this.#leaving ??= setTimeout(() => {
+      if (this.#reasonToLeave !== undefined) this.abort(this.#reasonToLeave);
+    }, this.#session.timers.close);
+  }
+
   #enqueue(work: () => Promise<void>): void {
     this.#queue = this.#queue.then(work).catch((error: unknown) => {
       this.#report(error);
@@ -180,6 +227,7 @@ export class PartnerConnection implements ServerConnection {
   }
 
   async #end(error: PesitError | undefined): Promise<void> {
+    clearTimeout(this.#leaving);
     const released = 'the connection was released before the end of the transfer';
     try {
       const reason = error ?? new PesitError(released, { fault: 'refused', diagnostic: '2-223' });

@@ -63,7 +63,7 @@ test('connections without CONNECT are closed, whatever they have sent', async ()
 test('a message that is being stored is answered; then its session ends', async () => {
   const asked = gate();
   const stored = gate();
-  const it = await listen({}, (handler) => {
+  const it = await listen({ timers: { close: 30 } }, (handler) => {
     handler.takeMessages();
     handler.hooks.message = async () => {
       asked.open();
@@ -84,7 +84,7 @@ test('a message that is being stored is answered; then its session ends', async 
   expect(it.handlers[0]!.imbalance).toEqual([]);
 });
 
-test('a transfer that runs ends in peace; then its session does', async () => {
+test('a transfer that runs ends in peace; then its session does, released by its partner', async () => {
   const it = await listen();
   const peer = await rawPeer(it.port);
   await peer.open();
@@ -98,11 +98,52 @@ test('a transfer that runs ends in peace; then its session does', async () => {
   await peer.exchange('CRF', OK, 'ACK(CRF)');
   expect(closed).toBe(false);
   await peer.exchange('DESELECT', OK, 'ACK(DESELECT)');
+  await peer.exchange('RELEASE', OK, 'RELCONF');
+  peer.socket.end();
+  await closing;
+  expect(it.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED released']);
+});
+
+test('a partner that does not release after its file is aborted after the time of a closing session', async () => {
+  const it = await listen({ timers: { close: 30 } });
+  const peer = await rawPeer(it.port);
+  await peer.open();
+  await peer.openToWrite();
+  const closing = it.listener.close(draining, HOUR);
+  peer.send('DTF.END', OK);
+  await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+  await peer.closeFile();
   expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-322');
   peer.socket.end();
   await closing;
   expect(it.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED 3-322']);
 });
+
+test.each([
+  ['a file that is written', 'openToWrite'],
+  ['a file that is read', 'openToRead'],
+] as const)(
+  '%s that has ended when the time of the drain is over is still closed, deselected and released',
+  async (_, open) => {
+    const it = await listen({}, (handler) => (handler.source = () => new MemorySource([])));
+    const peer = await rawPeer(it.port);
+    await peer.open();
+    await peer[open]();
+    const closing = it.listener.close(draining, HOUR);
+    if (open === 'openToWrite') peer.send('DTF.END', OK);
+    else await peer.expect('DTF.END');
+    await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+    const hurried = it.listener.close(draining, 0);
+    // The time is over when a later connection attempt has been answered.
+    await refuses(it.port);
+    await peer.exchange('CRF', OK, 'ACK(CRF)');
+    await peer.exchange('DESELECT', OK, 'ACK(DESELECT)');
+    await peer.exchange('RELEASE', OK, 'RELCONF');
+    peer.socket.end();
+    await Promise.all([closing, hurried]);
+    expect(it.handlers[0]!.calls.at(-1)).toBe('ENDED released');
+  },
+);
 
 test('a requester with files to send gets the reason for the next one', async () => {
   const it = await listen();
@@ -122,7 +163,7 @@ test('a requester with files to send gets the reason for the next one', async ()
 
 test('a CREATE that crosses the closing is refused with the reason, and the session ends', async () => {
   const deselected = gate();
-  const it = await listen({}, (handler) => (handler.hooks.deselected = () => deselected.passed));
+  const it = await listen({ timers: { close: 30 } }, (handler) => (handler.hooks.deselected = () => deselected.passed));
   const peer = await rawPeer(it.port);
   await peer.open();
   await peer.openToWrite();
@@ -190,9 +231,8 @@ describe('beyond the grace', () => {
     expect(it.handlers[0]!.calls.at(-1)).toBe('FAILED 3-322 end 4');
     expect(closed).toBe(false);
     told.open();
-    await peer.exchange('CRF', '0203000000', 'ACK(CRF)');
-    await peer.exchange('DESELECT', '0203000000', 'ACK(DESELECT)');
-    expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-322');
+    await peer.closeFile();
+    await peer.exchange('RELEASE', OK, 'RELCONF');
     peer.socket.end();
     await closing;
     expect(it.handlers[0]!.imbalance).toEqual([]);
@@ -235,6 +275,98 @@ describe('beyond the grace', () => {
     await Promise.all([first, second]);
     await it.listener.close(draining, HOUR);
     expect(it.handlers[0]!.calls.at(-1)).toBe('ENDED 3-316');
+  });
+});
+
+describe('a port that is given up', () => {
+  test('is free at once, and its sessions go on: the file that runs, the next one, and those that do nothing', async () => {
+    const it = await listen();
+    const [peer, idle] = [await rawPeer(it.port), await rawPeer(it.port)];
+    await peer.open();
+    await idle.open();
+    await peer.openToWrite();
+    let over = false;
+    const abandoned = it.listener.abandon().then(() => (over = true));
+    await refuses(it.port);
+    peer.send('DTF.END', OK);
+    await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+    await peer.closeFile();
+    for (const each of [peer, idle]) {
+      await each.openToWrite();
+      each.send('DTF.END', OK);
+      await each.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+      await each.closeFile();
+    }
+    expect([it.listener.activeConnections, over]).toEqual([2, false]);
+    for (const each of [peer, idle]) {
+      await each.release();
+      each.socket.end();
+    }
+    await abandoned;
+    expect(it.handlers.map(({ calls }) => calls.at(-1))).toEqual(['ENDED released', 'ENDED released']);
+  });
+
+  test('can be closed afterwards', async () => {
+    const it = await listen();
+    const peer = await rawPeer(it.port);
+    await peer.open();
+    const abandoned = it.listener.abandon();
+    const closed = it.listener.close(draining, HOUR);
+    expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-322');
+    peer.socket.end();
+    await Promise.all([abandoned, closed]);
+  });
+});
+
+describe('a session that is retired', () => {
+  const retired = new PesitError('the password was changed', {
+    fault: 'local',
+    diagnostic: '3-304',
+    peerText: 'connect again',
+  });
+
+  test('and does nothing is aborted at once with the reason; others are not touched', async () => {
+    const it = await listen();
+    const [peer, other] = [await rawPeer(it.port), await rawPeer(it.port)];
+    await peer.open();
+    await other.open();
+    it.handlers[0]!.connection.retire(retired);
+    const abort = await peer.expect('ABORT');
+    expect([diagnosticOf(abort), valueOf(abort.body, 29)?.toString()]).toEqual(['3-304', 'connect again']);
+    peer.socket.end();
+    await other.release();
+  });
+
+  test('ends its file, is refused the next one with the reason, and may release', async () => {
+    const it = await listen();
+    const peer = await rawPeer(it.port);
+    await peer.open();
+    await peer.openToWrite();
+    it.handlers[0]!.connection.retire(retired);
+    peer.send('DTF', Buffer.from('abc'));
+    peer.send('DTF.END', OK);
+    await peer.exchange('TRANS.END', '1b0103 1c0101', 'ACK(TRANS.END)');
+    await peer.closeFile();
+    expect(diagnosticOf(await peer.exchange('CREATE', BODIES.CREATE, 'ACK(CREATE)'))).toBe('3-304');
+    await peer.exchange('RELEASE', OK, 'RELCONF');
+    peer.socket.end();
+    await it.handlers[0]!.over;
+    expect(it.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED released']);
+    expect(it.handlers[0]!.imbalance).toEqual([]);
+  });
+
+  test('after its file is aborted with the reason when it does not release', async () => {
+    const it = await listen({ timers: { close: 30 } });
+    const peer = await rawPeer(it.port);
+    await peer.open();
+    await peer.openToWrite();
+    it.handlers[0]!.connection.retire(retired);
+    peer.send('DTF.END', OK);
+    await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+    await peer.closeFile();
+    expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-304');
+    peer.socket.end();
+    expect((await it.handlers[0]!.over)?.diagnostic).toBe('3-304');
   });
 });
 

@@ -58,17 +58,34 @@ describe('maxConnections', () => {
     await (await rawPeer(it.port)).open();
   });
 
-  test('partners whose application is still thinking hold their places', async () => {
+  test('partners whose application is still thinking hold no place: whoever is proven first has it', async () => {
     const answer = gate();
-    const it = await listen({ maxConnections: 1 }, (handler) => (handler.hooks.connect = () => answer.passed));
+    const it = await listen({ maxConnections: 1 }, (handler) => {
+      if (it.handlers.length === 0) handler.hooks.connect = () => answer.passed;
+    });
     const first = await rawPeer(it.port);
     first.send('CONNECT', BODIES.CONNECT);
     await it.handler();
-    await it.until(() => it.listener.activeConnections === 1);
     const second = await rawPeer(it.port);
-    expect(diagnosticOf(await second.exchange('CONNECT', BODIES.CONNECT, 'RCONNECT'))).toBe('3-309');
+    await second.open();
+    expect(it.listener.activeConnections).toBe(1);
     answer.open();
-    await first.expect('ACONNECT');
+    expect(diagnosticOf(await first.expect('RCONNECT'))).toBe('3-309');
+    await second.release();
+  });
+
+  test('a place that the application takes itself is refused before it books anything', async () => {
+    let booked = 0;
+    const it = await listen({ maxConnections: 1 }, (handler) => {
+      handler.hooks.connect = () => {
+        handler.connection.takePlace();
+        booked += 1;
+      };
+    });
+    const [first, second] = [await rawPeer(it.port), await rawPeer(it.port)];
+    await first.open();
+    expect(diagnosticOf(await second.exchange('CONNECT', BODIES.CONNECT, 'RCONNECT'))).toBe('3-309');
+    expect(booked).toBe(1);
   });
 
   test('hundreds that are refused and never close do not add up', async () => {
@@ -88,6 +105,59 @@ describe('maxConnections', () => {
   });
 });
 
+describe('partners that are being identified', () => {
+  /** As many as may be, all from 127.0.0.1 and one after the other, whose application thinks until the gate opens. */
+  const crowd = async () => {
+    const answer = gate();
+    const it = await listen({ maxConnections: 1, maxProving: 8 }, (handler) => {
+      if (it.handlers.length >= 8) return;
+      handler.hooks.connect = () => {
+        it.notify();
+        return answer.passed;
+      };
+    });
+    const peers: RawPeer[] = [];
+    for (let asked = 1; asked <= 8; asked++) {
+      const peer = await rawPeer(it.port);
+      peer.send('CONNECT', BODIES.CONNECT);
+      await it.until(() => it.handlers.filter(({ calls }) => calls.length > 0).length === asked);
+      peers.push(peer);
+    }
+    return { it, peers, answer };
+  };
+
+  test('have a budget of their own: one more of their address gets 3-309, and the place of a session stays free', async () => {
+    const { it, peers, answer } = await crowd();
+    const more = await rawPeer(it.port);
+    const refusal = await more.exchange('CONNECT', BODIES.CONNECT, 'RCONNECT');
+    expect(diagnosticOf(refusal)).toBe('3-309');
+    expect(valueOf(refusal.body, 29)?.toString()).toBe('too many partners are being identified: try again later');
+    expect(it.listener.activeConnections).toBe(0);
+    answer.open();
+    for (const peer of peers) peer.socket.destroy();
+    for (const handler of it.handlers) {
+      await handler.over;
+      expect(handler.imbalance).toEqual([]);
+    }
+  });
+
+  test('of one address give way to a partner of another', async () => {
+    const { it, peers, answer } = await crowd();
+    const partner = await rawPeer(it.port, 'length-prefixed', '127.0.0.2');
+    await partner.open();
+    const newest = peers.at(-1)!;
+    expect(diagnosticOf(await newest.expect('RCONNECT'))).toBe('3-309');
+    expect(it.listener.activeConnections).toBe(1);
+    await partner.release();
+    answer.open();
+    for (const peer of peers) peer.socket.destroy();
+    for (const handler of it.handlers) {
+      await handler.over;
+      expect(handler.imbalance).toEqual([]);
+    }
+  });
+});
+
 describe('silence', () => {
   test('2,000 connections that send nothing: the oldest give way, an honest partner gets through at any time', async () => {
     const it = await listen({ maxConnections: 2 });
@@ -101,10 +171,25 @@ describe('silence', () => {
     // The listener has taken all of them before the last honest one: 512 stay, the others are closed.
     const rejected = await it.rejections(peers.length - 512);
     expect(new Set(rejected.map(({ reason }) => reason))).toEqual(
-      new Set(['512 connections wait without CONNECT: the oldest gives way']),
+      new Set(['512 connections wait without CONNECT: the oldest of the address that has most gives way']),
     );
     await Promise.all(peers.slice(0, rejected.length - 10).map((peer) => peer.closed));
     expect(peers.slice(-400).every((peer) => !peer.socket.destroyed)).toBe(true);
+    for (const peer of peers) peer.socket.destroy();
+    await Promise.all(peers.map((peer) => peer.closed));
+  });
+
+  test('of one address does not cost a silent connection of another its place', async () => {
+    const it = await listen();
+    const slow = await rawPeer(it.port, 'length-prefixed', '127.0.0.2');
+    slow.write('002c 002c 4020');
+    await it.handler();
+    const peers: RawPeer[] = [];
+    for (let batch = 0; batch < 3; batch++)
+      peers.push(...(await Promise.all(Array.from({ length: 200 }, () => RawPeer.connect(it.port)))));
+    const rejected = await it.rejections(peers.length + 1 - 512);
+    expect(new Set(rejected.map(({ address }) => address))).toEqual(new Set(['127.0.0.1']));
+    expect(slow.socket.destroyed).toBe(false);
     for (const peer of peers) peer.socket.destroy();
     await Promise.all(peers.map((peer) => peer.closed));
   });

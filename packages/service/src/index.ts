@@ -89,7 +89,7 @@ export type { OpenApiDocument } from './openapi/document.js';
 export { PeriodicWork } from './periodic/periodic-work.js';
 export type { PeriodicHandle, PeriodicStatus, PeriodicTask, PeriodicWorkOptions } from './periodic/periodic-work.js';
 export { hashPassword, verifyPassword } from './secrets/password.js';
-export { PasswordVerifier, TooManyChecksError } from './secrets/password-verifier.js';
+export { PasswordVerifier, UncheckedPasswordError } from './secrets/password-verifier.js';
 export type { CheckOrigin, PasswordVerifierOptions } from './secrets/password-verifier.js';
 export { SecretBox, SecretError } from './secrets/secret-box.js';
 export { openSecretBox, secretKeyFile } from './secrets/secret-key.js';

@@ -21,6 +21,7 @@ import type { PartnerPlaces } from './partner-places.js';
 import type { ProgressReporter } from './progress-reporter.js';
 import type { Restarts } from './restarts.js';
 import type { RunningTransfers } from './running-transfers.js';
+import type { StrangerLog } from './stranger-log.js';
 import type { UnansweredRequests } from './unanswered.js';
 
 /** What every session works with. */
@@ -32,6 +33,7 @@ export interface ExchangeContext {
     | 'transfer.sync-points-enabled'
     | 'transfer.sync-point-interval'
     | 'transfer.sync-window'
+    | 'partner.max-connections'
     | 'transfer.checksum'
     | 'transfer.durability'
   >;
@@ -54,6 +56,7 @@ export interface ExchangeContext {
   readonly unanswered: UnansweredRequests;
   /** Files that are being read now, `partner NUL path`: nobody is offered the same file twice at a time. */
   readonly outgoing: Set<string>;
+  readonly strangers: StrangerLog;
   readonly logger: Logger;
 }
 

@@ -1,8 +1,7 @@
 import { PesitListener } from '@pesit-node/net';
 import type { ListenerOptions } from '@pesit-node/net';
 
-import type { BindPort } from '../listeners/running.js';
-import type { ListenerRow } from '../listeners/fields.js';
+import type { BindPort, PortOwner } from '../listeners/running.js';
 import type { ExchangeContext } from './context.js';
 import { PartnerSession } from './partner-session.js';
 import { admitPreconnection } from './preconnection.js';
@@ -19,7 +18,7 @@ export class Exchange {
     this.#host = host;
   }
 
-  readonly bind: BindPort = (settings, refused) => PesitListener.listen(this.#optionsOf(settings, refused));
+  readonly bind: BindPort = (owner) => PesitListener.listen(this.#optionsOf(owner));
 
   /** Resolves when what sessions that have ended left to do is done. */
   async settled(): Promise<void> {
@@ -28,7 +27,7 @@ export class Exchange {
   }
 
   /** Read for each connection: what is changed while the port is open applies to the next session. */
-  #optionsOf(settings: () => ListenerRow, refused: () => void): ListenerOptions {
+  #optionsOf({ settings, sessionsElsewhere, refused }: PortOwner): ListenerOptions {
     const context = this.#context;
     const track = (work: Promise<void>): void => {
       const done = work.finally(() => this.#pending.delete(done));
@@ -38,7 +37,7 @@ export class Exchange {
       host: this.#host,
       port: settings().port,
       get maxConnections() {
-        return settings().max_connections;
+        return settings().max_connections - sessionsElsewhere();
       },
       get tcpipHeader() {
         return settings().tcpip_header;
@@ -52,7 +51,8 @@ export class Exchange {
       rejected: (remoteAddress, reason) => {
         refused();
         context.meter.sessionRefused();
-        context.logger.warn({ listener: settings().server_id, remoteAddress, reason }, 'connection rejected');
+        const facts = { listener: settings().server_id, remoteAddress, reason };
+        context.strangers.warn(context.logger, { remoteAddress, partnerId: undefined }, facts, 'connection rejected');
       },
     };
   }

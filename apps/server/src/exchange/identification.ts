@@ -1,4 +1,4 @@
-import type { ConnectIndication } from '@pesit-node/net';
+import type { ConnectIndication, ServerConnection } from '@pesit-node/net';
 import { adviseOn } from '@pesit-node/protocol';
 
 import type { ListenerRow } from '../listeners/fields.js';
@@ -16,8 +16,8 @@ const NOT_AUTHORISED = adviseOn('3-304');
 const PASSWORD_LENGTH = 8;
 
 /**
- * Who connects: PI 3 names the partner, PI 5 proves it, PI 4 is compared on a strict listener. Takes a place among the
- * partner's sessions, to be given back when the session ends.
+ * Who connects: PI 3 names the partner, PI 5 proves it, PI 4 is compared on a strict listener. Takes a place of the
+ * listener, and one among the partner's sessions, to be given back when the session ends.
  * @param named called with the partner that PI 3 names, before anything is proven
  * @throws PesitError 3-301, 3-304, 3-309, or 3-322 when nobody can be served, or the password not looked at, for now
  */
@@ -31,7 +31,7 @@ export const identify = async (
   }: Pick<ExchangeContext, 'config' | 'partners' | 'passwords' | 'admission' | 'places'>,
   listener: ListenerRow,
   { parameters, preconnection }: ConnectIndication,
-  remoteAddress: string,
+  connection: Pick<ServerConnection, 'remoteAddress' | 'over' | 'takePlace'>,
   named: (partner: PartnerRow) => void,
 ): Promise<PartnerRow> => {
   const refused = admission.refusal;
@@ -60,7 +60,9 @@ export const identify = async (
   }
   const password = accessControl.slice(0, PASSWORD_LENGTH).trimEnd();
   const id = partner.partner_id;
-  const shown = { partnerId: id, remoteAddress, password, stored: partner.password_hash };
+  const { remoteAddress } = connection;
+  const waits = (): boolean => !connection.over;
+  const shown = { partnerId: id, remoteAddress, password, stored: partner.password_hash, waits };
   // The codes tell an unknown partner from a wrong password (§4.4.3): no time is spent to hide the difference.
   if (password === '' || !(await passwords.proves(shown))) {
     throw refusal(
@@ -86,10 +88,13 @@ export const identify = async (
       NOT_AUTHORISED,
     );
   }
-  if (!places.take(partner.partner_id, partner.max_connections)) {
+  connection.takePlace();
+  const max = partner.max_connections ?? config['partner.max-connections'];
+  if (!places.take(id, max)) {
+    const raise = partner.max_connections === null ? 'set its maxConnections' : 'raise its maxConnections';
     throw refusal(
       '3-309',
-      `${partner.partner_id} has ${partner.max_connections ?? 0} sessions already: raise its maxConnections, or let it wait`,
+      `${id} has ${max} sessions already: ${raise}, or let it wait`,
       'too many connections of this partner: try again later',
     );
   }

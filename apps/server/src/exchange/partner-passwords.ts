@@ -1,5 +1,5 @@
 import { networkOf } from '@pesit-node/net';
-import { FailureLimiter, TooManyChecksError } from '@pesit-node/service';
+import { FailureLimiter, UncheckedPasswordError } from '@pesit-node/service';
 import type { PasswordVerifier } from '@pesit-node/service';
 
 import { refusal } from './refusal.js';
@@ -11,6 +11,8 @@ export interface ShownPassword {
   readonly password: string;
   /** The hash that it has to fit. */
   readonly stored: string;
+  /** Whether the partner still waits. Default: it does. */
+  readonly waits?: () => boolean;
 }
 
 /** Wrong passwords of one partner from one address before it has to wait, and the time in which they count. */
@@ -33,29 +35,23 @@ export class PartnerPasswords {
   }
 
   /** @throws PesitError 3-322 when the password is not looked at for now */
-  async proves({ partnerId, remoteAddress, password, stored }: ShownPassword): Promise<boolean> {
+  async proves({ partnerId, remoteAddress, password, stored, waits = () => true }: ShownPassword): Promise<boolean> {
     if (this.#verifier.knows(password, stored)) return true;
     const address = networkOf(remoteAddress);
     const key = `${partnerId} ${address}`;
-    const seconds = this.#wrong.blockedFor(key);
-    if (seconds > 0) {
-      throw refusal(
-        '3-322',
-        `${WRONG.limit} wrong passwords of ${partnerId} came from ${address}: none is looked at for ${seconds} s; correct the password there, or find out who tries`,
-        LATER,
-      );
-    }
-    const valid = await this.#check(password, stored, { address, name: partnerId });
-    if (!valid) this.#wrong.failed(key);
-    return valid;
-  }
-
-  async #check(...asked: Parameters<PasswordVerifier['verify']>): Promise<boolean> {
+    const throttled = (): boolean => this.#wrong.blockedFor(key) > 0;
+    // Asked again in its turn: others may have been wrong meanwhile.
+    const wanted = (): boolean => waits() && !throttled();
     try {
-      return await this.#verifier.verify(...asked);
+      if (throttled()) throw new UncheckedPasswordError('it was not tried');
+      const valid = await this.#verifier.verify(password, stored, { address, name: partnerId }, wanted);
+      if (!valid) this.#wrong.failed(key);
+      return valid;
     } catch (error) {
-      if (!(error instanceof TooManyChecksError)) throw error;
-      throw refusal('3-322', `${error.message}; find out who connects so often`, LATER);
+      if (!(error instanceof UncheckedPasswordError)) throw error;
+      const wrong = `${WRONG.limit} wrong passwords of ${partnerId} came from ${address} within ${WRONG.windowMs / 1000} s: correct the password there, or find out who tries`;
+      const text = throttled() ? wrong : `${error.message}: find out who connects so often`;
+      throw refusal('3-322', `the password of ${partnerId} was not looked at: ${text}`, LATER);
     }
   }
 }

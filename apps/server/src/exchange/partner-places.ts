@@ -3,9 +3,9 @@ export class PartnerPlaces {
   readonly #taken = new Map<string, number>();
 
   /** @returns false when the partner has as many sessions as it may. */
-  take(partnerId: string, max: number | null): boolean {
+  take(partnerId: string, max: number): boolean {
     const taken = this.#taken.get(partnerId) ?? 0;
-    if (max !== null && taken >= max) return false;
+    if (taken >= max) return false;
     this.#taken.set(partnerId, taken + 1);
     return true;
   }

@@ -49,6 +49,10 @@ export class PartnerSession implements ServerHandler {
   #logger: Logger;
   /** The application was asked who connects. */
   #asked = false;
+  /** The configured partner that the CONNECT names, proven or not. */
+  #named: string | undefined;
+  /** What was tolerated of a CONNECT: worth a line when its sender is proven. */
+  #tolerated: string[] = [];
   #partner: PartnerContext | undefined;
   #file: IncomingTransfer | OutgoingTransfer | undefined;
   /** The record of that file, until it is deselected. */
@@ -75,7 +79,8 @@ export class PartnerSession implements ServerHandler {
     const { context, listener, connection } = this.#options;
     const where = { listener: listener.server_id, remoteAddress: connection.remoteAddress };
     try {
-      const partner = await identify(context, listener, indication, connection.remoteAddress, (named) => {
+      const partner = await identify(context, listener, indication, connection, (named) => {
+        this.#named = named.partner_id;
         this.#trace.named(named, indication, where);
       });
       this.#logger = this.#logger.child({ partner: partner.partner_id });
@@ -90,6 +95,7 @@ export class PartnerSession implements ServerHandler {
     this.#see(seen);
     const { dialect, freeMessage } = seen;
     this.#logger.info({ dialect, ...(freeMessage === null ? {} : { freeMessage }) }, 'partner connected');
+    for (const text of this.#tolerated.splice(0)) this.notice(text);
     return this.#connectAnswer(partner);
   }
 
@@ -184,6 +190,10 @@ export class PartnerSession implements ServerHandler {
   }
 
   notice(text: string): void {
+    if (this.#partner === undefined) {
+      this.#tolerated.push(text);
+      return;
+    }
     this.#logger.info({ notice: text }, 'tolerated');
     this.#trace.note(`tolerated: ${text}`);
   }
@@ -260,10 +270,13 @@ export class PartnerSession implements ServerHandler {
   }
 
   #connectionRefused(error: unknown, facts: object = {}): void {
-    const { context, refused } = this.#options;
+    const { context, connection, refused } = this.#options;
     refused();
     context.meter.sessionRefused(failureOf(error).diagnostic);
-    if (error instanceof PesitError) this.#say('connection refused', error, facts);
+    if (!(error instanceof PesitError)) return;
+    const stranger = { remoteAddress: connection.remoteAddress, partnerId: this.#named };
+    context.strangers.warn(this.#logger, stranger, { ...facts, ...logWords(error) }, 'connection refused');
+    this.#trace.note(`connection refused: ${inOneLine(error)}`);
   }
 
   /** Something went wrong: for the log, and for a trace. */

@@ -5,20 +5,28 @@ import type { ListenerRow, ListenerStatus } from './fields.js';
 /** A port that takes partners; `PesitListener` of net is one. */
 export interface BoundPort {
   readonly activeConnections: number;
+  /** Gives up the port; its sessions go on. Resolves when the last has ended. */
+  abandon(): Promise<void>;
   close(reason: PesitError, graceMs: number): Promise<void>;
 }
 
-/**
- * Takes a port for a listener.
- * @param settings asked at each new session, so that a change applies to the next one
- * @param refused called for every connection that was turned away, for the figures
- */
-export type BindPort = (settings: () => ListenerRow, refused: () => void) => Promise<BoundPort>;
+/** What a port asks its listener, and tells it. */
+export interface PortOwner {
+  /** Asked at each new session, so that a change applies to the next one. */
+  readonly settings: () => ListenerRow;
+  /** Sessions of the listener on ports that it has given up: they count for its limit. */
+  readonly sessionsElsewhere: () => number;
+  /** For every connection that was turned away, for the figures. */
+  readonly refused: () => void;
+}
+
+/** Takes a port for a listener. */
+export type BindPort = (owner: PortOwner) => Promise<BoundPort>;
 
 /** Before a port that could not be had is tried again: the first wait, doubled each time up to the longest. */
 const RETRY = { firstMs: 1000, longestMs: 60_000 } as const;
 
-/** What runs of one listener: its port, and ports it has given up whose sessions still end. */
+/** What runs of one listener: its port, and ports that it has given up and that still have sessions. */
 export class RunningListener {
   status: ListenerStatus = 'STOPPED';
   statusReason: string | undefined;
@@ -32,7 +40,13 @@ export class RunningListener {
   #startedAt = 0;
   /** Attempts to take the port that failed, since the last one that did not. */
   #failures = 0;
-  readonly #draining = new Map<BoundPort, Promise<void>>();
+  /** Ports that were given up, until their last session has ended. */
+  readonly #former = new Map<BoundPort, Promise<void>>();
+  readonly #owner: PortOwner = {
+    settings: () => this.settings,
+    sessionsElsewhere: () => this.#sessionsElsewhere,
+    refused: () => this.refusedConnections++,
+  };
 
   constructor(settings: ListenerRow) {
     this.settings = settings;
@@ -43,8 +57,11 @@ export class RunningListener {
   }
 
   get activeConnections(): number {
-    const leaving = [...this.#draining.keys()].reduce((sum, port) => sum + port.activeConnections, 0);
-    return leaving + (this.#bound?.activeConnections ?? 0);
+    return this.#sessionsElsewhere + (this.#bound?.activeConnections ?? 0);
+  }
+
+  get #sessionsElsewhere(): number {
+    return [...this.#former.keys()].reduce((sum, port) => sum + port.activeConnections, 0);
   }
 
   /** Seconds since the start; 0 when not running. */
@@ -62,10 +79,7 @@ export class RunningListener {
     this.settings = settings;
     this.#set('STARTING');
     try {
-      this.#bound = await bind(
-        () => this.settings,
-        () => this.refusedConnections++,
-      );
+      this.#bound = await bind(this.#owner);
     } catch (error) {
       this.#set('FAILED', (error as Error).message);
       this.nextAttemptAt = now + Math.min(RETRY.longestMs, RETRY.firstMs * 2 ** this.#failures++);
@@ -79,17 +93,14 @@ export class RunningListener {
 
   /**
    * Moves to the port of `settings`: the new one is taken first, so that nothing changes when it cannot be had. Sessions on
-   * the old port end in peace.
+   * the old port go on as if nothing were.
    */
-  async move(bind: BindPort, settings: ListenerRow, reason: PesitError, graceMs: number): Promise<void> {
+  async move(bind: BindPort, settings: ListenerRow): Promise<void> {
     const before = this.settings;
     this.settings = settings;
     try {
-      const bound = await bind(
-        () => this.settings,
-        () => this.refusedConnections++,
-      );
-      if (this.#bound !== undefined) void this.#drain(this.#bound, reason, graceMs);
+      const bound = await bind(this.#owner);
+      if (this.#bound !== undefined) this.#leave(this.#bound, this.#bound.abandon());
       this.#bound = bound;
     } catch (error) {
       this.settings = before;
@@ -104,19 +115,20 @@ export class RunningListener {
     if (this.status === 'FAILED') this.#set('STOPPED');
     const bound = this.#bound;
     this.#bound = undefined;
-    if (bound !== undefined) {
-      this.#set('STOPPING');
-      void this.#drain(bound, reason, graceMs);
-    }
-    await Promise.all(this.#draining.values());
+    if (bound !== undefined) this.#set('STOPPING');
+    // Also the ports given up earlier: their sessions are of this listener.
+    const ports = [...this.#former.keys(), ...(bound === undefined ? [] : [bound])];
+    for (const port of ports) this.#leave(port, port.close(reason, graceMs));
+    await Promise.all(this.#former.values());
     // A start that came meanwhile, or another stop, has its own end.
-    if (this.status === 'STOPPING' && this.#draining.size === 0) this.#set('STOPPED');
+    if (this.status === 'STOPPING' && this.#former.size === 0) this.#set('STOPPED');
   }
 
-  #drain(port: BoundPort, reason: PesitError, graceMs: number): Promise<void> {
-    const drained = port.close(reason, graceMs).finally(() => this.#draining.delete(port));
-    this.#draining.set(port, drained);
-    return drained;
+  #leave(port: BoundPort, over: Promise<void>): void {
+    this.#former.set(
+      port,
+      over.finally(() => this.#former.delete(port)),
+    );
   }
 
   #set(status: ListenerStatus, reason?: string): void {

@@ -77,10 +77,7 @@ export class ListenerService {
       const after: ListenerRow = { ...before, ...values };
       const running = this.#running.get(id);
       const moves = running?.isRunning === true && after.port !== running.settings.port;
-      if (moves)
-        await this.#take(id, after.port, () =>
-          running.move(this.#options.bind, after, stopped(id), this.#options.drainMs),
-        );
+      if (moves) await this.#take(id, after.port, () => running.move(this.#options.bind, after));
       const row = await this.#options.store.update(id, values);
       if (row === undefined) throw notFound('Listener', id);
       if (running !== undefined) running.settings = row;

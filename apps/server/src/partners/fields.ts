@@ -86,8 +86,8 @@ export const PARTNER = new FieldTable(
     maxConnections: {
       column: 'max_connections',
       schema: z.int().min(1).max(100_000),
-      words: 'Sessions at a time.',
-      unset: 'as many as the listener takes',
+      words: 'Sessions at a time, on each pod.',
+      unset: '`partner.max-connections` of the configuration',
     },
     preconnectId: {
       column: 'preconnect_id',

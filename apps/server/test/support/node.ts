@@ -228,14 +228,15 @@ export class TestNode {
   }
 
   async connect(
-    options: Partial<RequesterOptions['connect']> & Partial<Pick<RequesterOptions, 'port' | 'preconnection'>> = {},
+    options: Partial<RequesterOptions['connect']> &
+      Partial<Pick<RequesterOptions, 'port' | 'preconnection' | 'connectTimeout'>> = {},
   ): Promise<PesitRequester> {
-    const { port = this.port, preconnection, ...connect } = options;
+    const { port = this.port, preconnection, connectTimeout = 5000, ...connect } = options;
     const session = await PesitRequester.open({
       host: '127.0.0.1',
       port,
       dialect: 'length-prefixed',
-      connectTimeout: 5000,
+      connectTimeout,
       preconnection,
       connect: {
         requester: 'ACME',

@@ -28,11 +28,16 @@ export class RawPeer {
 
   /** A partner that has said `steps`. */
   static async open(port: number, ...steps: readonly Step[]): Promise<RawPeer> {
-    const socket = connect(port, '127.0.0.1');
-    await once(socket, 'connect');
-    const peer = new RawPeer(socket);
+    const peer = await RawPeer.from('127.0.0.1', port);
     await peer.say(...steps);
     return peer;
+  }
+
+  /** A connection from another address of this machine. */
+  static async from(localAddress: string, port: number): Promise<RawPeer> {
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
+    await once(socket, 'connect');
+    return new RawPeer(socket);
   }
 
   write(bytes: Buffer): void {

@@ -75,19 +75,18 @@ export const freePort = async (): Promise<number> => {
 };
 
 /** Takes the port for real; nobody is served. */
-const bindOnly: BindPort = async (settings) => {
+const bindOnly: BindPort = async ({ settings }) => {
   const server = createServer((socket) => socket.destroy());
   const failed = once(server, 'error').then(([error]) => Promise.reject(error as Error));
   server.listen(settings().port, '0.0.0.0');
   await Promise.race([once(server, 'listening'), failed]);
   failed.catch(() => undefined);
-  return {
-    activeConnections: 0,
-    close: async () => {
-      server.close();
-      await once(server, 'close');
-    },
+  const closed = once(server, 'close').then(() => undefined);
+  const close = (): Promise<void> => {
+    server.close();
+    return closed;
   };
+  return { activeConnections: 0, abandon: close, close };
 };
 
 /** The REST interface over a fresh database and data directory; tables are emptied before each test. */

@@ -105,8 +105,12 @@ export async function connect(port: number, options: Partial<RequesterOptions> =
 }
 
 /** A partner of a listener, moved by hand. */
-export async function rawPeer(port: number, dialect: Dialect = 'length-prefixed'): Promise<RawPeer> {
-  const peer = await RawPeer.connect(port, dialect);
+export async function rawPeer(
+  port: number,
+  dialect: Dialect = 'length-prefixed',
+  localAddress = '127.0.0.1',
+): Promise<RawPeer> {
+  const peer = await RawPeer.connect(port, dialect, localAddress);
   atEnd(() => {
     peer.socket.destroy();
     return peer.closed;

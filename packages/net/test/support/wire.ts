@@ -85,8 +85,12 @@ export class RawPeer {
     });
   }
 
-  static async connect(port: number, dialect: Dialect = 'length-prefixed'): Promise<RawPeer> {
-    const socket = connect({ port, host: '127.0.0.1' });
+  static async connect(
+    port: number,
+    dialect: Dialect = 'length-prefixed',
+    localAddress = '127.0.0.1',
+  ): Promise<RawPeer> {
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
     const peer = new RawPeer(socket, dialect);
     await once(socket, 'connect');
     return peer;

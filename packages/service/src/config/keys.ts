@@ -160,6 +160,12 @@ export const CONFIG_KEYS = {
     description:
       'What no grant speaks of (`allowedFiles` and `allowedListeners` of a partner, `allowedPartners` of a virtual file): `all` = allowed, `none` = refused. `none` is for production.',
   }),
+  'partner.max-connections': key('server', {
+    type: integer(1, 10_000),
+    default: 32,
+    description:
+      'Sessions that a partner without a `maxConnections` of its own may have at a time, on each pod, so that no partner takes all places of a listener.',
+  }),
   'transfer.max-entity-size': key('both', {
     type: integer(256, 65_535),
     default: 32_768,

@@ -24,13 +24,9 @@ export interface PasswordVerifierOptions {
   readonly check?: (password: string, stored: string) => Promise<boolean>;
 }
 
-/** So many checks wait that this one has no place: whether the password is right is not known. */
-export class TooManyChecksError extends Error {
-  override readonly name = 'TooManyChecksError';
-
-  constructor(maxWaiting: number) {
-    super(`${maxWaiting} password checks wait already: the password was not looked at`);
-  }
+/** The password was not looked at: whether it is right is not known. */
+export class UncheckedPasswordError extends Error {
+  override readonly name = 'UncheckedPasswordError';
 }
 
 interface Check {
@@ -38,6 +34,8 @@ interface Check {
   readonly password: string;
   readonly stored: string;
   readonly outcome: Deferred<boolean>;
+  /** Of everyone who has asked for it. */
+  readonly wanted: (() => boolean)[];
 }
 
 /**
@@ -54,7 +52,7 @@ export class PasswordVerifier {
   /** Until when each is remembered; the least recently used first. */
   readonly #verified = new Map<string, number>();
   /** Checks that wait or run. */
-  readonly #pending = new Map<string, Promise<boolean>>();
+  readonly #pending = new Map<string, { readonly check: Check; readonly settled: Promise<boolean> }>();
   readonly #waiting: FairQueue<Check>;
   #running = 0;
 
@@ -71,17 +69,24 @@ export class PasswordVerifier {
     return this.#remembers(this.#idOf(password, stored));
   }
 
-  /** @throws {TooManyChecksError} when it has no place among those that wait */
-  verify(password: string, stored: string, origin: CheckOrigin): Promise<boolean> {
+  /**
+   * @param wanted whether somebody still waits for the answer; asked when the turn of the check comes
+   * @throws {UncheckedPasswordError} when it has no place among those that wait, or is not wanted any more
+   */
+  verify(password: string, stored: string, origin: CheckOrigin, wanted = () => true): Promise<boolean> {
     const id = this.#idOf(password, stored);
     if (this.#remembers(id)) return Promise.resolve(true);
     const pending = this.#pending.get(id);
-    if (pending !== undefined) return pending;
-    const outcome = deferred<boolean>();
-    const settled = outcome.promise.finally(() => this.#pending.delete(id));
-    this.#pending.set(id, settled);
-    const loser = this.#waiting.add({ id, password, stored, outcome }, origin);
-    loser?.outcome.reject(new TooManyChecksError(this.#options.maxWaiting));
+    if (pending !== undefined) {
+      pending.check.wanted.push(wanted);
+      return pending.settled;
+    }
+    const check = { id, password, stored, outcome: deferred<boolean>(), wanted: [wanted] };
+    const settled = check.outcome.promise.finally(() => this.#pending.delete(id));
+    this.#pending.set(id, { check, settled });
+    const loser = this.#waiting.add(check, origin);
+    const { maxWaiting } = this.#options;
+    loser?.outcome.reject(new UncheckedPasswordError(`${maxWaiting} password checks wait already`));
     this.#runNext();
     return settled;
   }
@@ -90,6 +95,10 @@ export class PasswordVerifier {
     while (this.#running < this.#options.maxRunning) {
       const next = this.#waiting.take();
       if (next === undefined) return;
+      if (!next.wanted.some((isWanted) => isWanted())) {
+        next.outcome.reject(new UncheckedPasswordError('nobody waits for the answer any more'));
+        continue;
+      }
       this.#running += 1;
       void this.#run(next).finally(() => {
         this.#running -= 1;

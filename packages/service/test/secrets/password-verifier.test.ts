@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { hashPassword, PasswordVerifier, TooManyChecksError } from '@pesit-node/service';
+import { hashPassword, PasswordVerifier, UncheckedPasswordError } from '@pesit-node/service';
 import type { PasswordVerifierOptions } from '@pesit-node/service';
 
 import { deferred } from '../../src/deferred.js';
@@ -128,12 +128,31 @@ describe('the checks', () => {
     const { verifier, checks } = byHand({ maxRunning: 1, maxWaiting: 2 });
     const [first, second] = ['a', 'b', 'c'].map((text) => verifier.verify(text, '=x', HERE));
     const refused = await verifier.verify('d', '=d', HERE).catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(TooManyChecksError);
-    expect((refused as Error).message).toBe('2 password checks wait already: the password was not looked at');
+    expect(refused).toBeInstanceOf(UncheckedPasswordError);
+    expect((refused as Error).message).toBe('2 password checks wait already');
     checks[0]?.end();
     expect(await first).toBe(false);
     checks[1]?.end();
     expect(await second).toBe(false);
+  });
+
+  test('that nobody wants when their turn comes are left out; of equal ones, one that is wanted is enough', async () => {
+    const { verifier, checks, begun } = byHand({ maxRunning: 1 });
+    const [gone, here] = [() => false, () => true];
+    const first = verifier.verify('a', '=a', HERE, gone);
+    await expect(first).rejects.toThrow(new UncheckedPasswordError('nobody waits for the answer any more'));
+    const running = verifier.verify('b', '=b', HERE, here);
+    const [left, both, also] = [
+      verifier.verify('c', '=c', HERE, gone),
+      verifier.verify('d', '=d', HERE, gone),
+      verifier.verify('d', '=d', HERE, here),
+    ];
+    checks[0]?.end();
+    await running;
+    await expect(left).rejects.toBeInstanceOf(UncheckedPasswordError);
+    expect(begun()).toBe('b d');
+    checks[1]?.end();
+    expect([await both, await also]).toEqual([true, true]);
   });
 
   test('that fail reject, and the next one runs', async () => {

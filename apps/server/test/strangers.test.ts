@@ -1,0 +1,164 @@
+import { once } from 'node:events';
+
+import { describe, expect, test } from '@jest/globals';
+import { PasswordVerifier, verifyPassword } from '@pesit-node/service';
+import { withDatabase } from '@pesit-node/service/testing';
+
+import { bytes, until, useNode } from './support/node.js';
+import { RawPeer, said } from './support/raw-peer.js';
+import { connectAs } from './support/steps.js';
+
+/** As many as in the experiment that found the hole. */
+const BOGUS = 300;
+/** One after the other their checks take 18 s on an idle machine, and many times that on a busy one. */
+const BOUND_MS = 15_000;
+
+withDatabase((harness) => {
+  describe('300 bogus CONNECTs', () => {
+    const node = useNode(harness, { verifier: new PasswordVerifier() });
+    let passwords = 0;
+
+    /** A password that was never verified: the partner is new to the node. */
+    const newPassword = async (partnerId: string): Promise<string> => {
+      const password = `new~${passwords++}`;
+      await node().call('put', `/api/v1/config/partners/${partnerId}`, { password });
+      return password;
+    };
+
+    /** Each with a wrong password of its own; resolves with what they were told. */
+    const attack = async (address: string, requester = 'ACME'): Promise<{ readonly told: Promise<string[]> }> => {
+      const peers = await Promise.all(Array.from({ length: BOGUS }, () => RawPeer.from(address, node().port)));
+      const told = peers.map(async (peer, i) => {
+        const answer = said(await peer.send(connectAs({ requester, password: `bad${i}` })));
+        peer.socket.destroy();
+        return answer;
+      });
+      return { told: Promise.all(told) };
+    };
+
+    const connected = async (options: { requester?: string; password: string }): Promise<number> => {
+      const began = performance.now();
+      await node().send(await node().connect({ ...options, connectTimeout: BOUND_MS }), 'IN', bytes(100));
+      return performance.now() - began;
+    };
+
+    const isRefusal = (answer: string): boolean => /^RCONNECT 3-(?:304|322)$/.test(answer);
+
+    test('of another address: the partner that they name logs in within a bound, and few passwords are looked at', async () => {
+      const password = await newPassword('ACME');
+      const began = performance.now();
+      const { told } = await attack('127.0.0.2');
+      expect(await connected({ password })).toBeLessThan(BOUND_MS);
+      const answers = await told;
+      const windows = Math.floor((performance.now() - began) / 10_000) + 1;
+      expect(answers.filter((answer) => !isRefusal(answer))).toEqual([]);
+      // Ten in ten seconds are wrong, and another may run when the tenth is.
+      expect(answers.filter((answer) => answer.endsWith('3-304')).length).toBeLessThanOrEqual(12 * windows);
+    });
+
+    test('of its own address, behind one proxy: another partner logs in within a bound', async () => {
+      await node().partner('BANK2');
+      const password = await newPassword('BANK2');
+      const { told } = await attack('127.0.0.1');
+      expect(await connected({ requester: 'BANK2', password })).toBeLessThan(BOUND_MS);
+      expect((await told).filter((answer) => !isRefusal(answer))).toEqual([]);
+    });
+
+    test('of its own address and in its name: a partner that was known before logs in, whatever is throttled', async () => {
+      const password = await newPassword('ACME');
+      await connected({ password });
+      const { told } = await attack('127.0.0.1');
+      expect(await connected({ password })).toBeLessThan(BOUND_MS);
+      await told;
+      expect(await connected({ password })).toBeLessThan(BOUND_MS);
+    });
+
+    test('of its own address and in its name: one that was not known is told to come again, never that it is refused', async () => {
+      const password = await newPassword('ACME');
+      const { told } = await attack('127.0.0.1');
+      const tries = [];
+      for (let attempt = 0; attempt < 5; attempt++) {
+        const peer = await RawPeer.from('127.0.0.1', node().port);
+        tries.push(said(await peer.send(connectAs({ password }))));
+        peer.socket.destroy();
+      }
+      await told;
+      for (const answer of tries) expect(answer).toMatch(/^(?:ACONNECT|RCONNECT 3-322)$/);
+    });
+
+    test('leave a few lines in the log, and the next one says how many were left out', async () => {
+      const before = node().log.entries().length;
+      await (
+        await attack('127.0.0.2')
+      ).told;
+      await (
+        await attack('127.0.0.3', 'NOBODY')
+      ).told;
+      const lines = node().log.entries().slice(before);
+      const refused = lines.filter(({ msg }) => msg === 'connection refused');
+      expect(refused.filter(({ reason }) => /ACME/.test(String(reason))).length).toBeGreaterThan(0);
+      expect(refused.length).toBeLessThanOrEqual(20);
+      const { refusedConnections } = await node().call('get', '/api/v1/servers/NODE1/status');
+      expect(refusedConnections).toBe(2 * BOGUS);
+    });
+  });
+
+  describe('a connection that is no partner', () => {
+    const node = useNode(harness);
+
+    test('leaves no line for each, and none of what is tolerated before somebody is proven', async () => {
+      const before = node().log.entries().length;
+      for (let i = 0; i < 40; i++) {
+        const peer = await RawPeer.from('127.0.0.2', node().port);
+        peer.write(Buffer.from('GET / HTTP/1.1\r\n\r\n'));
+        await once(peer.socket, 'close');
+      }
+      const unknown = await RawPeer.from('127.0.0.2', node().port);
+      // PI 200 is nothing that the specification has.
+      await unknown.send(connectAs({ requester: 'NOBODY', more: Buffer.from([200, 1, 7]) }));
+      unknown.socket.destroy();
+      const lines = node().log.entries().slice(before);
+      expect(lines.filter(({ msg }) => msg === 'connection rejected')).toHaveLength(10);
+      expect(lines.filter(({ msg }) => msg === 'tolerated')).toEqual([]);
+    });
+
+    test('what is tolerated of a CONNECT has its line when its sender is proven', async () => {
+      const peer = await RawPeer.open(node().port, connectAs({ more: Buffer.from([200, 1, 7]) }));
+      const notices = () =>
+        node()
+          .log.entries()
+          .filter(({ msg, partner }) => msg === 'tolerated' && partner === 'ACME');
+      expect(notices()).toHaveLength(1);
+      peer.socket.destroy();
+    });
+  });
+
+  describe('when all checks are busy', () => {
+    let end: () => void = () => undefined;
+    let begun = 0;
+    const verifier = new PasswordVerifier({
+      ...{ maxRunning: 1, maxWaiting: 1 },
+      check: async (password, stored) => {
+        begun += 1;
+        if (password.startsWith('bad')) await new Promise<void>((resolve) => (end = resolve));
+        return verifyPassword(password, stored);
+      },
+    });
+    const node = useNode(harness, { verifier });
+
+    test('a right password that has no place is told to come again (3-322), not that it is wrong', async () => {
+      const strangers = await Promise.all([1, 2].map(() => RawPeer.from('127.0.0.1', node().port)));
+      const told = strangers.map((peer, i) => peer.send(connectAs({ password: `bad${i}` })));
+      await until(() => begun === 1 || undefined);
+      const partner = await RawPeer.from('127.0.0.1', node().port);
+      const third = partner.send(connectAs());
+      // Of three that want the two places one has none; which came last is not said.
+      const first = await Promise.race([...told, third]);
+      expect(said(first)).toBe('RCONNECT 3-322');
+      end();
+      await until(() => begun === 2 || undefined);
+      end();
+      for (const peer of [...strangers, partner]) peer.socket.destroy();
+    });
+  });
+});
