@@ -34,6 +34,13 @@ const build = (overrides: Partial<HttpAppOptions> = {}) => {
           ({ body, res }) => res.status(201).location(`/api/v1/things/${body.name}`).json(body),
         ),
       });
+      routes.resource('/api/v1/things/file', {
+        post: endpoint({ ...ANSWERS, upload: z.strictObject({}) }, async ({ req, res }) => {
+          let size = 0;
+          for await (const piece of req) size += (piece as Buffer).length;
+          res.json({ size });
+        }),
+      });
       routes.resource('/api/v1/things/act', { post: endpoint(ANSWERS, ({ res }) => res.json({})) });
       routes.resource('/api/v1/things/:id', {
         get: endpoint(ANSWERS, ({ req }) => {
@@ -181,6 +188,12 @@ describe('bodies', () => {
     expect((await act().type('json').send('[]')).body.details).toEqual([
       { field: '(body)', message: 'expected an object, got a list' },
     ]);
+  });
+
+  test('a file is left to who takes one', async () => {
+    const sent = request(app).post('/api/v1/things/file').set(auth).set('Content-Type', 'application/octet-stream');
+    const { status, body } = await sent.send(Buffer.alloc(10));
+    expect([status, body]).toEqual([200, { size: 10 }]);
   });
 
   test('probes and scrapers may add to the query what they like', async () => {

@@ -164,6 +164,6 @@ describe('the table', () => {
   test('as a page: a row each, with the values of its labels', () => {
     const page = metricsMarkdown();
     expect(page.split('\n')).toHaveLength(Object.keys(METRICS).length + 3);
-    expect(page).toContain('| `pesit_queue_depth` | gauge | client | `state`: `due`, `delayed` | ');
+    expect(page).toContain('| `pesit_queue_depth` | gauge | client | `state`: `due`, `delayed`, `held` | ');
   });
 });
