@@ -48,7 +48,7 @@ export class LiveConfig<A extends AppName> extends EventEmitter<LiveConfigEvents
     const differing = names.filter((name) => !isDeepStrictEqual(next[name], this.#current[name]));
     const mayChange = (name: ConfigKeyName): boolean => (CONFIG_KEYS[name] as ConfigKey).reload === true;
     const changed = differing.filter(mayChange);
-    const values = Object.fromEntries(changed.map((name) => [name, next[name]]));
+    const values = Object.fromEntries(changed.map((name) => [name, next[name]])) as Partial<Config<A>>;
     this.#current = Object.freeze({ ...this.#current, ...values });
     const reloaded = { changed, needRestart: differing.filter((name) => !mayChange(name)) };
     this.emit('reload', reloaded);
