@@ -280,7 +280,12 @@ withDatabase((harness) => {
         .buffer(true);
       expect([part.status, (part.body as Buffer).equals(content.subarray(10, 20))]).toEqual([206, true]);
       const beyond = await service.api.raw('get', `/transfers/${body.id}/content`).set('Range', 'bytes=200000-');
-      expect([beyond.status, beyond.body.error]).toEqual([400, 'VALIDATION_ERROR']);
+      expect([beyond.status, beyond.body.error]).toEqual([416, 'RANGE_NOT_SATISFIABLE']);
+      // RFC 9110 §15.5.17: how long it is, for who asked beyond its end.
+      expect(beyond.headers).toMatchObject({ 'content-range': 'bytes */123456' });
+      expect(beyond.headers['content-type']).toMatch(/^application\/json/);
+      expect(beyond.headers['content-disposition']).toBeUndefined();
+      expect(beyond.body.message).toContain('123456');
       await rm(body.localPath as string);
       const gone = await service.api.get(`/transfers/${body.id}/content`);
       expect([gone.status, gone.body.error]).toEqual([404, 'FILE_NOT_FOUND']);
@@ -306,6 +311,14 @@ withDatabase((harness) => {
       await writeFile(path, 'old');
       const second = await receive();
       expect(second.body).toMatchObject({ status: 'COMPLETED', localPath: `${path}_${second.body.id}` });
+      expect(second.body).toMatchObject({ filename: `OUT_${second.body.id}`, virtualFile: 'OUT' });
+      const replayed = (await service.api.post(`/transfers/${second.body.id}/replay?wait=20`)).body;
+      // It asks for what the first one asked for.
+      expect(replayed).toMatchObject({ status: 'COMPLETED', filename: `OUT_${replayed.id}` });
+      await rm(path);
+      const third = (await service.api.post(`/transfers/${second.body.id}/replay?wait=20`)).body;
+      expect(third).toMatchObject({ status: 'COMPLETED', filename: 'OUT', localPath: path });
+      await writeFile(path, 'old');
       expect(await readFile(path, 'utf8')).toBe('old');
       const taken = await receive({ localName: 'OUT' });
       expect([taken.status, taken.body.error]).toEqual([409, 'CONFLICT']);
@@ -330,6 +343,8 @@ withDatabase((harness) => {
         ...{ server: 'bank', virtualFile: 'OUT', remoteFilename },
       });
       expect(body).toMatchObject({ status: 'COMPLETED', localPath: join(service.data, 'received', name) });
+      // What was asked for is in remoteFilename and virtualFile.
+      expect(body).toMatchObject({ filename: name, remoteFilename: remoteFilename ?? null, virtualFile: 'OUT' });
     });
 
     test('text: articles become lines', async () => {

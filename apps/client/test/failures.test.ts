@@ -36,7 +36,7 @@ withDatabase((harness) => {
     test.each([
       ['3-301', 'PARTNER_UNKNOWN', 'check partner and server identifiers'],
       ['3-304', 'AUTH_FAILED', 'check identifier, password'],
-      ['3-308', 'CONNECTION_FAILED', 'use PeSIT E'],
+      ['3-308', 'TRANSFER_FAILED', 'use PeSIT E'],
     ])('%s: transfer and test say %s, with words', async (diagnostic, errorCode, advice) => {
       const server = await the.rawServer({ ...GOOD, CONNECT: `4022 ${DIAGNOSTIC(diagnostic)}1d046e6f7065` });
       const service = await the.service();

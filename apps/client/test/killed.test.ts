@@ -195,6 +195,7 @@ withDatabase((harness) => {
         const received = (await readdir(join(directory, 'received'))).filter((one) => one.startsWith(name));
         expect([death, received]).toEqual([death, death.fetched === true ? [] : [name]]);
         expect(ended['localPath']).toBe(join(await realpath(directory), 'received', name));
+        expect(ended['filename']).toBe(name);
         if (death.fetched !== true) expect((await readFile(ended['localPath'] as string)).equals(content)).toBe(true);
       } else {
         const written = partner.written.filter(({ create }) => create.fileIdentifier?.fileName === name);

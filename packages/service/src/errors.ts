@@ -11,6 +11,7 @@ export const API_ERRORS = {
   CONFLICT: { status: 409, retryable: false },
   PAYLOAD_TOO_LARGE: { status: 413, retryable: false },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false },
+  RANGE_NOT_SATISFIABLE: { status: 416, retryable: false },
   UNPROCESSABLE: { status: 422, retryable: false },
   TOO_MANY_REQUESTS: { status: 429, retryable: true },
   INTERNAL_ERROR: { status: 500, retryable: false },

@@ -16,6 +16,8 @@ const CODES: Readonly<Record<string, TransferErrorCode>> = {
   '2-205': 'FILE_NOT_FOUND',
   '3-301': 'PARTNER_UNKNOWN',
   '3-304': 'AUTH_FAILED',
+  // The partner was reached, and speaks another version.
+  '3-308': 'TRANSFER_FAILED',
   '3-317': 'TIMEOUT',
 };
 

@@ -1,3 +1,5 @@
+import { basename } from 'node:path';
+
 import { freeSpace, removeLeftover, StagedFile, StorageError } from '@pesit-node/storage';
 import type { ResumedFile } from '@pesit-node/storage';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
@@ -37,6 +39,9 @@ const requireSpace = async (directory: string, attributes: Parameters, staged: n
   });
 };
 
+/** @param path absolute */
+const storedAs = (path: string) => ({ filename: basename(path), localPath: path });
+
 type Deps = Pick<TransferDeps, 'settings' | 'receivedTree' | 'logger'>;
 
 /** What earlier attempts left. */
@@ -61,7 +66,7 @@ const resume = async (job: Job, { settings, receivedTree, logger }: Deps): Promi
       const { transferId } = noted.context;
       return {
         status: 'COMPLETED',
-        localPath: path,
+        ...storedAs(path),
         pesitTransferId: transferId,
         size,
         checksum,
@@ -186,7 +191,7 @@ class Receiving implements Work {
       wanted.overwrite ?? false,
     );
     return {
-      ...{ status: 'COMPLETED', size, checksum, bytesTransferred: dataBytes, articles, localPath: path },
+      ...{ status: 'COMPLETED', size, checksum, bytesTransferred: dataBytes, articles, ...storedAs(path) },
       ...this.facts,
     };
   }

@@ -95,7 +95,7 @@ const END = `
     attempts = attempts - case when :counts in ('later', 'none') then 1 else 0 end,
     restartable = cast(:restartable as boolean) and not cancel_requested,
     lease_until = null,
-    size = coalesce(cast(:size as bigint), size),
+    filename = coalesce(:filename, filename), size = coalesce(cast(:size as bigint), size),
     bytes_transferred = coalesce(cast(:bytesTransferred as bigint), bytes_transferred),
     articles = coalesce(cast(:articles as bigint), articles),
     sync_point = coalesce(cast(:syncPoint as integer), sync_point),
@@ -117,7 +117,8 @@ const END = `
   returning ${columnsOf('transfers')}`;
 
 const NOT_GIVEN = {
-  ...{ size: null, bytesTransferred: null, articles: null, syncPoint: null, checksum: null, localPath: null },
+  ...{ size: null, bytesTransferred: null, articles: null, syncPoint: null, checksum: null },
+  ...{ filename: null, localPath: null },
   ...{ diagnostic: null, errorCode: null, errorMessage: null, pesitTransferId: null },
   ...{ roundTrip: null, advice: null },
   ...{ reply: null, label: null, freeMessage: null, originalSender: null, finalReceiver: null },

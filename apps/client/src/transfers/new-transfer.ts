@@ -37,7 +37,12 @@ const settingsOf = (body: TransferSettings): TransferSettings => {
 export const serverOf = ({ serverId, server }: Names): number | string => serverId ?? (server as string);
 
 /** What a transfer without a local file name is called. */
-export const nameOf = ({ remoteFilename, virtualFile }: Names): string => remoteFilename ?? (virtualFile as string);
+export const nameOf = ({ remoteFilename, virtualFile }: Pick<Names, 'remoteFilename' | 'virtualFile'>): string =>
+  remoteFilename ?? (virtualFile as string);
+
+/** What a file that is to be received is called until it has a name. */
+export const nameToReceive = (asked: Parameters<typeof nameOf>[0] & Pick<TransferSettings, 'localName'>): string =>
+  asked.localName ?? nameOf(asked);
 
 /** The transfer that a request asks for. */
 export const newTransfer = (id: string, direction: 'SEND' | 'RECEIVE', body: Asked, local: LocalFile): NewTransfer => ({

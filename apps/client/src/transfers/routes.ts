@@ -1,4 +1,4 @@
-import { ApiError, endpoint, pageOf, validation } from '@pesit-node/service';
+import { ApiError, endpoint, pageOf } from '@pesit-node/service';
 import type { Answer, Endpoint, Routes } from '@pesit-node/service';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -111,6 +111,18 @@ const sendRoute = (transfers: TransferService): Endpoint => {
   return { operation: json.operation, handle };
 };
 
+/** As the package `send` throws; of a range that cannot be satisfied, with the headers of the answer. */
+interface SendError extends Error {
+  readonly code?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** RFC 9110 §15.5.17. @param size `Content-Range`: how long the file is */
+const noSuchPart = (size: string): ApiError => {
+  const message = `The file has no part that Range asks for: it is ${size.replace(/^.*\//, '')} bytes long`;
+  return new ApiError('RANGE_NOT_SATISFIABLE', message, { headers: { 'Content-Range': size } });
+};
+
 /** Sends a received file as bytes, whatever its name looks like. */
 const download = (res: Response, { path, name }: { readonly path: string; readonly name: string }): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -122,9 +134,10 @@ const download = (res: Response, { path, name }: { readonly path: string; readon
       }
       // What is answered instead is JSON, and no file.
       for (const header of ['Content-Type', 'Content-Disposition', 'Content-Range']) res.removeHeader(header);
-      const { code, status } = error as { readonly code?: string; readonly status?: number };
+      const { code, headers: answered } = error as SendError;
+      const size = answered?.['Content-Range'];
       if (code === 'ENOENT') reject(new ApiError('FILE_NOT_FOUND', 'The received file was removed', { cause: error }));
-      else if (status === 416) reject(validation([{ field: 'Range', message: 'no such part of the file' }]));
+      else if (size !== undefined) reject(noSuchPart(size));
       else reject(error);
     });
   });
@@ -213,6 +226,7 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
           206: { contentType: OCTET_STREAM, description: 'The part that was asked for.' },
           404: 'There is no such transfer, or no file of it.',
           409: 'It is not a file that was received, or not yet.',
+          416: 'Range asks for no part of the file: `Content-Range` says how long it is.',
         },
       },
       async ({ params: { id }, res }) => download(res, await transfers.content(id)),

@@ -159,6 +159,8 @@ export interface Idempotency {
 
 /** What is known when an attempt ends; absent = as the record has it. */
 interface Figures {
+  /** Of a RECEIVE: the name that the file was stored under. */
+  readonly filename?: string | undefined;
   readonly size?: number | undefined;
   readonly bytesTransferred?: number | undefined;
   readonly articles?: number | undefined;

@@ -299,7 +299,10 @@ export const transferAnswer = z
       .nullable()
       .meta({ description: 'Why a PENDING one waits: its remote server is disabled.' }),
     direction: z.enum(DIRECTIONS),
-    filename: z.string(),
+    filename: z.string().meta({
+      description:
+        'The name here. Of a received file: the one that it was stored under; until then what was asked for.',
+    }),
     remoteFilename: z.string().nullable(),
     virtualFile: z.string().nullable(),
     partnerId: z.string(),

@@ -10,7 +10,7 @@ import { contentRequests, requireContent } from './content-requests.js';
 import { createEntrance } from './entrance.js';
 import type { Caller, EntranceDeps, Wait } from './entrance.js';
 import { fitsInPi12, NO_ROOM_FOR_NAME } from './file-name.js';
-import { nameOf, newTransfer, serverOf } from './new-transfer.js';
+import { nameToReceive, newTransfer, serverOf } from './new-transfer.js';
 import type { Asked } from './new-transfer.js';
 import { toRecord } from './record.js';
 import type { TransferRecord } from './record.js';
@@ -73,7 +73,7 @@ export const transferService = (deps: TransferServiceDeps) => {
     receive: async (body: z.output<typeof receiveBody>, caller: Caller): Promise<TransferRecord> => {
       await requireFreeName(body);
       await requireRoomForName(body);
-      const filename = body.localName ?? nameOf(body);
+      const filename = nameToReceive(body);
       return enqueue(newTransfer(randomUUID(), 'RECEIVE', body, { filename }), caller);
     },
 
@@ -116,10 +116,12 @@ export const transferService = (deps: TransferServiceDeps) => {
       const again = (): Promise<Sendable | undefined> =>
         row.source_path === null ? Promise.resolve(undefined) : sendTree.find(row.source_path);
       const source = await (hasContent ? contents.again(row, replayed) : again());
+      const names = { remoteFilename: row.remote_filename ?? undefined, virtualFile: row.virtual_file ?? undefined };
       const transfer: NewTransfer = {
         ...{ id: replayed, type: row.type, direction, server, settings, hasContent },
-        ...{ partnerId: row.partner_id, filename: row.filename },
-        ...{ remoteFilename: row.remote_filename ?? undefined, virtualFile: row.virtual_file ?? undefined },
+        ...{ partnerId: row.partner_id, ...names },
+        // Of a received file the record has the name that the first one got.
+        filename: direction === 'RECEIVE' ? nameToReceive({ ...names, ...settings }) : row.filename,
         ...{ sourcePath: source?.path, sourceVersion: source?.version, size: source?.size },
       };
       return hasContent ? contents.enqueue(transfer, { wait }) : enqueue(transfer, { wait });
