@@ -81,7 +81,10 @@ describe.each(['server', 'client'] as const)('the %s app', (app) => {
     expect([code, stderr, existsSync(join(directory, 'data'))]).toEqual([0, '', false]);
     const keys = Object.entries<{ readonly apps: string }>(CONFIG_KEYS);
     for (const [name, { apps }] of keys) {
-      expect([name, stdout.includes(`  --${name}, `)]).toEqual([name, apps === 'both' || apps === app]);
+      expect([name, stdout.includes(`  --${name}, `) || stdout.includes(`  --${name}\n`)]).toEqual([
+        name,
+        apps === 'both' || apps === app,
+      ]);
     }
     expect(stdout).toContain('--server.port, SERVER_PORT\n      TCP port of the REST interface');
     expect(stdout).toContain('PESIT_CONFIG');

@@ -51,8 +51,8 @@ const run = async (live: LiveConfig<'client'>, info: ServiceInfo): Promise<void>
     logger,
   });
   const health = new HealthRegistry();
-  const node = process.env['POD_NAME'] || hostname();
-  const namespace = process.env['POD_NAMESPACE'] || undefined;
+  const node = config['pod.name'] || hostname();
+  const namespace = config['pod.namespace'];
   const { app, license, metrics, steps } = createNode({
     ...{ config, logger, health, info, database, secrets, licenseKey, node, namespace },
   });

@@ -51,8 +51,8 @@ const run = async (live: LiveConfig<'server'>, info: ServiceInfo): Promise<void>
     info,
     database,
     licenseKey,
-    node: process.env['POD_NAME'] || hostname(),
-    namespace: process.env['POD_NAMESPACE'] || undefined,
+    node: config['pod.name'] || hostname(),
+    namespace: config['pod.namespace'],
   });
   live.on('reload', () =>
     node.license.useSources({ file: config['license.file'], content: config['license.content'] }),

@@ -22,6 +22,8 @@ export type { Reloaded } from './config/live.js';
 export { ConfigError, configWarnings, loadConfig } from './config/load.js';
 export type { LoadConfigOptions } from './config/load.js';
 export { configurationMarkdown } from './config/markdown.js';
+export { keysWithoutEffect } from './config/unused.js';
+export type { KeyWithoutEffect } from './config/unused.js';
 export { DirectoryLockedError } from './database/directory-lock.js';
 export { EmbeddedDatabaseError } from './database/embedded/error.js';
 export { isDatabaseUnavailable, isForeignKeyViolation, isUniqueViolation } from './database/faults.js';

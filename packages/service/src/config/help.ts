@@ -28,7 +28,11 @@ const row = (app: AppName, name: string, key: ConfigKey): string => {
   const { description = '' } = key.type;
   const unit = key.unit === undefined ? '' : `, in ${key.unit}`;
   const value = key.defaultFor?.[app] ?? key.default;
-  const names = [`--${name}`, environmentName(name), ...(key.alias === undefined ? [] : [key.alias])];
+  const environment = key.notFromEnvironment === true ? [] : [environmentName(name)];
+  const names = [`--${name}`, ...environment, ...(key.alias === undefined ? [] : [key.alias])];
+  if (key.withoutEffect !== undefined) {
+    return `  ${names.join(', ')}\n${wrapped(`Accepted, and without effect: ${key.withoutEffect}.`)}\n`;
+  }
   return `  ${names.join(', ')}\n${wrapped(key.description)}\n${wrapped(`Value: ${description}${unit}; default: ${shown(value)}${key.reload === true ? '; SIGHUP reads it again' : ''}`)}\n`;
 };
 

@@ -1,42 +1,7 @@
-import type { z } from 'zod';
-
-import { decimal, flag, integer, label, list, networks, oneOf, requiredText, text } from './kinds.js';
-
-/** Which service a row concerns. */
-export type AppName = 'server' | 'client';
-export type AppScope = 'both' | AppName;
-
-/** One row of the table: everything that the loader, the documentation and the error texts need to know of a key. */
-export interface ConfigKey<T = unknown, A extends AppScope = AppScope> {
-  readonly apps: A;
-  /** Accepts the text of the environment and of flags as well as the typed value of YAML. */
-  readonly type: z.ZodType<T>;
-  readonly default: T;
-  /** Where one app's default differs. */
-  readonly defaultFor?: Readonly<Partial<Record<AppName, T>>>;
-  readonly unit?: string;
-  /** Never printed: neither in errors nor in the documentation's examples. */
-  readonly secret?: boolean;
-  /** SIGHUP changes it while the service runs: it is read where it is needed, and copied nowhere. */
-  readonly reload?: boolean;
-  /** A second name in the environment. */
-  readonly alias?: string;
-  readonly description: string;
-}
-
-const key = <T, A extends AppScope>(
-  apps: A,
-  row: {
-    readonly type: z.ZodType<T>;
-    readonly default: NoInfer<T>;
-    readonly defaultFor?: Readonly<Partial<Record<AppName, NoInfer<T>>>>;
-    readonly unit?: string;
-    readonly secret?: boolean;
-    readonly reload?: boolean;
-    readonly alias?: string;
-    readonly description: string;
-  },
-): ConfigKey<T, A> => ({ apps, ...row });
+import { decimal, flag, integer, label, list, networks, oneOf, podLabel, requiredText, text } from './kinds.js';
+import { key } from './row.js';
+import type { AppName, ConfigKey } from './row.js';
+import { KEYS_WITHOUT_EFFECT } from './without-effect.js';
 
 const MEBIBYTE = 1_048_576;
 
@@ -110,6 +75,17 @@ export const CONFIG_KEYS = {
     secret: true,
     description:
       'PostgreSQL 14 or newer. Empty = the embedded database, a PostgreSQL that the service runs itself: for single nodes.',
+  }),
+  'database.username': key('both', {
+    type: text(),
+    default: '',
+    description: 'User of `database.url`, in place of the one in it. Empty = that one.',
+  }),
+  'database.password': key('both', {
+    type: text(),
+    default: '',
+    secret: true,
+    description: 'Password of `database.url`, in place of the one in it. Empty = that one.',
   }),
   'database.directory': key('both', {
     type: text('a directory'),
@@ -317,6 +293,16 @@ export const CONFIG_KEYS = {
     description:
       'Name of the cluster: the same for all its pods, of both apps. Several clusters on one database are told apart by it.',
   }),
+  'pod.name': key('both', {
+    type: podLabel(0),
+    default: '',
+    description: 'Name of this pod in records and in the status of the cluster. Empty = the name of the machine.',
+  }),
+  'pod.namespace': key('both', {
+    type: podLabel(1),
+    default: 'default',
+    description: 'Namespace of this pod, part of its address in the status of the cluster.',
+  }),
   'redis.url': key('both', {
     type: text('redis://user:password@host:port/number (rediss:// with TLS), or nothing'),
     default: '',
@@ -355,7 +341,10 @@ export const CONFIG_KEYS = {
     unit: 'milliseconds',
     description: 'How long a session without a transfer is kept for the next one; 0 = not at all.',
   }),
+  ...KEYS_WITHOUT_EFFECT,
 } as const satisfies Record<string, ConfigKey>;
+
+export type { AppName, AppScope, ConfigKey } from './row.js';
 
 export type ConfigKeyName = keyof typeof CONFIG_KEYS;
 

@@ -50,6 +50,13 @@ export const oneOf = <const T extends readonly [string, ...string[]]>(
   expected = `one of ${values.join(', ')}`,
 ) => z.enum(values).describe(expected);
 
+/** What Kubernetes names a pod or a namespace. @param min 0 where it need not be told */
+export const podLabel = (min: 0 | 1) =>
+  z
+    .string()
+    .regex(new RegExp(`^[\\w.-]{${min},253}$`))
+    .describe(`${min} to 253 letters, digits, \`.\`, \`_\` or \`-\``);
+
 /** Comma-separated in the environment and in flags, a list in YAML. */
 export const list = () =>
   z

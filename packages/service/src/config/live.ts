@@ -5,6 +5,8 @@ import { CONFIG_KEYS } from './keys.js';
 import type { AppName, Config, ConfigKey, ConfigKeyName } from './keys.js';
 import { loadConfig } from './load.js';
 import type { LoadConfigOptions } from './load.js';
+import { keysWithoutEffect } from './unused.js';
+import type { KeyWithoutEffect } from './unused.js';
 
 /** What reading the sources again came to. */
 export interface Reloaded {
@@ -12,6 +14,8 @@ export interface Reloaded {
   readonly changed: readonly ConfigKeyName[];
   /** Keys whose new value counts after a restart alone. */
   readonly needRestart: readonly ConfigKeyName[];
+  /** Those of `changed` that are set and do nothing. */
+  readonly withoutEffect: readonly KeyWithoutEffect[];
 }
 
 interface LiveConfigEvents {
@@ -50,7 +54,12 @@ export class LiveConfig<A extends AppName> extends EventEmitter<LiveConfigEvents
     const changed = differing.filter(mayChange);
     const values = Object.fromEntries(changed.map((name) => [name, next[name]])) as Partial<Config<A>>;
     this.#current = Object.freeze({ ...this.#current, ...values });
-    const reloaded = { changed, needRestart: differing.filter((name) => !mayChange(name)) };
+    const unused = keysWithoutEffect(this.#current);
+    const reloaded = {
+      changed,
+      needRestart: differing.filter((name) => !mayChange(name)),
+      withoutEffect: unused.filter(({ key }) => changed.some((name) => name === key)),
+    };
     this.emit('reload', reloaded);
     return reloaded;
   }

@@ -4,9 +4,9 @@ import { CONFIG_KEYS, configRows } from './keys.js';
 import type { AppName, CommonConfig, Config, ConfigKey, ConfigKeyName } from './keys.js';
 import { nearest } from './nearest.js';
 import { isLoopback } from '../networks.js';
-import { REFUSED_KEYS } from './refused.js';
 import { fromEnvironment, fromFlags, fromYaml } from './sources.js';
 import type { Given } from './sources.js';
+import { keysWithoutEffect } from './unused.js';
 
 export interface LoadConfigOptions<A extends AppName> {
   readonly app: A;
@@ -47,8 +47,8 @@ const serviceLinkHint = (given: Given): string =>
 /**
  * Reads the configuration of one app. Sources, later wins: defaults, the YAML file named by `PESIT_CONFIG`,
  * the environment, flags.
- * @throws {ConfigError} with every problem: unknown keys in YAML or flags (with the nearest known one), refused ones, values that do
- * not fit (key, source, expected, got), the default password under `NODE_ENV=production` or where others can reach it.
+ * @throws {ConfigError} with every problem: unknown keys in YAML or flags (with the nearest known one), values that do not fit (key,
+ * source, expected, got), the default password under `NODE_ENV=production` or where others can reach it.
  */
 export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfigOptions<A>): Config<A> => {
   const file = env['PESIT_CONFIG'];
@@ -68,11 +68,8 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
   for (const given of sources.flatMap((source) => source.given)) {
     const { name, value, source } = given;
     if (!isKeyName(name)) {
-      const refused = REFUSED_KEYS[name];
       problems.push(
-        refused === undefined
-          ? `unknown key ${JSON.stringify(name)} (${source}): did you mean ${nearest(name, names) ?? 'another'}?`
-          : `${name} (${source}): ${refused}`,
+        `unknown key ${JSON.stringify(name)} (${source}): did you mean ${nearest(name, names) ?? 'another'}?`,
       );
       continue;
     }
@@ -130,6 +127,13 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
   }
   if (problems.length > 0) throw new ConfigError(problems);
 
+  values.set(
+    'database.url',
+    urlOf(url as string, {
+      user: values.get('database.username') as string,
+      password: values.get('database.password') as string,
+    }),
+  );
   const data = resolve(cwd, values.get('data.directory') as string);
   const roots = (values.get('storage.roots') as readonly string[]).map((root) => resolve(cwd, root));
   values.set('data.directory', data);
@@ -141,6 +145,22 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
   return Object.freeze(Object.fromEntries(values)) as Config<A>;
 };
 
+/** The URL of the database with the login that has keys of its own; the driver reads one that has no host from the query. */
+const urlOf = (url: string, login: { readonly user: string; readonly password: string }): string => {
+  if (url === '' || (login.user === '' && login.password === '')) return url;
+  const whole = new URL(url);
+  for (const [name, field] of [
+    ['user', 'username'],
+    ['password', 'password'],
+  ] as const) {
+    if (login[name] === '') continue;
+    whole.searchParams.delete(name);
+    if (whole.hostname === '') whole.searchParams.set(name, login[name]);
+    else whole[field] = encodeURIComponent(login[name]);
+  }
+  return whole.href;
+};
+
 const isUrl = (url: string, protocols: readonly string[]): boolean => {
   try {
     return protocols.includes(new URL(url).protocol);
@@ -149,7 +169,7 @@ const isUrl = (url: string, protocols: readonly string[]): boolean => {
   }
 };
 
-/** Sentences for the log at start: what runs, but should not in production. */
+/** Sentences for the log at start: what runs, but should not in production, and what is set and does nothing. */
 export const configWarnings = (config: CommonConfig): readonly string[] => {
   const warnings: string[] = [];
   if (config['admin.password'] === CONFIG_KEYS['admin.password'].default) {
@@ -160,8 +180,5 @@ export const configWarnings = (config: CommonConfig): readonly string[] => {
   if (config['cluster.enabled'] && config['redis.url'] === '') {
     warnings.push('cluster.enabled without redis.url: what one pod changes reaches the others some seconds later');
   }
-  if (!config['cluster.enabled'] && config['redis.url'] !== '') {
-    warnings.push('redis.url is not used: cluster.enabled is false');
-  }
-  return warnings;
+  return [...warnings, ...keysWithoutEffect(config).map(({ key, reason }) => `${key} is not used: ${reason}`)];
 };

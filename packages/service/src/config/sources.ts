@@ -4,7 +4,6 @@ import { resolve } from 'node:path';
 import { parse } from 'yaml';
 
 import { configRows, environmentName } from './keys.js';
-import { REFUSED_KEYS } from './refused.js';
 import { reasonOf } from '../thrown.js';
 
 /** A raw value and where it came from, as an error names it. */
@@ -52,14 +51,15 @@ export const fromYaml = (file: string, cwd: string): SourceResult => {
 };
 
 /**
- * Known and refused keys alone, the alias of a key before its name: the environment holds everything. An empty variable counts as
- * not set, as orchestrators leave them.
+ * Known keys alone, the alias of a key before its name: the environment holds everything. An empty variable counts as not set, as
+ * orchestrators leave them.
  */
 export const fromEnvironment = (env: Readonly<Record<string, string | undefined>>): SourceResult => {
-  const known = configRows().map(([name, { alias }]) => [name, alias, environmentName(name)] as const);
-  const refused = Object.keys(REFUSED_KEYS).map((name) => [name, environmentName(name)] as const);
+  const known = configRows()
+    .filter(([, { notFromEnvironment }]) => notFromEnvironment !== true)
+    .map(([name, { alias }]) => [name, alias, environmentName(name)] as const);
   return {
-    given: [...known, ...refused].flatMap(([name, ...variables]) =>
+    given: known.flatMap(([name, ...variables]) =>
       variables.flatMap((variable) => {
         const value = variable === undefined ? undefined : env[variable];
         return value === undefined || value === '' ? [] : [{ name, value, source: `environment ${String(variable)}` }];

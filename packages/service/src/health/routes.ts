@@ -3,6 +3,7 @@ import { z } from 'zod';
 
 import { ANY_QUERY, endpoint } from '../http/validate.js';
 import type { Access, Routes } from '../http/routes.js';
+import type { KeyWithoutEffect } from '../config/unused.js';
 import { isError, reasonOf } from '../thrown.js';
 import { statusAlone } from './registry.js';
 import type { HealthRegistry, HealthReport } from './registry.js';
@@ -89,14 +90,22 @@ const information = z
     name: z.string(),
     version: z.string(),
     node: z.string().meta({ description: 'Version of Node.js.' }),
+    keysWithoutEffect: z
+      .array(z.object({ key: z.string(), reason: z.string() }))
+      .meta({ description: 'Keys of the configuration that are set and do nothing, and why.' }),
   })
   .meta({ id: 'Info' });
 
-/** `/actuator/info`: name, version, and the version of Node. */
-export const infoRoutes = (routes: Routes, { name, version }: ServiceInfo, access: Access): void => {
+/** `/actuator/info`: name, version, the version of Node, and what is configured for nothing. */
+export const infoRoutes = (
+  routes: Routes,
+  { name, version }: ServiceInfo,
+  access: Access,
+  keysWithoutEffect: () => readonly KeyWithoutEffect[],
+): void => {
   routes.resource('/actuator/info', {
     get: endpoint({ summary: 'What runs here', access, query: ANY_QUERY, answers: { 200: information } }, ({ res }) => {
-      res.json({ name, version, node: process.version });
+      res.json({ name, version, node: process.version, keysWithoutEffect: keysWithoutEffect() });
     }),
   });
 };

@@ -7,6 +7,7 @@ import type { VerifyCredentials } from '../auth/basic-strategy.js';
 import type { FailureLimiterOptions } from '../auth/failure-limiter.js';
 import { LoginGuard } from '../auth/login-guard.js';
 import type { CommonConfig } from '../config/keys.js';
+import { keysWithoutEffect } from '../config/unused.js';
 import { unavailable } from '../errors.js';
 import type { HealthRegistry } from '../health/registry.js';
 import { healthRoutes, infoRoutes } from '../health/routes.js';
@@ -31,7 +32,8 @@ export interface HttpAppOptions {
     | 'metrics.public'
     | 'admin.username'
     | 'admin.password'
-  >;
+  > &
+    Partial<CommonConfig>;
   readonly info: ServiceInfo;
   readonly logger: Logger;
   readonly health: HealthRegistry;
@@ -99,7 +101,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   healthRoutes(probes, health, login);
   const figures = new Routes();
   const isPublic = config['metrics.public'];
-  infoRoutes(figures, info, isPublic ? 'open' : 'licensed');
+  infoRoutes(figures, info, isPublic ? 'open' : 'licensed', () => keysWithoutEffect(config));
   metricsRoutes(figures, metrics, isPublic ? 'open' : 'licensed');
   const own = new Routes();
   routes(own);

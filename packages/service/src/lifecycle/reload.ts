@@ -21,9 +21,10 @@ export interface ReloadOptions {
 export const reloadOnSignal = ({ live, logger, source }: ReloadOptions): void => {
   source.on('SIGHUP', () => {
     try {
-      const { changed, needRestart } = live.reload();
+      const { changed, needRestart, withoutEffect } = live.reload();
       logger.level = live.config['log.level'];
       logger.info({ changed }, 'SIGHUP: configuration and license file read again');
+      for (const { key, reason } of withoutEffect) logger.warn(`${key} is not used: ${reason}`);
       if (needRestart.length > 0) logger.warn({ keys: needRestart }, 'these keys changed and need a restart');
     } catch (error) {
       if (error instanceof ConfigError) {

@@ -4,7 +4,14 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { CONFIG_KEYS, ConfigError, configurationMarkdown, configWarnings, loadConfig } from '@pesit-node/service';
+import {
+  CONFIG_KEYS,
+  ConfigError,
+  configurationMarkdown,
+  configWarnings,
+  keysWithoutEffect,
+  loadConfig,
+} from '@pesit-node/service';
 
 import { environmentName } from '../../src/config/keys.js';
 
@@ -128,34 +135,6 @@ describe('sources', () => {
 });
 
 describe('problems', () => {
-  test('GZIP is refused with the reason, wherever it is asked for', () => {
-    const file = yaml('transfer:\n  compression:\n    enabled: true\n    algorithm: GZIP\n');
-    const why =
-      'PeSIT knows no GZIP, only the strings of its annex A (PI 21): set compression of the virtual file, of the remote server or of the request instead';
-    expect(
-      problems({ PESIT_CONFIG: file, TRANSFER_COMPRESSION_ENABLED: 'true' }, ['--transfer.compression.level=6']),
-    ).toEqual([
-      `transfer.compression.enabled (${file}): ${why}`,
-      `transfer.compression.algorithm (${file}): ${why}`,
-      `transfer.compression.enabled (environment TRANSFER_COMPRESSION_ENABLED): ${why}`,
-      `transfer.compression.level (flag --transfer.compression.level): ${why}`,
-    ]);
-  });
-
-  test.each([
-    ['TRANSFER_CHUNK_SIZE', 'transfer.chunk-size', /transfer\.max-entity-size/],
-    ['TRANSFER_READ_BUFFER_SIZE', 'transfer.read-buffer-size', /transfer\.max-entity-size/],
-    ['TRANSFER_WRITE_BUFFER_SIZE', 'transfer.write-buffer-size', /transfer\.max-entity-size/],
-    ['TRANSFER_SOCKET_BUFFER_SIZE', 'transfer.socket-buffer-size', /transfer\.max-entity-size/],
-    ['TRANSFER_WRITE_TIMEOUT', 'transfer.write-timeout', /transfer\.read-timeout/],
-    ['SSL_KEYSTORE_NAME', 'ssl.keystore-name', /TLS is not built/],
-    ['SSL_PROTOCOL', 'ssl.protocol', /TLS is not built/],
-  ])('the key of the specification behind %s is refused with the reason', (variable, name, why) => {
-    const [problem, ...others] = problems({ [variable]: '1' });
-    expect([problem?.split(':')[0], others]).toEqual([`${name} (environment ${variable})`, []]);
-    expect(problem).toMatch(why);
-  });
-
   test('an unknown key names its nearest, in YAML and in flags, all at once', () => {
     const file = yaml('server:\n  prot: 1\nlog:\n  levle: info\n');
     expect(problems({ PESIT_CONFIG: file }, ['--data.dir=/x'])).toEqual([
@@ -259,6 +238,87 @@ describe('problems', () => {
   });
 });
 
+describe('keys without effect', () => {
+  const GZIP =
+    'PeSIT knows no GZIP, only the strings of its annex A (PI 21): set compression of the virtual file, of the remote server or of the request instead';
+
+  test('are accepted from everywhere, and said once each with the reason', () => {
+    const file = yaml('transfer:\n  compression:\n    enabled: true\n    algorithm: GZIP\n');
+    const config = load(
+      { ADMIN_PASSWORD: 'x9', PESIT_CONFIG: file, TRANSFER_COMPRESSION_ENABLED: 'true', PESIT_API_KEY: 'hunter2' },
+      ['--transfer.compression.level=6', '--api-port=8080'],
+    );
+    expect(keysWithoutEffect(config)).toEqual([
+      { key: 'transfer.compression.enabled', reason: GZIP },
+      { key: 'transfer.compression.algorithm', reason: GZIP },
+      { key: 'transfer.compression.level', reason: GZIP },
+      { key: 'pesit.api-key', reason: 'callers log in with HTTP Basic: set admin.username and admin.password' },
+      { key: 'api-port', reason: 'each app has one REST interface: set server.port' },
+    ]);
+    const warnings = configWarnings(config);
+    expect(warnings).toHaveLength(5);
+    expect(warnings[0]).toBe(`transfer.compression.enabled is not used: ${GZIP}`);
+    expect(warnings.join()).not.toContain('hunter2');
+  });
+
+  test('none is said of what is not set', () => {
+    expect(keysWithoutEffect(load())).toEqual([]);
+  });
+
+  test('have bounds all the same', () => {
+    expect(
+      problems({ TRANSFER_COMPRESSION_LEVEL: '12', SSL_SESSION_TIMEOUT: 'a day', PESIT_AUDIT_MAX_ENTRIES: '0' }),
+    ).toEqual([
+      'transfer.compression.level (environment TRANSFER_COMPRESSION_LEVEL): expected an integer from 1 to 9, got "12"',
+      'ssl.session-timeout (environment SSL_SESSION_TIMEOUT): expected an integer from 0 to 604800, got "a day"',
+      'pesit.audit-max-entries (environment PESIT_AUDIT_MAX_ENTRIES): expected an integer from 1 to 100000000, got "0"',
+    ]);
+  });
+
+  test('a service called api is none of its business', () => {
+    expect(keysWithoutEffect(load({ API_PORT: 'tcp://10.0.0.7:80', TRANSFER_PORT: 'tcp://10.0.0.8:80' }))).toEqual([]);
+  });
+});
+
+describe('database.username and database.password', () => {
+  const given = (url: string, login: Record<string, string>): string =>
+    load({ DATABASE_URL: url, ...login })['database.url'];
+
+  test('take the place of what the URL has', () => {
+    const login = { DATABASE_USERNAME: 'jane@bank', DATABASE_PASSWORD: 'p%/:#?' };
+    const expected = 'postgresql://jane%40bank:p%25%2F%3A%23%3F@h:5433/db';
+    expect(given('postgresql://h:5433/db', login)).toBe(expected);
+    expect(given('postgresql://joe:old@h:5433/db', login)).toBe(expected);
+    expect(given('postgresql://h:5433/db?user=joe&password=old', login)).toBe(expected);
+    expect(given('postgresql://joe:old@h/db', { DATABASE_PASSWORD: 'new' })).toBe('postgresql://joe:new@h/db');
+    expect(given('postgresql://joe:old@h/db', {})).toBe('postgresql://joe:old@h/db');
+    // A socket has no host that a login could stand before.
+    expect(given('postgresql:///db?host=/run/pg', { DATABASE_USERNAME: 'joe' })).toBe(
+      'postgresql:///db?host=%2Frun%2Fpg&user=joe',
+    );
+  });
+
+  test('mean nothing to the embedded database, and the password is never shown', () => {
+    const config = load({ ADMIN_PASSWORD: 'x9', DATABASE_USERNAME: 'joe', DATABASE_PASSWORD: 'hunter2' });
+    const reason = 'the embedded database has its own user: set database.url';
+    expect(keysWithoutEffect(config)).toEqual([
+      { key: 'database.username', reason },
+      { key: 'database.password', reason },
+    ]);
+    const file = yaml('database:\n  password: 12345678\n');
+    expect(problems({ PESIT_CONFIG: file })[0]).toMatch(/^database\.password .*got a value that is not shown$/);
+  });
+});
+
+test('pod.name and pod.namespace come from what Kubernetes is told to set', () => {
+  const config = load({ POD_NAME: 'pesit-0', POD_NAMESPACE: 'bank' });
+  expect([config['pod.name'], config['pod.namespace']]).toEqual(['pesit-0', 'bank']);
+  expect([load()['pod.name'], load()['pod.namespace']]).toEqual(['', 'default']);
+  expect(problems({ POD_NAME: 'a b' })).toEqual([
+    'pod.name (environment POD_NAME): expected 0 to 253 letters, digits, `.`, `_` or `-`, got "a b"',
+  ]);
+});
+
 describe('unsafe start', () => {
   test('with the default password REST listens on the loopback address alone, and the log says so and how to change it', () => {
     const config = load();
@@ -293,11 +353,13 @@ describe('unsafe start', () => {
 });
 
 test('the documentation table has a row a key, with the environment name and the defaults', () => {
-  const [table = '', , refused = ''] = configurationMarkdown().split('\n\n');
+  const [table = '', , unused = ''] = configurationMarkdown().split('\n\n');
   const rows = table.trimEnd().split('\n');
-  expect(rows).toHaveLength(Object.keys(CONFIG_KEYS).length + 2);
+  expect(rows.length + unused.trimEnd().split('\n').length).toBe(Object.keys(CONFIG_KEYS).length + 4);
   expect(table).toContain('| `server.port` | `SERVER_PORT` | both | an integer from 0 to 65535 | `8080` |');
   expect(table).toContain('`1048576`; client app `67108864` | bytes | yes |');
   for (const row of rows) expect(row.replaceAll('\\|', '').split('|')).toHaveLength(10);
-  expect(refused).toContain('| `transfer.compression.level` | PeSIT knows no GZIP');
+  expect(unused).toContain(
+    '| `transfer.compression.level` | `TRANSFER_COMPRESSION_LEVEL` | an integer from 1 to 9 | PeSIT knows no GZIP',
+  );
 });

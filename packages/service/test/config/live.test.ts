@@ -24,9 +24,13 @@ test('what may change does, what needs a restart is told each time and does not'
   const live = create('transfer.retry.attempts: 3\ndatabase.pool-max: 5\n');
   const { config } = live;
   write('transfer.retry.attempts: 4\ndatabase.pool-max: 6\n');
-  expect(live.reload()).toEqual({ changed: ['transfer.retry.attempts'], needRestart: ['database.pool-max'] });
+  expect(live.reload()).toEqual({
+    changed: ['transfer.retry.attempts'],
+    needRestart: ['database.pool-max'],
+    withoutEffect: [],
+  });
   expect([config['transfer.retry.attempts'], config['database.pool-max']]).toEqual([4, 5]);
-  expect(live.reload()).toEqual({ changed: [], needRestart: ['database.pool-max'] });
+  expect(live.reload()).toEqual({ changed: [], needRestart: ['database.pool-max'], withoutEffect: [] });
 });
 
 test('what cannot be used changes nothing, not even what is right in it', () => {
@@ -41,12 +45,25 @@ test('what cannot be used changes nothing, not even what is right in it', () => 
 test('the environment wins over the file, also then', () => {
   const live = create('log.level: warn\n', { LOG_LEVEL: 'error' });
   write('log.level: debug\n');
-  expect(live.reload()).toEqual({ changed: [], needRestart: [] });
+  expect(live.reload()).toEqual({ changed: [], needRestart: [], withoutEffect: [] });
   expect(live.config['log.level']).toBe('error');
 });
 
 test('a password of its own lets the interface listen everywhere, after a restart', () => {
   const live = create('');
   write('admin.password: x9\n');
-  expect(live.reload()).toEqual({ changed: ['admin.password'], needRestart: ['server.host'] });
+  expect(live.reload()).toEqual({ changed: ['admin.password'], needRestart: ['server.host'], withoutEffect: [] });
+});
+
+test('a key without effect needs no restart: what is said of it follows', () => {
+  const live = create('transfer.compression.level: 3\nssl.session-cache-size: 5\n');
+  write('ssl.session-cache-size: 6\nssl.protocol: TLSv1.3\n');
+  expect(live.reload()).toEqual({
+    changed: ['transfer.compression.level', 'ssl.protocol', 'ssl.session-cache-size'],
+    needRestart: [],
+    withoutEffect: [
+      { key: 'ssl.protocol', reason: expect.stringContaining('not encrypted') },
+      { key: 'ssl.session-cache-size', reason: expect.stringContaining('not encrypted') },
+    ],
+  });
 });

@@ -462,9 +462,29 @@ describe('health', () => {
     const { app } = build();
     expect((await request(app).get('/actuator/info')).status).toBe(401);
     const info = await request(app).get('/actuator/info').set(auth);
-    expect(info.body).toEqual({ name: 'pesit-server', version: '1.2.3', node: process.version });
+    expect(info.body).toEqual({
+      name: 'pesit-server',
+      version: '1.2.3',
+      node: process.version,
+      keysWithoutEffect: [],
+    });
     const open = build({ config: testConfig('server', { 'data.directory': '/nowhere', 'metrics.public': true }) });
     expect((await request(open.app).get('/actuator/info')).status).toBe(200);
     expect((await request(open.app).get('/api/v1/things')).status).toBe(401);
+  });
+
+  test('info shows the keys that are set for nothing, with the reason and without the value', async () => {
+    const { app } = build({
+      config: testConfig('server', {
+        'data.directory': '/nowhere',
+        'pesit.api-key': 'hunter2',
+        'redis.url': 'redis://r',
+      }),
+    });
+    const info = await request(app).get('/actuator/info').set(auth);
+    expect((info.body as { keysWithoutEffect: unknown }).keysWithoutEffect).toEqual([
+      { key: 'pesit.api-key', reason: 'callers log in with HTTP Basic: set admin.username and admin.password' },
+      { key: 'redis.url', reason: 'cluster.enabled is false' },
+    ]);
   });
 });

@@ -1,0 +1,53 @@
+import type { z } from 'zod';
+
+import { flag, integer, list, requiredText } from './kinds.js';
+import type { ConfigKey } from './row.js';
+
+const NO_GZIP =
+  'PeSIT knows no GZIP, only the strings of its annex A (PI 21): set compression of the virtual file, of the remote server or of the request instead';
+const NO_TLS = 'TLS is not built yet in this version: connections are not encrypted';
+const OWN_BUFFERS =
+  'the node sizes its buffers itself, by the negotiated entity size: set transfer.max-entity-size, or maxEntitySize of the listener, of the remote server or of the request';
+const ONE_TIMEOUT =
+  'a partner that takes nothing is waited for as long as one that sends nothing: set transfer.read-timeout, or readTimeout of the listener';
+const BASIC = 'callers log in with HTTP Basic: set admin.username and admin.password';
+const NO_AUDIT = 'the audit log is not built yet in this version';
+const NO_ROTATION = 'certificates are not built yet in this version';
+const ONE_PORT = 'each app has one REST interface: set server.port';
+
+/** Undefined: it was not set. */
+const row = <T>(
+  withoutEffect: string,
+  type: z.ZodType<T>,
+  options: Pick<ConfigKey, 'unit' | 'secret' | 'notFromEnvironment'> = {},
+): ConfigKey<T | undefined, 'both'> => ({
+  ...{ apps: 'both', type, default: undefined, withoutEffect, description: '', ...options },
+  // Nobody reads it but to say so, and that is said of what is set now.
+  reload: true,
+});
+
+/**
+ * Keys of the interface that can mean nothing here, each with the reason. A service that has one in its configuration starts:
+ * the value is checked, a warning names the reason once, and `/actuator/info` shows it, so that nobody believes that it works.
+ */
+export const KEYS_WITHOUT_EFFECT = {
+  'transfer.chunk-size': row(OWN_BUFFERS, integer(1, 1_073_741_824), { unit: 'bytes' }),
+  'transfer.read-buffer-size': row(OWN_BUFFERS, integer(1, 1_073_741_824), { unit: 'bytes' }),
+  'transfer.write-buffer-size': row(OWN_BUFFERS, integer(1, 1_073_741_824), { unit: 'bytes' }),
+  'transfer.socket-buffer-size': row(OWN_BUFFERS, integer(1, 1_073_741_824), { unit: 'bytes' }),
+  'transfer.write-timeout': row(ONE_TIMEOUT, integer(1000, 86_400_000), { unit: 'milliseconds' }),
+  'transfer.compression.enabled': row(NO_GZIP, flag()),
+  'transfer.compression.algorithm': row(NO_GZIP, requiredText()),
+  'transfer.compression.level': row(NO_GZIP, integer(1, 9)),
+  'ssl.protocol': row(NO_TLS, requiredText()),
+  'ssl.cipher-suites': row(NO_TLS, list()),
+  'ssl.session-cache-size': row(NO_TLS, integer(0, 1_000_000)),
+  'ssl.session-timeout': row(NO_TLS, integer(0, 604_800), { unit: 'seconds' }),
+  'ssl.keystore-name': row(NO_TLS, requiredText()),
+  'ssl.truststore-name': row(NO_TLS, requiredText()),
+  'pesit.api-key': row(BASIC, requiredText(), { secret: true }),
+  'pesit.audit-max-entries': row(NO_AUDIT, integer(1, 100_000_000)),
+  'pesit.cert-rotation-days': row(NO_ROTATION, integer(0, 3650), { unit: 'days' }),
+  'api-port': row(ONE_PORT, integer(0, 65_535), { notFromEnvironment: true }),
+  'transfer-port': row(ONE_PORT, integer(0, 65_535), { notFromEnvironment: true }),
+} as const;
