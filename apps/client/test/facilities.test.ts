@@ -283,7 +283,7 @@ withDatabase((harness) => {
     test.each([
       ['1d0773746f72656437', 'stored7'],
       ['1d03ff0041', 'base64:/wBB'],
-      [`1dff1000${'e9'.repeat(4096)}`, `base64:${Buffer.alloc(4096, 0xe9).toString('base64')}`],
+      [`1dff1000${'e9'.repeat(4096)}`, `base64:${Buffer.alloc(254, 0xe9).toString('base64')}`],
     ])('PI 29 beside a success and PI 99 of the answer are kept: %.20s', async (complement, shown) => {
       const server = await the.rawServer({
         ...GOOD,

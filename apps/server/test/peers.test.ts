@@ -109,10 +109,10 @@ withDatabase((harness) => {
     });
   });
 
-  test('Transfer CFT, Axway Gateway: PI 37 and PI 99 of 512 bytes are in the record whole', async () => {
+  test('Transfer CFT, Axway Gateway: PI 37 of 512 bytes is in the record whole, of PI 99 the 254 bytes of the specification', async () => {
     const [label, freeMessage] = ['L'.repeat(512), Buffer.alloc(512, 'm')];
     await say(CONNECT, create({ label, freeMessage }), ORF, WRITE, DTF, ...endOf(1));
-    expect(await node().ended()).toMatchObject({ status: 'COMPLETED', label, freeMessage: freeMessage.toString() });
+    expect(await node().ended()).toMatchObject({ status: 'COMPLETED', label, freeMessage: 'm'.repeat(254) });
   });
 
   test('Transfer CFT: application and user in PGI 9 are not the partner', async () => {

@@ -60,7 +60,7 @@ export { SessionTrace } from './session-trace.js';
 export type { TraceLine, WireDirection } from './session-trace.js';
 export { STATES } from './states.js';
 export type { Role, State, StateRow, Wait } from './states.js';
-export { printable, readable } from './texts.js';
+export { keptBytes, keptReason, printable, readable } from './texts.js';
 export { adviseOn, explain, inOneLine, logWords, quoteDiagnostic } from './wording.js';
 export { DEFAULT_TIMERS } from './timers.js';
 export type { Timers } from './timers.js';

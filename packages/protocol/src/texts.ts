@@ -1,6 +1,7 @@
 /** What goes to a peer as PI 29 and PI 99, and what comes from one into a log. */
 import { diagnosticRow } from './diagnostics.js';
 import type { PesitError } from './errors.js';
+import { PARAMETERS } from './parameters.js';
 import type { Parameters } from './parameters.js';
 
 /** PI 29, cut to its maximum; what goes to a peer is ISO 8859-1. */
@@ -8,6 +9,15 @@ export function complement(text: string | undefined): Parameters {
   if (text === undefined || text === '') return {};
   return { diagnosticComplement: Buffer.from(text.replace(/[^\u0020-\u00ff]/g, '?'), 'latin1').subarray(0, 254) };
 }
+
+/** Of what a peer says in PI 29 or PI 99, as much as a record keeps: what the specification allows. A copy, for it outlives the FPDU. */
+export const keptBytes = (said: Buffer): Buffer => Buffer.from(said.subarray(0, PARAMETERS.freeMessage.max));
+
+/** Characters of a reason that a record keeps: it may quote what a peer has said. */
+const MAX_REASON = 2000;
+
+/** Why something failed, as a record keeps it: readable, and bounded. */
+export const keptReason = (text: string): string => readable(text).slice(0, MAX_REASON);
 
 /** PI 99; none that is empty. */
 export const free = (freeMessage: Buffer | undefined): Parameters =>

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { freeSpace, removeLeftover, StagedFile, StorageError } from '@pesit-node/storage';
 import type { ResumedFile } from '@pesit-node/storage';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
-import { readable, START } from '@pesit-node/protocol';
+import { keptBytes, readable, START } from '@pesit-node/protocol';
 import type { Parameters, PesitError, SyncPoint } from '@pesit-node/protocol';
 
 import type { Job } from '../transfers/row.js';
@@ -152,7 +152,7 @@ class Receiving implements Work {
     const text = (given: string | undefined) => given && readable(given);
     return {
       ...{ pesitTransferId: this.#transferId || undefined, syncPoint: this.#staged?.stablePoint?.number },
-      ...{ label: text(logicalAttributes?.fileLabel), freeMessage: freeMessage && Buffer.from(freeMessage) },
+      ...{ label: text(logicalAttributes?.fileLabel), freeMessage: freeMessage && keptBytes(freeMessage) },
       ...{ originalSender: text(originalSender), finalReceiver: text(finalReceiver) },
       ...{ creationDate: text(historicalAttributes?.creationDate), nameConfirmed: this.#nameConfirmed },
     };

@@ -1,5 +1,5 @@
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
-import { explain, logWords, printable, SUCCESS } from '@pesit-node/protocol';
+import { explain, keptBytes, logWords, printable, SUCCESS } from '@pesit-node/protocol';
 import type { PesitError } from '@pesit-node/protocol';
 import type { Figures, Logger, MeteredTransfer } from '@pesit-node/service';
 
@@ -171,8 +171,11 @@ class Attempt {
   }
 
   #end(lease: Lease): void {
-    const { diagnosticComplement, freeMessage: answerFreeMessage } = lease.session.texts;
-    this.#said = { diagnosticComplement, answerFreeMessage };
+    const { diagnosticComplement, freeMessage } = lease.session.texts;
+    this.#said = {
+      diagnosticComplement: diagnosticComplement && keptBytes(diagnosticComplement),
+      answerFreeMessage: freeMessage && keptBytes(freeMessage),
+    };
     lease.release();
   }
 

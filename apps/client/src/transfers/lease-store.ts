@@ -1,3 +1,4 @@
+import { keptReason } from '@pesit-node/protocol';
 import type { Pacing } from '@pesit-node/storage';
 import type { Knex } from 'knex';
 
@@ -133,6 +134,9 @@ const withNulls = (given: object): Readonly<Record<string, string | number | boo
   ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
 });
 
+const reasonOf = ({ errorMessage }: { readonly errorMessage?: string | undefined }) =>
+  errorMessage === undefined ? {} : { errorMessage: keptReason(errorMessage) };
+
 /** A transfer that was taken, as if it never had been; one that somebody wants cancelled is. */
 const UNTOUCHED = `
   status = case when cancel_requested then 'CANCELLED' else 'PENDING' end,
@@ -202,7 +206,7 @@ export const leaseStore = (knex: Knex) => {
       }
       const { rows } = await knex
         .raw<{ rows: TransferRow[] }>(END, {
-          ...withNulls({ ...end, id, fence }),
+          ...withNulls({ ...end, ...reasonOf(end), id, fence }),
           contentGoesWith: [...contentGoesWith],
         })
         .options({ name: 'client_end' });

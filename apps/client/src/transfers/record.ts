@@ -8,7 +8,7 @@ import type { Progress, TransferRow } from './row.js';
 const EBCDIC = 1;
 
 /**
- * The outbound transfer record of the interface. `duration` in milliseconds, `size` in bytes of the file,
+ * The outbound transfer record of the interface, as a page has it. `duration` in milliseconds, `size` in bytes of the file,
  * `bytesTransferred` and `articles` as PI 27 and PI 28 count them; what is not known (yet) is null. A PENDING one with
  * `nextAttemptAt` waits for another attempt, and says why the last one failed. `restartable`: the next attempt goes on where
  * the last one was interrupted. `statusReason`: what a PENDING one waits for that will not come by itself. `label`, `freeMessage`, `originalSender`, `finalReceiver` and `creationDate` are PI 37, 99,
@@ -17,7 +17,7 @@ const EBCDIC = 1;
  * that was asked for by its name. `contentKept`: whether the content that came with the request is still there.
  * @param live figures of a running transfer that are newer than its row
  */
-export const toRecord = (row: TransferRow, live?: Progress) => ({
+export const toPageRecord = (row: TransferRow, live?: Progress) => ({
   id: row.id,
   transferId: row.id,
   type: row.type,
@@ -61,6 +61,12 @@ export const toRecord = (row: TransferRow, live?: Progress) => ({
   contentKept: row.content && row.content === 'KEPT',
   diagnosticComplement: showBytes(row.diagnostic_complement),
   answerFreeMessage: showBytes(row.answer_free_message),
+  ...(row.type === 'MESSAGE' ? { fileType: row.settings.fileType ?? FILE_TYPE_MESSAGE } : {}),
+});
+
+/** The same, of a message with its text and the reply. */
+export const toRecord = (row: TransferRow, live?: Progress) => ({
+  ...toPageRecord(row, live),
   ...(row.type === 'MESSAGE' ? messageOf(row) : {}),
 });
 
@@ -70,7 +76,6 @@ const heldBy = ({ server_name: server }: TransferRow): string =>
   `Remote server ${JSON.stringify(server)} is disabled: enable it to let the transfer go on, or cancel the transfer`;
 
 const messageOf = ({ settings, reply, reply_data_code: dataCode }: TransferRow) => ({
-  fileType: settings.fileType ?? FILE_TYPE_MESSAGE,
   message: settings.message ?? null,
   reply: reply !== null && dataCode === EBCDIC ? ebcdicText(reply) : showBytes(reply),
 });
@@ -81,3 +86,4 @@ const ebcdicText = (bytes: Buffer): string => {
 };
 
 export type TransferRecord = ReturnType<typeof toRecord>;
+export type PageRecord = ReturnType<typeof toPageRecord>;

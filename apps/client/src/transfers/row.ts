@@ -233,6 +233,15 @@ const COLUMNS = [
 ];
 export const columnsOf = (table: string): string => COLUMNS.map((column) => `${table}.${column}`).join(', ');
 
+/**
+ * What a page of the history is made of: the texts of a message and of its reply are read with their own record alone, for five
+ * hundred of them would be large.
+ */
+export const PAGE_COLUMNS = COLUMNS.map((column) => {
+  if (column === 'settings') return `settings - 'message' as settings`;
+  return column === 'reply' ? 'null::bytea as reply' : column;
+}).join(', ');
+
 /** A PENDING row that does not wait for its next attempt. */
 export const DUE = `status = 'PENDING' and (next_attempt_at is null or next_attempt_at <= now())`;
 

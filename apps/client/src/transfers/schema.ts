@@ -351,8 +351,8 @@ export const transferAnswer = z
       description: 'PI 99 of the last answer of the partner that had one; as `freeMessage`.',
     }),
     fileType: z.int().optional().meta({ description: 'PI 11 of a MESSAGE.' }),
-    message: z.string().nullable().optional().meta({ description: 'Of a MESSAGE.' }),
-    reply: z.string().nullable().optional().meta({ description: 'Of a MESSAGE.' }),
+    message: z.string().nullable().optional().meta({ description: 'Of a MESSAGE, in its own record; not in a page.' }),
+    reply: z.string().nullable().optional().meta({ description: 'Of a MESSAGE, in its own record; not in a page.' }),
   })
   .meta({ id: 'Transfer' });
 

@@ -12,8 +12,8 @@ import type { Caller, EntranceDeps, Wait } from './entrance.js';
 import { fitsInPi12, NO_ROOM_FOR_NAME } from './file-name.js';
 import { nameToReceive, newTransfer, serverOf } from './new-transfer.js';
 import type { Asked } from './new-transfer.js';
-import { toRecord } from './record.js';
-import type { TransferRecord } from './record.js';
+import { toPageRecord, toRecord } from './record.js';
+import type { PageRecord, TransferRecord } from './record.js';
 import type { NewTransfer, TransferSettings } from './row.js';
 import type { HistoryFilter, HistoryQuery, messageBody, receiveBody, sendBody, uploadQuery } from './schema.js';
 import { decodeBase64 } from './send-tree.js';
@@ -148,8 +148,8 @@ export const transferService = (deps: TransferServiceDeps) => {
 
     get: async (id: string): Promise<TransferRecord> => toRecord(await existing(id), queue.progressOf(id)),
 
-    history: (query: HistoryQuery): Promise<Page<TransferRecord>> =>
-      store.page(query, (row) => toRecord(row, queue.progressOf(row.id))),
+    history: (query: HistoryQuery): Promise<Page<PageRecord>> =>
+      store.page(query, (row) => toPageRecord(row, queue.progressOf(row.id))),
 
     statistics: (filter: HistoryFilter) => store.statistics(filter),
 

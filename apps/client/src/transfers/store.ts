@@ -4,7 +4,7 @@ import type { Knex } from 'knex';
 
 import { leaseStore } from './lease-store.js';
 import { contentStore } from './content-store.js';
-import { columnsOf, DUE, QUEUED, SERVER_ENABLED } from './row.js';
+import { columnsOf, DUE, PAGE_COLUMNS, QUEUED, SERVER_ENABLED } from './row.js';
 import type { Direction, NewTransfer, TransferRow, TransferStatus } from './row.js';
 import { DIRECTIONS, TRANSFER_STATUSES } from './schema.js';
 import type { HistoryFilter, HistoryQuery } from './schema.js';
@@ -119,7 +119,7 @@ const requestStore = (knex: Knex) => ({
   page: async <T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<Page<T>> =>
     fetchPage<TransferRow, T>(filtered(knex, query), query, {
       tieBreak: 'id',
-      columns: ['*', knex.raw(SERVER_ENABLED)],
+      columns: [knex.raw(PAGE_COLUMNS), knex.raw(SERVER_ENABLED)],
       map,
     }),
 

@@ -1,6 +1,7 @@
 import type { Admission } from '@pesit-node/license';
 import type { ServerConnection } from '@pesit-node/net';
 import type { Config, Logger, Traces, TransferMeter } from '@pesit-node/service';
+import { keptBytes } from '@pesit-node/protocol';
 import type { Parameters } from '@pesit-node/protocol';
 
 import type { Directories } from '../directories.js';
@@ -92,8 +93,7 @@ export const startOf = (
     remoteAddress: session.remoteAddress,
     ...(label === undefined ? {} : { label: readable(label, 512) }),
     ...(creationDate === undefined ? {} : { creationDate: readable(creationDate, 12) }),
-    // A view of the received buffer: copied, for the record outlives it.
-    ...(parameters.freeMessage === undefined ? {} : { freeMessage: Buffer.from(parameters.freeMessage) }),
+    ...(parameters.freeMessage === undefined ? {} : { freeMessage: keptBytes(parameters.freeMessage) }),
     ...(originalSender === undefined ? {} : { originalSender: readable(originalSender, 24) }),
     ...(finalReceiver === undefined ? {} : { finalReceiver: readable(finalReceiver, 24) }),
   };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-import { SUCCESS } from '@pesit-node/protocol';
+import { keptBytes, keptReason, SUCCESS } from '@pesit-node/protocol';
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 import type { Knex } from 'knex';
@@ -27,9 +27,6 @@ export interface JournalOptions {
   readonly patienceMs?: number;
 }
 
-const MAX_MESSAGE = 2000;
-/** Longest PI 29 of the specification; a peer may send more. */
-const MAX_COMPLEMENT = 254;
 /** How long a record of a failure may keep the session waiting; it is written later then. */
 const RECORD_MS = 500;
 
@@ -120,6 +117,8 @@ export class TransferJournal {
     await this.#soon('refused transfer', async () => {
       await this.#options.knex('transfers').insert({
         ...this.#columnsOf(start),
+        // Nobody shall fill the history with texts of his own by what is refused.
+        free_message: null,
         ...failureColumns(failure),
         transfer_id: start.transferId,
         end_time: this.#options.knex.fn.now(),
@@ -160,7 +159,7 @@ export class TransferJournal {
 
   /** What the partner said of the file (PI 29), perhaps after its end. The last counts. */
   async said({ id, fence }: RecordHandle, complement: Buffer): Promise<void> {
-    const kept = complement.subarray(0, MAX_COMPLEMENT);
+    const kept = keptBytes(complement);
     await this.#soon('text of the partner', async () => {
       await this.#options.knex('transfers').where({ id, fence }).update({ diagnostic_complement: kept });
     });
@@ -227,5 +226,5 @@ export class TransferJournal {
 const failureColumns = ({ status, diagnostic, message }: TransferFailure) => ({
   status,
   diagnostic,
-  error_message: message.replace(/\0/g, '').slice(0, MAX_MESSAGE),
+  error_message: keptReason(message),
 });

@@ -31,7 +31,7 @@ export interface TransferStart extends TransferIdentity, AttemptOrigin {
   readonly label?: string | undefined;
   /** PI 51. */
   readonly creationDate?: string | undefined;
-  /** PI 99. */
+  /** PI 99, as much as is kept. */
   readonly freeMessage?: Buffer | undefined;
   /** Of a file that is received. */
   readonly staging?: Staging | undefined;
