@@ -251,6 +251,34 @@ withDatabase((harness) => {
       expect(await the.filesIn(service, 'received')).toEqual(['X']);
     });
 
+    test('cancelled while what is staged is read: CANCELLED, nothing is connected, nothing is left', async () => {
+      const { partner, service } = await start(
+        [{ from: 'server', afterBytes: 50_000 }],
+        {},
+        {
+          retry: { ...AT_ONCE, attempts: 1 },
+        },
+      );
+      const failed = await the.receive(service);
+      expect(failed).toMatchObject({ status: 'FAILED', restartable: true });
+      // Elsewhere: the process that received it knows the hash, and reads nothing.
+      const left = await mkdtemp(join(tmpdir(), 'pesit-client-left-'));
+      await cp(join(service.data, 'received'), join(left, 'received'), { recursive: true });
+      const other = await the.service({ node: 'other', data: left });
+      await service.exchange.queue.stop(0);
+      const started = other.log.next('transfer started');
+      await other.api.post(`/transfers/${failed.id}/retry`);
+      await started;
+      // Heard in the turn in which the attempt begins: before a byte is read.
+      other.exchange.queue.cancel(failed.id as string);
+      await until(async () => (await other.transfers.find(failed.id as string))?.status === 'CANCELLED');
+      const { body } = await other.api.get(`/transfers/${failed.id}`);
+      expect(body).toMatchObject({ status: 'CANCELLED', diagnostic: '2-216', restartable: false, attempts: 2 });
+      expect(other.log.lines.join()).not.toContain('staged file resumed');
+      expect(partner.connects).toHaveLength(1);
+      await until(async () => (await the.filesIn(other, 'received')).length === 0);
+    });
+
     test('another version at the partner: from the start, never a mixture', async () => {
       const files = { X: BIG };
       const { partner, service } = await start(

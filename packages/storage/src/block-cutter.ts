@@ -47,12 +47,12 @@ export class BlockCutter {
   }
 
   /** Costs nothing without a hash; with one, the part before the point is read for it. */
-  async startAt(number: number, attempts: readonly Pacing[]): Promise<StoredPoint | undefined> {
+  async startAt(number: number, attempts: readonly Pacing[], signal?: AbortSignal): Promise<StoredPoint | undefined> {
     const { size, points } = this.#source;
     const found = pointAmongBlocks(number, attempts, size, (attempt) => this.#longest(attempt.maxUnsegmentedArticle));
     if (found === undefined) return undefined;
     const { fileOffset } = found;
-    await this.#source.hashUpTo(fileOffset);
+    await this.#source.hashUpTo(fileOffset, signal);
     points.set(number, fileOffset);
     this.goTo(fileOffset);
     return found;

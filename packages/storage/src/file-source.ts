@@ -20,7 +20,7 @@ import type { ChecksumKind } from './staged-options.js';
 
 interface Cutter {
   fill(burst: Burst): Promise<boolean>;
-  startAt(number: number, attempts: readonly Pacing[]): Promise<StoredPoint | undefined>;
+  startAt(number: number, attempts: readonly Pacing[], signal?: AbortSignal): Promise<StoredPoint | undefined>;
   /** Goes on behind `articles` articles, which end at `fileOffset`; the source's hash stands there. */
   goTo(fileOffset: number, articles: number): void;
 }
@@ -143,14 +143,15 @@ export class FileSource implements ArticleSource {
    * @param attempts all earlier attempts, in order
    * @returns the point to start from, with its totals; undefined when none of the attempts placed such a point (2-214): the
    *   file is at its start then
-   * @throws StorageError as `fill`
+   * @param signal looked at between two blocks of what is read
+   * @throws StorageError as `fill`; the reason of `signal`, a `PesitError`
    */
-  async startAt(number: number, attempts: readonly Pacing[]): Promise<StoredPoint | undefined> {
+  async startAt(number: number, attempts: readonly Pacing[], signal?: AbortSignal): Promise<StoredPoint | undefined> {
     this.#goToStart();
     if (number === 0) return START;
     if (number < 0 || number > MAX_SYNC_POINT || !canBeCounted(attempts)) return undefined;
     try {
-      const found = await this.#cutter.startAt(number, attempts);
+      const found = await this.#cutter.startAt(number, attempts, signal);
       if (found === undefined) this.#goToStart();
       return found;
     } catch (error) {
@@ -234,14 +235,14 @@ export class FileSource implements ArticleSource {
       size: this.size,
       hash: this.#checksumKind === 'sha256' ? new RunningHash() : undefined,
       points: this.points,
-      hashUpTo: async (fileOffset) => {
+      hashUpTo: async (fileOffset, signal) => {
         if (reader.hash === undefined) return;
         if (fileOffset > HASHED_FIRST) {
           reader.hash = undefined;
           this.#beside ??= new HashBeside(this.#file, this.size);
           return;
         }
-        reader.hash = await hashUpTo(this.#file, fileOffset);
+        reader.hash = await hashUpTo(this.#file, fileOffset, signal);
         if (reader.hash === undefined) throw this.#changed(`it ends before byte ${fileOffset} of ${this.size}`);
       },
       changed: (how) => this.#changed(how),

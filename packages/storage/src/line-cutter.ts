@@ -69,8 +69,8 @@ export class LineCutter {
   }
 
   /** Cuts the lines before the point once more, by the very code that cut them then; they are hashed on the way. */
-  async startAt(number: number, attempts: readonly Pacing[]): Promise<StoredPoint | undefined> {
-    const recount = new Recount(number, attempts);
+  async startAt(number: number, attempts: readonly Pacing[], signal?: AbortSignal): Promise<StoredPoint | undefined> {
+    const recount = new Recount(number, attempts, signal);
     if (!(await this.fill(recount))) return undefined;
     const { dataBytes, articles } = recount;
     return { number, dataBytes, articles, fileOffset: this.#readUpTo - this.#data.length + this.#start };

@@ -74,13 +74,18 @@ export class Recount implements Burst {
   dataBytes = 0;
   articles = 0;
   readonly #target: number;
+  readonly #signal: AbortSignal | undefined;
   readonly #attempts: readonly Pacing[];
   #attempt: Pacing | undefined;
   #sincePoint = 0;
   #interval = 0;
 
-  /** @param target number of a point, from 1 */
-  constructor(target: number, attempts: readonly Pacing[]) {
+  /**
+   * @param target number of a point, from 1
+   * @param signal looked at with each article: the way ends with its reason
+   */
+  constructor(target: number, attempts: readonly Pacing[], signal?: AbortSignal) {
+    this.#signal = signal;
     this.#target = target;
     this.#attempts = standing(attempts);
     this.#goOn();
@@ -91,6 +96,7 @@ export class Recount implements Burst {
   }
 
   reserve(length: number): boolean {
+    this.#signal?.throwIfAborted();
     const interval = this.#interval;
     if (interval > 0 && this.#sincePoint > 0 && this.#sincePoint + length > interval) {
       this.lastPoint += 1;

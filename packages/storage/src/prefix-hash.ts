@@ -9,6 +9,7 @@ const BLOCK = 512 * 1024;
 export class PrefixHash {
   readonly #file: OpenFile;
   readonly #end: number;
+  readonly #signal: AbortSignal | undefined;
   readonly #blocks: [Buffer, Buffer];
   readonly #hash = new RunningHash();
   /** What was read and not hashed yet. */
@@ -16,8 +17,12 @@ export class PrefixHash {
   #readUpTo = 0;
   #reading: Promise<number> | undefined;
 
-  /** @param end bytes that will be hashed at most */
-  constructor(file: OpenFile, end: number) {
+  /**
+   * @param end bytes that will be hashed at most
+   * @param signal looked at before each block: the hash ends with its reason
+   */
+  constructor(file: OpenFile, end: number, signal?: AbortSignal) {
+    this.#signal = signal;
     this.#file = file;
     this.#end = end;
     const size = Math.min(BLOCK, end);
@@ -27,6 +32,7 @@ export class PrefixHash {
   /** @returns the hash of the first `offset` bytes, to go on with; undefined when the file ends before */
   async upTo(offset: number): Promise<RunningHash | undefined> {
     while (this.#hash.position < offset) {
+      this.#signal?.throwIfAborted();
       if (this.#data.length === 0 && !(await this.#next())) return undefined;
       const piece = this.#data.subarray(0, offset - this.#hash.position);
       this.#hash.update(piece);
@@ -93,8 +99,8 @@ export class HashBeside {
   }
 }
 
-/** The hash of the first `offset` bytes; undefined when the file ends before. */
-export async function hashUpTo(file: OpenFile, offset: number): Promise<RunningHash | undefined> {
-  const prefix = new PrefixHash(file, offset);
+/** The hash of the first `offset` bytes; undefined when the file ends before. @param signal see `PrefixHash` */
+export async function hashUpTo(file: OpenFile, offset: number, signal?: AbortSignal): Promise<RunningHash | undefined> {
+  const prefix = new PrefixHash(file, offset, signal);
   return prefix.upTo(offset).finally(() => prefix.stop());
 }

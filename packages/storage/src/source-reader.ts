@@ -14,6 +14,6 @@ export interface SourceReader {
   hash: RunningHash | undefined;
   readonly points: PointTable;
   /** When there is a hash: reads the first bytes of the file for it. */
-  hashUpTo(fileOffset: number): Promise<void>;
+  hashUpTo(fileOffset: number, signal?: AbortSignal): Promise<void>;
   changed(how: string): PesitError;
 }

@@ -121,12 +121,12 @@ async function goOn(
 ): Promise<OpenedStaging> {
   const { size, kind } = await file.stat();
   if (kind !== 'file') throw notRegular(place.stagedPath, kind);
-  const { format, checksum = 'sha256' } = options;
+  const { format, checksum = 'sha256', signal } = options;
   const found = await findJournal(place.files, place.journalPath, appending(flushesPoints(options)));
   if (typeof found === 'string') return startOver(options, place, lock, file, size === 0 ? undefined : found);
   return closedOnFailure(found.file, async () => {
     const known = keptHash(place.stagedPath);
-    const usable = await findUsablePoint(found, file, size, { format, hashed: checksum === 'sha256', known });
+    const usable = await findUsablePoint(found, file, size, { format, hashed: checksum === 'sha256', known, signal });
     if (usable.found === undefined) {
       await found.file.close();
       return startOver(options, place, lock, file, usable.reason);

@@ -31,6 +31,8 @@ export interface StagedFileOptions {
   readonly durability?: Durability;
   /** Kept in the journal for `peek` and `listLeftovers`, such as the identity of the transfer. At most 1024 bytes of UTF-8. */
   readonly context?: string;
+  /** `resume` looks at it between two blocks of what it reads for the hash, and rejects with its reason, a `PesitError`; what is staged stays. */
+  readonly signal?: AbortSignal | undefined;
   /** Default: the real file system. */
   readonly files?: FileOperations;
 }

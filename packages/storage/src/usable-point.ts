@@ -22,6 +22,7 @@ interface Expectation {
   readonly hashed: boolean;
   /** The hash at a point whose bytes this process has written, to go on with. */
   readonly known: RunningHash | undefined;
+  readonly signal: AbortSignal | undefined;
 }
 
 const nothing = (reason: string): UsablePoint => ({ found: undefined, hash: undefined, reason });
@@ -38,18 +39,18 @@ export async function findUsablePoint(
   journal: FoundJournal,
   file: OpenFile,
   size: number,
-  { format, hashed, known }: Expectation,
+  { format, hashed, known, signal }: Expectation,
 ): Promise<UsablePoint> {
   const [before, now] = [journal.header.format, format].map(inWords);
   if (before !== now) {
     return nothing(`it was received as ${before}, and would go on as ${now}`);
   }
-  if (hashed) return (await knownPoint(journal, size, known)) ?? verifiedPoint(journal, file, size);
+  if (hashed) return (await knownPoint(journal, size, known)) ?? verifiedPoint(journal, file, size, signal);
   const isWithin = ({ fileOffset }: JournalPoint) => fileOffset <= size;
   const found = await newestPoint(journal, (point) => isWithin(point) && point.flushed);
   const newer = await newestPoint(journal, (point) => isWithin(point) && point.digest !== undefined);
   if (newer !== undefined && newer.index > (found?.index ?? -1)) {
-    return { ...(await verifiedPoint(journal, file, size)), hash: undefined };
+    return { ...(await verifiedPoint(journal, file, size, signal)), hash: undefined };
   }
   if (found === undefined) return nothing(noPointWithin(size));
   return { found, hash: undefined, reason: undefined };
@@ -71,8 +72,13 @@ async function knownPoint(
   return newest.point.digest?.equals(digest) === true ? { found: newest, hash: known, reason: undefined } : undefined;
 }
 
-async function verifiedPoint(journal: FoundJournal, file: OpenFile, size: number): Promise<UsablePoint> {
-  const prefix = new PrefixHash(file, size);
+async function verifiedPoint(
+  journal: FoundJournal,
+  file: OpenFile,
+  size: number,
+  signal: AbortSignal | undefined,
+): Promise<UsablePoint> {
+  const prefix = new PrefixHash(file, size, signal);
   let usable = nothing(noPointWithin(size));
   try {
     for await (const found of intactPoints(journal)) {

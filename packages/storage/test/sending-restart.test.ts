@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ArticleSender } from '../../protocol/src/sending.js';
-import { FileSource, formatOf, nodeFiles } from '../src/index.js';
+import { FileSource, StorageError, formatOf, nodeFiles } from '../src/index.js';
 import type { FileOperations, Pacing, RecordFormat, StoredPoint } from '../src/index.js';
 import { drain } from './support/articles.js';
 import { rejection, sandbox } from './support/sandbox.js';
@@ -175,6 +175,37 @@ describe('a restart behind a long part', () => {
     await other.close();
     await other.hashed();
     expect(other.checksum).toBeUndefined();
+  });
+});
+
+describe('a signal that is aborted while the part before a point is read', () => {
+  const CANCELLED = { fault: 'local', diagnostic: '2-216', peerText: 'cancelled' } as const;
+  test.each([
+    ['BU, hashed', false],
+    ['TV, cut once more', true],
+  ])('%s: its reason within two blocks', async (_, text) => {
+    const path = fileWith('123456789\n'.repeat(600_000));
+    const gone = new AbortController();
+    let reads = 0;
+    const files: FileOperations = {
+      ...nodeFiles,
+      open: async (name, flags, mode) => {
+        const file = await nodeFiles.open(name, flags, mode);
+        const readv: typeof file.readv = (buffers, position) => {
+          if (++reads === 3) gone.abort(new StorageError('not wanted any more', CANCELLED));
+          return file.readv(buffers, position);
+        };
+        return { ...file, readv };
+      },
+    };
+    const source = await FileSource.open(path, formatOf({ text, recordLength: 10 }), { files });
+    const attempts = [{ from: 0, interval: 1000, maxUnsegmentedArticle: 1000 }];
+    const error = await rejection(source.startAt(5000, attempts, gone.signal));
+    expect(error).toBe(gone.signal.reason);
+    expect(reads).toBeLessThanOrEqual(5);
+    // Nobody asks it to stop now.
+    expect(await source.startAt(5000, attempts)).toMatchObject({ number: 5000 });
+    await source.close();
   });
 });
 

@@ -86,9 +86,13 @@ export const listNotes = async (root: string): Promise<readonly { readonly id: s
   return found;
 };
 
-const hashOf = async (path: string): Promise<string> => {
+/** @throws the reason of `signal` */
+const hashOf = async (path: string, signal: AbortSignal): Promise<string> => {
   const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
+  await pipeline(createReadStream(path), hash, { signal }).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw error;
+  });
   return `sha256:${hash.digest('hex')}`;
 };
 
@@ -96,7 +100,12 @@ const hashOf = async (path: string): Promise<string> => {
  * Where the file of a note was delivered; the first of its paths when it was fetched from wherever it was.
  * @returns undefined when it was not: it is staged still, or gone
  */
-export const deliveredPath = async (root: string, id: string, noted: DeliveryNote): Promise<string | undefined> => {
+export const deliveredPath = async (
+  root: string,
+  id: string,
+  noted: DeliveryNote,
+  signal: AbortSignal,
+): Promise<string | undefined> => {
   const staged = await StagedFile.peek(root, id);
   if (staged?.path !== undefined && !staged.delivered) return undefined;
   const ours = staged?.path === undefined ? undefined : await lstat(staged.path).catch(() => undefined);
@@ -104,7 +113,7 @@ export const deliveredPath = async (root: string, id: string, noted: DeliveryNot
     const found = await lstat(path).catch(() => undefined);
     if (!found?.isFile() || found.size !== noted.size) continue;
     if (ours !== undefined && (ours.ino !== found.ino || ours.dev !== found.dev)) continue;
-    if (ours === undefined && noted.checksum !== undefined && (await hashOf(path)) !== noted.checksum) continue;
+    if (ours === undefined && noted.checksum !== undefined && (await hashOf(path, signal)) !== noted.checksum) continue;
     return path;
   }
   return staged?.delivered === true ? noted.paths[0] : undefined;

@@ -54,12 +54,16 @@ interface Begun {
 const NOTHING: Begun = { resumed: undefined, transferId: undefined };
 
 /** Before the connection: what is staged is read for its hash, and the partner should not wait for that. */
-const resume = async (job: Job, { settings, receivedTree, logger }: Deps): Promise<Begun | Completed> => {
+const resume = async (
+  job: Job,
+  { settings, receivedTree, logger }: Deps,
+  signal: AbortSignal,
+): Promise<Begun | Completed> => {
   if (!job.restartable) return NOTHING;
   const { root } = receivedTree;
   const noted = await readNote(root, job.id);
   if (noted !== undefined) {
-    const path = await deliveredPath(root, job.id, noted);
+    const path = await deliveredPath(root, job.id, noted, signal);
     if (path !== undefined) {
       logger.warn({ transferId: job.id, localPath: path }, 'the delivery that was cut off is complete');
       const { size, checksum, bytesTransferred, articles } = noted;
@@ -82,7 +86,7 @@ const resume = async (job: Job, { settings, receivedTree, logger }: Deps): Promi
   if (context === undefined) return { resumed: undefined, transferId };
   const { checksum, durability } = settings;
   const resumed = await StagedFile.resume({
-    ...{ receiveDirectory: root, key: job.id, format: formatIn(context), checksum, durability },
+    ...{ receiveDirectory: root, key: job.id, format: formatIn(context), checksum, durability, signal },
     context: JSON.stringify(context),
   });
   const { point, reason } = resumed;
@@ -95,10 +99,16 @@ const resume = async (job: Job, { settings, receivedTree, logger }: Deps): Promi
 
 /**
  * A file on its way in: staged under the transfer's id, delivered when both sides have ended well.
+ * @param signal looked at while what is staged is read
  * @returns the end, when an earlier attempt had delivered it already
  */
-export const receiving = async (job: Job, deps: Deps, restart: RestartContext): Promise<Work | Completed> => {
-  const begun = await resume(job, deps);
+export const receiving = async (
+  job: Job,
+  deps: Deps,
+  restart: RestartContext,
+  signal: AbortSignal,
+): Promise<Work | Completed> => {
+  const begun = await resume(job, deps, signal);
   if ('status' in begun) return begun;
   return new Receiving(job, deps, restart, begun);
 };

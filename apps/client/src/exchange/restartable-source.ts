@@ -46,8 +46,8 @@ export class RestartableSource implements ArticleSource {
   }
 
   /** Undefined: no attempt has placed such a point, or it is not known any more where. */
-  async goTo(number: number): Promise<SyncPoint | undefined> {
-    const point = (await this.#goToSent(number)) ?? (await this.#goToCounted(number));
+  async goTo(number: number, signal: AbortSignal): Promise<SyncPoint | undefined> {
+    const point = (await this.#goToSent(number)) ?? (await this.#goToCounted(number, signal));
     if (point === undefined) return undefined;
     this.#from = number;
     this.#lastPoint = number;
@@ -93,11 +93,12 @@ export class RestartableSource implements ArticleSource {
     return point;
   }
 
-  #goToCounted(number: number): Promise<SyncPoint | undefined> {
+  #goToCounted(number: number, signal: AbortSignal): Promise<SyncPoint | undefined> {
     // Those that began at the point or behind it did not place it.
     return this.#source.startAt(
       number,
       this.#pacings.filter(({ from }) => from < number),
+      signal,
     );
   }
 

@@ -97,7 +97,9 @@ class Attempt {
 
   async settled({ restartable, content }: Pick<TransferRow, 'restartable' | 'content'>): Promise<void> {
     if (content === 'REMOVED') await this.#deps.sendTree.spool.remove(this.#job.id);
-    if (this.#wasDelivered) await this.#deps.receivedTree.forget(this.#job.id);
+    // What is staged was not taken up again: there is no work that could remove it.
+    const isLeft = this.#work === undefined && this.#job.direction === 'RECEIVE' && !restartable;
+    if (this.#wasDelivered || isLeft) await this.#deps.receivedTree.forget(this.#job.id);
     await this.#work?.settled(restartable);
   }
 
@@ -131,7 +133,9 @@ class Attempt {
     const context = restartContext(this.#job, store, this.#requireLease);
     const { type, direction } = this.#job;
     if (type === 'MESSAGE') return Promise.resolve(messaging(this.#job));
-    return (direction === 'SEND' ? sending : receiving)(this.#job, this.#deps, context);
+    return direction === 'SEND'
+      ? sending(this.#job, this.#deps, context)
+      : receiving(this.#job, this.#deps, context, this.#signal);
   }
 
   async #exchange(work: Work): Promise<Completed> {
@@ -183,6 +187,8 @@ class Attempt {
     const { settings, secrets, pool } = this.#deps;
     const target = sessionTarget(this.#job.server, this.#job.partner_id, this.#job.settings, { settings, secrets });
     this.#phase = 'connecting';
+    // Told while a file was read: nobody hears of the transfer.
+    this.#signal.throwIfAborted();
     const lease = await pool.acquire(target, this.#job.id, this.#signal, fresh);
     this.#phase = 'transferring';
     this.#log.debug({ sessionId: lease.sessionId, reused: lease.reused }, 'session taken');

@@ -95,7 +95,7 @@ export const sending = async (
       sentDate = request.creationDate;
       const done = { status: 'COMPLETED', size: file.size, localPath: file.path, creationDate: sentDate } as const;
       try {
-        const pointOf = async (number: number) => (startPoint = await source.goTo(number));
+        const pointOf = async (number: number) => (startPoint = await source.goTo(number, signal));
         const { dataBytes, articles } = await session.sendFile({ request, source, pointOf, signal });
         // Nobody waits for us any more: the partner has acknowledged the file.
         await file.hashed(60_000);
