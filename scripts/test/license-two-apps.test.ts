@@ -29,6 +29,7 @@ withDatabase((harness) => {
   const { logger } = captureLog();
   const common = {
     logger,
+    secrets: new SecretBox([Buffer.alloc(32, 7)]),
     licenseKey: VENDOR_KEY,
     licenseTimes: { clock: new VirtualClock('2027-03-01T08:00:00Z'), refreshEveryMs: 5 },
   };
@@ -50,9 +51,8 @@ withDatabase((harness) => {
   const startClient = (database: Database): Promise<LicenseKeeper> => {
     const config = testConfig('client', overrides());
     const info = { name: 'pesit-client', version: '0.0.0' };
-    const secrets = new SecretBox([Buffer.alloc(32, 7)]);
     const node = createClient({
-      ...{ ...common, config, info, health: new HealthRegistry(), database, secrets, node: 'client-1' },
+      ...{ ...common, config, info, health: new HealthRegistry(), database, node: 'client-1' },
     });
     return begin(node.steps.database, node.license);
   };

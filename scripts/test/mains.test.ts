@@ -159,6 +159,14 @@ describe.each(['server', 'client'] as const)('the %s app', (app) => {
     expect([asked, existsSync(join(directory, 'data'))]).toEqual([0, false]);
   });
 
+  test('PostgreSQL without secrets.key ends the start: all pods need the same, and none can make it', async () => {
+    const { code, stderr } = await run(app, ['--server.port=0'], {
+      DATABASE_URL: 'postgresql://pesit@127.0.0.1:9/pesit',
+    });
+    expect(code).toBe(1);
+    expect(stderr).toContain('  - secrets.key is required with PostgreSQL, the same for all pods: set SECRETS_KEY to');
+  });
+
   test.each([{}, { NODE_ENV: 'development' }])(
     'the default password where others can reach it ends the start (%j)',
     async (env) => {

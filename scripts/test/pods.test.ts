@@ -65,7 +65,8 @@ withDatabase((harness) => {
       ...{ 'data.directory': join(data, name), 'license.evaluation-days': days, 'shutdown.drain-timeout': 0 },
       ...{ 'cluster.enabled': true, ...overrides },
     };
-    const common = { logger, health, database: own, licenseKey: VENDOR_KEY, node: name };
+    const secrets = new SecretBox([Buffer.alloc(32, 7)]);
+    const common = { logger, health, database: own, secrets, licenseKey: VENDOR_KEY, node: name };
     const lifecycle = new Lifecycle({ logger, health });
     const node =
       kind === 'server'
@@ -76,7 +77,6 @@ withDatabase((harness) => {
           })
         : createClient({
             ...{ ...common, config: testConfig('client', settings), info: { name: 'pesit-client', version: '0' } },
-            secrets: new SecretBox([Buffer.alloc(32, 7)]),
           });
     const steps =
       'steps' in node

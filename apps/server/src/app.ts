@@ -1,7 +1,16 @@
 import { licenseGate, licenseRoutes } from '@pesit-node/license';
 import type { LicenseKeeper } from '@pesit-node/license';
 import { createHttpApp } from '@pesit-node/service';
-import type { Config, HealthRegistry, HttpAppOptions, Logger, Metrics, ServiceInfo, Traces } from '@pesit-node/service';
+import type {
+  Config,
+  HealthRegistry,
+  HttpAppOptions,
+  Logger,
+  Metrics,
+  PasswordHasher,
+  ServiceInfo,
+  Traces,
+} from '@pesit-node/service';
 import type { Express } from 'express';
 
 import type { Directories } from './directories.js';
@@ -25,6 +34,7 @@ export interface AppDeps {
   readonly database: NonNullable<HttpAppOptions['database']>;
   readonly license: LicenseKeeper;
   readonly partners: PartnerStore;
+  readonly passwords: PasswordHasher;
   readonly virtualFiles: VirtualFileStore;
   readonly listeners: ListenerService;
   readonly transfers: TransferStore;
@@ -46,7 +56,7 @@ export const createApp = (deps: AppDeps): Express => {
     routes: (routes) => {
       licenseRoutes(routes, license);
       listenerRoutes(routes, deps.listeners, directories);
-      partnerRoutes(routes, deps.partners, logger);
+      partnerRoutes(routes, deps.partners, deps.passwords, logger);
       partnerTraceRoutes(routes, deps.traces, logger);
       virtualFileRoutes(routes, deps.virtualFiles, directories, logger);
       transferRoutes(routes, deps.transfers);

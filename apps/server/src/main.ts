@@ -11,6 +11,7 @@ import {
   listen,
   LiveConfig,
   openDatabase,
+  openSecretBox,
   prepareDataDirectory,
   reloadOnSignal,
   runMain,
@@ -34,6 +35,7 @@ const run = async (live: LiveConfig<'server'>, info: ServiceInfo): Promise<void>
     ...{ maxConnections: () => config['http.max-connections'], logger },
   });
   await prepareDataDirectory(config['data.directory']);
+  const secrets = await openSecretBox(config);
   const database = await openDatabase({
     url: config['database.url'],
     dataDirectory: config['data.directory'],
@@ -50,6 +52,7 @@ const run = async (live: LiveConfig<'server'>, info: ServiceInfo): Promise<void>
     health,
     info,
     database,
+    secrets,
     licenseKey,
     node: config['pod.name'] || hostname(),
     namespace: config['pod.namespace'],

@@ -16,12 +16,21 @@ import { DIAGNOSTICS } from '@pesit-node/protocol';
 import {
   DatabaseSupervisor,
   Metrics,
+  PasswordHasher,
   PasswordVerifier,
   PeriodicWork,
   Traces,
   TransferMeter,
 } from '@pesit-node/service';
-import type { Config, Database, HealthRegistry, LifecycleStep, Logger, ServiceInfo } from '@pesit-node/service';
+import type {
+  Config,
+  Database,
+  HealthRegistry,
+  LifecycleStep,
+  Logger,
+  SecretBox,
+  ServiceInfo,
+} from '@pesit-node/service';
 import type { Express } from 'express';
 
 import { createApp } from './app.js';
@@ -31,6 +40,7 @@ import { Exchange } from './exchange/exchange.js';
 import { Housekeeping } from './exchange/housekeeping.js';
 import { PartnerPasswords } from './exchange/partner-passwords.js';
 import { PartnerPlaces } from './exchange/partner-places.js';
+import { PasswordRenewals } from './exchange/password-renewals.js';
 import { ProgressReporter } from './exchange/progress-reporter.js';
 import { Recovery } from './exchange/recovery.js';
 import { Restarts } from './exchange/restarts.js';
@@ -64,7 +74,10 @@ export interface NodeOptions {
   readonly node: string;
   /** Namespace of the pod. Default `default`. */
   readonly namespace?: string | undefined;
-  /** Default: one of its own. */
+  readonly secrets: SecretBox;
+  /** What makes the hashes of partners' passwords. Default: under `secrets`, at the cost of today. */
+  readonly passwords?: PasswordHasher;
+  /** Default: one of its own, over `passwords`. */
   readonly verifier?: PasswordVerifier;
   /** See `JournalOptions`. */
   readonly patienceMs?: number;
@@ -110,7 +123,9 @@ const LAST_RECORDS_MS = 5000;
 /** Everything of the server app that is not the process itself. */
 export const createNode = (options: NodeOptions): ServerNode => {
   const { config, logger, health, info, database, node } = options;
-  const { verifier = new PasswordVerifier() } = options;
+  const { passwords = new PasswordHasher(options.secrets) } = options;
+  const { verifier = new PasswordVerifier({ check: (password, stored) => passwords.verify(password, stored) }) } =
+    options;
   const { knex } = database;
   const metrics = new Metrics({ app: 'server', version: info.version, logger });
   const supervisor = new DatabaseSupervisor({
@@ -185,6 +200,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     logger,
     ...(options.traceGatherMs === undefined ? {} : { gatherMs: options.traceGatherMs }),
   });
+  const renewals = new PasswordRenewals(partners, passwords, verifier, logger);
   const exchange = new Exchange(
     {
       config,
@@ -197,7 +213,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       restarts,
       running,
       directories,
-      passwords: new PartnerPasswords(verifier),
+      passwords: new PartnerPasswords(verifier, renewals),
       admission,
       places: new PartnerPlaces(),
       progress: new ProgressReporter(journal, logger, options.progressMs),
@@ -222,6 +238,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     database: supervisor,
     license,
     partners,
+    passwords,
     virtualFiles,
     listeners,
     transfers: new TransferStore(knex),
@@ -312,6 +329,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         void cluster.members.leave();
         await listeners.close();
         await exchange.settled();
+        await renewals.stop();
         await traces.stop();
         await housekeeping.stop();
         await journal.settled(LAST_RECORDS_MS);

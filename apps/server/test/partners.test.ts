@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { verifyPassword } from '@pesit-node/service';
 import { withDatabase } from '@pesit-node/service/testing';
 
+import { passwords } from './support/passwords.js';
 import { faultyFields, secret, useRest } from './support/rest.js';
 
 const PARTNERS = '/api/v1/config/partners';
@@ -39,7 +39,7 @@ withDatabase((harness) => {
       expect((await rest.get(PARTNERS)).body).toEqual([created.body]);
       const row = await rest.database.knex('partners').first<{ password_hash: string }>('password_hash');
       expect(row.password_hash).toMatch(/^\$scrypt\$/);
-      await expect(verifyPassword(PASSWORD, row.password_hash)).resolves.toBe(true);
+      await expect(passwords.verify(PASSWORD, row.password_hash)).resolves.toBe(true);
     });
 
     test('may be called id as well as partnerId', async () => {
@@ -79,9 +79,9 @@ withDatabase((harness) => {
       expect(body).toMatchObject({ accessType: 'READ', allowedOperations: ['READ'] });
       const hash = async () =>
         (await rest.database.knex('partners').first<{ password_hash: string }>('password_hash')).password_hash;
-      await expect(verifyPassword(PASSWORD, await hash())).resolves.toBe(true);
+      await expect(passwords.verify(PASSWORD, await hash())).resolves.toBe(true);
       await rest.put(`${PARTNERS}/ACME`, { password: OTHER });
-      await expect(verifyPassword(OTHER, await hash())).resolves.toBe(true);
+      await expect(passwords.verify(OTHER, await hash())).resolves.toBe(true);
     });
 
     test('as it was answered can be put back', async () => {
@@ -102,9 +102,9 @@ withDatabase((harness) => {
       expect(body).not.toHaveProperty('preconnectPassword');
       const hash = async () =>
         (await rest.database.knex('partners').first<{ hash: string }>('preconnect_password_hash as hash')).hash;
-      await expect(verifyPassword(preconnectPassword, await hash())).resolves.toBe(true);
+      await expect(passwords.verify(preconnectPassword, await hash())).resolves.toBe(true);
       await rest.put(`${PARTNERS}/ACME`, { name: 'x' });
-      await expect(verifyPassword(preconnectPassword, await hash())).resolves.toBe(true);
+      await expect(passwords.verify(preconnectPassword, await hash())).resolves.toBe(true);
       await rest.put(`${PARTNERS}/ACME`, { preconnectId: null });
       expect(await hash()).toBeNull();
     });

@@ -5,7 +5,7 @@
  * logger (`createLogger`, secrets masked), opens the database (`openDatabase`: a PostgreSQL, its own where none is named)
  * and hands it to a `DatabaseSupervisor`, which waits for it, migrates it and follows it down and up. `createHttpApp` puts
  * login, limits, error bodies, probes and metrics around the app's own routes, which are written with `Routes`, `endpoint`,
- * `pagingFields` and `ApiError`. `openSecretBox` and `PasswordVerifier` keep what must not be read. All of it hangs on a
+ * `pagingFields` and `ApiError`. `openSecretBox`, `PasswordHasher` and `PasswordVerifier` keep what must not be read. All of it hangs on a
  * `Lifecycle`, which starts the steps in order and stops them in reverse on SIGTERM, readiness first.
  *
  * Nothing here reads the environment, knows a resource of an app, or speaks PeSIT.
@@ -90,7 +90,9 @@ export { asBase64, isPlain, isReadable, readBytes, showBytes, utf8 } from './opa
 export type { OpenApiDocument } from './openapi/document.js';
 export { PeriodicWork } from './periodic/periodic-work.js';
 export type { PeriodicHandle, PeriodicStatus, PeriodicTask, PeriodicWorkOptions } from './periodic/periodic-work.js';
-export { hashPassword, verifyPassword } from './secrets/password.js';
+export { PasswordHasher } from './secrets/password.js';
+export { PasswordHashError } from './secrets/password-hash.js';
+export type { PasswordCost } from './secrets/password-hash.js';
 export { PasswordVerifier, UncheckedPasswordError } from './secrets/password-verifier.js';
 export type { CheckOrigin, PasswordVerifierOptions } from './secrets/password-verifier.js';
 export { SecretBox, SecretError } from './secrets/secret-box.js';

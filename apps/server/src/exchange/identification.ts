@@ -62,7 +62,8 @@ export const identify = async (
   const id = partner.partner_id;
   const { remoteAddress } = connection;
   const waits = (): boolean => !connection.over;
-  const shown = { partnerId: id, remoteAddress, password, stored: partner.password_hash, waits };
+  const stored = partner.password_hash;
+  const shown = { partnerId: id, remoteAddress, column: 'password_hash', password, stored, waits } as const;
   // The codes tell an unknown partner from a wrong password (§4.4.3): no time is spent to hide the difference.
   if (password === '' || !(await passwords.proves(shown))) {
     throw refusal(

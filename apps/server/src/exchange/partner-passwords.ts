@@ -1,16 +1,13 @@
 import { networkOf } from '@pesit-node/net';
-import { FailureLimiter, UncheckedPasswordError } from '@pesit-node/service';
+import { FailureLimiter, PasswordHashError, UncheckedPasswordError } from '@pesit-node/service';
 import type { PasswordVerifier } from '@pesit-node/service';
 
+import type { PasswordRenewals, ProvenPassword } from './password-renewals.js';
 import { refusal } from './refusal.js';
 
-/** What a partner shows, and where it comes from. */
-export interface ShownPassword {
-  readonly partnerId: string;
+/** What a partner shows, where it comes from, and the hash that it has to fit. */
+export interface ShownPassword extends ProvenPassword {
   readonly remoteAddress: string;
-  readonly password: string;
-  /** The hash that it has to fit. */
-  readonly stored: string;
   /** Whether the partner still waits. Default: it does. */
   readonly waits?: () => boolean;
 }
@@ -27,16 +24,24 @@ const LATER = 'the node cannot look at this password now: try again later';
  */
 export class PartnerPasswords {
   readonly #verifier: PasswordVerifier;
+  readonly #renewals: PasswordRenewals;
   readonly #wrong: FailureLimiter;
 
-  constructor(verifier: PasswordVerifier, wrong = new FailureLimiter(WRONG)) {
+  constructor(verifier: PasswordVerifier, renewals: PasswordRenewals, wrong = new FailureLimiter(WRONG)) {
     this.#verifier = verifier;
+    this.#renewals = renewals;
     this.#wrong = wrong;
   }
 
   /** @throws PesitError 3-322 when the password is not looked at for now */
-  async proves({ partnerId, remoteAddress, password, stored, waits = () => true }: ShownPassword): Promise<boolean> {
-    if (this.#verifier.knows(password, stored)) return true;
+  async proves(shown: ShownPassword): Promise<boolean> {
+    const { partnerId, column, password, stored } = shown;
+    const isRight = this.#verifier.knows(password, stored) || (await this.#check(shown));
+    if (isRight) this.#renewals.offer({ partnerId, column, password, stored });
+    return isRight;
+  }
+
+  async #check({ partnerId, remoteAddress, password, stored, waits = () => true }: ShownPassword): Promise<boolean> {
     const address = networkOf(remoteAddress);
     const key = `${partnerId} ${address}`;
     const throttled = (): boolean => this.#wrong.blockedFor(key) > 0;
@@ -48,6 +53,10 @@ export class PartnerPasswords {
       if (!valid) this.#wrong.failed(key);
       return valid;
     } catch (error) {
+      if (error instanceof PasswordHashError) {
+        const text = `the password of ${partnerId} was not looked at: ${error.message}; give ${partnerId} its password anew, or the node the key`;
+        throw refusal('3-322', text, LATER);
+      }
       if (!(error instanceof UncheckedPasswordError)) throw error;
       const wrong = `${WRONG.limit} wrong passwords of ${partnerId} came from ${address} within ${WRONG.windowMs / 1000} s: correct the password there, or find out who tries`;
       const text = throttled() ? wrong : `${error.message}: find out who connects so often`;

@@ -58,4 +58,6 @@ const proves = async (
   { partner_id: partnerId, preconnect_password_hash: stored }: PartnerRow,
   password: string,
   remoteAddress: string,
-): Promise<boolean> => stored === null || passwords.proves({ partnerId, remoteAddress, password, stored });
+): Promise<boolean> =>
+  stored === null ||
+  passwords.proves({ partnerId, remoteAddress, column: 'preconnect_password_hash', password, stored });

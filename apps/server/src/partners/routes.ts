@@ -1,5 +1,5 @@
-import { fieldRoutes, hashPassword } from '@pesit-node/service';
-import type { Logger, Routes } from '@pesit-node/service';
+import { fieldRoutes } from '@pesit-node/service';
+import type { Logger, PasswordHasher, Routes } from '@pesit-node/service';
 
 import { PARTNER } from './fields.js';
 import type { PartnerRow } from './fields.js';
@@ -10,13 +10,13 @@ import type { PartnerStore } from './store.js';
 const lastSeen = ({ seen }: PartnerRow) =>
   Object.keys(seen).length === 0 ? null : { ...seen, product: productOf(seen) ?? null };
 
-export const partnerRoutes = (routes: Routes, store: PartnerStore, logger: Logger): void => {
+export const partnerRoutes = (routes: Routes, store: PartnerStore, passwords: PasswordHasher, logger: Logger): void => {
   fieldRoutes(routes, {
     path: '/api/v1/config/partners',
     fields: PARTNER,
     store,
     computed: (row) => ({ lastSeen: lastSeen(row) }),
-    keep: hashPassword,
+    keep: (password) => passwords.hash(password),
     logger,
   });
 };

@@ -5,6 +5,9 @@ import { PARTNER } from './fields.js';
 import type { PartnerRow } from './fields.js';
 import type { PartnerSeen } from './seen.js';
 
+/** The columns that hold hashes of passwords. */
+export type PasswordColumn = 'password_hash' | 'preconnect_password_hash';
+
 export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
   constructor(knex: Knex) {
     super(knex, PARTNER);
@@ -21,6 +24,19 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
       `update partners p set last_connection = now(), seen = p.seen || v.seen::jsonb
        from unnest(?::text[], ?::text[]) as v (partner_id, seen) where p.partner_id = v.partner_id`,
       [[...seen.keys()], [...seen.values()].map((value) => JSON.stringify(value))],
+    );
+  }
+
+  /**
+   * The same password is stored as another hash: nothing of the partner changes.
+   * @returns false when another password was given meanwhile, which stays
+   */
+  async renewHash(partnerId: string, column: PasswordColumn, before: string, after: string): Promise<boolean> {
+    const row = { partner_id: partnerId, [column]: before };
+    return (
+      (await this.knex('partners')
+        .where(row)
+        .update({ [column]: after })) > 0
     );
   }
 }

@@ -11,7 +11,7 @@ import { loadPublicKey } from '@pesit-node/license';
 import { PesitRequester } from '@pesit-node/net';
 import type { RequesterOptions } from '@pesit-node/net';
 import type { CreateRequest, SelectRequest } from '@pesit-node/protocol';
-import { hashPassword, HealthRegistry, listen, PasswordVerifier } from '@pesit-node/service';
+import { HealthRegistry, listen, PasswordVerifier } from '@pesit-node/service';
 import type { Config, HttpServer, OpenApiDocument } from '@pesit-node/service';
 import { answerViolations, captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
@@ -20,6 +20,7 @@ import type { RecordSettings } from '@pesit-node/storage';
 import { createNode } from '../../src/node.js';
 import type { NodeOptions, ServerNode } from '../../src/node.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
+import { passwords, secrets } from './passwords.js';
 import { freePort } from './rest.js';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -77,9 +78,9 @@ export interface TransferRecord {
   readonly [field: string]: unknown;
 }
 
-/** Hashing is slow on purpose: once for all tests, and verified once. */
+/** Hashed once for all tests, and verified once. */
 let hash: Promise<string> | undefined;
-const verifier = new PasswordVerifier();
+const verifier = new PasswordVerifier({ check: (password, stored) => passwords.verify(password, stored) });
 
 const licenseKey = await loadPublicKey('');
 
@@ -128,6 +129,8 @@ export class TestNode {
       database: this.database,
       licenseKey,
       node: 'node-a',
+      secrets,
+      passwords,
       verifier,
       ...this.#options,
     });
@@ -210,7 +213,7 @@ export class TestNode {
   async partner(partnerId: string, fields: Json = {}): Promise<void> {
     await this.database.knex('partners').insert({
       partner_id: partnerId,
-      password_hash: await (hash ??= hashPassword(PASSWORD)),
+      password_hash: await (hash ??= passwords.hash(PASSWORD)),
       enabled: true,
       access_type: 'BOTH',
     });

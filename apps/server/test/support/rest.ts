@@ -31,6 +31,7 @@ import { MIGRATIONS } from '../../src/migrations/index.js';
 import { PartnerStore } from '../../src/partners/store.js';
 import { TransferStore } from '../../src/transfers/store.js';
 import { VirtualFileStore } from '../../src/virtual-files/store.js';
+import { passwords } from './passwords.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -132,6 +133,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       database: { ready: true, statusReason: undefined },
       license,
       partners: new PartnerStore(knex),
+      passwords,
       virtualFiles: new VirtualFileStore(knex),
       listeners: rest.listeners,
       transfers: new TransferStore(knex),

@@ -103,7 +103,7 @@ export const CONFIG_KEYS = {
     default: '',
     secret: true,
     description:
-      'Key of the stored secrets: 32 bytes in base64, or the path of a file with them; several, separated by commas or lines: the first seals, all open. Generated into `data.directory` when the database is embedded, required otherwise; the same for all pods.',
+      'Key of what is stored of passwords: 32 bytes in base64, or the path of a file with them; several, separated by commas or lines: the first is for what is new, all for what is there. Generated into `data.directory` when the database is embedded, required otherwise; the same for all pods.',
   }),
   'log.level': key('both', {
     type: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),

@@ -4,7 +4,6 @@ import { deferred } from '../deferred.js';
 import type { Deferred } from '../deferred.js';
 import { FairQueue } from './fair-queue.js';
 import type { Origin } from './fair-queue.js';
-import { verifyPassword } from './password.js';
 
 /** Who wants a password checked: addresses take turns, and so do the names of one address. */
 export type CheckOrigin = Origin;
@@ -14,14 +13,14 @@ export interface PasswordVerifierOptions {
   readonly capacity?: number;
   /** How long they are remembered after their last use, in milliseconds. Default 24 hours. */
   readonly ttlMs?: number;
-  /** Checks that run beside each other. Default 2, half of the thread pool, which file writes share. */
+  /** Checks that run beside each other. Default 2 (64 MiB), half of the thread pool, which file writes share. */
   readonly maxRunning?: number;
   /** Checks that may wait. Default 256. */
   readonly maxWaiting?: number;
   /** Clock, for tests. */
   readonly now?: () => number;
-  /** The slow check itself. Default `verifyPassword`. */
-  readonly check?: (password: string, stored: string) => Promise<boolean>;
+  /** The slow check itself: `PasswordHasher`. */
+  readonly check: (password: string, stored: string) => Promise<boolean>;
 }
 
 /** The password was not looked at: whether it is right is not known. */
@@ -56,9 +55,9 @@ export class PasswordVerifier {
   readonly #waiting: FairQueue<Check>;
   #running = 0;
 
-  constructor(options: PasswordVerifierOptions = {}) {
+  constructor(options: PasswordVerifierOptions) {
     this.#options = {
-      ...{ capacity: 10_000, ttlMs: 86_400_000, maxRunning: 2, maxWaiting: 256, now: Date.now, check: verifyPassword },
+      ...{ capacity: 10_000, ttlMs: 86_400_000, maxRunning: 2, maxWaiting: 256, now: Date.now },
       ...options,
     };
     this.#waiting = new FairQueue(this.#options.maxWaiting);
@@ -69,9 +68,14 @@ export class PasswordVerifier {
     return this.#remembers(this.#idOf(password, stored));
   }
 
+  /** A new hash was made of a password that is known to be right: its next use is answered at once. */
+  learned(password: string, stored: string): void {
+    this.#remember(this.#idOf(password, stored));
+  }
+
   /**
    * @param wanted whether somebody still waits for the answer; asked when the turn of the check comes
-   * @throws {UncheckedPasswordError} when it has no place among those that wait, or is not wanted any more
+   * @throws what `check` does, and {UncheckedPasswordError} when it has no place among those that wait, or is not wanted any more
    */
   verify(password: string, stored: string, origin: CheckOrigin, wanted = () => true): Promise<boolean> {
     const id = this.#idOf(password, stored);

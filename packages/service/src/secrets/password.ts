@@ -1,46 +1,79 @@
-import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import type { ScryptOptions } from 'node:crypto';
+import { createHmac, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 
-/** 32 MiB and about 60 ms a check: the cost parameters travel in the hash, so that they can be raised later. */
-const LOG_N = 15;
-const BLOCK_SIZE = 8;
-const PARALLEL = 1;
+import { costProblem, formatHash, PasswordHashError, readHash } from './password-hash.js';
+import type { PasswordCost, PasswordHash } from './password-hash.js';
+import type { SecretBox, SecretKey } from './secret-box.js';
+
+/** 32 MiB and about 180 ms a check (OWASP, Password Storage). The cost travels in the hash, so that it can be raised later. */
+const COST: PasswordCost = { logN: 15, r: 8, p: 3 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
-/** A stored hash may not ask for more memory than this, whoever wrote it. */
-const MAX_LOG_N = 17;
+/** What the keys of the HMAC are made for; another text makes every stored hash worthless. */
+const PURPOSE = 'pesit-node password hashes v1';
 
-const FORMAT = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{4,64})\$([A-Za-z0-9+/]{16,128})$/;
-
-const unpadded = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');
-
-const derive = (password: string, salt: Buffer, length: number, options: ScryptOptions): Promise<Buffer> =>
+const derive = (input: string | Buffer, salt: Buffer, length: number, cost: PasswordCost): Promise<Buffer> =>
   new Promise((resolve, reject) => {
-    scrypt(password.normalize('NFC'), salt, length, options, (error, key) => {
+    const { logN, r, p } = cost;
+    // What RFC 7914 §2 needs, and a little more: nothing is computed that was not bounded before.
+    const options = { N: 2 ** logN, r, p, maxmem: 128 * r * (2 ** logN + p + 8) };
+    scrypt(input, salt, length, options, (error, key) => {
       if (error === null) resolve(key);
       else reject(error);
     });
   });
 
-const cost = (logN: number, r: number, p: number): ScryptOptions => ({
-  N: 2 ** logN,
-  r,
-  p,
-  maxmem: 256 * 2 ** logN * r,
-});
+/**
+ * Hashes passwords to be stored, and checks them: scrypt over an HMAC-SHA256 of the password, so that whoever carries off the
+ * database alone has nothing to try passwords against. The key of the HMAC is made of `secrets.key`.
+ */
+export class PasswordHasher {
+  readonly #keys: readonly [SecretKey, ...SecretKey[]];
+  readonly #cost: PasswordCost;
 
-/** Hash of a password to be stored (PHC form `$scrypt$ln=…,r=…,p=…$salt$hash`), with a salt of its own. */
-export const hashPassword = async (password: string): Promise<string> => {
-  const salt = randomBytes(SALT_BYTES);
-  const hash = await derive(password, salt, HASH_BYTES, cost(LOG_N, BLOCK_SIZE, PARALLEL));
-  return `$scrypt$ln=${LOG_N},r=${BLOCK_SIZE},p=${PARALLEL}$${unpadded(salt)}$${unpadded(hash)}`;
-};
+  /** @param cost of new hashes; default N=2^15, r=8, p=3. Throws when it is beyond the bounds of a stored one. */
+  constructor(secrets: SecretBox, cost: PasswordCost = COST) {
+    const problem = costProblem(cost);
+    if (problem !== undefined) throw new RangeError(problem);
+    this.#keys = secrets.keysFor(PURPOSE);
+    this.#cost = cost;
+  }
 
-/** Whether `password` gives `stored`, in time that does not depend on where they differ; false for what is no hash of ours. */
-export const verifyPassword = async (password: string, stored: string): Promise<boolean> => {
-  const [, logN, r, p, salt, hash] = FORMAT.exec(stored) ?? [];
-  if (salt === undefined || hash === undefined || Number(logN) > MAX_LOG_N || Number(logN) < 1) return false;
-  const expected = Buffer.from(hash, 'base64');
-  const options = cost(Number(logN), Number(r), Number(p));
-  return timingSafeEqual(await derive(password, Buffer.from(salt, 'base64'), expected.length, options), expected);
-};
+  /** Hash of a password to be stored, with a salt of its own. */
+  async hash(password: string): Promise<string> {
+    const [{ id, bytes }] = this.#keys;
+    const salt = randomBytes(SALT_BYTES);
+    const hash = await derive(hmac(bytes, password), salt, HASH_BYTES, this.#cost);
+    return formatHash({ cost: this.#cost, keyId: id, salt, hash });
+  }
+
+  /**
+   * Whether `password` gives `stored`, in time that does not depend on where they differ.
+   * @throws {PasswordHashError} when that cannot be found out: no hash of ours, beyond the bounds, or its key is not there
+   */
+  async verify(password: string, stored: string): Promise<boolean> {
+    const read = readHash(stored);
+    const { salt, hash, cost } = read;
+    return timingSafeEqual(await derive(this.#inputOf(password, read), salt, hash.length, cost), hash);
+  }
+
+  /** Whether a stored hash is to be made anew as soon as its password is known: cheaper than new ones, or of an older key. */
+  isStale(stored: string): boolean {
+    const { cost, keyId } = readHash(stored);
+    const { logN, r, p } = this.#cost;
+    return keyId !== this.#keys[0].id || cost.logN < logN || cost.r < r || cost.p < p;
+  }
+
+  #inputOf(password: string, { keyId }: PasswordHash): string | Buffer {
+    // Hashes were made without a key once.
+    if (keyId === undefined) return password.normalize('NFC');
+    const key = this.#keys.find(({ id }) => id === keyId);
+    if (key === undefined) {
+      const there = this.#keys.map(({ id }) => id).join(', ');
+      throw new PasswordHashError(`the stored hash needs the key ${keyId}, secrets.key holds ${there}`);
+    }
+    return hmac(key.bytes, password);
+  }
+}
+
+const hmac = (key: Buffer, password: string): Buffer =>
+  createHmac('sha256', key).update(password.normalize('NFC')).digest();

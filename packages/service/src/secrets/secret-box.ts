@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
@@ -9,7 +9,8 @@ export class SecretError extends Error {
   override readonly name = 'SecretError';
 }
 
-interface Key {
+/** A key, and the name that is stored beside what it was used for. */
+export interface SecretKey {
   readonly id: string;
   readonly bytes: Buffer;
 }
@@ -22,7 +23,7 @@ const keyId = (bytes: Buffer): string => createHash('sha256').update(bytes).dige
  * The first key seals; all keys open, so that a key is rotated by putting the new one first and sealing again.
  */
 export class SecretBox {
-  readonly #keys: readonly [Key, ...Key[]];
+  readonly #keys: readonly [SecretKey, ...SecretKey[]];
 
   /** @param keys 32 bytes each, at least one. */
   constructor(keys: readonly Buffer[]) {
@@ -74,6 +75,16 @@ export class SecretBox {
     } catch (cause) {
       throw new SecretError('A stored secret was changed, or belongs to another place', { cause });
     }
+  }
+
+  /** Keys for another purpose, one made of each key (RFC 5869) and with its id; the first one is to be used for what is new. */
+  keysFor(purpose: string): readonly [SecretKey, ...SecretKey[]] {
+    const derived = ({ id, bytes }: SecretKey): SecretKey => ({
+      id,
+      bytes: Buffer.from(hkdfSync('sha256', bytes, '', purpose, KEY_BYTES)),
+    });
+    const [first, ...rest] = this.#keys;
+    return [derived(first), ...rest.map(derived)];
   }
 
   /** Whether a stored secret was sealed with an older key and should be sealed again. */

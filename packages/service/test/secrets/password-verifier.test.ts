@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { hashPassword, PasswordVerifier, UncheckedPasswordError } from '@pesit-node/service';
+import { PasswordHasher, PasswordVerifier, SecretBox, UncheckedPasswordError } from '@pesit-node/service';
 import type { PasswordVerifierOptions } from '@pesit-node/service';
 
 import { deferred } from '../../src/deferred.js';
@@ -7,7 +7,7 @@ import { deferred } from '../../src/deferred.js';
 const HERE = { address: '192.0.2.1', name: 'PART' };
 
 /** A verifier whose checks end when the test says so: the stored form of a password is `=password` here. */
-const byHand = (options: PasswordVerifierOptions = {}) => {
+const byHand = (options: Partial<PasswordVerifierOptions> = {}) => {
   const checks: { readonly password: string; readonly end: () => void }[] = [];
   let now = 0;
   const verifier = new PasswordVerifier({
@@ -35,8 +35,9 @@ const byHand = (options: PasswordVerifierOptions = {}) => {
 };
 
 test('tells right from wrong by the real hashes', async () => {
-  const verifier = new PasswordVerifier();
-  const [one, two] = await Promise.all([hashPassword('one'), hashPassword('two')]);
+  const hasher = new PasswordHasher(new SecretBox([Buffer.alloc(32, 1)]));
+  const verifier = new PasswordVerifier({ check: (password, stored) => hasher.verify(password, stored) });
+  const [one, two] = await Promise.all([hasher.hash('one'), hasher.hash('two')]);
   expect(verifier.knows('one', one)).toBe(false);
   expect(await verifier.verify('one', one, HERE)).toBe(true);
   expect(await verifier.verify('two', one, HERE)).toBe(false);
@@ -67,6 +68,14 @@ describe('what is remembered', () => {
     expect(verifier.knows('one', '=one')).toBe(true);
     await learn('three');
     expect(['one', 'two', 'three'].map((text) => verifier.knows(text, `=${text}`))).toEqual([true, false, true]);
+  });
+
+  test('is the new hash of a known password as well', async () => {
+    const { verifier, learn } = byHand();
+    await learn('one');
+    expect(verifier.knows('one', 'anew')).toBe(false);
+    verifier.learned('one', 'anew');
+    expect(['one', 'two'].map((password) => verifier.knows(password, 'anew'))).toEqual([true, false]);
   });
 
   test('never is a failure', async () => {
