@@ -31,6 +31,8 @@ import type {
   SecretBox,
   ServiceInfo,
 } from '@pesit-node/service';
+import { DirectoryIndex } from '@pesit-node/storage';
+import type { LookFiles } from '@pesit-node/storage';
 import type { Express } from 'express';
 
 import { createApp } from './app.js';
@@ -58,6 +60,7 @@ import { Instances } from './transfers/instances.js';
 import { TransferJournal } from './transfers/journal.js';
 import { SentPoints } from './transfers/sent-points.js';
 import { TransferStore } from './transfers/store.js';
+import { Turns } from './turns.js';
 import { VirtualFileStore } from './virtual-files/store.js';
 
 export interface NodeOptions {
@@ -95,6 +98,8 @@ export interface NodeOptions {
   readonly leaseMs?: number;
   /** See `RestartsOptions`. Default: a fifth longer than a lease. */
   readonly restartWaitMs?: number;
+  /** What looks for files to send. Default: the real file system. */
+  readonly lookFiles?: LookFiles;
 }
 
 export interface ServerNode {
@@ -222,6 +227,8 @@ export const createNode = (options: NodeOptions): ServerNode => {
       traces,
       unanswered: new UnansweredRequests(),
       outgoing: new Set(),
+      toSend: new DirectoryIndex(options.lookFiles === undefined ? {} : { files: options.lookFiles }),
+      looks: new Turns(),
       strangers: new StrangerLog(),
       logger,
     },

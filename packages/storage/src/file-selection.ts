@@ -1,49 +1,60 @@
-import { opendir, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { errorCode, storageError } from './errors.js';
-import { nodeFiles } from './files.js';
-import { matchesGlob } from './glob.js';
-import { isWithin } from './path-safety.js';
-
-/** A regular file that may be sent. */
-export interface SendableFile {
-  /** Its name in the directory. */
-  readonly name: string;
-  /** Absolute, links resolved: what `FileSource.open` takes. */
-  readonly path: string;
-  /** Bytes. */
-  readonly size: number;
-  readonly modified: Date;
-  /** Modification time in nanoseconds since the epoch: size and this say whether it is the same file. */
-  readonly mtimeNs: bigint;
-}
+import { basename } from 'node:path';
+import { breathe } from './at-once.js';
+import { DirectoryIndex } from './directory-index.js';
+import { storageError } from './errors.js';
+import { globOf, matchesGlob } from './glob.js';
+import { isPlainName, isSameVersion, sendableAt, sendableIn } from './sendable-file.js';
+import type { SendableFile } from './sendable-file.js';
 
 export interface SelectionRequest {
-  /** PI 12: a file of exactly this name is taken first, whatever `pattern` and `accept` say. */
+  /** PI 12: a file of exactly this name is taken first, whatever the rest says. */
   readonly exactName?: string;
   /** filenamePattern; default `*`. */
   readonly pattern?: string;
-  /** Asked from the oldest on, until it says yes (not yet sent to this partner …). Default: yes. */
-  readonly accept?: (file: SendableFile) => boolean | Promise<boolean>;
+  /** Asked about files in batches, from the oldest on: those that are wanted (not yet sent to this partner …). Default: all. */
+  readonly wanted?: (files: readonly SendableFile[]) => Promise<ReadonlySet<SendableFile>>;
+  /** Asked about those, as they are now, from the oldest on, until it says yes: what it takes is chosen. Default: yes. */
+  readonly take?: (file: SendableFile) => boolean;
 }
+
+/** Files in the first batch: most often the oldest is wanted. Each of the next is four times as large, to the last size. */
+const FIRST_BATCH = 64;
+const LARGEST_BATCH = 1024;
+/** Names that are gone through before others have the event loop. */
+const SLICE = 1000;
 
 /**
  * The file that answers a SELECT (design §4): the one named exactly PI 12, else the oldest (then the first by name)
- * that matches the pattern and is accepted. Names that begin with a dot, directories, devices and links that lead out
+ * that matches the pattern and is wanted. Names that begin with a dot, directories, devices and links that lead out
  * of the directory are not seen. A `directory` that is itself a regular file is that file.
+ *
+ * Ages are those of at most ten seconds ago; that there is none (2-205) is said of the directory as it is now.
+ * @param index keeps what is in the directory from one call to the next; default: nothing is kept
  * @returns undefined when there is none (answer 2-205)
- * @throws StorageError 2-205 the directory is missing, 2-211 it cannot be read
+ * @throws StorageError 2-205 the directory is missing, 2-211 it cannot be read; whatever `wanted` throws
  */
 export async function findFileToSend(
   directory: string,
-  { exactName, pattern = '*', accept = () => true }: SelectionRequest = {},
+  request: SelectionRequest = {},
+  index = new DirectoryIndex(),
 ): Promise<SendableFile | undefined> {
-  const { only, candidates } = await lookInto(directory, exactName, pattern).catch((error: unknown) => {
-    throw storageError(error, 'open', directory, 'the send directory');
+  const { exactName } = request;
+  const named = await inDirectory(directory, async () => {
+    const root = await index.files.realpath(directory);
+    const { kind } = await index.files.lstat(root);
+    if (kind === 'file') return { only: await sendableAt(index.files, root, basename(root), root) };
+    if (exactName === undefined || !isPlainName(exactName)) return { root };
+    return { root, only: await sendableIn(index.files, root, exactName) };
   });
-  if (only) return only;
-  for (const file of candidates) if (await accept(file)) return file;
-  return undefined;
+  const { root, only } = named;
+  if (root === undefined || only !== undefined) return only;
+  const look = async (fresh: boolean) => {
+    const { files, isFresh } = await inDirectory(directory, () => index.look(root, fresh));
+    return { isFresh, found: await choose(root, files, request, index, isFresh) };
+  };
+  const first = await look(false);
+  const { found } = first.found !== undefined || first.isFresh ? first : await look(true);
+  return found;
 }
 
 /**
@@ -51,60 +62,64 @@ export async function findFileToSend(
  * that is itself a regular file answers to its own name.
  * @throws StorageError as `findFileToSend`
  */
-export async function findNamedFile(directory: string, name: string, pattern = '*'): Promise<SendableFile | undefined> {
-  try {
-    const root = await nodeFiles.realpath(directory);
-    if (!isPlainName(name) || !matchesGlob(pattern, name)) return undefined;
-    if ((await stat(root)).isFile()) return name === basename(root) ? await sendable(root, name, root) : undefined;
-    return await sendableOrNothing(root, name);
-  } catch (error) {
-    throw storageError(error, 'open', directory, 'the send directory');
-  }
-}
-
-/** The file that needs no asking, or those that match, oldest first. */
-async function lookInto(
+export function findNamedFile(
   directory: string,
-  exactName: string | undefined,
-  pattern: string,
-): Promise<{ only?: SendableFile | undefined; candidates: readonly SendableFile[] }> {
-  const root = await nodeFiles.realpath(directory);
-  if ((await stat(root)).isFile()) return { only: await sendable(root, basename(root), root), candidates: [] };
-  if (exactName !== undefined && isPlainName(exactName)) {
-    const only = await sendableOrNothing(root, exactName);
-    if (only) return { only, candidates: [] };
-  }
-  const candidates: SendableFile[] = [];
-  for await (const { name } of await opendir(root)) {
-    if (!isPlainName(name) || !matchesGlob(pattern, name)) continue;
-    const file = await sendableOrNothing(root, name);
-    if (file) candidates.push(file);
-  }
-  return { candidates: candidates.sort(byAge) };
+  name: string,
+  pattern = '*',
+  { files } = new DirectoryIndex(),
+): Promise<SendableFile | undefined> {
+  return inDirectory(directory, async () => {
+    const root = await files.realpath(directory);
+    if (!isPlainName(name) || !matchesGlob(pattern, name)) return undefined;
+    if ((await files.lstat(root)).kind !== 'file') return sendableIn(files, root, name);
+    return name === basename(root) ? sendableAt(files, root, name, root) : undefined;
+  });
 }
 
-const isPlainName = (name: string) => name !== '' && !name.startsWith('.') && !/[/\0]/.test(name);
-
-/** Without the code point order of `<` two nodes with different locales would take different files. */
-function byAge(a: SendableFile, b: SendableFile): number {
-  if (a.mtimeNs !== b.mtimeNs) return a.mtimeNs < b.mtimeNs ? -1 : 1;
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
-}
-
-/** A file that is moved away or forbidden while the directory is read is as if it had not been there. */
-async function sendableOrNothing(root: string, name: string): Promise<SendableFile | undefined> {
-  try {
-    return await sendable(root, name, join(root, name));
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    return undefined;
+/** @returns undefined when there is none, or when one is not as it was listed, so that others may be older */
+async function choose(
+  root: string,
+  listed: readonly SendableFile[],
+  { pattern = '*', wanted = (files) => Promise.resolve(new Set(files)), take = () => true }: SelectionRequest,
+  { files }: DirectoryIndex,
+  isFresh: boolean,
+): Promise<SendableFile | undefined> {
+  for await (const batch of batchesOf(listed, globOf(pattern))) {
+    const those = await wanted(batch);
+    for (const file of batch) {
+      if (!those.has(file)) continue;
+      const now = await sendableIn(files, root, file.name);
+      if (now === undefined) continue;
+      if (!isSameVersion(now, file)) {
+        if (!isFresh) return undefined;
+        if (!(await wanted([now])).has(now)) continue;
+      }
+      if (take(now)) return now;
+    }
   }
+  return undefined;
 }
 
-async function sendable(root: string, name: string, at: string): Promise<SendableFile | undefined> {
-  const path = await nodeFiles.realpath(at);
-  if (!isWithin(root, path) || path.slice(root.length).includes('/.')) return undefined;
-  const { kind, size, mtimeNs } = await nodeFiles.lstat(path);
-  if (kind !== 'file') return undefined;
-  return { name, path, size, mtimeNs, modified: new Date(Number(mtimeNs / 1_000_000n)) };
+/** Those that match, in order. */
+async function* batchesOf(
+  files: readonly SendableFile[],
+  matches: (name: string) => boolean,
+): AsyncGenerator<readonly SendableFile[]> {
+  let batch: SendableFile[] = [];
+  let size = FIRST_BATCH;
+  for (const [i, file] of files.entries()) {
+    if (i % SLICE === SLICE - 1) await breathe();
+    if (matches(file.name)) batch.push(file);
+    if (batch.length < size) continue;
+    yield batch;
+    batch = [];
+    size = Math.min(4 * size, LARGEST_BATCH);
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function inDirectory<T>(directory: string, look: () => Promise<T>): Promise<T> {
+  return look().catch((error: unknown) => {
+    throw storageError(error, 'open', directory, 'the send directory');
+  });
 }

@@ -9,7 +9,16 @@ type Ranges = readonly (readonly [low: string, high: string])[];
  * most length of the pattern × length of the name: no pattern and no name can make it explode.
  */
 export function matchesGlob(pattern: string, name: string): boolean {
+  return globOf(pattern)(name);
+}
+
+/** The same for many names: the pattern is read once. */
+export function globOf(pattern: string): (name: string) => boolean {
   const tokens = tokensOf(Array.from(pattern));
+  return (name) => matches(tokens, name);
+}
+
+function matches(tokens: readonly Token[], name: string): boolean {
   const characters = Array.from(name);
   let token = 0;
   let at = 0;

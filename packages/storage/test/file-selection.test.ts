@@ -2,6 +2,7 @@ import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { FileSource, findFileToSend, formatOf } from '../src/index.js';
+import type { SendableFile } from '../src/index.js';
 import { rejection, sandbox } from './support/sandbox.js';
 
 /** A directory with files of the given ages in seconds since the epoch. */
@@ -14,10 +15,12 @@ function directoryWith(files: Readonly<Record<string, number>>): string {
   return directory;
 }
 
+const NONE = { wanted: () => Promise.resolve(new Set<never>()) };
+
 describe('the file that answers a SELECT', () => {
   test('named exactly PI 12, whatever the pattern says', async () => {
     const directory = directoryWith({ OLD: 100, PAYMENTS: 200 });
-    const file = await findFileToSend(directory, { exactName: 'PAYMENTS', pattern: '*.csv', accept: () => false });
+    const file = await findFileToSend(directory, { exactName: 'PAYMENTS', pattern: '*.csv', ...NONE });
     expect(file).toEqual({
       name: 'PAYMENTS',
       path: join(directory, 'PAYMENTS'),
@@ -34,16 +37,23 @@ describe('the file that answers a SELECT', () => {
     expect(await findFileToSend(directory, { pattern: '*.xml' })).toBeUndefined();
   });
 
-  test('that is accepted: asked from the oldest on, and no further than needed', async () => {
+  test('that is wanted and taken: asked in batches and one by one, from the oldest on, and no further than needed', async () => {
     const directory = directoryWith({ d: 4, c: 3, b: 2, a: 1 });
-    const asked: string[] = [];
-    const accept = ({ name }: { name: string }) => {
-      asked.push(name);
-      return Promise.resolve(name === 'c');
+    const batches: string[][] = [];
+    const offered: string[] = [];
+    const wanted = (files: readonly SendableFile[]) => {
+      batches.push(files.map(({ name }) => name));
+      return Promise.resolve(new Set(files.filter(({ name }) => name !== 'a')));
     };
-    expect(await findFileToSend(directory, { accept })).toMatchObject({ name: 'c' });
-    expect(asked).toEqual(['a', 'b', 'c']);
-    expect(await findFileToSend(directory, { accept: () => false })).toBeUndefined();
+    const take = ({ name }: SendableFile) => {
+      offered.push(name);
+      return name === 'c';
+    };
+    expect(await findFileToSend(directory, { wanted, take })).toMatchObject({ name: 'c' });
+    expect(batches).toEqual([['a', 'b', 'c', 'd']]);
+    expect(offered).toEqual(['b', 'c']);
+    expect(await findFileToSend(directory, NONE)).toBeUndefined();
+    expect(await findFileToSend(directory, { take: () => false })).toBeUndefined();
   });
 
   test('never one with a dot, a directory, or a link that leads out', async () => {
@@ -54,7 +64,7 @@ describe('the file that answers a SELECT', () => {
     symlinkSync(join(outside, 'secret'), join(directory, 'secret'));
     symlinkSync(outside, join(directory, 'out'));
     symlinkSync('missing', join(directory, 'dangling'));
-    expect(await findFileToSend(directory, { accept: ({ name }) => name !== 'seen' })).toBeUndefined();
+    expect(await findFileToSend(directory, { take: ({ name }) => name !== 'seen' })).toBeUndefined();
     for (const exactName of ['.hidden', '.pesit', 'directory', 'secret', 'out/secret', '../x', '..', '.', '', 'a\0b']) {
       expect(await findFileToSend(directory, { exactName, pattern: 'no file' })).toBeUndefined();
     }
@@ -81,9 +91,9 @@ describe('the file that answers a SELECT', () => {
     expect(error.peerText).toBe('cannot open the send directory: no such file or directory');
   });
 
-  test('an error of accept comes through as it is', async () => {
+  test('an error of those who are asked comes through as it is', async () => {
     const broken = Object.assign(new Error('database is away'), { code: 'ECONNREFUSED' });
     const directory = directoryWith({ a: 1 });
-    expect(await rejection(findFileToSend(directory, { accept: () => Promise.reject(broken) }))).toBe(broken);
+    expect(await rejection(findFileToSend(directory, { wanted: () => Promise.reject(broken) }))).toBe(broken);
   });
 });

@@ -3,6 +3,7 @@ import type { ServerConnection } from '@pesit-node/net';
 import type { Config, Logger, Traces, TransferMeter } from '@pesit-node/service';
 import { keptBytes } from '@pesit-node/protocol';
 import type { Parameters } from '@pesit-node/protocol';
+import type { DirectoryIndex } from '@pesit-node/storage';
 
 import type { Directories } from '../directories.js';
 import type { ListenerRow } from '../listeners/fields.js';
@@ -14,6 +15,7 @@ import type { TransferJournal } from '../transfers/journal.js';
 import type { TransferStart } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import type { SentPoints } from '../transfers/sent-points.js';
+import type { Turns } from '../turns.js';
 import type { VirtualFileStore } from '../virtual-files/store.js';
 import type { ConnectionTimes } from './connection-times.js';
 import { askedFile, readable } from './names.js';
@@ -57,6 +59,10 @@ export interface ExchangeContext {
   readonly unanswered: UnansweredRequests;
   /** Files that are being read now, `partner NUL path`: nobody is offered the same file twice at a time. */
   readonly outgoing: Set<string>;
+  /** What is in the directories that files are sent from. */
+  readonly toSend: DirectoryIndex;
+  /** By partner: looking for the next file to send. */
+  readonly looks: Turns;
   readonly strangers: StrangerLog;
   readonly logger: Logger;
 }

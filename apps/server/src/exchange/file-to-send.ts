@@ -1,7 +1,7 @@
-import { readdir, realpath } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { realpath } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
-import { findFileToSend, findNamedFile, matchesGlob } from '@pesit-node/storage';
+import { findFileToSend, findNamedFile } from '@pesit-node/storage';
 import type { SendableFile } from '@pesit-node/storage';
 
 import type { ContextRow } from '../transfers/contexts.js';
@@ -66,33 +66,29 @@ const findNamed = async (
   );
 };
 
-const findNew = async (
-  context: PartnerContext,
-  directory: string,
-  pattern: string,
-  fileName: string,
-): Promise<Found> => {
-  const { partner_id: partnerId } = context.partner;
-  let sent: ReadonlyMap<string, string> | undefined;
-  let reserved: string | undefined;
-  const accept = async (file: SendableFile): Promise<boolean> => {
-    sent ??= await asking('2-201', async () => sentIn(context, dirname(file.path), pattern));
-    const place = `${partnerId}\0${file.path}`;
-    if (sent.get(file.path) === `${file.size}/${file.mtimeNs}` || context.outgoing.has(place)) return false;
-    context.outgoing.add(place);
-    reserved = place;
-    return true;
-  };
-  const file = await findFileToSend(directory, { exactName: fileName, pattern, accept });
-  if (file === undefined) {
-    throw refusal(
-      '2-205',
-      `no file for ${partnerId} in ${directory}: none is named ${JSON.stringify(readable(fileName, 76))}, and none that matches ${pattern} is new to it`,
-      'there is no file to read',
-    );
-  }
-  return { file, reserved };
-};
+/** One look at a time for a partner, however many sessions it has: the others of the node do not wait behind it. */
+const findNew = (context: PartnerContext, directory: string, pattern: string, fileName: string): Promise<Found> =>
+  context.looks.run(context.partner.partner_id, async () => {
+    const { partner_id: partnerId } = context.partner;
+    let reserved: string | undefined;
+    const take = (file: SendableFile): boolean => {
+      const place = `${partnerId}\0${file.path}`;
+      if (context.outgoing.has(place)) return false;
+      context.outgoing.add(place);
+      reserved = place;
+      return true;
+    };
+    const wanted = (files: readonly SendableFile[]) => asking('2-201', () => newAmong(context, files));
+    const file = await findFileToSend(directory, { exactName: fileName, pattern, wanted, take }, context.toSend);
+    if (file === undefined) {
+      throw refusal(
+        '2-205',
+        `no file for ${partnerId} in ${directory}: none is named ${JSON.stringify(readable(fileName, 76))}, and none that matches ${pattern} is new to it`,
+        'there is no file to read',
+      );
+    }
+    return { file, reserved };
+  });
 
 /** Whether the transfer of an earlier attempt is of the file that is asked for now: PI 12 with a name tells them apart. */
 export const isOfName = ({ filename }: ContextRow, { name }: AskedFile): boolean =>
@@ -119,17 +115,16 @@ export const findAgain = async (context: PartnerContext, before: ContextRow): Pr
   return found;
 };
 
-/** Asked for the files that are there: those that are gone, however many, do not matter. */
-const sentIn = async (
+/** Those that this partner has not read as they are now. Asked for files that are there: those that are gone do not matter. */
+const newAmong = async (
   { journal, partner }: PartnerContext,
-  directory: string,
-  pattern: string,
-): Promise<ReadonlyMap<string, string>> => {
-  const names = (await readdir(directory)).filter((name) => matchesGlob(pattern, name));
-  return journal.sentAmong(
+  files: readonly SendableFile[],
+): Promise<ReadonlySet<SendableFile>> => {
+  const sent = await journal.sentAmong(
     partner.partner_id,
-    names.map((name) => join(directory, name)),
+    files.map(({ path }) => path),
   );
+  return new Set(files.filter(({ path, size, mtimeNs }) => sent.get(path) !== `${size}/${mtimeNs}`));
 };
 
 const directoryOf = ({ directories, listener }: PartnerContext, file: VirtualFileRow): string => {

@@ -2,6 +2,7 @@ import { ApiError, conflict, notFound } from '@pesit-node/service';
 import type { HealthComponent, Logger } from '@pesit-node/service';
 import { PesitError } from '@pesit-node/protocol';
 
+import { Turns } from '../turns.js';
 import type { ListenerRow, ListenerStatus, ListenerValues } from './fields.js';
 import { RunningListener } from './running.js';
 import type { BindPort } from './running.js';
@@ -45,7 +46,7 @@ const stopped = (id: string): PesitError =>
 export class ListenerService {
   readonly #options: ListenerServiceOptions;
   readonly #running = new Map<string, RunningListener>();
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Turns();
   readonly #now: () => number;
   #closed = false;
 
@@ -72,7 +73,7 @@ export class ListenerService {
 
   /** New sessions get the new settings. Another port is taken before anything is stored: 409 when it cannot be had. */
   update(id: string, values: Partial<ListenerValues>): Promise<ListenerView> {
-    return this.#inTurn(id, async () => {
+    return this.#turns.run(id, async () => {
       const before = await this.#row(id);
       const after: ListenerRow = { ...before, ...values };
       const running = this.#running.get(id);
@@ -90,7 +91,7 @@ export class ListenerService {
 
   /** A running listener is stopped first: no new sessions, running transfers end in peace. */
   delete(id: string): Promise<void> {
-    return this.#inTurn(id, async () => {
+    return this.#turns.run(id, async () => {
       if (!(await this.#options.store.delete(id))) throw notFound('Listener', id);
       const end = this.#stop(id).then(() => {
         if (this.#running.get(id)?.isRunning === false) this.#running.delete(id);
@@ -102,7 +103,7 @@ export class ListenerService {
 
   /** @throws {ApiError} 409 when the port cannot be had: FAILED with the reason, and tried again until it is stopped. */
   start(id: string): Promise<ListenerOutcome> {
-    return this.#inTurn(id, async () => {
+    return this.#turns.run(id, async () => {
       const row = await this.#row(id);
       if (this.#closed) throw conflict(`The service is stopping: listener ${id} is not started`);
       const running = this.#running.get(id) ?? new RunningListener(row);
@@ -116,7 +117,7 @@ export class ListenerService {
 
   /** Takes no more sessions. Running transfers may end: until then, at most `drainMs`, the status is STOPPING. */
   stop(id: string): Promise<ListenerOutcome> {
-    return this.#inTurn(id, async () => {
+    return this.#turns.run(id, async () => {
       const row = await this.#row(id);
       const running = this.#running.get(id);
       if (running === undefined || running.status === 'STOPPED')
@@ -151,13 +152,13 @@ export class ListenerService {
   /** Tries those again whose port could not be had and whose time has come. @throws when the database fails */
   async retryFailed(): Promise<void> {
     const due = [...this.#running].filter(([, { nextAttemptAt }]) => (nextAttemptAt ?? Infinity) <= this.#now());
-    await Promise.all(due.map(([id, running]) => this.#inTurn(id, () => this.#retry(id, running))));
+    await Promise.all(due.map(([id, running]) => this.#turns.run(id, () => this.#retry(id, running))));
   }
 
   /** Stops all and starts none any more; resolves when the last session has ended, at the latest after `drainMs`. */
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([...this.#running.keys()].map((id) => this.#inTurn(id, () => this.#stop(id))));
+    await Promise.all([...this.#running.keys()].map((id) => this.#turns.run(id, () => this.#stop(id))));
   }
 
   /** Of all listeners here. */
@@ -269,19 +270,6 @@ export class ListenerService {
     });
     await Promise.race([work, limit]);
     clearTimeout(timer);
-  }
-
-  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
-    const turn = (this.#turns.get(id) ?? Promise.resolve()).then(work, work);
-    const settled = turn.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#turns.set(id, settled);
-    void settled.then(() => {
-      if (this.#turns.get(id) === settled) this.#turns.delete(id);
-    });
-    return turn;
   }
 }
 

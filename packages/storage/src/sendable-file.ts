@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import { errorCode } from './errors.js';
+import type { FileOperations } from './files.js';
+import { isWithin } from './path-safety.js';
+
+/** What looking for files asks of the file system. */
+export type LookFiles = Pick<FileOperations, 'lstat' | 'realpath' | 'readdir'>;
+
+/** A regular file that may be sent. */
+export interface SendableFile {
+  /** Its name in the directory. */
+  readonly name: string;
+  /** Absolute, links resolved: what `FileSource.open` takes. */
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly modified: Date;
+  /** Modification time in nanoseconds since the epoch: size and this say whether it is the same file. */
+  readonly mtimeNs: bigint;
+}
+
+/** Hidden names are those of files that are not complete. */
+export const isPlainName = (name: string) => name !== '' && !name.startsWith('.') && !/[/\0]/.test(name);
+
+/** Without the code point order of `<` two nodes with different locales would take different files. */
+export function byAge(a: SendableFile, b: SendableFile): number {
+  if (a.mtimeNs !== b.mtimeNs) return a.mtimeNs < b.mtimeNs ? -1 : 1;
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
+export const isSameVersion = (a: SendableFile, b: SendableFile): boolean =>
+  a.path === b.path && a.size === b.size && a.mtimeNs === b.mtimeNs;
+
+/**
+ * The file of this name in `root` (a real path), as it is now. Directories, devices, and links that lead out of the directory
+ * or into a hidden one are not seen. A file that is moved away or forbidden meanwhile is as if it had not been there.
+ */
+export async function sendableIn(files: LookFiles, root: string, name: string): Promise<SendableFile | undefined> {
+  try {
+    return await sendableAt(files, root, name, join(root, name));
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
+/** @throws errors of the file layer */
+export async function sendableAt(
+  files: LookFiles,
+  root: string,
+  name: string,
+  at: string,
+): Promise<SendableFile | undefined> {
+  let path = at;
+  let facts = await files.lstat(at);
+  if (facts.kind === 'link') {
+    path = await files.realpath(at);
+    if (!isWithin(root, path) || path.slice(root.length).includes('/.')) return undefined;
+    facts = await files.lstat(path);
+  }
+  const { kind, size, mtimeNs } = facts;
+  if (kind !== 'file') return undefined;
+  return { name, path, size, mtimeNs, modified: new Date(Number(mtimeNs / 1_000_000n)) };
+}
