@@ -9,6 +9,7 @@ const ROOMS = {
   net: ['protocol'],
   storage: ['protocol'],
   service: [],
+  transfers: ['protocol', 'service', 'storage'],
   cluster: ['service'],
   license: ['cluster', 'service'],
 };

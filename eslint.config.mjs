@@ -42,6 +42,11 @@ export default tseslint.config(
     'service is what both apps share; it knows neither apps nor PeSIT (docs/architecture.md)',
   ),
   closed(
+    ['packages/transfers/src/**'],
+    [...upward, '@pesit-node/net', '@pesit-node/cluster', '@pesit-node/license', 'express', 'knex'],
+    'transfers knows protocol, storage and service: no socket, no REST, no SQL (docs/architecture.md)',
+  ),
+  closed(
     ['packages/cluster/src/**'],
     [...upward, '@pesit-node/net', '@pesit-node/storage', '@pesit-node/protocol', '@pesit-node/license'],
     'cluster knows service alone, and neither apps nor PeSIT (docs/architecture.md)',

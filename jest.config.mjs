@@ -21,6 +21,7 @@ export default {
     project('net', 'packages/net'),
     project('storage', 'packages/storage'),
     project('service', 'packages/service'),
+    project('transfers', 'packages/transfers'),
     project('cluster', 'packages/cluster'),
     project('license', 'packages/license'),
     project('server', 'apps/server'),

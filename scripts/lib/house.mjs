@@ -9,6 +9,7 @@ const ROOMS = {
   'apps/client': 'remote servers, queue,<br/>outbound history',
   'packages/net': 'sockets, dialects, data pumps',
   'packages/storage': 'staged files, delivery, record formats, names',
+  'packages/transfers': 'what a transfer is, what an ending means for it',
   'packages/license': 'license text, evaluation clock, the 402 gate, limits',
   'packages/cluster': 'who runs, events between pods, Redis',
   'packages/service': 'configuration, database, REST, login, health,<br/>periodic work, shutdown',

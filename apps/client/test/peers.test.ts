@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
 
-import { productOf } from '../src/remote-servers/seen.js';
 import { GOOD } from './support/raw-server.js';
 import { expectNoSecrets } from './support/service.js';
 import { world } from './support/world.js';
@@ -17,12 +16,6 @@ withDatabase((harness) => {
   const the = world(harness);
 
   describe('PeSIT Wizard', () => {
-    test('single articles with ID.SRC = 1: a prefix may be its own or of Connect:Express, none is of the latter', () => {
-      expect(productOf({ version: 2 }, 'prefixed')).toBe('PeSIT Wizard or Connect:Express');
-      expect(productOf({ version: 2 }, 'plain')).toBe('Connect:Express');
-      expect(productOf({ version: 2 }, null)).toBeNull();
-    });
-
     test('several fixed records in a DTF, ABORT 2-220: FAILED, and said what to set', async () => {
       const server = await the.rawServer({ ...GOOD, DTF: '4025 02030200dc' });
       const service = await the.service();

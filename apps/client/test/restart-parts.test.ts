@@ -4,44 +4,17 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { PesitError } from '@pesit-node/protocol';
-import type { DiagnosticCode, Fault } from '@pesit-node/protocol';
+import { verdictOn } from '@pesit-node/transfers';
 
 import { writeNote } from '../src/exchange/delivery-note.js';
 import { Leases } from '../src/exchange/leases.js';
 import type { LeasesOptions } from '../src/exchange/leases.js';
 import type { Interruption } from '../src/exchange/interruption.js';
 import { pacingsWith } from '../src/exchange/pacings.js';
-import { delayAfter, refusesRestart, verdictOn } from '../src/exchange/retry.js';
+import { delayAfter } from '../src/exchange/retry.js';
 import { SentPoints } from '../src/exchange/sent-points.js';
 
-const error = (fault: Fault, diagnostic: DiagnosticCode): PesitError => new PesitError('x', { fault, diagnostic });
-
-describe('what follows a failed attempt', () => {
-  test.each([
-    ['final', 'refused', ['2-204', '2-205', '2-216', '2-220', '2-226', '3-301', '3-304', '3-308', '3-318', '9-999']],
-    ['again', 'refused', ['1-100', '2-213', '2-214', '2-215', '2-219', '2-223', '3-302', '3-317', '3-319']],
-    ['later', 'refused', ['2-201', '2-207', '3-300', '3-303', '3-309', '3-322']],
-    ['again', 'transport', ['3-310']],
-    ['again', 'timeout', ['3-317']],
-    ['final', 'local', ['2-200', '2-205', '2-215', '2-220']],
-    ['again', 'local', ['2-211', '2-213', '2-219']],
-    ['later', 'local', ['2-201', '2-207']],
-  ] as const)('%s when %s', (verdict, fault, codes) => {
-    for (const code of codes) {
-      expect([code, verdictOn(error(fault, code as DiagnosticCode))]).toEqual([code, verdict]);
-    }
-  });
-
-  test.each([
-    [4, '2-216', 'again'],
-    [4, '3-322', 'later'],
-    [8, '2-216', 'final'],
-    [12, '2-216', 'final'],
-    [16, '2-216', 'final'],
-  ] as const)('what the partner interrupts with end code %i and %s: %s', (endCode, diagnostic, verdict) => {
-    expect(verdictOn(new PesitError('x', { fault: 'refused', diagnostic, endCode }))).toBe(verdict);
-  });
-
+describe('the delay before another attempt', () => {
   test('the delay grows, is bounded, and moves by the jitter', () => {
     const policy = { attempts: 9, initialDelay: 1000, maxDelay: 20_000, multiplier: 3, jitter: 0.2 };
     expect([1, 2, 3, 4, 50].map((count) => delayAfter(count, policy, 0.5))).toEqual([1000, 3000, 9000, 20_000, 20_000]);
@@ -50,19 +23,6 @@ describe('what follows a failed attempt', () => {
     expect(Math.min(...many)).toBeGreaterThanOrEqual(800);
     expect(Math.max(...many)).toBeLessThanOrEqual(1200);
     expect(new Set(many).size).toBeGreaterThan(50);
-  });
-
-  test.each([
-    ['SEND', 'refused', ['2-204', '2-214', '2-218', '2-233'], ['2-215', '2-226', '2-207', '3-304']],
-    ['RECEIVE', 'refused', ['2-204', '2-214', '2-215', '2-218', '2-233'], ['2-205', '2-226']],
-    ['SEND', 'local', ['2-214'], ['2-215', '2-204']],
-    ['RECEIVE', 'local', [], ['2-214', '2-215']],
-    ['SEND', 'transport', [], ['3-310']],
-  ] as const)('a restart that is refused: %s, %s', (direction, fault, refuses, others) => {
-    for (const code of [...refuses, ...others]) {
-      const expected = (refuses as readonly string[]).includes(code);
-      expect([code, refusesRestart(error(fault, code as DiagnosticCode), direction)]).toEqual([code, expected]);
-    }
   });
 });
 

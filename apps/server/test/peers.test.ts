@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
 
-import { productOf } from '../src/partners/seen.js';
 import { until, useNode } from './support/node.js';
 import { codesOf, diagnosticOf, RawPeer, said } from './support/raw-peer.js';
 import {
@@ -44,12 +43,6 @@ withDatabase((harness) => {
     return answers;
   };
   describe('PeSIT Wizard', () => {
-    test('single articles with ID.SRC = 1: a prefix may be its own or of Connect:Express, none is of the latter', () => {
-      expect(productOf({ version: 2, singleArticle: 'prefixed' })).toBe('PeSIT Wizard or Connect:Express');
-      expect(productOf({ version: 2, singleArticle: 'plain' })).toBe('Connect:Express');
-      expect(productOf({ version: 2, singleArticle: 'unknown' })).toBeUndefined();
-    });
-
     test('PI 13 begins at 1 again with each of its starts: a new file, never taken for the old one', async () => {
       await say(...WRITING);
       await say(...WRITING);

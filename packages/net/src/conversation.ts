@@ -147,7 +147,7 @@ export class Conversation {
   /** Sends IDT when a transfer runs. @returns whether it was sent */
   interrupt(reason: PesitError): boolean {
     const endCode =
-      reason.fault === 'local' && reason.diagnostic !== '2-216' ? END_CODES.error : END_CODES.cancelledByRequester;
+      reason.fault === 'local' && reason.condition !== 'cancelled' ? END_CODES.error : END_CODES.cancelledByRequester;
     const sent = this.#session.interrupt(endCode, reason);
     if (sent) this.data.stop();
     this.#connection.settle();
@@ -160,7 +160,7 @@ export class Conversation {
     throw (
       this.#interruption ??
       this.#over ??
-      new PesitError('the transfer was interrupted', { fault: 'local', diagnostic: '2-216' })
+      new PesitError('the transfer was interrupted', { fault: 'local', diagnostic: '2-216', condition: 'cancelled' })
     );
   }
 

@@ -7,6 +7,7 @@ export function asPesitError(error: unknown, diagnostic: DiagnosticCode): PesitE
   return new PesitError(`internal error: ${error instanceof Error ? error.message : String(error)}`, {
     fault: 'local',
     diagnostic,
+    ...(diagnostic === '2-215' ? { condition: 'unexpected' } : {}),
     cause: error,
   });
 }
@@ -15,7 +16,12 @@ export function asPesitError(error: unknown, diagnostic: DiagnosticCode): PesitE
 export function cancellation(signal: AbortSignal): PesitError {
   const reason: unknown = signal.reason;
   if (reason instanceof PesitError) return reason;
-  return new PesitError('cancelled by the program', { fault: 'local', diagnostic: '2-216', cause: reason });
+  return new PesitError('cancelled by the program', {
+    fault: 'local',
+    diagnostic: '2-216',
+    condition: 'cancelled',
+    cause: reason,
+  });
 }
 
 /** A resynchronisation that the file cannot follow. */

@@ -299,6 +299,7 @@ const unknownPoint = (point: number): PesitError =>
     {
       fault: 'local',
       diagnostic: '2-214',
+      condition: 'point unknown',
       peerText: `sync point ${point} is unknown here`,
     },
   );

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { END_CODES, PesitError } from '@pesit-node/protocol';
+import { END_CODES, endsForGood, PesitError } from '@pesit-node/protocol';
 import type { ConnectionTerms, FileTerms, FpduName, ServerSession } from '@pesit-node/protocol';
 import { Connection } from './connection.js';
 import type { WireObserver } from './connection.js';
@@ -123,8 +123,7 @@ export class PartnerConnection implements ServerConnection {
   /** Interrupts the running transfer with IDT: 4, unless a restart would end the same way; aborts when none runs. */
   interrupt(reason: PesitError): void {
     this.#data.stop();
-    const final = reason.diagnostic === '2-220' || reason.diagnostic === '2-226' || reason.diagnostic === '2-200';
-    const endCode = final ? END_CODES.cancelledByServer : END_CODES.error;
+    const endCode = endsForGood(reason.diagnostic) ? END_CODES.cancelledByServer : END_CODES.error;
     if (!this.#session.interrupt(endCode, reason)) this.#session.abort(reason);
     this.#connection.settle();
   }

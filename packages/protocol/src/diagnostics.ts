@@ -17,6 +17,8 @@ export interface DiagnosticRow {
   readonly fault: ActingParty;
   /** `later`: come again, without counting an attempt as failed. `yes`: worth a retry. `no`: refused for good. */
   readonly retry: 'no' | 'yes' | 'later';
+  /** The same file would fail in the same way: an IDT that bears the code says that no restart follows (PI 19, §4.5.19). */
+  readonly endsForGood: boolean;
 }
 
 const row = (
@@ -29,12 +31,18 @@ const row = (
   advice,
   fault,
   retry,
+  endsForGood: false,
+});
+
+const forGood = (text: string, advice: string, fault: ActingParty): DiagnosticRow => ({
+  ...row(text, advice, fault),
+  endsForGood: true,
 });
 
 export const DIAGNOSTICS = {
   '0-000': row('success', 'nothing to do', 'nobody'),
   '1-100': row('transmission error', 'check the line; the transfer can be restarted', 'network', 'yes'),
-  '2-200': row('file attributes insufficient', 'compare record format and record length on both sides', 'both'),
+  '2-200': forGood('file attributes insufficient', 'compare record format and record length on both sides', 'both'),
   '2-201': row('system resources insufficient for now', 'wait; reduce parallel transfers', 'answering', 'later'),
   '2-202': row('user resources insufficient for now', 'wait, or raise the quota of the partner', 'answering', 'yes'),
   '2-203': row('transfer has no priority', 'wait, or raise the priority', 'asking', 'yes'),
@@ -59,7 +67,7 @@ export const DIAGNOSTICS = {
   ),
   '2-218': row('resynchronisation impossible', 'restart the transfer', 'answering', 'yes'),
   '2-219': row('file space exhausted', 'free disk space, then restart the transfer', 'answering', 'yes'),
-  '2-220': row(
+  '2-220': forGood(
     'article longer than expected',
     'raise the record length (PI 32), change the record format, or, for a partner that takes one article a DTF, set multiArticle to false',
     'both',
@@ -67,13 +75,13 @@ export const DIAGNOSTICS = {
   '2-221': row('transfer was not ended in time', 'check the load of the side that was late', 'both', 'yes'),
   '2-222': row('too much data without a sync point', 'compare the sync interval (PI 7) on both sides', 'both'),
   '2-223': row('abnormal end of transfer', 'see the log of the other side', 'answering', 'yes'),
-  '2-224': row('file larger than announced', 'announce the real size (PI 42)', 'asking'),
+  '2-224': forGood('file larger than announced', 'announce the real size (PI 42)', 'asking'),
   '2-225': row(
     'congestion of the receiving application',
     'the file arrived; ask the partner to look at its application',
     'answering',
   ),
-  '2-226': row(
+  '2-226': forGood(
     'transfer refused',
     'check the rights of the partner and the direction and name rules of the virtual file',
     'both',
@@ -146,6 +154,9 @@ export const refuses = (code: PeerDiagnostic): boolean => code.startsWith('2-') 
 export function describeDiagnostic(code: PeerDiagnostic): string {
   return `${code} ${diagnosticRow(code)?.text ?? 'diagnostic of the partner, not in the specification'}`;
 }
+
+/** Whether an interruption for `code` would happen again to the same file; false for a code of which nothing is known. */
+export const endsForGood = (code: PeerDiagnostic): boolean => diagnosticRow(code)?.endsForGood ?? false;
 
 /** Unknown codes are final: nothing is known that would make a second try better. */
 export function retryOf(code: PeerDiagnostic): DiagnosticRow['retry'] {

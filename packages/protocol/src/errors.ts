@@ -11,6 +11,33 @@ import type { PeerDiagnostic } from './diagnostics.js';
  */
 export type Fault = 'local' | 'remote' | 'refused' | 'transport' | 'timeout';
 
+/**
+ * What happened, where code has to tell one failure from others. `diagnostic` is only what the partner gets: several of these
+ * share one, and it may be chosen by the moment.
+ *
+ * - `cancelled`: somebody ended the transfer on purpose
+ * - `damaged FPDU`: its CRC is wrong; those after it can be read (PI 1)
+ * - `database away`: nothing can be looked up or recorded for now
+ * - `disk full`: no space, or the quota of the operating system is used up
+ * - `name taken`: another file has the final name
+ * - `point unknown`: the sync point was never placed by this side
+ * - `setting unusable`: an administrator has to set something again
+ * - `source changed`: the file to send is not the one that the transfer began with
+ * - `staged file in use`: another attempt, here or in another process, is at work with it
+ * - `unexpected`: a fault of this program
+ */
+export type ErrorCondition =
+  | 'cancelled'
+  | 'damaged FPDU'
+  | 'database away'
+  | 'disk full'
+  | 'name taken'
+  | 'point unknown'
+  | 'setting unusable'
+  | 'source changed'
+  | 'staged file in use'
+  | 'unexpected';
+
 export interface PesitErrorDetails {
   readonly fault: Fault;
   /** What to put in PI 2 (local, remote, timeout), or what the peer put there (refused). */
@@ -23,6 +50,7 @@ export interface PesitErrorDetails {
   readonly peerText?: string;
   /** PI 19 of the peer's IDT: 4 a restart follows, 8 suspended, 12 and 16 cancelled by server or requester. */
   readonly endCode?: number | undefined;
+  readonly condition?: ErrorCondition | undefined;
   readonly cause?: unknown;
 }
 
@@ -36,6 +64,7 @@ export class PesitError extends Error {
   readonly peerText: string | undefined;
   /** Of a transfer that the peer interrupted (IDT); undefined for every other error. */
   readonly endCode: number | undefined;
+  readonly condition: ErrorCondition | undefined;
 
   constructor(message: string, details: PesitErrorDetails) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -45,5 +74,6 @@ export class PesitError extends Error {
     this.got = details.got;
     this.peerText = details.peerText;
     this.endCode = details.endCode;
+    this.condition = details.condition;
   }
 }

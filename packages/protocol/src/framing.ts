@@ -257,6 +257,7 @@ function damage(what: string, expected: string, got: string): PesitError {
   return new PesitError(`${what}: expected ${expected}, got ${got}`, {
     fault: 'remote',
     diagnostic: '3-310',
+    condition: 'damaged FPDU',
     expected,
     got,
   });

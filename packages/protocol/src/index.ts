@@ -20,7 +20,15 @@ export type { CompressionMode } from './compression.js';
 export { CRC_LENGTH, checksum } from './crc.js';
 export { decodeBody } from './decoding.js';
 export type { Fpdu } from './decoding.js';
-export { DIAGNOSTICS, SUCCESS, describeDiagnostic, diagnosticRow, refuses, retryOf } from './diagnostics.js';
+export {
+  DIAGNOSTICS,
+  SUCCESS,
+  describeDiagnostic,
+  diagnosticRow,
+  endsForGood,
+  refuses,
+  retryOf,
+} from './diagnostics.js';
 export type { ActingParty, DiagnosticCode, DiagnosticRow, PeerDiagnostic } from './diagnostics.js';
 export { diagnosticsMarkdown, fpdusMarkdown, parametersMarkdown, statesMarkdown } from './documentation.js';
 export { CODE_PAGES, DEFAULT_CODE_PAGE, codePageTables, translate } from './code-pages.js';
@@ -29,7 +37,7 @@ export { fromEbcdic, toEbcdic } from './ebcdic.js';
 export { encodeFpdu } from './encoding.js';
 export { burstBufferSize } from './entity-layout.js';
 export { PesitError } from './errors.js';
-export type { Fault, PesitErrorDetails } from './errors.js';
+export type { ErrorCondition, Fault, PesitErrorDetails } from './errors.js';
 export { CONTENTS, FPDU_HEADER_LENGTH, FPDU_NAMES, FPDUS, MAX_FPDU_LENGTH, fpduByCodes, isDataFpdu } from './fpdus.js';
 export type { ContentItem, DataFpduName, FpduName, Presence } from './fpdus.js';
 export { ENTITY_PREFIX_LENGTH, FpduReader } from './framing.js';

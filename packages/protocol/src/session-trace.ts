@@ -63,7 +63,7 @@ export class SessionTrace {
       if (!(error instanceof PesitError)) throw error;
       lines.push(...this.end());
       // An FPDU with a wrong CRC is passed over; otherwise what follows cannot be told apart any more.
-      const isPassedOver = error.diagnostic === '3-310';
+      const isPassedOver = error.condition === 'damaged FPDU';
       if (!isPassedOver) this.#readers.set(direction, undefined);
       const what = isPassedOver ? 'damaged' : 'unreadable from here on';
       lines.push({ time, direction, text: `${what}: ${error.message}` });

@@ -14,6 +14,7 @@ import type { Condition } from './automaton.js';
 import type { Fpdu } from './decoding.js';
 import { DataSession, unexpected } from './data-session.js';
 import { PesitError } from './errors.js';
+import { endsForGood } from './diagnostics.js';
 import type { PeerDiagnostic } from './diagnostics.js';
 import type { RawFpdu } from './framing.js';
 import { Resynchronisation } from './resynchronisation.js';
@@ -107,7 +108,7 @@ export abstract class Session extends DataSession {
 
   /** A wrong CRC in the data is worth a RESYN (pesit-e.md §6); until it is answered all that comes is dropped anyway. */
   protected override survives(error: unknown): boolean {
-    if (!(error instanceof PesitError) || error.diagnostic !== '3-310') return false;
+    if (!(error instanceof PesitError) || error.condition !== 'damaged FPDU') return false;
     if (this.situation.resynchronising === 'asked') return true;
     const damage = new PesitError(error.message, { fault: 'remote', diagnostic: '1-100', cause: error });
     if (!this.resynchronise(damage)) return false;
@@ -181,7 +182,7 @@ export abstract class Session extends DataSession {
     if (!(error instanceof PesitError) || !(error.diagnostic.startsWith('2-') || error.diagnostic === '1-100'))
       throw error;
     const cancel = this.role === 'server' ? END_CODES.cancelledByServer : END_CODES.cancelledByRequester;
-    const endCode = error.diagnostic === '2-220' ? cancel : END_CODES.error;
+    const endCode = endsForGood(error.diagnostic) ? cancel : END_CODES.error;
     this.interrupt(endCode, error);
   }
 

@@ -74,5 +74,6 @@ const nameExists = (final: string) =>
   new StorageError(`${final} exists and overwrite is false: move it away, or give received files a name of their own`, {
     fault: 'local',
     diagnostic: '2-204',
+    condition: 'name taken',
     peerText: 'a file of this name exists',
   });

@@ -34,13 +34,24 @@ interface Remedy {
   readonly remedy: string;
   /** Where the error says more than the action does. */
   readonly diagnostic?: '2-201' | '2-213' | '2-219';
+  readonly condition?: 'disk full';
 }
 
 const CHECK_DISK = 'check the disk and the log of the operating system';
 
 const REMEDIES: Readonly<Record<string, Remedy>> = {
-  ENOSPC: { what: 'the disk is full', remedy: 'free space or enlarge the volume', diagnostic: '2-219' },
-  EDQUOT: { what: 'the disk quota is used up', remedy: 'free space or raise the quota', diagnostic: '2-219' },
+  ENOSPC: {
+    what: 'the disk is full',
+    remedy: 'free space or enlarge the volume',
+    diagnostic: '2-219',
+    condition: 'disk full',
+  },
+  EDQUOT: {
+    what: 'the disk quota is used up',
+    remedy: 'free space or raise the quota',
+    diagnostic: '2-219',
+    condition: 'disk full',
+  },
   EROFS: { what: 'the file system is read-only', remedy: 'mount it read-write' },
   EACCES: { what: 'permission denied', remedy: 'give the account of this service access to it' },
   EPERM: { what: 'operation not permitted', remedy: 'give the account of this service access to it' },
@@ -89,6 +100,7 @@ export function storageError(error: unknown, action: Action, path: string, objec
   return new StorageError(`cannot ${action} ${path}: ${what}; ${remedy}`, {
     fault: 'local',
     diagnostic: known?.diagnostic ?? (missing ? '2-205' : DIAGNOSTIC[action]),
+    condition: known?.condition,
     peerText: `cannot ${action} ${object}: ${told}`,
     got: code ?? what,
     cause: error,

@@ -261,6 +261,7 @@ export class FileSource implements ArticleSource {
     return new StorageError(`${this.path} changed while it was sent: ${how}; send it again once it is complete`, {
       fault: 'local',
       diagnostic: '2-215',
+      condition: 'source changed',
       peerText: `the source changed while it was sent: ${how}`,
     });
   }
@@ -270,6 +271,7 @@ const noSuchPoint = (path: string, number: number) =>
   new StorageError(`${path}: sync point ${number} was not placed by this attempt; restart the transfer`, {
     fault: 'local',
     diagnostic: '2-214',
+    condition: 'point unknown',
     peerText: `sync point ${number} is unknown here`,
   });
 
@@ -282,6 +284,7 @@ function requireVersion(path: string, expected: SourceVersion, { size, mtimeNs }
   throw new StorageError(`${path} is not the file of the first attempt any more (${how}): send it as a new transfer`, {
     fault: 'local',
     diagnostic: '2-215',
+    condition: 'source changed',
     peerText: `the source changed since the first attempt: ${how}`,
     expected: `${expected.size} bytes, ${timeOf(expected.mtimeNs)}`,
     got: `${size} bytes, ${timeOf(mtimeNs)}`,

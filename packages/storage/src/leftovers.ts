@@ -174,7 +174,7 @@ export async function removeLeftover(
     }
     return true;
   } catch (error) {
-    if (error instanceof StorageError && error.diagnostic === '2-207') return false;
+    if (error instanceof StorageError && error.condition === 'staged file in use') return false;
     // Nothing was ever staged here.
     if (errorCode(error) === 'ENOENT') return true;
     throw storageError(error, 'deliver', join(receiveDirectory, '…'), 'the staged file');

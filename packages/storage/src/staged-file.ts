@@ -416,5 +416,6 @@ const givenUp = () =>
   new StorageError('this attempt of the transfer was given up', {
     fault: 'local',
     diagnostic: '2-216',
+    condition: 'cancelled',
     peerText: 'this attempt of the transfer was given up',
   });

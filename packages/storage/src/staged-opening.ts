@@ -220,6 +220,7 @@ const exists = (path: string, cause: unknown) =>
   new StorageError(`${path} exists: another attempt of this transfer runs, or left it; let that one end or remove it`, {
     fault: 'local',
     diagnostic: '2-207',
+    condition: 'staged file in use',
     peerText: 'this transfer is in progress already',
     cause,
   });

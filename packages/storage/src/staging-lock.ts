@@ -140,5 +140,10 @@ async function isLinked(files: FileOperations, staging: string, path: string): P
 const inUse = (key: string, pid: number) =>
   new StorageError(
     `the staged file ${key} is in use by process ${pid}${pid === SELF.pid ? ' (this one)' : ''}: let that attempt end`,
-    { fault: 'local', diagnostic: '2-207', peerText: 'this transfer is in progress already' },
+    {
+      fault: 'local',
+      diagnostic: '2-207',
+      condition: 'staged file in use',
+      peerText: 'this transfer is in progress already',
+    },
   );

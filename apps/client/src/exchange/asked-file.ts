@@ -1,4 +1,5 @@
 import { PesitError } from '@pesit-node/protocol';
+import { outcomeOf } from '@pesit-node/transfers';
 
 import { nameInVirtualFile } from '../transfers/file-name.js';
 import type { Job } from '../transfers/row.js';
@@ -16,7 +17,12 @@ export const fileToSelect = (job: Asked & Pick<Job, 'settings' | 'server'>): str
 /** Who knows no names in PI 12 takes it for a virtual file that does not exist: the operator reads what was asked for. */
 export const withAskedFile = (error: unknown, job: Parameters<typeof fileToSelect>[0]): unknown => {
   const asked = fileToSelect(job);
-  if (!(error instanceof PesitError) || error.fault !== 'refused' || error.diagnostic !== '2-205') return error;
+  if (
+    !(error instanceof PesitError) ||
+    error.fault !== 'refused' ||
+    outcomeOf(error.diagnostic).errorCode !== 'FILE_NOT_FOUND'
+  )
+    return error;
   if (asked === job.virtual_file || job.virtual_file === null) return error;
   const { message, fault, diagnostic, endCode } = error;
   const text = `${message}; PI 12 was ${JSON.stringify(asked)} (selectByName): only nodes of this product read a name in it`;

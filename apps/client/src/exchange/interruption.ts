@@ -15,7 +15,12 @@ const INTERRUPTIONS = {
     message: 'given up because the lease of this process has run out: another process goes on with it',
     peerText: 'interrupted, a restart follows',
   },
-  cancelled: { diagnostic: '2-216', message: 'cancelled on request', peerText: 'cancelled by the administration' },
+  cancelled: {
+    diagnostic: '2-216',
+    condition: 'cancelled',
+    message: 'cancelled on request',
+    peerText: 'cancelled by the administration',
+  },
 } as const;
 
 /** Why a running attempt is ended from this side: the reason of its `AbortSignal`. */
@@ -23,8 +28,8 @@ export class Interruption extends PesitError {
   readonly kind: InterruptionKind;
 
   constructor(kind: InterruptionKind) {
-    const { message, diagnostic, peerText } = INTERRUPTIONS[kind];
-    super(message, { fault: 'local', diagnostic, peerText });
+    const { message, ...details } = INTERRUPTIONS[kind];
+    super(message, { fault: 'local', ...details });
     this.kind = kind;
   }
 }

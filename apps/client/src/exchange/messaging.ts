@@ -1,7 +1,7 @@
 import { FILE_TYPE_MESSAGE } from '@pesit-node/protocol';
 import { readBytes } from '@pesit-node/service';
+import { asPesitDate } from '@pesit-node/transfers';
 
-import { asPesitDate } from '../transfers/creation-date.js';
 import type { Job } from '../transfers/row.js';
 import type { Completed, Work } from './work.js';
 

@@ -1,7 +1,7 @@
 import { lstat, mkdir, realpath } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 
-import type { PesitError } from '@pesit-node/protocol';
+import { PesitError } from '@pesit-node/protocol';
 import { removeLeftover, resolveInside, sanitiseValue } from '@pesit-node/storage';
 import type { Delivery, StagedFile } from '@pesit-node/storage';
 
@@ -56,7 +56,7 @@ export class ReceivedTree {
     try {
       return await staged.deliver({ path: first, overwrite, marked: true });
     } catch (error) {
-      if ((error as Partial<PesitError>).diagnostic !== '2-204' || others.length === 0) throw error;
+      if (!(error instanceof PesitError) || error.condition !== 'name taken' || others.length === 0) throw error;
       return this.deliver(staged, others, false);
     }
   }

@@ -5,6 +5,7 @@ import type { ResumedFile } from '@pesit-node/storage';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import { keptBytes, readable, START } from '@pesit-node/protocol';
 import type { Parameters, PesitError, SyncPoint } from '@pesit-node/protocol';
+import { outcomeOf, refusesRestart } from '@pesit-node/transfers';
 
 import type { Job } from '../transfers/row.js';
 import { confirmName, fileToSelect, withAskedFile } from './asked-file.js';
@@ -14,11 +15,9 @@ import { contextIn, contextOf, formatIn } from './received-context.js';
 import type { ReceivedContext } from './received-context.js';
 import { namesFor, receivedName } from './received-tree.js';
 import type { RestartContext } from './restart-context.js';
-import { refusesRestart } from './retry.js';
 import type { Completed, Keep, TransferDeps, Work } from './work.js';
 
 const KILOBYTES = 0;
-const UNKNOWN_POINT = '2-214';
 /** Up to here a file is had again faster than it is noted for a power cut: the note survives the process alone. */
 const SMALL_FILE = 1_048_576;
 
@@ -210,7 +209,7 @@ class Receiving implements Work {
     const { transferId, resumed } = this.#begun;
     if (transferId === undefined || !refusesRestart(error, 'RECEIVE')) return false;
     // The point is not known there, the transfer may be: it may be complete there, and not be served to a new one.
-    const isPointAlone = error.diagnostic === UNKNOWN_POINT && (resumed?.point.number ?? 0) > 0;
+    const isPointAlone = outcomeOf(error.diagnostic).unknownPoint && (resumed?.point.number ?? 0) > 0;
     if (!isPointAlone) await this.#restart.startOver();
     await this.#staged?.discard();
     this.#staged = undefined;

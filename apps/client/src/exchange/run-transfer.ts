@@ -2,15 +2,15 @@ import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import { explain, keptBytes, logWords, printable, SUCCESS } from '@pesit-node/protocol';
 import type { PesitError } from '@pesit-node/protocol';
 import type { Figures, Logger, MeteredTransfer } from '@pesit-node/service';
+import { errorCodeOf, keepsTrust, outcomeOf, toPesitError, verdictOn } from '@pesit-node/transfers';
+import type { Phase } from '@pesit-node/transfers';
 
 import type { AttemptEnd, Ended, Job, TransferRow } from '../transfers/row.js';
 import { Interruption } from './interruption.js';
-import { errorCodeOf, toPesitError } from './outcome.js';
-import type { Phase } from './outcome.js';
 import { messaging } from './messaging.js';
 import { receiving } from './receiving.js';
 import { restartContext } from './restart-context.js';
-import { delayAfter, verdictOn } from './retry.js';
+import { delayAfter } from './retry.js';
 import { sending } from './sending.js';
 import type { Lease } from './session-pool.js';
 import { sessionTarget } from './session-target.js';
@@ -46,10 +46,6 @@ export const runTransfer = (
     settled: (row) => attempt.settled(row),
   };
 };
-
-/** Counts that do not agree are not mended by going on where they were wrong. */
-const WRONG_COUNTS = '3-319';
-const PROTOCOL_ERROR = '3-311';
 
 /** With what was seen of the line, and advice where the sync points held the transfer up: only a long one is. */
 const lineSeen = (end: Completed, { roundTripMs, terms, advice }: PesitRequester): Completed => {
@@ -229,7 +225,7 @@ class Attempt {
     const { failures, postponements } = this.#job;
     const isUnsure = this.#work?.repeatable === false && error.fault !== 'refused';
     const verdict = isUnsure ? 'final' : verdictOn(error);
-    const restartable = mayRestart && error.diagnostic !== WRONG_COUNTS;
+    const restartable = mayRestart && keepsTrust(error.diagnostic, this.#job.direction);
     this.#startsAnew = this.#isMisunderstood(error);
     const diagnostic = error.diagnostic;
     const end = { ...figures, restartable, diagnostic, errorCode: errorCodeOf(error, this.#phase) };
@@ -251,9 +247,10 @@ class Attempt {
    * it means something else by this point, and would again. It stays the same transfer, for the partner may count it as complete.
    */
   #isMisunderstood(error: PesitError): boolean {
-    if (this.#work === undefined || error.fault !== 'remote' || error.diagnostic !== PROTOCOL_ERROR) return false;
+    if (this.#work === undefined || error.fault !== 'remote') return false;
     const { from = 0, facts } = this.#work;
-    return from > 0 && (facts.syncPoint ?? 0) <= from && this.#job.diagnostic === PROTOCOL_ERROR;
+    const isSame = error.diagnostic === this.#job.diagnostic && outcomeOf(error.diagnostic).misunderstandsPoint;
+    return isSame && from > 0 && (facts.syncPoint ?? 0) <= from;
   }
 
   #kept(end: AttemptEnd): Keep {

@@ -3,13 +3,12 @@ import { PesitError } from '@pesit-node/protocol';
 import type { CreateRequest, SyncPoint } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
 import type { RecordFormat, SourceVersion } from '@pesit-node/storage';
+import { asPesitDate, outcomeOf, pesitDate, refusesRestart } from '@pesit-node/transfers';
 
-import { asPesitDate, pesitDate } from '../transfers/creation-date.js';
 import type { Job, StoredVersion } from '../transfers/row.js';
 import { dataCodeOf, ebcdicOf, extrasOf } from './file-extras.js';
 import type { RestartContext } from './restart-context.js';
 import { RestartableSource } from './restartable-source.js';
-import { ALREADY_TRANSFERRED, refusesRestart } from './retry.js';
 import type { TransferDeps, Work } from './work.js';
 import { SentPoints } from './sent-points.js';
 
@@ -105,7 +104,7 @@ export const sending = async (
         // The session may serve another transfer from now on.
         totals = () => last;
         if (restarted && error instanceof PesitError && error.fault === 'refused') {
-          if (error.diagnostic === ALREADY_TRANSFERRED) return done;
+          if (outcomeOf(error.diagnostic).delivered) return done;
         }
         throw error;
       }

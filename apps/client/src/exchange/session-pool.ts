@@ -4,11 +4,11 @@ import type { PesitRequester } from '@pesit-node/net';
 import { logWords } from '@pesit-node/protocol';
 import type { SingleArticleStyle } from '@pesit-node/protocol';
 import type { Logger, TransferMeter, Traces } from '@pesit-node/service';
+import { toPesitError } from '@pesit-node/transfers';
 
 import type { Contacts } from './contacts.js';
 import { faultText, openTraced } from '../traces/traced-opening.js';
 import type { TracedSession } from '../traces/traced-opening.js';
-import { toPesitError } from './outcome.js';
 import type { SessionTarget } from './session-target.js';
 
 /** A session while one transfer uses it. */

@@ -48,7 +48,12 @@ const openPassword = (secrets: SecretBox, column: SealedColumn, server: Server, 
   } catch (cause) {
     if (!(cause instanceof SecretError)) throw cause;
     const text = `${FIELDS[column]} of remote server ${JSON.stringify(server.name)} cannot be used for ${server.host}:${server.port}`;
-    throw new PesitError(`${text} (${cause.message}): set it again`, { fault: 'local', diagnostic: '2-215', cause });
+    throw new PesitError(`${text} (${cause.message}): set it again`, {
+      fault: 'local',
+      diagnostic: '2-215',
+      condition: 'setting unusable',
+      cause,
+    });
   }
 };
 

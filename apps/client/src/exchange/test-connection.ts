@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 
 import { explain, logWords } from '@pesit-node/protocol';
 import type { Logger, SecretBox, Traces } from '@pesit-node/service';
+import { errorCodeOf, toPesitError } from '@pesit-node/transfers';
+import type { TransferErrorCode } from '@pesit-node/transfers';
 
 import type { Negotiated, RemoteServerRow } from '../remote-servers/fields.js';
 import { openTraced } from '../traces/traced-opening.js';
 import { negotiatedOf } from './contacts.js';
 import type { Contacts } from './contacts.js';
-import { errorCodeOf, toPesitError } from './outcome.js';
-import type { TransferErrorCode } from './outcome.js';
 import type { SessionPool } from './session-pool.js';
 import { sessionTarget } from './session-target.js';
 import type { ExchangeSettings } from './settings.js';

@@ -1,12 +1,12 @@
 import { ApiError, conflict, isUniqueViolation, validation } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
+import { productOf } from '@pesit-node/transfers';
 
 import type { TestResult } from '../exchange/test-connection.js';
 import { REMOTE_SERVER } from './fields.js';
 import type { CreateRemoteServer, RemoteServerChange, RemoteServerRow, RemoteServerView } from './fields.js';
 import { leadsElsewhere } from './secrets.js';
 import type { SealedColumn } from './secrets.js';
-import { productOf } from './seen.js';
 import type { RemoteServerStore } from './store.js';
 
 /** What its sessions have shown; null before the first. */
@@ -18,7 +18,7 @@ const lastSeen = ({ seen, single_article: singleArticle }: RemoteServerRow) =>
         maxEntitySize: seen.maxEntitySize ?? null,
         freeMessage: seen.freeMessage ?? null,
         singleArticle,
-        product: productOf(seen, singleArticle),
+        product: productOf(singleArticle === null ? seen : { ...seen, singleArticle }),
       };
 
 const view = (row: RemoteServerRow): RemoteServerView => REMOTE_SERVER.view(row, { lastSeen: lastSeen(row) });

@@ -3,8 +3,8 @@ import type { RequesterOptions } from '@pesit-node/net';
 import { inOneLine, SessionTrace } from '@pesit-node/protocol';
 import { SessionTracer } from '@pesit-node/service';
 import type { SessionRecording, Traces } from '@pesit-node/service';
+import { toPesitError } from '@pesit-node/transfers';
 
-import { toPesitError } from '../exchange/outcome.js';
 import type { SessionTarget } from '../exchange/session-target.js';
 
 export interface TracedSession {

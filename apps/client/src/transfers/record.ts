@@ -1,7 +1,7 @@
 import { FILE_TYPE_MESSAGE, fromEbcdic } from '@pesit-node/protocol';
 import { asBase64, isPlain, readBytes, showBytes } from '@pesit-node/service';
+import { showDate } from '@pesit-node/transfers';
 
-import { showDate } from './creation-date.js';
 import type { Progress, TransferRow } from './row.js';
 
 /** PI 16. */

@@ -8,9 +8,9 @@ import {
   statisticsAnswer,
   timestamp,
 } from '@pesit-node/service';
+import { isCreationDate } from '@pesit-node/transfers';
 import { z } from 'zod';
 
-import { isCreationDate } from './creation-date.js';
 import { transferSettings } from './settings.js';
 import { FILE_NAME_MAX, fitsInPi12, NO_ROOM_FOR_NAME } from './file-name.js';
 import type { FileNames } from './file-name.js';

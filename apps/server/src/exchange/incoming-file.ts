@@ -6,6 +6,7 @@ import { PesitError, START } from '@pesit-node/protocol';
 import type { ArticleSink, CreateAnswer, Parameters, SyncPoint } from '@pesit-node/protocol';
 import { removeLeftover, StagedFile } from '@pesit-node/storage';
 import type { Delivery } from '@pesit-node/storage';
+import { compressionMode, compressionName, keepsTrust } from '@pesit-node/transfers';
 
 import { settledWithin } from '../settled-within.js';
 import type { ContextRow } from '../transfers/contexts.js';
@@ -16,7 +17,6 @@ import type {
   TransferProgress,
   TransferStart,
 } from '../transfers/record.js';
-import { compressionMode, compressionName } from '../virtual-files/format.js';
 import { virtualFileFor } from './access.js';
 import { isRestart, startOf } from './context.js';
 import type { PartnerContext } from './context.js';
@@ -30,9 +30,6 @@ import { requestOf } from './unanswered.js';
 
 /** How long the database may keep the end of a session waiting, milliseconds. */
 const ASK_MS = 500;
-
-/** Errors after which nothing that was received can be trusted: the next attempt begins at the start. */
-const UNTRUSTED: ReadonlySet<string> = new Set(['1-100', '3-319']);
 
 /** Answers a CREATE. @throws PesitError with the diagnostic of the refusal; nothing is left then. */
 export const acceptIncoming = async (context: PartnerContext, parameters: Parameters): Promise<IncomingTransfer> => {
@@ -217,7 +214,7 @@ export class IncomingFile implements IncomingTransfer {
   /** Keeps what a restart can use, and removes nothing that another session may be at work with. */
   async #letGo({ restartable, diagnostic }: TransferFailure): Promise<void> {
     const { directory, context: key } = this.#place;
-    const isUseful = restartable && !UNTRUSTED.has(diagnostic);
+    const isUseful = restartable && keepsTrust(diagnostic, 'RECEIVE');
     const staged = this.#staged;
     if (staged === undefined) {
       const isLeft = this.#attempt.before !== undefined && !isUseful;
@@ -268,7 +265,7 @@ export class IncomingFile implements IncomingTransfer {
   }
 }
 
-const isDatabaseAway = (error: unknown): boolean => error instanceof PesitError && error.diagnostic === '2-201';
+const isDatabaseAway = (error: unknown): boolean => error instanceof PesitError && error.condition === 'database away';
 
 const inUse = (): PesitError =>
   refusal('2-207', 'another attempt of this transfer is still at work with its staged file: let it end');

@@ -4,10 +4,10 @@ import { CRC_LENGTH, FPDU_HEADER_LENGTH, PesitError, START } from '@pesit-node/p
 import type { ArticleSource, CompressionMode, Parameters, SelectAnswer, SyncPoint } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
 import type { Pacing, RecordFormat } from '@pesit-node/storage';
+import { compressionMode, compressionName, DATA_CODES } from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } from '../transfers/record.js';
-import { compressionMode, compressionName, DATA_CODES } from '../virtual-files/format.js';
 import { recordSettings } from '../virtual-files/record-settings.js';
 import { virtualFileFor } from './access.js';
 import { CompressedSource } from './compressed-source.js';
@@ -243,7 +243,7 @@ const openSource = async (
   try {
     return await FileSource.open(path, format, { checksum, expected });
   } catch (error) {
-    if (error instanceof PesitError && error.diagnostic === '2-215') {
+    if (error instanceof PesitError && error.condition === 'source changed') {
       await asking('2-201', () => contexts.giveUp(before, error.message));
     }
     throw error;

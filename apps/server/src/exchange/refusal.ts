@@ -1,6 +1,7 @@
-import { PesitError } from '@pesit-node/protocol';
-import type { DiagnosticCode, PeerDiagnostic } from '@pesit-node/protocol';
+import { endsForGood, PesitError } from '@pesit-node/protocol';
+import type { DiagnosticCode } from '@pesit-node/protocol';
 import { isDatabaseUnavailable } from '@pesit-node/service';
+import { outcomeOf } from '@pesit-node/transfers';
 
 import type { TransferFailure } from '../transfers/record.js';
 
@@ -21,6 +22,7 @@ export const asking = async <T>(diagnostic: '2-201' | '3-322', work: () => Promi
     throw new PesitError('the database is not available: nobody can be served', {
       fault: 'local',
       diagnostic,
+      condition: 'database away',
       peerText: 'the node is not available for now: try again later',
       cause: error,
     });
@@ -31,18 +33,15 @@ export const asking = async <T>(diagnostic: '2-201' | '3-322', work: () => Promi
 const CANCELLED_BY_SERVER = 12;
 const CANCELLED_BY_REQUESTER = 16;
 
-/** The same file would fail in the same way again. */
-const FINAL: ReadonlySet<PeerDiagnostic> = new Set<DiagnosticCode>(['2-200', '2-220', '2-224', '2-226']);
-
 /** How a transfer that did not complete is recorded. */
 export const failureOf = (error: unknown, endCode?: number): TransferFailure => {
   const known = error instanceof PesitError ? error : undefined;
   const diagnostic = known?.diagnostic ?? '2-215';
-  const cancelled = endCode === CANCELLED_BY_REQUESTER || diagnostic === '2-216';
+  const cancelled = endCode === CANCELLED_BY_REQUESTER || outcomeOf(diagnostic).cancels;
   return {
     status: cancelled ? 'CANCELLED' : 'FAILED',
     diagnostic,
     message: known?.message ?? 'internal error: the log of the service has the reason',
-    restartable: !cancelled && endCode !== CANCELLED_BY_SERVER && !FINAL.has(diagnostic),
+    restartable: !cancelled && endCode !== CANCELLED_BY_SERVER && !endsForGood(diagnostic),
   };
 };

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 
 import type { ArticleBatch, ArticleSink, CreateAnswer, PesitError, SyncPoint } from '@pesit-node/protocol';
+import { compressionName } from '@pesit-node/transfers';
+import type { Compression } from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferFailure, TransferProgress } from '../transfers/record.js';
-import { compressionName } from '../virtual-files/format.js';
-import type { Compression } from '../virtual-files/format.js';
 import type { PartnerContext } from './context.js';
 import type { IncomingTransfer } from './file-transfer.js';
 import { failureOf, refusal } from './refusal.js';

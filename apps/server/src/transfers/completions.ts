@@ -28,6 +28,7 @@ export const noDatabase = (cause: unknown): PesitError =>
   new PesitError('the database is not available: the transfer cannot be recorded', {
     fault: 'local',
     diagnostic: '2-201',
+    condition: 'database away',
     peerText: 'the node cannot record the transfer for now: try again',
     cause,
   });

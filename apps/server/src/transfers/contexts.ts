@@ -1,8 +1,8 @@
 import type { Pacing } from '@pesit-node/storage';
+import type { Compression } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import type { AttemptOrigin, RecordHandle, TransferIdentity, TransferProgress } from './record.js';
-import type { Compression } from '../virtual-files/format.js';
 import type { TransferDirection, TransferStatus } from './schema.js';
 
 export interface ContextsOptions {

@@ -1,7 +1,7 @@
 import type { PeerDiagnostic, SyncPoint } from '@pesit-node/protocol';
 import type { Pacing, SourceVersion } from '@pesit-node/storage';
+import type { Compression } from '@pesit-node/transfers';
 
-import type { Compression } from '../virtual-files/format.js';
 import type { TransferDirection } from './schema.js';
 
 /** What names a transfer over all its attempts (pesit-e.md §5); PI 11 is 0 for every file. */

@@ -1,5 +1,6 @@
 import { endpoint, notFound, pageOf, showBytes } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
+import { freeMessageText, messageText, showDate } from '@pesit-node/transfers';
 import type { z } from 'zod';
 
 import {
@@ -11,7 +12,6 @@ import {
   transferParams,
   transferStatistics,
 } from './schema.js';
-import { creationDate, freeMessageText, messageText } from './texts.js';
 import type { TransferDetail, TransferRow, TransferStore } from './store.js';
 
 /** A record of the history as the interface shows it. */
@@ -45,7 +45,7 @@ const toTransfer = (row: TransferRow): z.output<typeof transferAnswer> => ({
   freeMessage: freeMessageText(row.free_message),
   originalSender: row.original_sender,
   finalReceiver: row.final_receiver,
-  creationDate: creationDate(row.creation_date),
+  creationDate: showDate(row.creation_date),
   compression: row.compression ?? 'none',
   fileType: row.file_type,
 });

@@ -1,7 +1,6 @@
 import { pagingFields, periodFields, rowId, statisticsAnswer, timestamp } from '@pesit-node/service';
+import { COMPRESSIONS } from '@pesit-node/transfers';
 import { z } from 'zod';
-
-import { COMPRESSIONS } from '../virtual-files/format.js';
 
 export const TRANSFER_STATUSES = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
 export type TransferStatus = (typeof TRANSFER_STATUSES)[number];

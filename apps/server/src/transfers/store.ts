@@ -1,8 +1,8 @@
 import { fetchPage, fetchStatistics } from '@pesit-node/service';
 import type { Page, Statistics } from '@pesit-node/service';
+import type { Compression } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
-import type { Compression } from '../virtual-files/format.js';
 import { TRANSFER_DIRECTIONS, TRANSFER_STATUSES } from './schema.js';
 import type { HistoryFilter, HistoryQuery, TransferDirection, TransferStatus } from './schema.js';
 

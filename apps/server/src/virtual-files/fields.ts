@@ -2,10 +2,10 @@ import { CODE_PAGES, DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
 import { FieldTable, orDefault, plainText } from '@pesit-node/service';
 import type { GivenOf, RowOf } from '@pesit-node/service';
 import { DEFAULT_RECEIVE_PATTERN, DEFAULT_RECORD_LENGTH, validatePattern } from '@pesit-node/storage';
+import { COMPRESSIONS } from '@pesit-node/transfers';
 import { z } from 'zod';
 
 import { fileId, grants, path } from '../schemas.js';
-import { COMPRESSIONS } from './format.js';
 
 export const DIRECTIONS = ['RECEIVE', 'SEND', 'BOTH'] as const;
 /** Seen by this node: RECEIVE = a partner may write it, SEND = a partner may read it. */

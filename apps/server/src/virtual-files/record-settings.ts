@@ -1,8 +1,8 @@
 import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
 import type { RecordSettings } from '@pesit-node/storage';
+import { DATA_CODES } from '@pesit-node/transfers';
 
 import type { VirtualFileRow } from './fields.js';
-import { DATA_CODES } from './format.js';
 
 /**
  * What an administrator has set of the records of a virtual file.

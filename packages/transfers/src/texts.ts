@@ -1,7 +1,7 @@
 import { fromEbcdic } from '@pesit-node/protocol';
 import { asBase64, isPlain, showBytes, utf8 } from '@pesit-node/service';
 
-import { DATA_CODES } from '../virtual-files/format.js';
+import { DATA_CODES } from './vocabulary.js';
 
 /** PI 99. Connect:Express pads it with blanks, which are kept and not shown. */
 export const freeMessageText = (bytes: Buffer | null): string | null => showBytes(bytes)?.trimEnd() ?? null;
@@ -13,12 +13,4 @@ export const freeMessageText = (bytes: Buffer | null): string | null => showByte
 export const messageText = (bytes: Buffer, dataCode: number | null): string => {
   const text = dataCode === DATA_CODES.ebcdic ? fromEbcdic(bytes) : (utf8(bytes) ?? bytes.toString('latin1'));
   return isPlain(text) ? text : asBase64(bytes);
-};
-
-/** PI 51, `YYMMDDhhmmss` in the time of its sender, as a date-time without a zone; as it came when it is none. */
-export const creationDate = (value: string | null): string | null => {
-  const [, year, month, day, hour, minute, second] = /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(value ?? '') ?? [];
-  if (year === undefined) return value;
-  const century = Number(year) < 70 ? '20' : '19';
-  return `${century}${year}-${month}-${day}T${hour}:${minute}:${second}`;
 };

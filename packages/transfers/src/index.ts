@@ -1,0 +1,17 @@
+/**
+ * What a transfer is, for both ends of it (design §2): the words, and what an ending means. No sockets, no files, no SQL.
+ *
+ * `outcome.ts` is the heart: one table says what each diagnostic means for a transfer. Whether another attempt follows, whether
+ * it begins at a point or at the start, which error code a record gets: a column there, never a comparison elsewhere. Failures
+ * of this side are told apart by their `condition` (`ErrorCondition`), for several of them share a diagnostic.
+ *
+ * The apps keep what only one end has: the server app admission and answering, the client app queue and retry.
+ */
+export { asPesitDate, isCreationDate, pesitDate, showDate } from './creation-date.js';
+export { errorCodeOf, keepsTrust, outcomeOf, OUTCOMES, refusesRestart, toPesitError, verdictOn } from './outcome.js';
+export type { ContactErrorCode, Outcome, Phase, TransferErrorCode, Verdict } from './outcome.js';
+export { productOf, shownFreeMessage } from './partner-habits.js';
+export type { PartnerHabits } from './partner-habits.js';
+export { freeMessageText, messageText } from './texts.js';
+export { compressionMode, compressionName, COMPRESSIONS, DATA_CODES } from './vocabulary.js';
+export type { Compression, Direction } from './vocabulary.js';
