@@ -122,6 +122,8 @@ export interface ServerNode {
 const RETRY_MS = 1000;
 /** Between two looks at listeners that failed; each has its own back-off. */
 const LISTENER_RETRY_MS = 1000;
+/** Between two counts of what partners ask for in vain. */
+const REFUSALS_MS = 1000;
 /** How long writing what is left may take after the last session. */
 const LAST_RECORDS_MS = 5000;
 
@@ -271,6 +273,14 @@ export const createNode = (options: NodeOptions): ServerNode => {
     intervalMs: options.listenerRetryMs ?? LISTENER_RETRY_MS,
     first: 'after an interval',
     run: () => listeners.retryFailed(),
+  });
+
+  periodic.add({
+    name: 'count of refused transfers',
+    intervalMs: REFUSALS_MS,
+    first: 'after an interval',
+    // Not waited for: it waits for the database, and the service may be stopped meanwhile.
+    run: () => void journal.countRefusals(),
   });
 
   const stop = new AbortController();

@@ -92,6 +92,8 @@ withDatabase((harness) => {
         creationDate: null,
         compression: 'none',
         fileType: 0,
+        occurrences: 1,
+        lastOccurrence: null,
       });
     });
 

@@ -255,18 +255,25 @@ export class PartnerSession implements ServerHandler {
     error: unknown,
   ): Promise<void> {
     const start = startOf(partner, direction, parameters);
-    if (error instanceof PesitError) {
-      this.#say('transfer refused', error, { direction, virtualFile: start.virtualFileId });
-    }
     const failure = failureOf(error);
     partner.meter.over({ direction, peer: partner.partner.partner_id }, failure.status, failure.diagnostic);
-    await partner.journal.refused(start, failure);
+    const { kind, written } = partner.journal.refused(start, failure);
+    if (error instanceof PesitError) {
+      const further = kind === 'counting' ? { further: 'more of the same are counted in the history alone' } : {};
+      const facts = { direction, virtualFile: start.virtualFileId, ...further };
+      // As many lines as records: what is only counted has none.
+      if (kind === 'counted') this.#trace.note(`transfer refused: ${inOneLine(error)}`);
+      else this.#say('transfer refused', error, facts);
+    }
+    await written;
   }
 
-  #messageRefused({ meter, partner }: PartnerContext, error: unknown): void {
+  #messageRefused({ meter, partner, strangers }: PartnerContext, error: unknown): void {
     const { status, diagnostic } = failureOf(error);
     meter.over({ direction: 'RECEIVE', peer: partner.partner_id }, status, diagnostic);
-    if (error instanceof PesitError) this.#say('message refused', error);
+    if (!(error instanceof PesitError)) return;
+    strangers.warnOfPartner(this.#logger, partner.partner_id, logWords(error), 'message refused');
+    this.#trace.note(`message refused: ${inOneLine(error)}`);
   }
 
   #connectionRefused(error: unknown, facts: object = {}): void {

@@ -12,18 +12,28 @@ export interface Stranger {
 const PARTNER_LINES = 1000;
 
 /**
- * The log of those who have proved nothing. Whoever connects can cause a line, so lines are bounded: by network, and by partner
+ * The log of those who have proved nothing, and of what a partner asks in vain. Whoever connects can cause a line, so lines are bounded: by network, and by partner
  * where one is named, so that strangers cannot hide what an operator has to see of a partner. The next line says how many were
  * left out; the metrics count all.
  */
 export class StrangerLog {
   readonly #unknown = new LogBudget();
   readonly #named = new LogBudget({ total: PARTNER_LINES });
+  readonly #proven = new LogBudget({ total: PARTNER_LINES });
 
   warn(logger: Logger, { remoteAddress, partnerId }: Stranger, facts: object, text: string): void {
     const leftOut =
       partnerId === undefined ? this.#unknown.take(networkOf(remoteAddress)) : this.#named.take(partnerId);
-    if (leftOut === undefined) return;
-    logger.warn({ ...facts, ...(leftOut === 0 ? {} : { notLogged: leftOut }) }, text);
+    warn(logger, leftOut, facts, text);
+  }
+
+  /** Of one that has proved to be a partner, and whose lines no stranger can use up. */
+  warnOfPartner(logger: Logger, partnerId: string, facts: object, text: string): void {
+    warn(logger, this.#proven.take(partnerId), facts, text);
   }
 }
+
+const warn = (logger: Logger, leftOut: number | undefined, facts: object, text: string): void => {
+  if (leftOut === undefined) return;
+  logger.warn({ ...facts, ...(leftOut === 0 ? {} : { notLogged: leftOut }) }, text);
+};

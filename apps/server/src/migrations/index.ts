@@ -15,6 +15,7 @@ import { dataLayout } from './0012-data-layout.js';
 import { transferNumbers } from './0013-transfer-numbers.js';
 import { grants } from './0014-grants.js';
 import { diagnosticComplement } from './0015-diagnostic-complement.js';
+import { refusals } from './0016-refusals.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -35,5 +36,6 @@ export const MIGRATIONS: MigrationSet = {
     transferNumbers,
     grants,
     diagnosticComplement,
+    refusals,
   ],
 };

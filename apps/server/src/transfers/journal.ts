@@ -10,7 +10,16 @@ import { Completions, noDatabase, progressColumns } from './completions.js';
 import { IS_NEWEST } from './contexts.js';
 import { Outbox } from './outbox.js';
 import type { Availability } from './outbox.js';
-import type { MessageContent, RecordHandle, TransferFailure, TransferProgress, TransferStart } from './record.js';
+import type {
+  MessageContent,
+  RecordHandle,
+  RefusedStart,
+  TransferFailure,
+  TransferProgress,
+  TransferStart,
+} from './record.js';
+import { Refusals } from './refusals.js';
+import type { RecordedRefusal } from './refusals.js';
 
 export interface JournalOptions {
   readonly knex: Knex;
@@ -42,13 +51,18 @@ export interface BegunTransfer extends RecordHandle {
 export class TransferJournal {
   readonly #options: JournalOptions;
   readonly #outbox: Outbox;
-
   readonly #completions: Completions;
+  readonly #refusals: Refusals;
 
   constructor(options: JournalOptions) {
     this.#options = options;
     this.#outbox = new Outbox(options);
     this.#completions = new Completions({ ...options, outbox: this.#outbox });
+    this.#refusals = new Refusals({
+      knex: options.knex,
+      outbox: this.#outbox,
+      insert: (start, failure) => this.#insertRefused(start, failure),
+    });
   }
 
   /** How received files and files that were read become COMPLETED. */
@@ -112,18 +126,18 @@ export class TransferJournal {
     }
   }
 
-  /** A file that was refused before anything was transferred: an operator looks for it in the history too. */
-  async refused(start: TransferStart, failure: TransferFailure): Promise<void> {
-    await this.#soon('refused transfer', async () => {
-      await this.#options.knex('transfers').insert({
-        ...this.#columnsOf(start),
-        // Nobody shall fill the history with texts of his own by what is refused.
-        free_message: null,
-        ...failureColumns(failure),
-        transfer_id: start.transferId,
-        end_time: this.#options.knex.fn.now(),
-      });
-    });
+  /**
+   * A file that was refused before anything was transferred: an operator looks for it in the history too.
+   * @returns whether it has a record of its own; `written` is kept waiting for no longer than that of a failure
+   */
+  refused(start: TransferStart, failure: TransferFailure): RecordedRefusal {
+    const { kind, written } = this.#refusals.add(start, failure);
+    return { kind, written: this.#patiently(written) };
+  }
+
+  /** Writes how often what was refused again and again was. Never rejects. */
+  async countRefusals(): Promise<void> {
+    await this.#refusals.flush();
   }
 
   /**
@@ -194,10 +208,32 @@ export class TransferJournal {
 
   /** Resolves when all records are written, or `limitMs` is over. */
   async settled(limitMs: number): Promise<void> {
-    await settledWithin(this.#outbox.empty(), limitMs);
+    const all = async (): Promise<void> => {
+      await this.#refusals.flush();
+      // What was counted while the first of them was written.
+      await this.#refusals.flush();
+      await this.#outbox.empty();
+    };
+    await settledWithin(all(), limitMs);
   }
 
-  #columnsOf(start: TransferStart) {
+  async #insertRefused(start: RefusedStart, failure: TransferFailure): Promise<number> {
+    const { knex } = this.#options;
+    const [row] = await knex('transfers')
+      .insert({
+        ...this.#columnsOf(start),
+        // Nobody shall fill the history with texts of his own by what is refused.
+        free_message: null,
+        ...failureColumns(failure),
+        transfer_id: start.transferId,
+        end_time: knex.fn.now(),
+      })
+      .returning<{ id: number }[]>('id');
+    if (row === undefined) throw new Error('the record of the refused transfer was not written');
+    return row.id;
+  }
+
+  #columnsOf(start: RefusedStart) {
     const { node, instance } = this.#options;
     return {
       partner_id: start.partnerId,
@@ -219,7 +255,11 @@ export class TransferJournal {
 
   /** Writes now, or when the database is back; the caller is not kept waiting for that. */
   async #soon(what: string, write: () => Promise<void>): Promise<void> {
-    await settledWithin(this.#outbox.add(what, write), this.#options.database.ready ? RECORD_MS : 0);
+    await this.#patiently(this.#outbox.add(what, write));
+  }
+
+  async #patiently(written: Promise<void>): Promise<void> {
+    await settledWithin(written, this.#options.database.ready ? RECORD_MS : 0);
   }
 }
 

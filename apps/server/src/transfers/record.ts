@@ -39,6 +39,9 @@ export interface TransferStart extends TransferIdentity, AttemptOrigin {
   readonly source?: Source | undefined;
 }
 
+/** A request that was refused; without a virtual file when it stands for requests of several. */
+export type RefusedStart = Omit<TransferStart, 'virtualFileId'> & { readonly virtualFileId: string | null };
+
 /** What a message is made of. */
 export interface MessageContent {
   /** PI 11: 65535 a message, 65534 a reply, anything else the acknowledgement of a file of that type. */

@@ -48,6 +48,8 @@ const toTransfer = (row: TransferRow): z.output<typeof transferAnswer> => ({
   creationDate: showDate(row.creation_date),
   compression: row.compression ?? 'none',
   fileType: row.file_type,
+  occurrences: row.occurrences,
+  lastOccurrence: row.last_occurrence?.toISOString() ?? null,
 });
 
 /** One record: of a message its text, too. */

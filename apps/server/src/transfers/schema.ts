@@ -108,6 +108,10 @@ export const transferAnswer = z
     creationDate: z.string().nullable(),
     compression: z.enum(COMPRESSIONS),
     fileType: z.int(),
+    occurrences: z.int().meta({
+      description: 'How often a refused request came: beyond a rate equal ones of a partner are counted in one record.',
+    }),
+    lastOccurrence: timestamp().nullable().meta({ description: 'When it came last; null: once.' }),
   })
   .meta({ id: 'Transfer' });
 

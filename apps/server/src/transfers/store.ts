@@ -39,6 +39,9 @@ export interface TransferRow {
   readonly creation_date: string | null;
   readonly compression: Compression | null;
   readonly file_type: number;
+  /** Of a refusal: how often it came. */
+  readonly occurrences: number;
+  readonly last_occurrence: Date | null;
 }
 
 /** The text of a message is read with its own record alone: a page of them would be large. */
@@ -81,6 +84,8 @@ const COLUMNS = [
   'creation_date',
   'compression',
   'file_type',
+  'occurrences',
+  'last_occurrence',
 ] as const satisfies readonly (keyof TransferRow)[];
 
 /** Reads of the history; writes belong to `journal.ts`. */
