@@ -32,6 +32,7 @@ export class Connection {
   #holds = 0;
   /** For what the partner waits, beside answers: while there is any, its silence is our fault. */
   #debts = 0;
+  /** Writes that the operating system has not taken yet. */
   #blockedWrites = 0;
   /** Bytes that waited in the operating system's hands when somebody last looked. */
   #queued = 0;
@@ -117,19 +118,30 @@ export class Connection {
       }
       // The answer that allows the data, if it has not left yet, goes before them.
       this.#write();
-      this.#blockedWrites += 1;
-      if (this.#blockedWrites === 1) this.session.setOutputBlocked(true, now());
       this.#show('sent', bytes);
-      this.socket.write(bytes, () => {
-        this.#blockedWrites -= 1;
-        // Progress: what waits behind this burst has its own time.
-        this.session.setOutputBlocked(this.#blockedWrites > 0, now());
-        this.#queued = writeQueueSize(this.socket);
-        resolve();
+      this.#blocked((taken) => {
+        this.socket.write(bytes, () => {
+          taken();
+          resolve();
+        });
       });
-      this.#queued = writeQueueSize(this.socket);
       this.#watch();
     });
+  }
+
+  /** The partner's time to take what `write` gives to the socket begins. */
+  #blocked(write: (taken: () => void) => void): void {
+    this.#blockedWrites += 1;
+    if (this.#blockedWrites === 1) this.session.setOutputBlocked(true, now());
+    write(() => {
+      this.#blockedWrites -= 1;
+      // Progress: what waits behind it has its own time.
+      this.session.setOutputBlocked(this.#blockedWrites > 0, now());
+      this.#queued = writeQueueSize(this.socket);
+      // What is waited for from now on may have less time.
+      this.#watch();
+    });
+    this.#queued = writeQueueSize(this.socket);
   }
 
   /** Stops reading until `until` settles: the disk is behind, not the peer. */
@@ -183,9 +195,11 @@ export class Connection {
     // The session has no clock: what the partner owes for these bytes, it owes from now on.
     this.session.touch(now());
     if (output.length > 1) this.socket.cork();
-    for (const bytes of output) {
+    const last = output.length - 1;
+    for (const [index, bytes] of output.entries()) {
       this.#show('sent', bytes);
-      this.socket.write(bytes);
+      if (index < last) this.socket.write(bytes);
+      else this.#blocked((taken) => this.socket.write(bytes, taken));
     }
     if (output.length > 1) this.socket.uncork();
   }
@@ -241,7 +255,7 @@ export class Connection {
     );
   }
 
-  /** A burst is on its way to a partner that takes it, however slowly: its answer cannot come before. */
+  /** What was written is on its way to a partner that takes it, however slowly: its answer cannot come before. */
   #moves(): boolean {
     if (this.#blockedWrites === 0) return false;
     const before = this.#queued;

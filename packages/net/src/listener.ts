@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
-import { DEFAULT_TIMERS, PesitError, ServerSession } from '@pesit-node/protocol';
+import { PesitError, ServerSession, timersOf } from '@pesit-node/protocol';
 import type { Dialect, Timers } from '@pesit-node/protocol';
 import { now } from './connection.js';
 import { Crowd } from './crowd.js';
@@ -51,7 +51,6 @@ const MAX_LEAVING = 256;
 export class PesitListener {
   readonly #options: ListenerOptions;
   readonly #server: Server;
-  readonly #timers: Timers;
   /** Sockets without CONNECT. */
   readonly #unidentified = new Crowd<Socket>();
   /** Everyone whose handler is not yet told of the end. */
@@ -86,10 +85,14 @@ export class PesitListener {
 
   private constructor(options: ListenerOptions) {
     this.#options = options;
-    this.#timers = { ...DEFAULT_TIMERS, ...options.timers };
     this.#server = createServer({ noDelay: true, pauseOnConnect: true }, (socket) => {
       this.#arrived(withOwnBuffers(socket));
     });
+  }
+
+  /** As configured now: of the next connection. */
+  get #timers(): Timers {
+    return timersOf(this.#options.timers);
   }
 
   get port(): number {

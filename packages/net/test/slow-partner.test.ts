@@ -1,8 +1,8 @@
-/** A partner that takes our data slowly is not silent; one that takes nothing is, after Tp. */
+/** A partner that takes our data slowly is not silent; one that takes nothing is, after the write timeout. */
 import { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { RequesterSession } from '@pesit-node/protocol';
+import { FILE_TYPE_MESSAGE, RequesterSession } from '@pesit-node/protocol';
 import type { SessionEvent } from '@pesit-node/protocol';
 import { Connection, now } from '../src/connection.js';
 import { create } from './support/harness.js';
@@ -14,6 +14,8 @@ const TP = 1000;
 /** A socket whose kernel takes what the test lets it take. */
 class StubSocket extends Duplex {
   readonly _handle = { writeQueueSize: 0 };
+  /** Nothing is taken before `accept`. */
+  stuck = false;
   #done: (() => void) | undefined;
 
   override _read(): void {
@@ -21,7 +23,7 @@ class StubSocket extends Duplex {
   }
   override _write(bytes: Buffer, _: string, done: () => void): void {
     this._handle.writeQueueSize += bytes.length;
-    if (bytes.length < 1000) {
+    if (bytes.length < 1000 && !this.stuck) {
       this.#done = done;
       this.accept(bytes.length);
     } else {
@@ -44,17 +46,25 @@ class StubSocket extends Duplex {
 }
 
 beforeEach(() => {
-  jest.useFakeTimers();
+  jest.useFakeTimers({ doNotFake: ['setImmediate'] });
 });
 afterEach(() => {
   jest.useRealTimers();
 });
 
-/** A session that has a burst of 100 KB on its way, and nothing else. */
-function sending(): { socket: StubSocket; session: RequesterSession; events: SessionEvent[]; connection: Connection } {
+interface Situation {
+  readonly socket: StubSocket;
+  readonly session: RequesterSession;
+  readonly events: SessionEvent[];
+  readonly connection: Connection;
+  readonly hear: (name: Name, body: string, source?: number) => void;
+}
+
+/** A session between two files. */
+function idle(write: number): Situation {
   const socket = new StubSocket();
   const session = new RequesterSession(
-    { dialect: 'length-prefixed', now: now(), connectionId: 7, timers: { response: TP } },
+    { dialect: 'length-prefixed', now: now(), connectionId: 7, timers: { response: TP, write } },
     false,
   );
   const events: SessionEvent[] = [];
@@ -70,6 +80,13 @@ function sending(): { socket: StubSocket; session: RequesterSession; events: Ses
   };
   session.connect({ requester: 'PART', server: 'SERV', accessType: 2 });
   hear('ACONNECT', BODIES.ACONNECT, 9);
+  return { socket, session, events, connection, hear };
+}
+
+/** A session that has a burst of 100 KB on its way, and nothing else. */
+function sending(write = TP): Situation {
+  const situation = idle(write);
+  const { session, connection, hear } = situation;
   session.create({ ...create, maxEntitySize: 60_000, recordLength: 50_000 });
   hear('ACK(CREATE)', `${OK} 1902ea60`);
   session.open();
@@ -81,7 +98,7 @@ function sending(): { socket: StubSocket; session: RequesterSession; events: Ses
   burst.reserve(50_000);
   burst.reserve(50_000);
   void connection.writeBurst(session.endBurst());
-  return { socket, session, events, connection };
+  return situation;
 }
 
 const timedOut = (events: readonly SessionEvent[]): boolean =>
@@ -118,11 +135,40 @@ describe('while one burst leaves', () => {
     expect(timedOut(events)).toBe(true);
   });
 
-  test('a partner that takes nothing is given up after Tp', () => {
-    const { events } = sending();
-    jest.advanceTimersByTime(TP - 1);
+  test.each([TP, TP / 4, 4 * TP])(
+    'a partner that takes nothing is given up after the write timeout of %d ms',
+    (write) => {
+      const { events } = sending(write);
+      jest.advanceTimersByTime(write - 1);
+      expect(timedOut(events)).toBe(false);
+      jest.advanceTimersByTime(2);
+      expect(timedOut(events)).toBe(true);
+    },
+  );
+
+  test('what it owes when it has taken everything is due after Tp, however long the write timeout is', async () => {
+    const { socket, session, events, connection } = sending(100 * TP);
+    session.endData();
+    session.endTransfer();
+    connection.settle();
+    jest.advanceTimersByTime(50 * TP);
     expect(timedOut(events)).toBe(false);
-    jest.advanceTimersByTime(2);
+    socket.accept(socket._handle.writeQueueSize);
+    // TRANS.END leaves behind the burst.
+    await new Promise(setImmediate);
+    jest.advanceTimersByTime(TP + 1);
+    expect(timedOut(events)).toBe(true);
+  });
+
+  test('a message is written as data are: one that nobody takes ends with the write timeout', () => {
+    const { socket, session, events, connection } = idle(TP / 4);
+    socket.stuck = true;
+    session.sendMessage({
+      ...{ fileIdentifier: { fileType: FILE_TYPE_MESSAGE, fileName: 'FILE' }, transferId: 1 },
+      message: Buffer.alloc(3000),
+    });
+    connection.settle();
+    jest.advanceTimersByTime(TP / 4 + 1);
     expect(timedOut(events)).toBe(true);
   });
 });

@@ -136,7 +136,7 @@ const WAITS = {
   connect: 'Tc, first FPDU',
   response: 'Tp, next FPDU',
   idle: 'Td, idle',
-  blocked: 'Tp, while the partner keeps this side from sending',
+  blocked: 'Tp while the window is full; the write timeout while the partner takes nothing',
 } as const;
 const ROLES: readonly Role[] = ['requester', 'server'];
 

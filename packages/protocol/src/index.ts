@@ -70,6 +70,6 @@ export { STATES } from './states.js';
 export type { Role, State, StateRow, Wait } from './states.js';
 export { keptBytes, keptReason, printable, readable } from './texts.js';
 export { adviseOn, explain, inOneLine, logWords, quoteDiagnostic } from './wording.js';
-export { DEFAULT_TIMERS } from './timers.js';
+export { timersOf } from './timers.js';
 export type { Timers } from './timers.js';
 export { describeFpdu } from './trace.js';

@@ -20,7 +20,7 @@ import type { SessionEvent, SessionOptions } from './session-events.js';
 import { STATES } from './states.js';
 import type { Role, State, StateRow, Wait } from './states.js';
 import { printable, textForPeer } from './texts.js';
-import { DEFAULT_TIMERS } from './timers.js';
+import { timersOf } from './timers.js';
 import type { Timers } from './timers.js';
 import { quoteDiagnostic } from './wording.js';
 
@@ -55,7 +55,7 @@ export abstract class SessionCore {
   protected constructor(role: Role, options: SessionOptions, crc: boolean | undefined) {
     this.role = role;
     this.options = options;
-    this.timers = { ...DEFAULT_TIMERS, ...options.timers };
+    this.timers = timersOf(options.timers);
     this.reader = new FpduReader(options.dialect, crc);
     this.#output = new OutgoingEntities(options.dialect);
     this.now = options.now;
@@ -82,8 +82,10 @@ export abstract class SessionCore {
     if (this.#phase === 'closing') return this.#armedAt + this.timers.close;
     const wait = this.#wait;
     if (wait === undefined) return undefined;
+    // What it has to answer has not reached it yet.
+    if (this.#outputBlocked) return this.#armedAt + this.timers.write;
     if (wait !== 'blocked') return this.#armedAt + this.timers[wait];
-    return this.#outputBlocked || this.waitsForWindow ? this.#armedAt + this.timers.response : undefined;
+    return this.waitsForWindow ? this.#armedAt + this.timers.response : undefined;
   }
 
   /** Bytes received that wait for the rest of their FPDU: views of them go out later. */
@@ -149,13 +151,13 @@ export abstract class SessionCore {
       return;
     }
     const wait = this.#wait;
-    const idle = wait === 'idle';
+    const idle = wait === 'idle' && !this.#outputBlocked;
     const seconds = Math.round((deadline - this.#armedAt) / 1000);
     const text = this.reader.lacksCrc
       ? 'the partner answers without the CRC that PI 1 asked for: it does not support it, switch CRC off'
       : idle
         ? `no new file for ${seconds} s: the connection is closed`
-        : `the partner sent nothing for ${seconds} s (${this.describeState()}): check it and the line`;
+        : `the partner ${this.#outputBlocked ? 'took' : 'sent'} nothing for ${seconds} s (${this.describeState()}): check it and the line`;
     const error = new PesitError(text, { fault: 'timeout', diagnostic: idle ? '3-313' : '3-317' });
     // Nothing was ever received: there is no one to send an ABORT to.
     if (wait === 'connect') this.end(error, 'closed');
@@ -182,7 +184,8 @@ export abstract class SessionCore {
   setOutputBlocked(blocked: boolean, now: number): void {
     this.now = now;
     this.#outputBlocked = blocked;
-    this.#armedAt = now;
+    // A session that is closing has Tr, whatever the peer takes.
+    if (this.#phase === 'open') this.#armedAt = now;
   }
 
   /** Time in which this side did not read does not count against the peer. */

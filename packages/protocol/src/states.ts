@@ -8,7 +8,10 @@
 
 export type Role = 'requester' | 'server';
 
-/** The timers of `timers.ts`. `blocked`: Tp, but only while the peer keeps this side from sending. */
+/**
+ * The timers of `timers.ts`. `blocked`: Tp, but only while the window of the peer is full. In any state that waits, a peer that
+ * does not take what was written has the write timeout instead.
+ */
 export type Wait = 'connect' | 'response' | 'idle' | 'blocked';
 
 export interface StateRow {

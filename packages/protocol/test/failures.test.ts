@@ -251,6 +251,34 @@ describe('timers', () => {
     expect(errorOf([pair.requester.nextEvent()!], 'ENDED')).toMatchObject({ fault: 'timeout', diagnostic: '3-317' });
   });
 
+  test('a peer that takes nothing has a time of its own, whatever it owes besides', () => {
+    for (const states of ['TDE02A TDE02B', 'TDE08A TDE08B'] as const) {
+      const pair = inStates(states, { timers: { ...timers, write: 4_000 } });
+      pair.requester.setOutputBlocked(true, pair.now);
+      expect(pair.requester.deadline).toBe(pair.now + 4_000);
+      pair.now += 4_000;
+      pair.requester.handleTimeout(pair.now);
+      expect(errorOf([pair.requester.nextEvent()!], 'ENDED')).toMatchObject({
+        fault: 'timeout',
+        diagnostic: '3-317',
+        message: expect.stringMatching(/^the partner took nothing for 4 s \(writing, .*\): check it and the line$/),
+      });
+    }
+    const waiting = inStates('TDE08A TDE08B', { timers: { ...timers, write: 60_000 } });
+    waiting.requester.setOutputBlocked(true, waiting.now);
+    expect(waiting.requester.deadline).toBe(waiting.now + 60_000);
+    waiting.requester.setOutputBlocked(false, waiting.now + 5_000);
+    expect(waiting.requester.deadline).toBe(waiting.now + 15_000);
+  });
+
+  test('what is taken after the end gives no more time to close', () => {
+    const pair = inStates('TDE02A TDE02B', { timers });
+    pair.requester.abort(new PesitError('over', { fault: 'local', diagnostic: '3-399' }));
+    const { deadline } = pair.requester;
+    pair.requester.setOutputBlocked(false, pair.now + 1_000);
+    expect(pair.requester.deadline).toBe(deadline);
+  });
+
   test('a verb after a long time has its whole timer, when the caller says what time it is', () => {
     for (const [states, role, verb] of [
       ['SF01A SF01B', 'server', (pair: Pair) => pair.server.acceptCreate({ maxEntitySize: 4096 })],

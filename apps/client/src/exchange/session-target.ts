@@ -91,7 +91,7 @@ export const sessionTarget = (
       port,
       dialect,
       connectTimeout: settings.connectTimeout,
-      timers: { response: settings.readTimeout },
+      timers: { response: settings.readTimeout, write: settings.writeTimeout },
       ...layout,
       ...(singleArticle === null ? {} : { singleArticle }),
       ...(identifier === null ? {} : { preconnection: { identifier, password: open('preconnect_password') ?? '' } }),

@@ -17,6 +17,7 @@ export interface ExchangeSettings {
   readonly syncWindow: number;
   readonly connectTimeout: number;
   readonly readTimeout: number;
+  readonly writeTimeout: number;
   readonly checksum: ChecksumKind;
   /** Of received files. */
   readonly durability: Durability;
@@ -54,6 +55,9 @@ export const exchangeSettings = (config: Config<'client'>): ExchangeSettings => 
   },
   get readTimeout() {
     return config['transfer.read-timeout'];
+  },
+  get writeTimeout() {
+    return config['transfer.write-timeout'];
   },
   get checksum() {
     return config['transfer.checksum'];

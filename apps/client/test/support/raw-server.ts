@@ -41,7 +41,7 @@ const fpdu = (code: string, body: string, requesterId: number, source = 0): Buff
   return Buffer.concat([entity, header, content]);
 };
 
-/** `code body`, `close` to destroy the connection, '' to stay silent; several are sent one after the other. */
+/** `code body`, `close` to destroy the connection, `pause` to read no more of it, '' to stay silent; several are sent one after the other. */
 export type Script = Readonly<Record<string, string | readonly string[]>>;
 
 /** A server that does everything right: no sync points, entities of 4096, a file of the two articles `ab` and `c`. */
@@ -84,6 +84,7 @@ export const startRawServer = async (choose: Choose | Script) => {
       for (const one of typeof said === 'string' ? [said] : said) {
         const [code = '', body = ''] = one.split(' ');
         if (code === 'close') socket.destroy();
+        else if (code === 'pause') socket.pause();
         else if (code === 'raw') socket.write(Buffer.from(body, 'hex'));
         else if (code !== '') socket.write(fpdu(code, body, requesterId, code === '4021' ? 9 : 0));
       }

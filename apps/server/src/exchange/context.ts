@@ -36,6 +36,7 @@ export interface ExchangeContext {
     | 'transfer.sync-points-enabled'
     | 'transfer.sync-point-interval'
     | 'transfer.sync-window'
+    | 'transfer.write-timeout'
     | 'partner.max-connections'
     | 'transfer.checksum'
     | 'transfer.durability'

@@ -43,7 +43,7 @@ export class Exchange {
         return settings().tcpip_header;
       },
       get timers() {
-        return { response: settings().read_timeout };
+        return { response: settings().read_timeout, write: context.config['transfer.write-timeout'] };
       },
       preconnect: (preconnection, remoteAddress) =>
         admitPreconnection(context, preconnection, { listener: settings().server_id, remoteAddress }),

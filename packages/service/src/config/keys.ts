@@ -1,3 +1,4 @@
+import { FLOW_KEYS } from './flow-keys.js';
 import { decimal, flag, integer, label, list, networks, oneOf, podLabel, requiredText, text } from './kinds.js';
 import { key } from './row.js';
 import type { AppName, ConfigKey } from './row.js';
@@ -341,6 +342,7 @@ export const CONFIG_KEYS = {
     unit: 'milliseconds',
     description: 'How long a session without a transfer is kept for the next one; 0 = not at all.',
   }),
+  ...FLOW_KEYS,
   ...KEYS_WITHOUT_EFFECT,
 } as const satisfies Record<string, ConfigKey>;
 

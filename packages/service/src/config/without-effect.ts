@@ -8,8 +8,6 @@ const NO_GZIP =
 const NO_TLS = 'TLS is not built yet in this version: connections are not encrypted';
 const OWN_BUFFERS =
   'the node sizes its buffers itself, by the negotiated entity size: set transfer.max-entity-size, or maxEntitySize of the listener, of the remote server or of the request';
-const ONE_TIMEOUT =
-  'a partner that takes nothing is waited for as long as one that sends nothing: set transfer.read-timeout, or readTimeout of the listener';
 const BASIC = 'callers log in with HTTP Basic: set admin.username and admin.password';
 const NO_AUDIT = 'the audit log is not built yet in this version';
 const NO_ROTATION = 'certificates are not built yet in this version';
@@ -35,7 +33,6 @@ export const KEYS_WITHOUT_EFFECT = {
   'transfer.read-buffer-size': row(OWN_BUFFERS, integer(1, 1_073_741_824), { unit: 'bytes' }),
   'transfer.write-buffer-size': row(OWN_BUFFERS, integer(1, 1_073_741_824), { unit: 'bytes' }),
   'transfer.socket-buffer-size': row(OWN_BUFFERS, integer(1, 1_073_741_824), { unit: 'bytes' }),
-  'transfer.write-timeout': row(ONE_TIMEOUT, integer(1000, 86_400_000), { unit: 'milliseconds' }),
   'transfer.compression.enabled': row(NO_GZIP, flag()),
   'transfer.compression.algorithm': row(NO_GZIP, requiredText()),
   'transfer.compression.level': row(NO_GZIP, integer(1, 9)),
