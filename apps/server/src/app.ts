@@ -56,7 +56,7 @@ export const createApp = (deps: AppDeps): Express => {
     routes: (routes) => {
       licenseRoutes(routes, license);
       listenerRoutes(routes, deps.listeners, directories);
-      partnerRoutes(routes, deps.partners, deps.passwords, logger);
+      partnerRoutes(routes, deps);
       partnerTraceRoutes(routes, deps.traces, logger);
       virtualFileRoutes(routes, deps.virtualFiles, directories, logger);
       transferRoutes(routes, deps.transfers);

@@ -169,7 +169,7 @@ withDatabase((harness) => {
     const FILES = '/api/v1/config/files';
 
     test('keeps grants, answers them, and clears them with null', async () => {
-      const made = { partnerId: 'B', password: 'x', allowedFiles: ['A', 'B*'], allowedListeners: [] };
+      const made = { partnerId: 'B', password: 'Zq!7xUp0', allowedFiles: ['A', 'B*'], allowedListeners: [] };
       const created = await rest.post(PARTNERS, made);
       expect(created.body).toMatchObject({ allowedFiles: ['A', 'B*'], allowedListeners: [] });
       expect((await rest.put(`${PARTNERS}/B`, { name: 'x' })).body).toMatchObject({ allowedFiles: ['A', 'B*'] });
@@ -182,7 +182,11 @@ withDatabase((harness) => {
 
     test('refuses what cannot be a grant, by its place', async () => {
       for (const grant of ['a/b', '', 'F\u00c9', 'x'.repeat(256), 7, null]) {
-        const partner = await rest.post(PARTNERS, { partnerId: 'B', password: 'x', allowedFiles: ['OK', grant] });
+        const partner = await rest.post(PARTNERS, {
+          partnerId: 'B',
+          password: 'Zq!7xUp0',
+          allowedFiles: ['OK', grant],
+        });
         expect([grant, partner.status, faultyFields(partner)]).toEqual([grant, 400, ['allowedFiles[1]']]);
         const file = await rest.post(FILES, { fileId: 'F', allowedPartners: [grant] });
         expect([grant, file.status, faultyFields(file)]).toEqual([grant, 400, ['allowedPartners[0]']]);

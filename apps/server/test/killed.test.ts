@@ -18,7 +18,7 @@ import { freePort } from './support/rest.js';
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const KILL_AT = fileURLToPath(new URL('./support/kill-at.mjs', import.meta.url));
-const PASSWORD = 'k1ll-m3';
+const PASSWORD = 'k1ll-m3!';
 const LOGIN = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
 
 type Json = Readonly<Record<string, unknown>>;

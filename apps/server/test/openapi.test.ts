@@ -12,11 +12,11 @@ const EXAMPLES: readonly (readonly [string, string, object])[] = [
   [
     'POST',
     '/api/v1/config/partners',
-    { partnerId: 'ACME', name: 'Acme', password: 'pw', enabled: true, allowedOperations: ['READ', 'WRITE'] },
+    { partnerId: 'ACME', name: 'Acme', password: 'Zq!7xUp0', enabled: true, allowedOperations: ['READ', 'WRITE'] },
   ],
-  ['POST', '/api/v1/config/partners', { id: 'ACME', description: 'x', password: 'pw', accessType: 'BOTH' }],
+  ['POST', '/api/v1/config/partners', { id: 'ACME', description: 'x', password: 'Zq!7xUp0', accessType: 'BOTH' }],
   ['PUT', '/api/v1/config/partners/ACME', { name: 'Acme', enabled: false }],
-  ['PUT', '/api/v1/config/partners/ACME', { preconnectId: 'CFT01', preconnectPassword: 'pw' }],
+  ['PUT', '/api/v1/config/partners/ACME', { preconnectId: 'CFT01', preconnectPassword: 'Zq!7xUp0' }],
   [
     'POST',
     '/api/v1/config/files',

@@ -91,7 +91,7 @@ withDatabase((harness) => {
     });
 
     test('keeps the password of a pre-connection as a hash, and none without an identifier', async () => {
-      const preconnectPassword = secret('preC0nn');
+      const preconnectPassword = secret('preC0nn8');
       const { body } = await rest.post(PARTNERS, {
         partnerId: 'ACME',
         password: PASSWORD,
@@ -111,7 +111,7 @@ withDatabase((harness) => {
 
     test('keeps no password of a pre-connection that it does not have', async () => {
       await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD });
-      const preconnectPassword = secret('preC0nn');
+      const preconnectPassword = secret('preC0nn8');
       for (const body of [{ preconnectPassword }, { preconnectId: null, preconnectPassword }]) {
         const refused = await rest.put(`${PARTNERS}/ACME`, body);
         expect([refused.status, faultyFields(refused)]).toEqual([400, ['preconnectId']]);
@@ -189,7 +189,7 @@ withDatabase((harness) => {
       ['a word for a switch', { multiArticle: 'no' }, 'multiArticle'],
       ['a number for a switch', { concatenation: 1 }, 'concatenation'],
       ['an identifier that is too long', { preconnectId: 'NINECHARS' }, 'preconnectId'],
-      ['a password without its identifier', { preconnectPassword: 'x' }, 'preconnectId'],
+      ['a password without its identifier', { preconnectPassword: 'preC0nn8' }, 'preconnectId'],
     ])('%s', async (_, change, field) => {
       const response = await rest.post(PARTNERS, { partnerId: 'ACME', password: PASSWORD, ...change });
       expect([response.status, response.body.error]).toEqual([400, 'VALIDATION_ERROR']);

@@ -1,4 +1,4 @@
-/** What is stored of partners' passwords: made anew at the next login, and never computed beyond its bounds. */
+/** Passwords of partners: how long they are, and what is stored of them. */
 import { scryptSync } from 'node:crypto';
 
 import { describe, expect, test } from '@jest/globals';
@@ -118,6 +118,33 @@ withDatabase((harness) => {
         .log.entries()
         .map(({ reason }) => String(reason));
       expect(reasons.join()).toContain(`needs the key ${other.keyId}, secrets.key holds ${secrets.keyId}`);
+    });
+  });
+
+  describe.each([
+    ['eight, as many as PI 5 holds', {}, 8],
+    ['as configured', { 'password.min-length': 5 }, 5],
+  ])('the least length of a new password: %s', (_case, settings, least) => {
+    const at = useNode(harness, { settings });
+    const [short, enough] = ['Zq!7xUp0'.slice(0, least - 1), 'Zq!7xUp0'.slice(0, least)];
+    const words = `expected at least ${least} characters: password.min-length of the configuration`;
+
+    test.each(['password', 'preconnectPassword'])('of %s', async (field) => {
+      const given = { password: enough, preconnectId: 'XPRE' };
+      const created = at().call('post', '/api/v1/config/partners', { partnerId: 'NEW', ...given, [field]: short });
+      await expect(created).rejects.toThrow(new RegExp(`400.*"field":"${field}","message":"${words}`));
+      const changed = at().call('put', '/api/v1/config/partners/ACME', { preconnectId: 'XPRE', [field]: short });
+      await expect(changed).rejects.toThrow(words);
+      await at().call('post', '/api/v1/config/partners', { partnerId: 'NEW', ...given, [field]: enough });
+      await at().call('put', '/api/v1/config/partners/ACME', { preconnectId: 'XPRE', [field]: enough });
+    });
+
+    test('does not concern those that are there', async () => {
+      await at()
+        .database.knex('partners')
+        .update({ password_hash: await passwords.hash('a') });
+      await at().call('put', '/api/v1/config/partners/ACME', { name: 'Acme' });
+      await at().connect({ password: 'a' });
     });
   });
 });

@@ -24,7 +24,7 @@ withDatabase((harness) => {
 
     /** A password that was never verified: the partner is new to the node. */
     const newPassword = async (partnerId: string): Promise<string> => {
-      const password = `new~${passwords++}`;
+      const password = `new~${1000 + passwords++}`;
       await node().call('put', `/api/v1/config/partners/${partnerId}`, { password });
       return password;
     };

@@ -26,6 +26,8 @@ const eight = (expected: string) =>
     .regex(/^[\x20-\x7e]{1,8}$/, `expected ${expected}`)
     .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
 
+const NEW_PASSWORD = 'A new one has at least `password.min-length` characters (8 unless configured otherwise).';
+
 const lastSeen = z.object({
   listener: z.string().optional(),
   remoteAddress: z.string().optional(),
@@ -55,6 +57,7 @@ export const PARTNER = new FieldTable(
       column: 'password_hash',
       schema: eight('1 to 8 printable ASCII characters (PI 5): a partner cannot connect without'),
       secret: true,
+      words: NEW_PASSWORD,
     },
     enabled: { column: 'enabled', schema: z.boolean(), default: true },
     allowedOperations: {
@@ -98,6 +101,7 @@ export const PARTNER = new FieldTable(
       column: 'preconnect_password_hash',
       schema: eight('1 to 8 printable ASCII characters'),
       secret: true,
+      words: NEW_PASSWORD,
       needs: 'preconnectId',
       unset: 'the identifier is enough',
     },

@@ -1,5 +1,5 @@
-import { fieldRoutes } from '@pesit-node/service';
-import type { Logger, PasswordHasher, Routes } from '@pesit-node/service';
+import { fieldRoutes, validation } from '@pesit-node/service';
+import type { Config, Logger, PasswordHasher, Routes } from '@pesit-node/service';
 import { productOf } from '@pesit-node/transfers';
 
 import { PARTNER } from './fields.js';
@@ -10,12 +10,32 @@ import type { PartnerStore } from './store.js';
 const lastSeen = ({ seen }: PartnerRow) =>
   Object.keys(seen).length === 0 ? null : { ...seen, product: productOf(seen) };
 
-export const partnerRoutes = (routes: Routes, store: PartnerStore, passwords: PasswordHasher, logger: Logger): void => {
+const PASSWORDS = ['password', 'preconnectPassword'] as const;
+
+export interface PartnerRoutesDeps {
+  /** Read at each request: SIGHUP changes it. */
+  readonly config: Pick<Config<'server'>, 'password.min-length'>;
+  readonly partners: PartnerStore;
+  readonly passwords: PasswordHasher;
+  readonly logger: Logger;
+}
+
+export const partnerRoutes = (
+  routes: Routes,
+  { config, partners: store, passwords, logger }: PartnerRoutesDeps,
+): void => {
   fieldRoutes(routes, {
     path: '/api/v1/config/partners',
     fields: PARTNER,
     store,
     computed: (row) => ({ lastSeen: lastSeen(row) }),
+    admit: (change) => {
+      const least = config['password.min-length'];
+      const short = PASSWORDS.filter((field) => (change[field]?.length ?? least) < least);
+      const message = `expected at least ${least} characters: password.min-length of the configuration`;
+      if (short.length > 0) return Promise.reject(validation(short.map((field) => ({ field, message }))));
+      return Promise.resolve();
+    },
     keep: (password) => passwords.hash(password),
     logger,
   });

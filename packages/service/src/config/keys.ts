@@ -137,6 +137,14 @@ export const CONFIG_KEYS = {
     description:
       'What no grant speaks of (`allowedFiles` and `allowedListeners` of a partner, `allowedPartners` of a virtual file): `all` = allowed, `none` = refused. `none` is for production.',
   }),
+  'password.min-length': key('server', {
+    type: integer(1, 8),
+    default: 8,
+    unit: 'characters',
+    reload: true,
+    description:
+      'Least length of a new password of a partner; PI 5 and the pre-connection hold 8. Those that are there stay.',
+  }),
   'partner.max-connections': key('server', {
     type: integer(1, 10_000),
     default: 32,
