@@ -23,7 +23,15 @@ const VIRTUAL_FILE: Changeable = {
   full: {
     ...{ fileId: 'FULL', name: 'n', description: 'd', direction: 'SEND', enabled: false, receiveDirectory: 'in' },
     ...{ sendFile: 'out/one.txt', filenamePattern: '*.x', receiveFilenamePattern: '${uuid}', overwrite: true },
-    ...{ recordLength: 80, recordFormat: 128, text: true, durability: 'end', ebcdic: true, codePage: '1147' },
+    ...{
+      maxFileSize: 5_000_000_000,
+      recordLength: 80,
+      recordFormat: 128,
+      text: true,
+      durability: 'end',
+      ebcdic: true,
+      codePage: '1147',
+    },
     ...{ compression: 'both', allowedPartners: ['BANK*'] },
   },
 };

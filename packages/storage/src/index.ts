@@ -33,6 +33,7 @@ export type {
   StagedContent,
   StagedFileOptions,
 } from './staged-options.js';
+export type { GrowthRules } from './growth.js';
 export { listLeftovers, removeLeftover } from './leftovers.js';
 export type { Leftover, StagedFacts } from './leftovers.js';
 export type { StoredPoint } from './group-commit.js';

@@ -7,6 +7,7 @@ import { flushDirectories } from './files.js';
 import type { FileOperations, OpenFile } from './files.js';
 import { GroupCommit, pointOf } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
+import { Growth } from './growth.js';
 import { peekStaged } from './leftovers.js';
 import type { StagedFacts } from './leftovers.js';
 import type { PointJournal } from './point-journal.js';
@@ -52,6 +53,7 @@ export class StagedFile implements ArticleSink {
   #decoder!: ArticleDecoder;
   #hash: RunningHash | undefined;
   #writer!: FileWriter;
+  #growth!: Growth;
   #commits!: GroupCommit<MarkedPoint>;
   #dataBytes = 0;
   #stablePoint: StoredPoint | undefined;
@@ -114,6 +116,10 @@ export class StagedFile implements ArticleSink {
     this.#stableHash = point.number === 0 ? undefined : hash?.copy();
     this.#hash = hash;
     this.#writer = new FileWriter(this.#file, point.fileOffset, hash, (error) => this.#fail(error, 'write'));
+    this.#growth = new Growth(this.#options.growth ?? {}, point.fileOffset, (reason) => {
+      // What is complete stays so.
+      if (this.#prepared === undefined && this.#ended === undefined) this.#fail(reason, 'write');
+    });
     this.#commits = new GroupCommit(
       this.#writer,
       (points) => this.#commit(points),
@@ -158,6 +164,7 @@ export class StagedFile implements ArticleSink {
     if (this.#prepared) throw new Error('articles after prepareDelivery');
     try {
       this.#decoder.decode(batch, this.#writer.queue);
+      this.#growth.reached(this.#writer.accepted);
     } catch (error) {
       this.#fail(error, 'write');
       return false;

@@ -1,4 +1,5 @@
 import type { FileOperations } from './files.js';
+import type { GrowthRules } from './growth.js';
 import type { RecordFormat } from './record-format.js';
 
 /** `transfer.checksum`. */
@@ -31,6 +32,8 @@ export interface StagedFileOptions {
   readonly durability?: Durability;
   /** Kept in the journal for `peek` and `listLeftovers`, such as the identity of the transfer. At most 1024 bytes of UTF-8. */
   readonly context?: string;
+  /** Default: it may grow as long as the disk takes it. */
+  readonly growth?: GrowthRules | undefined;
   /** `resume` looks at it between two blocks of what it reads for the hash, and rejects with its reason, a `PesitError`; what is staged stays. */
   readonly signal?: AbortSignal | undefined;
   /** Default: the real file system. */

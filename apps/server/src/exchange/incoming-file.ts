@@ -22,7 +22,7 @@ import { isRestart, startOf } from './context.js';
 import type { PartnerContext } from './context.js';
 import type { IncomingTransfer } from './file-transfer.js';
 import { INTENT_FROM } from './final-name.js';
-import { checkPlace, newPlace, requireReachable, samePlace } from './receive-place.js';
+import { checkPlace, largerThan, newPlace, requireReachable, samePlace } from './receive-place.js';
 import type { ReceivePlace } from './receive-place.js';
 import { asking, failureOf, refusal } from './refusal.js';
 import { ReplayedFile } from './replayed-file.js';
@@ -120,7 +120,7 @@ export class IncomingFile implements IncomingTransfer {
   /** WRITE: from the newest point of earlier attempts whose bytes are proved to be there. */
   async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
     const { config, logger, partner, session } = this.#context;
-    const { directory, context: key, format, durability } = this.#place;
+    const { directory, context: key, format, durability, maxSize } = this.#place;
     const options = {
       receiveDirectory: directory,
       key,
@@ -128,6 +128,9 @@ export class IncomingFile implements IncomingTransfer {
       checksum: config['transfer.checksum'],
       durability,
       context: `transfer ${this.record.id} of ${partner.partner_id}`,
+      growth: {
+        limit: maxSize && { bytes: maxSize.bytes, exceeded: () => largerThan(maxSize) },
+      },
     };
     const { before, isRestarted } = this.#attempt;
     if (before === undefined) {

@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises';
 
-import type { Parameters } from '@pesit-node/protocol';
+import type { Parameters, PesitError } from '@pesit-node/protocol';
 import {
   DEFAULT_RECEIVE_PATTERN,
   ensureReceiveDirectory,
@@ -19,6 +19,12 @@ import { finalPath } from './final-name.js';
 import { matchesName, readable } from './names.js';
 import { refusal } from './refusal.js';
 
+/** Of which virtual file, for texts. */
+interface MaxSize {
+  readonly bytes: number;
+  readonly file: string;
+}
+
 /** Where a received file goes, and how. */
 export interface ReceivePlace {
   /** Absolute. */
@@ -30,6 +36,8 @@ export interface ReceivePlace {
   readonly overwrite: boolean;
   readonly format: RecordFormat;
   readonly durability: Durability;
+  /** Bytes that the file may have, as it lies on the disk; undefined: any. */
+  readonly maxSize: MaxSize | undefined;
 }
 
 /** The place of a new file. @throws PesitError when the virtual file does not take what CREATE announces */
@@ -68,7 +76,13 @@ export const samePlace = (
 const howToReceive = ({ config }: PartnerContext, file: VirtualFileRow, parameters: Parameters) => {
   const { recordFormat, recordLength = 0 } = parameters.logicalAttributes ?? {};
   const format = receivedFormat({ recordFormat, recordLength }, recordSettings(file, parameters.dataCode));
-  return { overwrite: file.overwrite, format, durability: file.durability ?? config['transfer.durability'] };
+  const { file_id, max_file_size: bytes } = file;
+  return {
+    overwrite: file.overwrite,
+    format,
+    durability: file.durability ?? config['transfer.durability'],
+    maxSize: bytes === null ? undefined : { bytes, file: file_id },
+  };
 };
 
 /** The label (PI 37) is the name that the sender knows; without one the rule is about the name that the file will have. */
@@ -91,6 +105,35 @@ const announcedBytes = ({ physicalAttributes, logicalAttributes }: Parameters): 
   return maxReservation * (reservationUnit === 1 ? (logicalAttributes?.recordLength ?? 1) : 1024);
 };
 
+/**
+ * The least that a file can have on the disk that is announced so: kilobytes are rounded up, and of records only fixed ones
+ * have a length that is known before.
+ */
+const leastBytes = ({ physicalAttributes }: Parameters, { name, recordLength }: RecordFormat): number => {
+  const { reservationUnit = 0, maxReservation = 0 } = physicalAttributes ?? {};
+  if (reservationUnit === 1) return name === 'BF' ? maxReservation * recordLength : 0;
+  return Math.max(0, maxReservation - 1) * 1024;
+};
+
+/** The data have come, and are more than the virtual file takes: for good, unlike what only announces so much. */
+export const largerThan = ({ bytes, file }: MaxSize): PesitError =>
+  refusal(
+    '2-224',
+    `the file is larger than the ${bytes} bytes that the virtual file ${file} takes (maxFileSize): raise it, or have the partner send less`,
+    `the file is larger than the ${bytes} bytes that this virtual file takes`,
+  );
+
+const checkSize = ({ maxSize, format }: ReceivePlace, parameters: Parameters): void => {
+  if (maxSize === undefined) return;
+  const least = leastBytes(parameters, format);
+  if (least <= maxSize.bytes) return;
+  throw refusal(
+    '2-206',
+    `the partner announces ${least} bytes or more (PI 42), the virtual file ${maxSize.file} takes ${maxSize.bytes} (maxFileSize): raise it, or have the partner send less`,
+    `the announced size is beyond the ${maxSize.bytes} bytes that this virtual file takes`,
+  );
+};
+
 /** @throws PesitError 2-211 when no partner may write there, with the name that the file will have: at CREATE and once more at its delivery */
 export const requireReachable = async (directories: Directories, directory: string, final: string): Promise<void> => {
   const fault = await directories.faultOf(directory, final);
@@ -104,6 +147,7 @@ export const checkPlace = async (
   parameters: Parameters,
 ): Promise<void> => {
   const { directory, context, overwrite } = place;
+  checkSize(place, parameters);
   await ensureReceiveDirectory(directory);
   const final = await finalPath(place);
   await requireReachable(directories, directory, final);

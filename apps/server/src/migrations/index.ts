@@ -16,6 +16,7 @@ import { transferNumbers } from './0013-transfer-numbers.js';
 import { grants } from './0014-grants.js';
 import { diagnosticComplement } from './0015-diagnostic-complement.js';
 import { refusals } from './0016-refusals.js';
+import { maxFileSize } from './0017-max-file-size.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -37,5 +38,6 @@ export const MIGRATIONS: MigrationSet = {
     grants,
     diagnosticComplement,
     refusals,
+    maxFileSize,
   ],
 };

@@ -61,6 +61,12 @@ export const VIRTUAL_FILE = new FieldTable(
       unset: `\`${DEFAULT_RECEIVE_PATTERN}\``,
     },
     overwrite: { column: 'overwrite', schema: z.boolean(), default: false },
+    maxFileSize: {
+      column: 'max_file_size',
+      schema: z.int().min(1),
+      words: 'Bytes that a file may have that is received, as it lies on the disk.',
+      unset: 'no limit',
+    },
     recordLength: {
       column: 'record_length',
       schema: z.int().min(1).max(65_535),
