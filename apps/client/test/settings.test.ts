@@ -16,11 +16,14 @@ test('what SIGHUP changes reaches the exchange, which looks it up each time', ()
     const settings = exchangeSettings(live.config);
     writeFileSync(
       file,
-      'transfer: { retry: { attempts: 9 }, executor: { queue-capacity: 7 }, sync-window: 3, checksum: none }\n',
+      'transfer: { retry: { attempts: 9 }, executor: { queue-capacity: 7 }, sync-window: 3, checksum: none,' +
+        ' write-timeout: 5000, chunk-size: 8192, read-buffer-size: 9000, write-buffer-size: 9001, socket-buffer-size: 9002 }\n',
     );
     expect(live.reload().needRestart).toEqual(['transfer.checksum']);
     // A transfer keeps to one checksum from its start to its end.
     expect(settings).toMatchObject({ retry: { attempts: 9 }, queueCapacity: 7, syncWindow: 3, checksum: 'sha256' });
+    expect(settings).toMatchObject({ writeTimeout: 5000, chunkSize: 8192 });
+    expect(settings).toMatchObject({ readBufferSize: 9000, writeBufferSize: 9001, socketBufferSize: 9002 });
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -15,6 +15,7 @@ export class ArticleIntake {
   readonly #connection: Connection;
   readonly #sink: ArticleSink;
   readonly #onFailure: (error: unknown) => void;
+  readonly #readSize: number | undefined;
   #stopped = false;
   /** Lets the socket be read again; undefined while it is. */
   #resume: (() => void) | undefined;
@@ -27,10 +28,14 @@ export class ArticleIntake {
   /** Ends what we owe the partner for them. */
   #paid: () => void = () => undefined;
 
-  /** @param onFailure what to do when the sink fails, once: the transfer cannot go on */
-  constructor(connection: Connection, sink: ArticleSink, onFailure: (error: unknown) => void) {
+  /**
+   * @param onFailure what to do when the sink fails, once: the transfer cannot go on
+   * @param readSize most that is taken from the socket at a time, bytes
+   */
+  constructor(connection: Connection, sink: ArticleSink, onFailure: (error: unknown) => void, readSize?: number) {
     this.#connection = connection;
     this.#sink = sink;
+    this.#readSize = readSize;
     this.#onFailure = onFailure;
     sink.onFailure = (error) => {
       this.#fail(error);
@@ -43,7 +48,7 @@ export class ArticleIntake {
       if (!this.#sink.write(batch, this.#bulk?.give())) this.#hold(this.#sink.drained());
       this.#bytes += batch.bytes;
       if (this.#bulk === undefined && this.#bytes >= BULK_AFTER) {
-        this.#bulk = new BulkBuffers();
+        this.#bulk = new BulkBuffers(this.#readSize);
         this.#connection.readInto(this.#bulk);
       }
     } catch (error) {

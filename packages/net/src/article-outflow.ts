@@ -2,6 +2,7 @@ import { burstBufferSize } from '@pesit-node/protocol';
 import type { ArticleSource, SyncPoint } from '@pesit-node/protocol';
 import { now } from './connection.js';
 import type { Connection } from './connection.js';
+import { LimitedBurst } from './data-limits.js';
 import { cannotGoBack } from './errors.js';
 
 /** Bytes of one burst: large enough that system calls cost little, small enough that a transfer stays within 2 MB. */
@@ -26,14 +27,17 @@ function returnBuffer(buffer: Buffer): void {
 export class ArticleOutflow {
   readonly #connection: Connection;
   readonly #source: ArticleSource;
+  readonly #limit: number;
   #stopped = false;
   #wake: (() => void) | undefined;
   /** A resynchronisation: where the source has to go, and what to do then. */
   #back: { readonly point: SyncPoint; readonly arrived: () => void } | undefined;
 
-  constructor(connection: Connection, source: ArticleSource) {
+  /** @param limit most data of one burst, bytes */
+  constructor(connection: Connection, source: ArticleSource, limit = BURST_SIZE) {
     this.#connection = connection;
     this.#source = source;
+    this.#limit = limit;
   }
 
   /** To be called on ACK(SYN), and when the socket has taken a burst. */
@@ -87,7 +91,8 @@ export class ArticleOutflow {
         await this.#bringBack(this.#back);
         continue;
       }
-      const more = await this.#source.fill(session.beginBurst(slot.buffer));
+      const burst = session.beginBurst(slot.buffer);
+      const more = await this.#source.fill(this.#limit < BURST_SIZE ? new LimitedBurst(burst, this.#limit) : burst);
       // The file was read while the partner's disk was busy: only the window holds the burst now.
       while (!this.#over() && !this.#goesBack() && (this.#held() || session.windowFull)) await this.#woken();
       if (this.#over()) return false;

@@ -42,7 +42,7 @@ export class Conversation {
   constructor(
     socket: Socket,
     session: RequesterSession,
-    options: Pick<RequesterOptions, 'notice' | 'learned' | 'observer'>,
+    options: Pick<RequesterOptions, 'notice' | 'learned' | 'observer' | 'limits'>,
   ) {
     this.observer = options.observer;
     this.#session = session;
@@ -57,7 +57,7 @@ export class Conversation {
       // The session is aborted with it, and that is what the running operation rejects with.
       onBug: () => undefined,
     });
-    this.data = new FileData(this.#connection, this.#listener());
+    this.data = new FileData(this.#connection, this.#listener(), options.limits);
   }
 
   /** Why the session is over; undefined while it is not. */

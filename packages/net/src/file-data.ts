@@ -20,6 +20,7 @@ import type {
 import type { Connection } from './connection.js';
 import { ArticleIntake } from './article-intake.js';
 import { ArticleOutflow } from './article-outflow.js';
+import type { DataLimits } from './data-limits.js';
 import { cannotGoBack } from './errors.js';
 
 /** What a role does with the events that are not about data. */
@@ -44,6 +45,7 @@ export interface SessionListener {
 export class FileData {
   readonly #connection: Connection;
   readonly #listener: SessionListener;
+  readonly #limits: DataLimits;
   #sink: ArticleSink | undefined;
   #intake: ArticleIntake | undefined;
   #outflow: ArticleOutflow | undefined;
@@ -52,9 +54,10 @@ export class FileData {
   /** What came while the sink goes back. */
   #deferred: SessionEvent[] | undefined;
 
-  constructor(connection: Connection, listener: SessionListener) {
+  constructor(connection: Connection, listener: SessionListener, limits: DataLimits = {}) {
     this.#connection = connection;
     this.#listener = listener;
+    this.#limits = limits;
   }
 
   /** Articles go to `sink` from now on. */
@@ -71,7 +74,7 @@ export class FileData {
   /** Articles come from `source`, which stands at `from`; to be `run`. */
   send(source: ArticleSource, from: SyncPoint): ArticleOutflow {
     this.#from = from.number;
-    this.#outflow = new ArticleOutflow(this.#connection, source);
+    this.#outflow = new ArticleOutflow(this.#connection, source, this.#limits.burst);
     return this.#outflow;
   }
 
@@ -181,8 +184,9 @@ export class FileData {
   }
 
   #newIntake(sink: ArticleSink): ArticleIntake {
-    return new ArticleIntake(this.#connection, sink, (error) => {
+    const failed = (error: unknown): void => {
       this.#listener.failed(error);
-    });
+    };
+    return new ArticleIntake(this.#connection, sink, failed, this.#limits.read);
   }
 }

@@ -11,6 +11,8 @@
  * a transfer or a session, never the process.
  */
 export type { WireObserver } from './connection.js';
+export { dataLimits } from './data-limits.js';
+export type { DataLimits } from './data-limits.js';
 export { decodePreconnectionAnswer, detect, encodePreconnection } from './detection.js';
 export type { Detection } from './detection.js';
 export type { ConnectIndication, Preconnection, ServerConnection, ServerHandler } from './handler.js';

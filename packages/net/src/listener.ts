@@ -5,6 +5,7 @@ import { PesitError, ServerSession, timersOf } from '@pesit-node/protocol';
 import type { Dialect, Timers } from '@pesit-node/protocol';
 import { now } from './connection.js';
 import { Crowd } from './crowd.js';
+import type { DataLimits } from './data-limits.js';
 import { asPesitError } from './errors.js';
 import type { Preconnection, ServerConnection, ServerHandler } from './handler.js';
 import { identify } from './identification.js';
@@ -28,6 +29,8 @@ export interface ListenerOptions {
   readonly tcpipHeader: 'auto' | Dialect;
   /** Tp, the listener's readTimeout, and the others where they differ from the defaults; milliseconds. */
   readonly timers?: Partial<Timers>;
+  /** Read for each connection. */
+  readonly limits?: DataLimits;
   /** A partner has connected: who answers it. */
   readonly accept: (connection: ServerConnection) => ServerHandler;
   /**
@@ -201,6 +204,7 @@ export class PesitListener {
         socket,
         session,
         indication: { dialect, preconnection },
+        limits: this.#options.limits,
         accept: this.#options.accept,
         admit: () => this.#admit(socket, partner),
         takePlace: () => this.#takePlace(partner),

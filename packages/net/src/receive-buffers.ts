@@ -40,6 +40,12 @@ export class BulkBuffers {
   #given = 0;
   #released = 0;
   #retired: Retired[] = [];
+  readonly #readSize: number;
+
+  /** @param readSize most of one read, bytes */
+  constructor(readSize = BULK_SIZE) {
+    this.#readSize = readSize;
+  }
 
   next(): Buffer {
     if (this.#current === undefined || this.#current.length - this.#filled < BULK_ROOM) {
@@ -48,7 +54,7 @@ export class BulkBuffers {
       this.#current = spare.pop() ?? Buffer.allocUnsafeSlow(BULK_SIZE);
       this.#filled = 0;
     }
-    return this.#current.subarray(this.#filled);
+    return this.#current.subarray(this.#filled, this.#filled + this.#readSize);
   }
 
   take(length: number): Buffer {

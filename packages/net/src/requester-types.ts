@@ -13,6 +13,7 @@ import type {
   Timers,
 } from '@pesit-node/protocol';
 import type { WireObserver } from './connection.js';
+import type { DataLimits } from './data-limits.js';
 
 export interface RequesterOptions {
   readonly host: string;
@@ -21,6 +22,7 @@ export interface RequesterOptions {
   /** Milliseconds for TCP and, each, for the answers to pre-connection and CONNECT. */
   readonly connectTimeout: number;
   readonly timers?: Partial<Timers>;
+  readonly limits?: DataLimits;
   readonly connect: ConnectRequest;
   /** Sent before CONNECT. */
   readonly preconnection?: { readonly identifier: string; readonly password: string } | undefined;

@@ -4,6 +4,7 @@ import { END_CODES, endsForGood, PesitError } from '@pesit-node/protocol';
 import type { ConnectionTerms, FileTerms, FpduName, ServerSession } from '@pesit-node/protocol';
 import { Connection } from './connection.js';
 import type { WireObserver } from './connection.js';
+import type { DataLimits } from './data-limits.js';
 import { asPesitError } from './errors.js';
 import { FileData } from './file-data.js';
 import type { SessionListener } from './file-data.js';
@@ -20,6 +21,7 @@ const copied = (bytes: Buffer | undefined): Buffer | undefined =>
 export interface ServerConnectionOptions extends RequestTerms {
   readonly socket: Socket;
   readonly session: ServerSession;
+  readonly limits?: DataLimits | undefined;
   readonly accept: (connection: ServerConnection) => ServerHandler;
 }
 
@@ -63,7 +65,7 @@ export class PartnerConnection implements ServerConnection {
         this.#report(error);
       },
     });
-    this.#data = new FileData(this.#connection, this.#listener());
+    this.#data = new FileData(this.#connection, this.#listener(), options.limits);
     this.#requests = new PartnerRequests({
       session: options.session,
       handler: this.#handler,

@@ -38,6 +38,8 @@ export interface FileSourceOptions {
   readonly expected?: SourceVersion;
   /** Default `sha256`. */
   readonly checksum?: ChecksumKind;
+  /** Most bytes of one read, beside the bursts that are read whole. Default 524,288; of text 262,144. */
+  readonly readSize?: number | undefined;
   /** Default: the real file system. */
   readonly files?: FileOperations;
 }
@@ -60,6 +62,7 @@ export class FileSource implements ArticleSource {
   readonly #facts: FileFacts;
   readonly #format: RecordFormat;
   readonly #checksumKind: ChecksumKind;
+  readonly #readSize: number | undefined;
   #reader: SourceReader;
   #cutter: Cutter;
   #checksum: string | undefined;
@@ -73,7 +76,7 @@ export class FileSource implements ArticleSource {
    *   BF file is not a multiple of the record length; 2-215 it is not the expected version
    */
   static async open(path: string, format: RecordFormat, options: FileSourceOptions = {}): Promise<FileSource> {
-    const { files = nodeFiles, checksum = 'sha256', expected } = options;
+    const { files = nodeFiles, expected } = options;
     // Without O_NONBLOCK the open of a FIFO waits for a writer that may never come.
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
     const file = await files.open(path, flags).catch((error: unknown) => {
@@ -84,19 +87,26 @@ export class FileSource implements ArticleSource {
       if (facts.kind !== 'file') throw notRegular(path, facts.kind);
       if (expected) requireVersion(path, expected, facts);
       if (format.name === 'BF') requireWholeRecords(path, facts.size, format.recordLength);
-      return new FileSource(path, format, file, facts, checksum);
+      return new FileSource(path, format, file, facts, options);
     } catch (error) {
       await file.close();
       throw storageError(error, 'open', path, SOURCE);
     }
   }
 
-  private constructor(path: string, format: RecordFormat, file: OpenFile, facts: FileFacts, checksum: ChecksumKind) {
+  private constructor(
+    path: string,
+    format: RecordFormat,
+    file: OpenFile,
+    facts: FileFacts,
+    { checksum = 'sha256', readSize }: FileSourceOptions,
+  ) {
     this.path = path;
     this.#file = file;
     this.#facts = facts;
     this.#format = format;
     this.#checksumKind = checksum;
+    this.#readSize = readSize;
     this.#reader = this.#readerFromStart();
     this.#cutter = this.#cutterFromStart();
   }
@@ -239,10 +249,10 @@ export class FileSource implements ArticleSource {
         if (reader.hash === undefined) return;
         if (fileOffset > HASHED_FIRST) {
           reader.hash = undefined;
-          this.#beside ??= new HashBeside(this.#file, this.size);
+          this.#beside ??= new HashBeside(this.#file, this.size, this.#readSize);
           return;
         }
-        reader.hash = await hashUpTo(this.#file, fileOffset, signal);
+        reader.hash = await hashUpTo(this.#file, fileOffset, signal, this.#readSize);
         if (reader.hash === undefined) throw this.#changed(`it ends before byte ${fileOffset} of ${this.size}`);
       },
       changed: (how) => this.#changed(how),
@@ -253,7 +263,7 @@ export class FileSource implements ArticleSource {
   #cutterFromStart(): Cutter {
     const { name, recordLength, text, codePage } = this.#format;
     return text
-      ? new LineCutter(this.#reader, recordLength, name === 'TF', codePage)
+      ? new LineCutter(this.#reader, recordLength, name === 'TF', codePage, this.#readSize)
       : new BlockCutter(this.#reader, recordLength, name === 'BF');
   }
 

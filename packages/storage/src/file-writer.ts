@@ -3,11 +3,11 @@ import type { OpenFile } from './files.js';
 import { OutputQueue } from './output-queue.js';
 import type { RunningHash } from './running-hash.js';
 
-/** Bytes that may wait, in flight included, before the peer must pause. */
-const HIGH_WATER_MARK = 1024 * 1024;
-/** A write starts at this many bytes, or earlier when somebody waits for it: few large writes instead of many small ones. */
-const WRITE_AT = 256 * 1024;
-const MAX_WRITE = 512 * 1024;
+/**
+ * Most bytes of one write. Half as many start one, or fewer when somebody waits for them: few large writes instead of many small
+ * ones. Twice as many may wait, in flight included, before the peer must pause.
+ */
+const WRITE_SIZE = 512 * 1024;
 /** IOV_MAX of Linux and macOS. */
 const MAX_BUFFERS = 1024;
 
@@ -26,6 +26,7 @@ export class FileWriter {
   readonly #file: OpenFile;
   readonly #hash: RunningHash | undefined;
   readonly #onError: (error: unknown) => void;
+  readonly #writeSize: number;
   #written: number;
   #inFlight = 0;
   /** Somebody waits for everything up to here. */
@@ -37,8 +38,18 @@ export class FileWriter {
   /** Whose bytes are queued, oldest first. */
   #releases: { readonly offset: number; readonly release: () => void }[] = [];
 
-  /** @param start bytes that the file holds already */
-  constructor(file: OpenFile, start: number, hash: RunningHash | undefined, onError: (error: unknown) => void) {
+  /**
+   * @param start bytes that the file holds already
+   * @param writeSize most bytes of one write
+   */
+  constructor(
+    file: OpenFile,
+    start: number,
+    hash: RunningHash | undefined,
+    onError: (error: unknown) => void,
+    writeSize = WRITE_SIZE,
+  ) {
+    this.#writeSize = writeSize;
     this.#file = file;
     this.#written = start;
     this.#hash = hash;
@@ -56,7 +67,7 @@ export class FileWriter {
   }
 
   get hasRoom(): boolean {
-    return this.#inFlight + this.queue.bytes < HIGH_WATER_MARK;
+    return this.#inFlight + this.queue.bytes < 2 * this.#writeSize;
   }
 
   /** To be called after something was queued. */
@@ -103,13 +114,13 @@ export class FileWriter {
 
   #isDue(): boolean {
     if (this.#stopped || this.queue.bytes === 0) return false;
-    return this.queue.bytes >= WRITE_AT || this.#wanted > this.#written;
+    return this.queue.bytes >= this.#writeSize / 2 || this.#wanted > this.#written;
   }
 
   async #run(): Promise<void> {
     try {
       while (this.#isDue()) {
-        const { buffers, bytes } = this.queue.take(MAX_BUFFERS, MAX_WRITE);
+        const { buffers, bytes } = this.queue.take(MAX_BUFFERS, this.#writeSize);
         this.#inFlight = bytes;
         const writing = writeFully(this.#file, buffers, this.#written, bytes);
         if (this.#hash) for (const buffer of buffers) this.#hash.update(buffer);

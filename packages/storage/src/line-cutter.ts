@@ -22,19 +22,24 @@ export class LineCutter {
   readonly #padded: boolean;
   readonly #toEbcdic: Buffer | undefined;
   readonly #buffer: Buffer;
+  readonly #readSize: number;
   /** What was read and not cut yet: `#data` from `#start` on; it ends where `#readUpTo` is in the file. */
   #data: Buffer = Buffer.alloc(0);
   #start = 0;
   #readUpTo = 0;
   #line = 1;
 
-  /** @param codePage articles are translated to it after cutting (PI 16); undefined: they stay as they are */
-  constructor(source: SourceReader, recordLength: number, padded: boolean, codePage?: CodePage) {
+  /**
+   * @param codePage articles are translated to it after cutting (PI 16); undefined: they stay as they are
+   * @param readSize most bytes of one read
+   */
+  constructor(source: SourceReader, recordLength: number, padded: boolean, codePage?: CodePage, readSize = BLOCK) {
+    this.#readSize = readSize;
     this.#source = source;
     this.#recordLength = recordLength;
     this.#padded = padded;
     this.#toEbcdic = codePage === undefined ? undefined : codePageTables(codePage).fromLatin1;
-    this.#buffer = Buffer.allocUnsafeSlow(Math.min(BLOCK, source.size) + recordLength + 1);
+    this.#buffer = Buffer.allocUnsafeSlow(Math.min(BLOCK, readSize, source.size) + recordLength + 1);
   }
 
   async fill(burst: Burst): Promise<boolean> {
@@ -88,7 +93,10 @@ export class LineCutter {
     const { file, size, hash } = this.#source;
     const kept = this.#data.length - this.#start;
     if (kept > 0) this.#buffer.copyWithin(0, this.#start, this.#data.length);
-    const room = this.#buffer.subarray(kept, Math.min(this.#buffer.length, kept + size - this.#readUpTo));
+    const room = this.#buffer.subarray(
+      kept,
+      Math.min(this.#buffer.length, kept + Math.min(this.#readSize, size - this.#readUpTo)),
+    );
     const read = await file.readv([room], this.#readUpTo);
     if (read === 0) throw this.#source.changed(`${size} bytes expected, ${this.#readUpTo} found`);
     hash?.update(room.subarray(0, read));

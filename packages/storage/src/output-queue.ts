@@ -44,10 +44,16 @@ export class OutputQueue {
     }
   }
 
-  /** Removes the oldest pieces: at most `maxBuffers`, and at most `maxBytes` unless the first alone is longer. */
+  /** Removes the oldest pieces: at most `maxBuffers`, and at most `maxBytes`, of a piece that alone is longer its start. */
   take(maxBuffers: number, maxBytes: number): { readonly buffers: readonly Buffer[]; readonly bytes: number } {
     this.#seal();
     const waiting = this.#buffers;
+    const [first] = waiting;
+    if (first !== undefined && first.length > maxBytes) {
+      waiting[0] = first.subarray(maxBytes);
+      this.#bytes -= maxBytes;
+      return { buffers: [first.subarray(0, maxBytes)], bytes: maxBytes };
+    }
     let count = 0;
     let bytes = 0;
     for (const { length } of waiting) {

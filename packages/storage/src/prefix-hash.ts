@@ -2,7 +2,7 @@ import { readFully } from './files.js';
 import type { OpenFile } from './files.js';
 import { RunningHash } from './running-hash.js';
 
-/** Two blocks of this size: one is read while the other is hashed. */
+/** Two blocks of this size, or smaller ones: one is read while the other is hashed. */
 const BLOCK = 512 * 1024;
 
 /** Hashes a file from its start, place by place, without holding more than two blocks of it or the event loop. */
@@ -20,12 +20,13 @@ export class PrefixHash {
   /**
    * @param end bytes that will be hashed at most
    * @param signal looked at before each block: the hash ends with its reason
+   * @param block bytes of one read
    */
-  constructor(file: OpenFile, end: number, signal?: AbortSignal) {
+  constructor(file: OpenFile, end: number, signal?: AbortSignal, block = BLOCK) {
     this.#signal = signal;
     this.#file = file;
     this.#end = end;
-    const size = Math.min(BLOCK, end);
+    const size = Math.min(block, end);
     this.#blocks = [Buffer.allocUnsafeSlow(size), Buffer.allocUnsafeSlow(size)];
   }
 
@@ -76,8 +77,8 @@ export class HashBeside {
   readonly checksum: Promise<string | undefined>;
   #stopped = false;
 
-  constructor(file: OpenFile, size: number) {
-    this.checksum = this.#run(new PrefixHash(file, size), size).catch(() => undefined);
+  constructor(file: OpenFile, size: number, block?: number) {
+    this.checksum = this.#run(new PrefixHash(file, size, undefined, block), size).catch(() => undefined);
   }
 
   /** To be called before the file is closed. */
@@ -100,7 +101,12 @@ export class HashBeside {
 }
 
 /** The hash of the first `offset` bytes; undefined when the file ends before. @param signal see `PrefixHash` */
-export async function hashUpTo(file: OpenFile, offset: number, signal?: AbortSignal): Promise<RunningHash | undefined> {
-  const prefix = new PrefixHash(file, offset, signal);
+export async function hashUpTo(
+  file: OpenFile,
+  offset: number,
+  signal?: AbortSignal,
+  block?: number,
+): Promise<RunningHash | undefined> {
+  const prefix = new PrefixHash(file, offset, signal, block);
   return prefix.upTo(offset).finally(() => prefix.stop());
 }

@@ -115,7 +115,8 @@ export class StagedFile implements ArticleSink {
     this.#stablePoint = point.number === 0 ? undefined : point;
     this.#stableHash = point.number === 0 ? undefined : hash?.copy();
     this.#hash = hash;
-    this.#writer = new FileWriter(this.#file, point.fileOffset, hash, (error) => this.#fail(error, 'write'));
+    const failed = (error: unknown) => this.#fail(error, 'write');
+    this.#writer = new FileWriter(this.#file, point.fileOffset, hash, failed, this.#options.writeSize);
     this.#growth = new Growth(this.#options.growth ?? {}, point.fileOffset, (reason) => {
       // What is complete stays so.
       if (this.#prepared === undefined && this.#ended === undefined) this.#fail(reason, 'write');

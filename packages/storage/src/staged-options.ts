@@ -28,6 +28,8 @@ export interface StagedFileOptions {
   readonly format: RecordFormat;
   /** Default `sha256`. */
   readonly checksum?: ChecksumKind;
+  /** Most bytes of one write; twice as many may wait for the disk before the peer has to. Default 524,288. */
+  readonly writeSize?: number | undefined;
   /** Default `checkpoint`. */
   readonly durability?: Durability;
   /** Kept in the journal for `peek` and `listLeftovers`, such as the identity of the transfer. At most 1024 bytes of UTF-8. */

@@ -83,9 +83,9 @@ const resume = async (
   // Without a PI 13 the next SELECT cannot be a restart, and a new transfer begins at its first byte (pesit-e.md §5).
   if (transferId === 0) return NOTHING;
   if (context === undefined) return { resumed: undefined, transferId };
-  const { checksum, durability } = settings;
+  const { checksum, durability, writeBufferSize: writeSize } = settings;
   const resumed = await StagedFile.resume({
-    ...{ receiveDirectory: root, key: job.id, format: formatIn(context), checksum, durability, signal },
+    ...{ receiveDirectory: root, key: job.id, format: formatIn(context), checksum, durability, writeSize, signal },
     context: JSON.stringify(context),
   });
   const { point, reason } = resumed;
@@ -263,9 +263,9 @@ class Receiving implements Work {
     }
     await requireSpace(root, answer, 0);
     if (fence > 1) await removeLeftover(root, id);
-    const { checksum, durability } = settings;
+    const { checksum, durability, writeBufferSize: writeSize } = settings;
     this.#staged = await StagedFile.create({
-      ...{ receiveDirectory: root, key: id, format: formatIn(context), checksum, durability },
+      ...{ receiveDirectory: root, key: id, format: formatIn(context), checksum, durability, writeSize },
       context: JSON.stringify(context),
     });
     return { from: START, sink: this.#staged };

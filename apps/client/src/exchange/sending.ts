@@ -52,7 +52,8 @@ const openSource = async (
 ): Promise<FileSource> => {
   const stored = job.source_version === null ? undefined : versionOf(job.source_version);
   const expected = job.restartable ? stored : undefined;
-  const options = { checksum: settings.checksum, ...(expected === undefined ? {} : { expected }) };
+  const { checksum, readBufferSize: readSize } = settings;
+  const options = { checksum, readSize, ...(expected === undefined ? {} : { expected }) };
   const source = await FileSource.open(job.source_path ?? '', format, options);
   const { size, mtimeNs } = source.version;
   if (stored?.size !== size || stored.mtimeNs !== mtimeNs) {

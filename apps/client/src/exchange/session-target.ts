@@ -1,3 +1,4 @@
+import { dataLimits } from '@pesit-node/net';
 import type { RequesterOptions } from '@pesit-node/net';
 import type { SyncPointOptions } from '@pesit-node/protocol';
 import { NO_SYNC, PesitError } from '@pesit-node/protocol';
@@ -92,6 +93,11 @@ export const sessionTarget = (
       dialect,
       connectTimeout: settings.connectTimeout,
       timers: { response: settings.readTimeout, write: settings.writeTimeout },
+      limits: dataLimits({
+        chunk: settings.chunkSize,
+        readBuffer: settings.readBufferSize,
+        socketBuffer: settings.socketBufferSize,
+      }),
       ...layout,
       ...(singleArticle === null ? {} : { singleArticle }),
       ...(identifier === null ? {} : { preconnection: { identifier, password: open('preconnect_password') ?? '' } }),

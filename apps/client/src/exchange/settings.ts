@@ -18,6 +18,11 @@ export interface ExchangeSettings {
   readonly connectTimeout: number;
   readonly readTimeout: number;
   readonly writeTimeout: number;
+  /** Bytes of a burst, of a read and of a write of a file, and of what a socket is given or read from at a time. */
+  readonly chunkSize: number;
+  readonly readBufferSize: number;
+  readonly writeBufferSize: number;
+  readonly socketBufferSize: number;
   readonly checksum: ChecksumKind;
   /** Of received files. */
   readonly durability: Durability;
@@ -58,6 +63,18 @@ export const exchangeSettings = (config: Config<'client'>): ExchangeSettings => 
   },
   get writeTimeout() {
     return config['transfer.write-timeout'];
+  },
+  get chunkSize() {
+    return config['transfer.chunk-size'];
+  },
+  get readBufferSize() {
+    return config['transfer.read-buffer-size'];
+  },
+  get writeBufferSize() {
+    return config['transfer.write-buffer-size'];
+  },
+  get socketBufferSize() {
+    return config['transfer.socket-buffer-size'];
   },
   get checksum() {
     return config['transfer.checksum'];

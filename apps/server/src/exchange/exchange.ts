@@ -1,4 +1,4 @@
-import { PesitListener } from '@pesit-node/net';
+import { dataLimits, PesitListener } from '@pesit-node/net';
 import type { ListenerOptions } from '@pesit-node/net';
 
 import type { BindPort, PortOwner } from '../listeners/running.js';
@@ -44,6 +44,14 @@ export class Exchange {
       },
       get timers() {
         return { response: settings().read_timeout, write: context.config['transfer.write-timeout'] };
+      },
+      get limits() {
+        const { config } = context;
+        return dataLimits({
+          chunk: config['transfer.chunk-size'],
+          readBuffer: config['transfer.read-buffer-size'],
+          socketBuffer: config['transfer.socket-buffer-size'],
+        });
       },
       preconnect: (preconnection, remoteAddress) =>
         admitPreconnection(context, preconnection, { listener: settings().server_id, remoteAddress }),

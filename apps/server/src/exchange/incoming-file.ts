@@ -127,6 +127,7 @@ export class IncomingFile implements IncomingTransfer {
       format,
       checksum: config['transfer.checksum'],
       durability,
+      writeSize: config['transfer.write-buffer-size'],
       context: `transfer ${this.record.id} of ${partner.partner_id}`,
       growth: {
         limit: maxSize && { bytes: maxSize.bytes, exceeded: () => largerThan(maxSize) },

@@ -237,11 +237,11 @@ const openSource = async (
   format: RecordFormat,
   before: ContextRow | undefined,
 ): Promise<FileSource> => {
-  const checksum = config['transfer.checksum'];
-  if (before === undefined) return FileSource.open(path, format, { checksum });
+  const options = { checksum: config['transfer.checksum'], readSize: config['transfer.read-buffer-size'] };
+  if (before === undefined) return FileSource.open(path, format, options);
   const expected = { size: before.source_size ?? 0, mtimeNs: BigInt(before.source_mtime_ns ?? 0) };
   try {
-    return await FileSource.open(path, format, { checksum, expected });
+    return await FileSource.open(path, format, { ...options, expected });
   } catch (error) {
     if (error instanceof PesitError && error.condition === 'source changed') {
       await asking('2-201', () => contexts.giveUp(before, error.message));

@@ -70,3 +70,22 @@ export const fillDisk = async (anyFile: string): Promise<() => void> => {
     prototype.writev = writev;
   };
 };
+
+type Vectored = (buffers: readonly Buffer[], position: number) => Promise<unknown>;
+
+/** The bytes of each vectored read and write of a file from now on, until `stop` is called. */
+export const measureFiles = async (anyFile: string) => {
+  const handle = await open(anyFile);
+  const prototype = Object.getPrototypeOf(handle) as { readv: Vectored; writev: Vectored };
+  await handle.close();
+  const { readv, writev } = prototype;
+  const sizes = { read: [] as number[], written: [] as number[] };
+  const noting = (original: Vectored, noted: number[]): Vectored =>
+    function (this: unknown, buffers, position) {
+      noted.push(buffers.reduce((sum, { length }) => sum + length, 0));
+      return original.call(this, buffers, position);
+    };
+  prototype.readv = noting(readv, sizes.read);
+  prototype.writev = noting(writev, sizes.written);
+  return { ...sizes, stop: () => Object.assign(prototype, { readv, writev }) };
+};

@@ -6,8 +6,6 @@ import type { ConfigKey } from './row.js';
 const NO_GZIP =
   'PeSIT knows no GZIP, only the strings of its annex A (PI 21): set compression of the virtual file, of the remote server or of the request instead';
 const NO_TLS = 'TLS is not built yet in this version: connections are not encrypted';
-const OWN_BUFFERS =
-  'the node sizes its buffers itself, by the negotiated entity size: set transfer.max-entity-size, or maxEntitySize of the listener, of the remote server or of the request';
 const BASIC = 'callers log in with HTTP Basic: set admin.username and admin.password';
 const NO_AUDIT = 'the audit log is not built yet in this version';
 const NO_ROTATION = 'certificates are not built yet in this version';
@@ -29,10 +27,6 @@ const row = <T>(
  * the value is checked, a warning names the reason once, and `/actuator/info` shows it, so that nobody believes that it works.
  */
 export const KEYS_WITHOUT_EFFECT = {
-  'transfer.chunk-size': row(OWN_BUFFERS, integer(1, 1_073_741_824), { unit: 'bytes' }),
-  'transfer.read-buffer-size': row(OWN_BUFFERS, integer(1, 1_073_741_824), { unit: 'bytes' }),
-  'transfer.write-buffer-size': row(OWN_BUFFERS, integer(1, 1_073_741_824), { unit: 'bytes' }),
-  'transfer.socket-buffer-size': row(OWN_BUFFERS, integer(1, 1_073_741_824), { unit: 'bytes' }),
   'transfer.compression.enabled': row(NO_GZIP, flag()),
   'transfer.compression.algorithm': row(NO_GZIP, requiredText()),
   'transfer.compression.level': row(NO_GZIP, integer(1, 9)),
