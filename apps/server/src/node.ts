@@ -40,6 +40,7 @@ import { Directories } from './directories.js';
 import { ConnectionTimes } from './exchange/connection-times.js';
 import { Exchange } from './exchange/exchange.js';
 import { Housekeeping } from './exchange/housekeeping.js';
+import { OpenSessions } from './exchange/open-sessions.js';
 import { PartnerPasswords } from './exchange/partner-passwords.js';
 import { PartnerPlaces } from './exchange/partner-places.js';
 import { PasswordRenewals } from './exchange/password-renewals.js';
@@ -92,6 +93,8 @@ export interface NodeOptions {
   readonly drainMs?: number;
   /** Between two looks at listeners that failed, milliseconds. Default 1000. */
   readonly listenerRetryMs?: number;
+  /** Between two looks at the partners of open sessions, milliseconds. Default 5000. */
+  readonly partnerLookMs?: number;
   /** See `SupervisorOptions`. */
   readonly checkEveryMs?: number;
   /** See `InstancesOptions`. */
@@ -124,6 +127,8 @@ const RETRY_MS = 1000;
 const LISTENER_RETRY_MS = 1000;
 /** Between two counts of what partners ask for in vain. */
 const REFUSALS_MS = 1000;
+/** Between two looks at the partners of open sessions: another pod may have changed them, and its word may be lost. */
+const PARTNER_LOOK_MS = 5000;
 /** How long writing what is left may take after the last session. */
 const LAST_RECORDS_MS = 5000;
 
@@ -163,7 +168,20 @@ export const createNode = (options: NodeOptions): ServerNode => {
     ...(options.patienceMs === undefined ? {} : { patienceMs: options.patienceMs }),
   });
   const directories = new Directories(config);
-  const partners = new PartnerStore(knex);
+  const partners: PartnerStore = new PartnerStore(knex, () => {
+    cluster.events.tell('partners');
+    return partnerLook.runNow();
+  });
+  const sessions = new OpenSessions(partners);
+  const periodic = new PeriodicWork({ logger });
+  const partnerLook = periodic.add({
+    name: 'look at the partners of open sessions',
+    intervalMs: options.partnerLookMs ?? PARTNER_LOOK_MS,
+    jitter: 0.1,
+    first: 'after an interval',
+    run: () => sessions.look(),
+  });
+  cluster.events.subscribe('partners', () => partnerLook.runNow());
   const virtualFiles = new VirtualFileStore(knex);
   const listenerStore = new ListenerStore(knex);
   const retentionDays = config['transfer.staging-retention'];
@@ -219,6 +237,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       sentPoints,
       restarts,
       running,
+      sessions,
       directories,
       passwords: new PartnerPasswords(verifier, renewals),
       admission,
@@ -267,7 +286,6 @@ export const createNode = (options: NodeOptions): ServerNode => {
   });
 
   const startup = new Startup();
-  const periodic = new PeriodicWork({ logger });
   periodic.add({
     name: 'start of failed listeners',
     intervalMs: options.listenerRetryMs ?? LISTENER_RETRY_MS,

@@ -164,13 +164,6 @@ withDatabase((harness) => {
 
     test('more than the disk has room for: 2-206', () =>
       refused('2-206', 'IN', { maxReservationKb: 0xffff_ffff }, /are free in/));
-
-    test('where rights were taken away during the session: 2-226', async () => {
-      const session = await node().connect();
-      await node().send(session, 'IN', bytes(1));
-      await node().call('put', '/api/v1/config/partners/ACME', { enabled: false });
-      await expect(node().send(session, 'IN', bytes(1))).rejects.toEqual(refusedWith('2-226'));
-    });
   });
 
   describe('a partner reads', () => {

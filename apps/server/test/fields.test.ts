@@ -11,7 +11,7 @@ const TIMES = ['created_at', 'updated_at'];
 withDatabase((harness) => {
   test('the field tables are what the migrations make', async () => {
     const database = await harness.open({ migrations: [MIGRATIONS] });
-    expect(await columnProblems(database, PARTNER, [...TIMES, 'seen'])).toEqual([]);
+    expect(await columnProblems(database, PARTNER, [...TIMES, 'seen', 'credentials'])).toEqual([]);
     expect(await columnProblems(database, VIRTUAL_FILE, TIMES)).toEqual([]);
     expect(await columnProblems(database, LISTENER, TIMES)).toEqual([]);
   });

@@ -13,12 +13,12 @@ const RULES = {
 } as const;
 
 /**
- * The virtual file that a request names (PI 12), if this partner may do that with it now: rights that were changed during
+ * The virtual file that a request names (PI 12), if this partner may do that with it now: grants that were changed during
  * the session count.
- * @throws PesitError 2-226, 2-205, or 2-201 when the database is away
+ * @throws PesitError 2-226, 2-205, 2-201 when the database is away, or why the session has to end
  */
 export const virtualFileFor = async (
-  { virtualFiles, partner, config }: PartnerContext,
+  { virtualFiles, partner: { partner_id }, config, stands }: PartnerContext,
   operation: Operation,
   name: string,
   fileType: number,
@@ -28,10 +28,11 @@ export const virtualFileFor = async (
   if (fileType !== 0) {
     throw refusal('2-226', `${rule.name} of file type ${fileType} (PI 11): only 0, a file, is taken`);
   }
-  const { file, partner: now } = await asking('2-201', () =>
+  const { file, partner: found } = await asking('2-201', () =>
     // A name that cannot be configured is as unknown as the empty one.
-    virtualFiles.access(isPlausible(name, 76) ? name : '', partner.partner_id),
+    virtualFiles.access(isPlausible(name, 76) ? name : '', partner_id),
   );
+  const now = stands(found);
   // Who may not use a file is not told that there is one.
   const unknown = (reason: string) => refusal(rule.unknown, reason, `the virtual file ${shown} is not known here`);
   if (file === undefined) {
@@ -40,19 +41,15 @@ export const virtualFileFor = async (
     );
   }
   if (!file.enabled) throw unknown(`the virtual file ${shown} is disabled: enable it`);
-  const { partner_id } = partner;
-  const { allowed_files } = now ?? partner;
-  if (!mayUseFile({ partner_id, allowed_files }, file, config['access.default'])) {
+  if (!mayUseFile(now, file, config['access.default'])) {
     throw unknown(
       `the partner ${partner_id} is not granted the virtual file ${shown}: name the file in allowedFiles of the partner, and the partner in allowedPartners of the file where it has a list`,
     );
   }
-  if (now?.enabled !== true || !operationsOf(now.access).includes(operation)) {
+  if (!operationsOf(now.access_type).includes(operation)) {
     throw refusal(
       '2-226',
-      now?.enabled === true
-        ? `${partner.partner_id} may not ${rule.does} (allowedOperations): add ${operation}`
-        : `the partner ${partner.partner_id} was disabled or removed during the session`,
+      `${partner_id} may not ${rule.does} (allowedOperations): add ${operation}`,
       `this partner may not ${rule.does} files`,
     );
   }

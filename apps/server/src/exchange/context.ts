@@ -7,7 +7,7 @@ import type { DirectoryIndex } from '@pesit-node/storage';
 
 import type { Directories } from '../directories.js';
 import type { ListenerRow } from '../listeners/fields.js';
-import type { PartnerRow } from '../partners/fields.js';
+import type { PartnerRow, PartnerStanding } from '../partners/fields.js';
 import type { PartnerStore } from '../partners/store.js';
 import type { TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
@@ -19,6 +19,7 @@ import type { Turns } from '../turns.js';
 import type { VirtualFileStore } from '../virtual-files/store.js';
 import type { ConnectionTimes } from './connection-times.js';
 import { askedFile, readable } from './names.js';
+import type { OpenSessions } from './open-sessions.js';
 import type { PartnerPasswords } from './partner-passwords.js';
 import type { PartnerPlaces } from './partner-places.js';
 import type { ProgressReporter } from './progress-reporter.js';
@@ -59,6 +60,7 @@ export interface ExchangeContext {
   readonly progress: ProgressReporter;
   readonly meter: TransferMeter;
   readonly running: RunningTransfers;
+  readonly sessions: OpenSessions;
   readonly times: ConnectionTimes;
   readonly traces: Traces;
   readonly unanswered: UnansweredRequests;
@@ -78,6 +80,11 @@ export interface PartnerContext extends ExchangeContext {
   readonly listener: ListenerRow;
   readonly partner: PartnerRow;
   readonly session: Pick<ServerConnection, 'id' | 'remoteAddress' | 'terms' | 'fileTerms' | 'totals'>;
+  /**
+   * To be called with the partner as it is now, wherever that was read.
+   * @throws PesitError 3-304 or 3-322 when the session has to end for what has changed
+   */
+  readonly stands: (now: PartnerStanding | undefined) => PartnerStanding;
   /** With session, listener and partner on every line. */
   readonly logger: Logger;
 }

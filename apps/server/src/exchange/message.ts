@@ -12,15 +12,15 @@ const REPLY_EXPECTED = 1;
 
 /**
  * A message of a partner: kept as a record, with its text. The reply, where one is asked for, says under which number.
- * @throws PesitError 2-226 when the partner may not send, 2-201 when the database is away
+ * @throws PesitError 2-226 when the partner may not send, 2-201 when the database is away, or why the session has to end
  */
 export const acceptMessage = async (
   context: PartnerContext,
   parameters: Parameters,
 ): Promise<{ readonly id: number; readonly answer: MessageAnswer }> => {
   const { partner, journal, logger } = context;
-  const now = await asking('2-201', () => context.partners.get(partner.partner_id));
-  if (now?.enabled !== true || !operationsOf(now.access_type).includes('WRITE')) {
+  const now = context.stands(await asking('2-201', () => context.partners.get(partner.partner_id)));
+  if (!operationsOf(now.access_type).includes('WRITE')) {
     throw refusal(
       '2-226',
       `${partner.partner_id} may not send messages (allowedOperations): add WRITE`,

@@ -17,7 +17,7 @@ import type { EndStatus, Logger, MeteredTransfer } from '@pesit-node/service';
 import type { ListenerRow } from '../listeners/fields.js';
 import { seenIn } from '../partners/seen.js';
 import type { PartnerSeen } from '../partners/seen.js';
-import type { PartnerRow } from '../partners/fields.js';
+import type { PartnerRow, PartnerStanding } from '../partners/fields.js';
 import { PartnerTracer } from '../traces/partner-tracer.js';
 import type { RecordHandle } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';
@@ -28,8 +28,10 @@ import { identify } from './identification.js';
 import { acceptIncoming } from './incoming-file.js';
 import { acceptMessage } from './message.js';
 import { readable } from './names.js';
+import type { OpenSession } from './open-sessions.js';
 import { acceptOutgoing } from './outgoing-file.js';
 import { failureOf } from './refusal.js';
+import { revocationOf } from './revocation.js';
 
 export interface PartnerSessionOptions {
   readonly context: ExchangeContext;
@@ -54,6 +56,10 @@ export class PartnerSession implements ServerHandler {
   /** What was tolerated of a CONNECT: worth a line when its sender is proven. */
   #tolerated: string[] = [];
   #partner: PartnerContext | undefined;
+  /** As which it is looked after while its partner is known. */
+  #open: OpenSession | undefined;
+  /** Why the session has to end: its partner is not any more what it was. */
+  #revoked: PesitError | undefined;
   #file: IncomingTransfer | OutgoingTransfer | undefined;
   /** The record of that file, until it is deselected. */
   #record: RecordHandle | undefined;
@@ -84,12 +90,15 @@ export class PartnerSession implements ServerHandler {
         this.#trace.named(named, indication, where);
       });
       this.#logger = this.#logger.child({ partner: partner.partner_id });
-      this.#partner = { ...context, listener, partner, session: connection, logger: this.#logger };
+      const stands = (now: PartnerStanding | undefined): PartnerStanding => this.#stands(now);
+      this.#partner = { ...context, listener, partner, session: connection, stands, logger: this.#logger };
     } catch (error) {
       this.#connectionRefused(error, { requester: readable(indication.parameters.requester ?? '', 24) });
       throw error;
     }
     const { partner } = this.#partner;
+    this.#open = { partnerId: partner.partner_id, look: (now) => this.#look(now) };
+    context.sessions.add(this.#open);
     context.meter.sessionOpened();
     const seen = seenIn(indication, where);
     this.#see(seen);
@@ -211,6 +220,7 @@ export class PartnerSession implements ServerHandler {
     const isRefused = !this.#asked && (error?.fault === 'local' || error?.fault === 'remote');
     if (isRefused) this.#connectionRefused(error);
     this.#trace.end(error === undefined ? 'released' : `connection ended: ${inOneLine(error)}`);
+    if (this.#open !== undefined) context.sessions.remove(this.#open);
     if (this.#partner === undefined) {
       if (error !== undefined && !isRefused)
         this.#logger.debug(logWords(error), 'connection ended before a partner was known');
@@ -220,6 +230,25 @@ export class PartnerSession implements ServerHandler {
     this.#partner = undefined;
     if (error === undefined) this.#logger.info('partner disconnected');
     else this.#logger.warn(logWords(error), 'connection ended');
+  }
+
+  /** Ends the session after the file that is running, if there is one, when its partner is not any more what it was. */
+  #look(now: PartnerStanding | undefined): void {
+    if (this.#partner === undefined || this.#revoked !== undefined) return;
+    const { partner, listener, config } = this.#partner;
+    const login = { partner, listener: listener.server_id, byDefault: config['access.default'] };
+    this.#revoked = revocationOf(login, now);
+    if (this.#revoked === undefined) return;
+    const file = this.#file && { transfer: this.#file.record.id, filename: this.#file.name };
+    this.#say(file === undefined ? 'session has to end' : 'session has to end after its file', this.#revoked, file);
+    this.#options.connection.retire(this.#revoked);
+  }
+
+  #stands(now: PartnerStanding | undefined): PartnerStanding {
+    this.#look(now);
+    if (this.#revoked !== undefined) throw this.#revoked;
+    if (now === undefined) throw new Error('a session goes on without its partner');
+    return now;
   }
 
   async #accept<F extends IncomingTransfer | OutgoingTransfer>(

@@ -17,6 +17,7 @@ import { grants } from './0014-grants.js';
 import { diagnosticComplement } from './0015-diagnostic-complement.js';
 import { refusals } from './0016-refusals.js';
 import { maxFileSize } from './0017-max-file-size.js';
+import { credentials } from './0018-credentials.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -39,5 +40,6 @@ export const MIGRATIONS: MigrationSet = {
     diagnosticComplement,
     refusals,
     maxFileSize,
+    credentials,
   ],
 };

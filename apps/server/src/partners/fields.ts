@@ -132,4 +132,15 @@ export const PARTNER = new FieldTable(
 
 export interface PartnerRow extends RowOf<typeof PARTNER.rows> {
   readonly seen: PartnerSeen;
+  /**
+   * Another one whenever what proves the partner changes, or `allowedOperations` lose one, and with a partner that was
+   * deleted and created anew. A hash that is made anew of the same password leaves it as it is.
+   */
+  readonly credentials: string;
 }
+
+/** What a session that is open must know of its partner. */
+export type PartnerStanding = Pick<
+  PartnerRow,
+  'partner_id' | 'credentials' | 'enabled' | 'access_type' | 'allowed_files' | 'allowed_listeners'
+>;

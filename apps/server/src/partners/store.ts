@@ -1,21 +1,73 @@
 import { FieldStore } from '@pesit-node/service';
+import type { ValuesOf } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { PARTNER } from './fields.js';
-import type { PartnerRow } from './fields.js';
+import type { PartnerRow, PartnerStanding } from './fields.js';
 import type { PartnerSeen } from './seen.js';
 
 /** The columns that hold hashes of passwords. */
 export type PasswordColumn = 'password_hash' | 'preconnect_password_hash';
 
+type PartnerValues = Partial<ValuesOf<typeof PARTNER.rows>>;
+
+/** Whether open sessions have to be looked at when these change. */
+const concernsSessions = (values: PartnerValues): boolean =>
+  values.enabled === false || values.allowed_listeners !== undefined || renewal(values) !== undefined;
+
+/**
+ * When the values make other credentials of what a partner has: a password that is given, the same one too; a pre-connection
+ * that is asked for; an operation that is lost. SQL over the row as it was; undefined: never.
+ */
+const renewal = (
+  values: PartnerValues,
+): { readonly when: string; readonly bindings: readonly string[] } | undefined => {
+  const { password_hash, preconnect_id, preconnect_password_hash, access_type } = values;
+  if (password_hash !== undefined || typeof preconnect_password_hash === 'string')
+    return { when: 'true', bindings: [] };
+  const cases: readonly (readonly [when: string, value: string])[] = [
+    ...(typeof preconnect_id === 'string' ? [['preconnect_id is distinct from ?', preconnect_id] as const] : []),
+    ...(access_type === undefined || access_type === 'BOTH' ? [] : [['access_type <> ?', access_type] as const]),
+  ];
+  if (cases.length === 0) return undefined;
+  return { when: cases.map(([when]) => when).join(' or '), bindings: cases.map(([, value]) => value) };
+};
+
 export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
-  constructor(knex: Knex) {
+  readonly #changed: () => Promise<void>;
+
+  /** @param changed awaited when something changed for which sessions may have to end; never rejects. Default: nothing. */
+  constructor(knex: Knex, changed: () => Promise<void> = () => Promise.resolve()) {
     super(knex, PARTNER);
+    this.#changed = changed;
+  }
+
+  /** What an administrator changes. A hash of the same password, made anew, does not go this way: it ends no session. */
+  override async update(id: string, values: PartnerValues): Promise<PartnerRow | undefined> {
+    const row = await super.update(id, values, this.#beside(values));
+    if (row !== undefined && concernsSessions(values)) await this.#changed();
+    return row;
+  }
+
+  override async delete(id: string): Promise<boolean> {
+    const deleted = await super.delete(id);
+    if (deleted) await this.#changed();
+    return deleted;
   }
 
   /** Those that come with this identifier of a pre-connection. */
   async withPreconnection(identifier: string): Promise<readonly PartnerRow[]> {
     return this.knex<PartnerRow>('partners').where('preconnect_id', identifier);
+  }
+
+  /** How these partners stand now, in one statement; those that are not there any more are left out. */
+  async standings(ids: readonly string[]): Promise<readonly PartnerStanding[]> {
+    const { rows } = await this.knex.raw<{ rows: PartnerStanding[] }>(
+      `select partner_id, credentials, enabled, access_type, allowed_files, allowed_listeners from partners
+       where partner_id = any(?::text[])`,
+      [[...ids]],
+    );
+    return rows;
   }
 
   /** These partners are connected now, and this was seen of them; what was seen before and is not named stays. */
@@ -38,5 +90,14 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
         .where(row)
         .update({ [column]: after })) > 0
     );
+  }
+
+  #beside(values: PartnerValues): Readonly<Record<string, Knex.Raw>> {
+    const renewed = renewal(values);
+    if (renewed === undefined) return {};
+    const { when, bindings } = renewed;
+    return {
+      credentials: this.knex.raw(`case when ${when} then gen_random_uuid() else credentials end`, [...bindings]),
+    };
   }
 }

@@ -38,11 +38,18 @@ export class FieldStore<F extends FieldRows, Row extends RowOf<F> = RowOf<F>> {
     return rows[0];
   }
 
-  /** @returns undefined when there is none. */
-  async update(id: string, values: Partial<ValuesOf<F>>): Promise<Row | undefined> {
+  /**
+   * @param beside columns of no field that change with it: SQL over the row as it was
+   * @returns undefined when there is none.
+   */
+  async update(
+    id: string,
+    values: Partial<ValuesOf<F>>,
+    beside: Readonly<Record<string, Knex.Raw>> = {},
+  ): Promise<Row | undefined> {
     const rows = (await this.knex(this.#table)
       .where(this.#key, id)
-      .update({ ...values, updated_at: this.knex.fn.now() })
+      .update({ ...values, ...beside, updated_at: this.knex.fn.now() })
       .returning('*')) as readonly Row[];
     return rows[0];
   }

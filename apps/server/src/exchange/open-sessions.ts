@@ -1,0 +1,38 @@
+import type { PartnerStanding } from '../partners/fields.js';
+import type { PartnerStore } from '../partners/store.js';
+
+/** A session whose partner is proven. */
+export interface OpenSession {
+  readonly partnerId: string;
+  /** @param now the partner, read after the session was added; undefined: it does not exist any more */
+  readonly look: (now: PartnerStanding | undefined) => void;
+}
+
+/** The sessions of this process whose partners are proven, so that they end when those are not what they were. */
+export class OpenSessions {
+  readonly #partners: Pick<PartnerStore, 'standings'>;
+  readonly #sessions = new Set<OpenSession>();
+
+  constructor(partners: Pick<PartnerStore, 'standings'>) {
+    this.#partners = partners;
+  }
+
+  add(session: OpenSession): void {
+    this.#sessions.add(session);
+  }
+
+  remove(session: OpenSession): void {
+    this.#sessions.delete(session);
+  }
+
+  /** Shows every session its partner as it is now: one statement for all. @throws when the database fails */
+  async look(): Promise<void> {
+    // A session that comes during the statement may know its partner better than the answer does.
+    const sessions = [...this.#sessions];
+    if (sessions.length === 0) return;
+    const partners = new Set(sessions.map(({ partnerId }) => partnerId));
+    const standings = await this.#partners.standings([...partners]);
+    const now = new Map(standings.map((standing) => [standing.partner_id, standing]));
+    for (const session of sessions) session.look(now.get(session.partnerId));
+  }
+}

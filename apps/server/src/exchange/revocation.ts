@@ -1,0 +1,46 @@
+import type { PesitError } from '@pesit-node/protocol';
+import type { Config } from '@pesit-node/service';
+
+import { operationsOf } from '../partners/fields.js';
+import type { PartnerStanding } from '../partners/fields.js';
+import { mayUseListener } from './grants.js';
+import { refusal } from './refusal.js';
+
+/** On what a session was opened. */
+export interface Login {
+  /** As it was then. */
+  readonly partner: PartnerStanding;
+  /** Identifier of the listener. */
+  readonly listener: string;
+  readonly byDefault: Config<'server'>['access.default'];
+}
+
+const CONNECT_AGAIN = 'the rights of this partner were changed: connect again';
+const LATER = 'this partner is not served for now: try again later';
+
+/**
+ * Why a session has to end for what was changed since its CONNECT, if it has to (design §4): 3-304, as it would not be let in
+ * like this any more, or has to prove itself anew; 3-322 where the partner is disabled and nothing else, which may pass.
+ * @param now undefined: the partner does not exist any more
+ */
+export const revocationOf = (
+  { partner, listener, byDefault }: Login,
+  now: PartnerStanding | undefined,
+): PesitError | undefined => {
+  const id = partner.partner_id;
+  if (now === undefined) return refusal('3-304', `the partner ${id} was deleted`, CONNECT_AGAIN);
+  if (now.credentials !== partner.credentials) return refusal('3-304', otherCredentials(partner, now), CONNECT_AGAIN);
+  if (!mayUseListener(now, listener, byDefault)) {
+    const text = `the partner ${id} is not granted the listener ${listener} any more (allowedListeners)`;
+    return refusal('3-304', text, CONNECT_AGAIN);
+  }
+  return now.enabled ? undefined : refusal('3-322', `the partner ${id} was disabled`, LATER);
+};
+
+const otherCredentials = ({ partner_id: id, access_type }: PartnerStanding, now: PartnerStanding): string => {
+  const left = operationsOf(now.access_type);
+  const lost = operationsOf(access_type).filter((operation) => !left.includes(operation));
+  return lost.length > 0
+    ? `the partner ${id} may not ${lost.join(' and ')} any more (allowedOperations)`
+    : `the password, the pre-connection or the allowedOperations of ${id} were changed, or it was deleted and created anew`;
+};
