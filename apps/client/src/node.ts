@@ -75,6 +75,7 @@ export const createNode = (options: NodeOptions) => {
   const { license, admission } = licenseInCluster(cluster, {
     store: new KnexLicenseStore(database.knex),
     key: options.licenseKey,
+    secrets,
     evaluationDays: config['license.evaluation-days'],
     file: config['license.file'],
     content: config['license.content'],

@@ -150,6 +150,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const { license, admission } = licenseInCluster(cluster, {
     store: new KnexLicenseStore(knex),
     key: options.licenseKey,
+    secrets: options.secrets,
     evaluationDays: config['license.evaluation-days'],
     file: config['license.file'],
     content: config['license.content'],

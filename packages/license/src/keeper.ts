@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 
-import type { ClusterUsage, SharedMemory } from '@pesit-node/cluster';
+import type { ClusterUsage } from '@pesit-node/cluster';
 
 import type { ClockRecord } from './clock.js';
 import { LicenseRefusedError, LicenseTooSmallError } from './errors.js';
@@ -11,6 +11,7 @@ import type { Extension, LicenseStatus } from './state.js';
 import type { LicenseSource, LicenseStore } from './store.js';
 import { exceeds, lessGenerous } from './limits.js';
 import { SharedRecord } from './shared-record.js';
+import type { SharedRecordOptions } from './shared-record.js';
 import { SYSTEM_CLOCK, Timekeeper } from './timekeeper.js';
 import type { LicenseClock } from './timekeeper.js';
 import { checkLicense, timeFault, verifyLicense } from './verify.js';
@@ -37,7 +38,7 @@ export interface LicenseKeeperOptions {
   /** What remembers the times besides the store. */
   readonly witnesses?: readonly LicenseWitness[];
   /** Redis, where there is one: remembers the times when the database is restored from an older copy. */
-  readonly memory?: SharedMemory | undefined;
+  readonly shared?: Pick<SharedRecordOptions, 'memory' | 'secrets'> | undefined;
   /** What runs now: clusters, and pods of the largest one. Default: this pod alone. */
   readonly usage?: () => Promise<ClusterUsage>;
   /** Who acts when nobody does: name of the node, for the audit. */
@@ -83,8 +84,11 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
   constructor(options: LicenseKeeperOptions) {
     super();
     this.#options = options;
-    const { store, witnesses = [], memory, clock = SYSTEM_CLOCK, node } = options;
-    const shared = memory === undefined ? undefined : new SharedRecord(memory);
+    const { store, witnesses = [], clock = SYSTEM_CLOCK, node, logger } = options;
+    const forged = (): void => {
+      logger.warn({}, 'the clock record in Redis is not signed with secrets.key: ignored, and written over');
+    };
+    const shared = options.shared === undefined ? undefined : new SharedRecord({ ...options.shared, forged });
     this.#time = new Timekeeper({ store, witnesses, shared, clock, node });
     this.#file = options.file ? new LicenseFile(options.file) : undefined;
     this.#content = options.content || undefined;

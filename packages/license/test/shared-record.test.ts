@@ -1,8 +1,9 @@
-import { randomUUID } from 'node:crypto';
+import { createHmac, hkdfSync, randomUUID } from 'node:crypto';
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { RedisLink, redisMemory } from '@pesit-node/cluster';
 import type { SharedMemory } from '@pesit-node/cluster';
+import { SecretBox } from '@pesit-node/service';
 import { withDatabase, emptyTables, silentLogger } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
@@ -17,6 +18,16 @@ const at = (time: string): number => Date.parse(time);
 const record = (startedAt: string, counted: string, highest = counted) => ({
   ...{ startedAt: at(startedAt), counted: at(counted), highest: at(highest) },
 });
+
+const [OLD_KEY, NEW_KEY] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+const SECRETS = new SecretBox([OLD_KEY]);
+
+/** The record under `secrets.key`, and how often a forged one was told. */
+const sharedOver = (memory: SharedMemory, secrets = SECRETS) => {
+  const told = { forged: 0 };
+  const shared = new SharedRecord({ memory, secrets, forged: () => (told.forged += 1) });
+  return { meet: shared.meet.bind(shared), told };
+};
 
 /** A Redis that keeps texts in the process, can be away, and shows what is in it. */
 const memory = () => {
@@ -41,7 +52,7 @@ const contract = (name: string, port: () => SharedMemory): void => {
     const installation = randomUUID();
 
     test('the first meeting is kept, the second finds it', async () => {
-      const shared = new SharedRecord(port());
+      const shared = sharedOver(port());
       const now = record(START, '2027-03-20T08:00:00Z');
       expect(await shared.meet(installation, now)).toEqual(now);
       const restored = record('2027-03-02T08:00:00Z', '2027-03-03T08:00:00Z');
@@ -52,7 +63,7 @@ const contract = (name: string, port: () => SharedMemory): void => {
     });
 
     test('another installation has another record', async () => {
-      const shared = new SharedRecord(port());
+      const shared = sharedOver(port());
       const old = record('2027-01-01T08:00:00Z', '2027-03-20T08:00:00Z');
       await shared.meet(installation, old);
       const fresh = record(START, START);
@@ -92,17 +103,31 @@ describe('a text that this installation did not write counts for nothing, and is
     ['huge', 'x'.repeat(1_000_000)],
   ])('%s', async (_, text) => {
     const { port, texts } = memory();
-    const shared = new SharedRecord(port);
+    const shared = sharedOver(port);
     await shared.meet(installation, now);
     const [key, own] = [...texts][0]!;
     texts.set(key, text);
     expect(await shared.meet(installation, now)).toEqual(now);
-    expect(texts.get(key)).toBe(own);
+    expect([texts.get(key), shared.told.forged]).toEqual([own, 1]);
+  });
+
+  test('signed with what the database knows alone, as a version before this one did', async () => {
+    const { port, texts } = memory();
+    const shared = sharedOver(port);
+    await shared.meet(installation, now);
+    const [key, own] = [...texts][0]!;
+    const ahead = [at('2020-01-01'), at('2029-01-01'), at('2029-01-01')].join(' ');
+    for (const secret of [installation, '', 'secrets.key']) {
+      texts.set(key, `${ahead} ${createHmac('sha256', secret).update(ahead).digest('hex')}`);
+      expect(await shared.meet(installation, now)).toEqual(now);
+      expect(texts.get(key)).toBe(own);
+    }
+    expect(shared.told.forged).toBe(3);
   });
 
   test('one digit changed, and the record of another installation', async () => {
     const { port, texts } = memory();
-    const shared = new SharedRecord(port);
+    const shared = sharedOver(port);
     await shared.meet(installation, now);
     const [key, own] = [...texts][0]!;
     await shared.meet(randomUUID(), record('2026-01-01T00:00:00Z', '2027-03-28T08:00:00Z'));
@@ -116,10 +141,47 @@ describe('a text that this installation did not write counts for nothing, and is
 
   test('neither key nor text tells which installation it is', async () => {
     const { port, texts } = memory();
-    await new SharedRecord(port).meet(installation, now);
+    await sharedOver(port).meet(installation, now);
     const [key, text] = [...texts][0]!;
     expect(`${key} ${text}`).not.toContain(installation);
     expect(key).toMatch(/^license:[0-9a-f]{64}$/);
+  });
+});
+
+describe('the key of the signature', () => {
+  const installation = randomUUID();
+  const old = record(START, '2027-03-20T08:00:00Z');
+  const restored = record(START, START);
+
+  test('is of this use alone, RFC 5869 from secrets.key', async () => {
+    const { port, texts } = memory();
+    await sharedOver(port).meet(installation, old);
+    const [[key, text]] = [...texts] as [[string, string]];
+    const derived = Buffer.from(hkdfSync('sha256', OLD_KEY, '', 'pesit-node license clock record v1', 32));
+    const hmac = (what: string): string =>
+      createHmac('sha256', derived).update(`${what} ${installation}`).digest('hex');
+    const times = [old.startedAt, old.counted, old.highest].join(' ');
+    expect([key, text]).toEqual([`license:${hmac('name')}`, `${times} ${hmac(times)}`]);
+  });
+
+  test('is rotated: what the older one has signed counts, and the newest signs', async () => {
+    const { port } = memory();
+    await sharedOver(port).meet(installation, old);
+    const both = sharedOver(port, new SecretBox([NEW_KEY, OLD_KEY]));
+    expect(await both.meet(installation, restored)).toEqual(old);
+    const alone = sharedOver(port, new SecretBox([NEW_KEY]));
+    expect(await alone.meet(installation, restored)).toEqual(old);
+    expect([both.told.forged, alone.told.forged]).toEqual([0, 0]);
+  });
+
+  test('that is another one has another record: two do not take each other for forged', async () => {
+    const { port, texts } = memory();
+    const one = sharedOver(port);
+    const other = sharedOver(port, new SecretBox([NEW_KEY]));
+    await one.meet(installation, old);
+    expect(await other.meet(installation, restored)).toEqual(restored);
+    expect(await one.meet(installation, restored)).toEqual(old);
+    expect([texts.size, one.told.forged, other.told.forged]).toEqual([2, 0, 0]);
   });
 });
 
@@ -138,7 +200,8 @@ withDatabase((harness) => {
   });
 
   const WITNESSES = ['license_evaluation', 'license_witness'];
-  const start = (port: SharedMemory = redis.port) => startPod(database, clock, { memory: port });
+  const start = (port: SharedMemory = redis.port) =>
+    startPod(database, clock, { shared: { memory: port, secrets: SECRETS } });
   const rows = (table: string): Promise<Record<string, unknown>[]> =>
     database.knex.withSchema('pesit_common').from(table).select();
   /** A copy of everything in the database, put back later. */
@@ -263,6 +326,20 @@ withDatabase((harness) => {
     });
   });
 
+  test('what somebody wrote into Redis is absent, and the log says so', async () => {
+    const before = await start();
+    await before.keeper.refresh();
+    const [key] = [...redis.texts.keys()];
+    redis.texts.set(key!, `${at('2020-01-01')} ${at('2029-01-01')} ${at('2029-01-01')} ${'0'.repeat(64)}`);
+    const { keeper, log } = await start();
+    expect(keeper.status).toMatchObject({ evaluationDaysRemaining: 30 });
+    expect(log.entries().filter(({ level }) => level === 'warn')).toEqual([
+      expect.objectContaining({
+        msg: 'the clock record in Redis is not signed with secrets.key: ignored, and written over',
+      }),
+    ]);
+  });
+
   test('Redis is written to once a minute at most', async () => {
     const { keeper } = await start();
     await keeper.refresh();
@@ -304,7 +381,7 @@ withRedis(({ url }) => {
       try {
         await new Promise<void>((resolve) => link.once('connected', resolve));
         const clock = new VirtualClock(START);
-        const { keeper } = await startPod(database, clock, { memory: redisMemory(link) });
+        const { keeper } = await startPod(database, clock, { shared: { memory: redisMemory(link), secrets: SECRETS } });
         await keeper.refresh();
         clock.days(20);
         await keeper.refresh();
@@ -321,7 +398,7 @@ withRedis(({ url }) => {
           await database.knex.withSchema('pesit_common').from(table).update(rewound);
         }
         clock.set(START);
-        const again = await startPod(database, clock, { memory: redisMemory(link) });
+        const again = await startPod(database, clock, { shared: { memory: redisMemory(link), secrets: SECRETS } });
         expect(again.keeper.status).toMatchObject({ evaluationDaysRemaining: 5 });
       } finally {
         link.close();
