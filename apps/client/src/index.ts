@@ -17,3 +17,4 @@ export type { AppDeps } from './app.js';
 export { CLIENT_MIGRATIONS } from './migrations/index.js';
 export { createNode } from './node.js';
 export type { NodeOptions } from './node.js';
+export { rotateClientSecrets } from './remote-servers/rotation.js';

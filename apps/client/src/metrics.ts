@@ -1,12 +1,15 @@
-import type { DatabaseSupervisor, Metrics } from '@pesit-node/service';
+import { keysInUse } from '@pesit-node/service';
+import type { DatabaseSupervisor, Metrics, SecretBox } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import type { Exchange } from './exchange/exchange.js';
 import type { ContactStatus } from './remote-servers/fields.js';
+import { SECRET_COLUMNS } from './remote-servers/rotation.js';
 import { DUE } from './transfers/row.js';
 
 interface Sources {
   readonly knex: Knex;
+  readonly secrets: Pick<SecretBox, 'keyId'>;
   readonly supervisor: Pick<DatabaseSupervisor, 'ready'>;
   readonly exchange: Pick<Exchange, 'pool'>;
 }
@@ -21,7 +24,7 @@ interface QueueRow {
 }
 
 /** The gauges of the client app: what runs here, and what the database has. */
-export const clientMetrics = (metrics: Metrics<'client'>, { knex, supervisor, exchange }: Sources): void => {
+export const clientMetrics = (metrics: Metrics<'client'>, { knex, secrets, supervisor, exchange }: Sources): void => {
   metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
   metrics.gauge('pesit_sessions_open', () => exchange.pool.open);
   metrics.gauges(['pesit_queue_depth', 'pesit_queue_oldest_seconds'], async () => {
@@ -50,5 +53,13 @@ export const clientMetrics = (metrics: Metrics<'client'>, { knex, supervisor, ex
     );
     const totals = new Map(rows.map(({ status, total }) => [status, total]));
     return STATUSES.map((status) => ({ labels: { status }, value: totals.get(status) ?? 0 }));
+  });
+  metrics.gauge('pesit_secrets_under_older_keys', async () => {
+    if (!supervisor.ready) return undefined;
+    const used = await keysInUse(knex, secrets, SECRET_COLUMNS);
+    return used.map(({ table, column, older }) => ({
+      labels: { column: `${table}.${column}` },
+      value: older,
+    }));
   });
 };

@@ -111,7 +111,7 @@ export const createNode = (options: NodeOptions) => {
     exchange.queue.wake();
   });
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
-  clientMetrics(metrics, { knex: database.knex, supervisor, exchange });
+  clientMetrics(metrics, { knex: database.knex, secrets, supervisor, exchange });
   const app = createApp({
     ...{ config, info, logger, health, metrics, database: supervisor, license },
     ...{ servers, transfers, sendTree, receivedTree, exchange, traces },

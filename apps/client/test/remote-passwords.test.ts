@@ -183,4 +183,27 @@ withDatabase((harness) => {
     const rotated = remoteServerStore(knex, new SecretBox([Buffer.alloc(32, 8)]));
     expect(await rotated.sealAnew({ rotate: true })).toEqual({ sealed: 0, unreadable: [] });
   });
+
+  test('a rotation that is broken off goes on where it was, and two beside each other seal everything once', async () => {
+    const service = await the.service();
+    await service.stop();
+    const { knex } = the.database();
+    const [old, now] = [Buffer.alloc(32, 7), Buffer.alloc(32, 8)];
+    const before = remoteServerStore(knex, new SecretBox([old]));
+    const fields = { host: 'bank.example', port: 6502, serverId: 'S', clientId: 'C', password: PASSWORD };
+    for (let i = 0; i < 150; i++) await before.create({ ...fields, name: `bank${i}` });
+    const both = remoteServerStore(knex, new SecretBox([now, old]));
+    const brokenOff = both.sealAnew({
+      rotate: true,
+      progress: (looked, of) => {
+        expect([looked, of]).toEqual([100, 150]);
+        throw new Error('interrupted');
+      },
+    });
+    await expect(brokenOff).rejects.toThrow('interrupted');
+    const rest = await Promise.all([both.sealAnew({ rotate: true }), both.sealAnew({ rotate: true })]);
+    expect(rest.reduce((sum, { sealed }) => sum + sealed, 0)).toBe(50);
+    const rows = await remoteServerStore(knex, new SecretBox([now])).list();
+    expect(rows.filter(({ password }) => !password?.startsWith(`v1.${new SecretBox([now]).keyId}.`))).toEqual([]);
+  });
 });

@@ -15,3 +15,4 @@ export type { AppDeps } from './app.js';
 export { MIGRATIONS } from './migrations/index.js';
 export { createNode } from './node.js';
 export type { NodeOptions, ServerNode } from './node.js';
+export { rotateServerSecrets } from './partners/secrets.js';

@@ -1,17 +1,20 @@
-import type { DatabaseSupervisor, Metrics } from '@pesit-node/service';
+import { keysInUse } from '@pesit-node/service';
+import type { DatabaseSupervisor, Metrics, SecretBox } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { LISTENER_STATUSES } from './listeners/fields.js';
 import type { ListenerService } from './listeners/service.js';
+import { SECRET_COLUMNS } from './partners/secrets.js';
 
 interface Sources {
   readonly knex: Knex;
+  readonly secrets: Pick<SecretBox, 'keyId'>;
   readonly supervisor: Pick<DatabaseSupervisor, 'ready'>;
   readonly listeners: ListenerService;
 }
 
 /** The gauges of the server app: what runs here, and what the database has. */
-export const serverMetrics = (metrics: Metrics<'server'>, { knex, supervisor, listeners }: Sources): void => {
+export const serverMetrics = (metrics: Metrics<'server'>, { knex, secrets, supervisor, listeners }: Sources): void => {
   metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
   metrics.gauge('pesit_sessions_open', () => listeners.activeConnections);
   metrics.gauges(['service_partners', 'service_virtual_files'], async () => {
@@ -31,5 +34,13 @@ export const serverMetrics = (metrics: Metrics<'server'>, { knex, supervisor, li
       service_listeners_up: count('RUNNING'),
       pesit_listeners: LISTENER_STATUSES.map((status) => ({ labels: { status }, value: count(status) })),
     };
+  });
+  metrics.gauge('pesit_secrets_under_older_keys', async () => {
+    if (!supervisor.ready) return undefined;
+    const used = await keysInUse(knex, secrets, SECRET_COLUMNS);
+    return used.map(({ table, column, older }) => ({
+      labels: { column: `${table}.${column}` },
+      value: older,
+    }));
   });
 };

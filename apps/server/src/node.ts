@@ -274,7 +274,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     traces,
     directories,
   });
-  serverMetrics(metrics, { knex, supervisor, listeners });
+  serverMetrics(metrics, { knex, secrets: options.secrets, supervisor, listeners });
   licenseMetrics(metrics, { license, admission, cluster });
   health.register('database', () => supervisor.health(), { readiness: true });
   health.register('startup', () => startup.health(), { readiness: true });

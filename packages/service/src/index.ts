@@ -90,11 +90,15 @@ export { asBase64, isPlain, isReadable, readBytes, showBytes, utf8 } from './opa
 export type { OpenApiDocument } from './openapi/document.js';
 export { PeriodicWork } from './periodic/periodic-work.js';
 export type { PeriodicHandle, PeriodicStatus, PeriodicTask, PeriodicWorkOptions } from './periodic/periodic-work.js';
+export { keysInUse } from './secrets/key-use.js';
+export type { KeyUse, SecretColumn } from './secrets/key-use.js';
 export { PasswordHasher } from './secrets/password.js';
 export { PasswordHashError } from './secrets/password-hash.js';
 export type { PasswordCost } from './secrets/password-hash.js';
 export { PasswordVerifier, UncheckedPasswordError } from './secrets/password-verifier.js';
 export type { CheckOrigin, PasswordVerifierOptions } from './secrets/password-verifier.js';
+export { rotateSecrets } from './secrets/rotation.js';
+export type { Rotation, RotationOptions } from './secrets/rotation.js';
 export { SecretBox, SecretError } from './secrets/secret-box.js';
 export { openSecretBox, secretKeyFile } from './secrets/secret-key.js';
 export { TRACE_LIMITS } from './traces/limits.js';

@@ -10,6 +10,12 @@ import type { ServerSeen } from './seen.js';
 
 const { table } = REMOTE_SERVER;
 
+/** Remote servers read at a time when their passwords are sealed anew. */
+const BATCH = 100;
+
+/** Told after each batch: remote servers looked at, of those that there are. */
+export type Progress = (looked: number, of: number) => void;
+
 /** The remote servers in the database; passwords are sealed on the way in. */
 export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
   /**
@@ -73,25 +79,33 @@ export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
      * has sealed. May run beside anything else, and again.
      * @returns how many were sealed anew, and the names of the servers whose passwords cannot be opened: they stay as they are
      */
-    sealAnew: async ({ rotate }: { readonly rotate: boolean }) => {
+    sealAnew: async ({ rotate, progress }: { readonly rotate: boolean; readonly progress?: Progress | undefined }) => {
       let sealed = 0;
+      let looked = 0;
       const unreadable = new Set<string>();
-      for (const row of await knex<RemoteServerRow>(table).orderBy('id')) {
-        for (const column of ['password', 'preconnect_password'] as const) {
-          const before = row[column];
-          if (before === null) continue;
-          try {
-            const after = sealedAnew(secrets, column, row, before, rotate);
-            // Somebody who gave a new password meanwhile has the last word.
-            if (after !== undefined)
-              sealed += await knex(table)
-                .where({ id: row.id, [column]: before })
-                .update({ [column]: after });
-          } catch (error) {
-            if (!(error instanceof SecretError)) throw error;
-            unreadable.add(row.name);
+      const batchAfter = (id: number): Promise<RemoteServerRow[]> =>
+        knex<RemoteServerRow>(table).where('id', '>', id).orderBy('id').limit(BATCH);
+      const total = Number((await knex(table).count({ total: '*' }))[0]?.total);
+      for (let batch = await batchAfter(0); batch.length > 0; batch = await batchAfter(batch.at(-1)?.id ?? 0)) {
+        for (const row of batch) {
+          for (const column of ['password', 'preconnect_password'] as const) {
+            const before = row[column];
+            if (before === null) continue;
+            try {
+              const after = sealedAnew(secrets, column, row, before, rotate);
+              // Somebody who gave a new password meanwhile has the last word.
+              if (after !== undefined)
+                sealed += await knex(table)
+                  .where({ id: row.id, [column]: before })
+                  .update({ [column]: after });
+            } catch (error) {
+              if (!(error instanceof SecretError)) throw error;
+              unreadable.add(row.name);
+            }
           }
         }
+        looked += batch.length;
+        progress?.(looked, total);
       }
       return { sealed, unreadable: [...unreadable] };
     },

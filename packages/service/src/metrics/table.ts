@@ -126,6 +126,12 @@ export const METRICS = {
   ),
   service_partners: row('gauge', 'server', {}, 'Partners that are configured.'),
   service_virtual_files: row('gauge', 'server', {}, 'Virtual files that are configured.'),
+  pesit_secrets_under_older_keys: row(
+    'gauge',
+    'both',
+    { column: 'table and column of the database' },
+    'Stored passwords that need an older key of `secrets.key` than its first: none are left when it can be removed.',
+  ),
   pesit_remote_servers: row(
     'gauge',
     'client',

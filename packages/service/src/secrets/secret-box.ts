@@ -39,6 +39,11 @@ export class SecretBox {
     return this.#keys[0].id;
   }
 
+  /** Ids of all keys, in their order. */
+  get keyIds(): readonly string[] {
+    return this.#keys.map(({ id }) => id);
+  }
+
   /**
    * @param context where the secret belongs (`remote-server/7/password`); it opens nowhere else, so that a row cannot be
    * given another row's secret.
@@ -59,9 +64,7 @@ export class SecretBox {
     }
     const key = this.#keys.find((candidate) => candidate.id === id);
     if (key === undefined) {
-      throw new SecretError(
-        `A stored secret needs the key ${id}, secrets.key holds ${this.#keys.map((k) => k.id).join(', ')}`,
-      );
+      throw new SecretError(`A stored secret needs the key ${id}, secrets.key holds ${this.keyIds.join(', ')}`);
     }
     const bytes = Buffer.from(data, 'base64url');
     try {
