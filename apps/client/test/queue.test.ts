@@ -6,6 +6,7 @@ import { withDatabase } from '@pesit-node/service/testing';
 
 import { refusal } from './support/partner.js';
 import { GOOD } from './support/raw-server.js';
+import type { Script } from './support/raw-server.js';
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
 import { CONTENT, deferred, until, world } from './support/world.js';
@@ -332,6 +333,49 @@ withDatabase((harness) => {
       await the.remote(service, reading.port, { name: 'reading' });
       await the.receive(service, { server: 'reading' });
       expect(await the.receive(service, { server: 'reading' })).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+    });
+
+    describe('that are not authorised any more (3-304)', () => {
+      const REFUSED = '0203030130';
+      const failing = (refuses: Script, from: number) =>
+        the.rawServer((name, session, count) => {
+          if (session > 1 && name === 'CONNECT' && refuses['CONNECT'] !== undefined) return refuses;
+          return session === 1 && count >= from && name !== 'CONNECT' ? { ...GOOD, ...refuses } : GOOD;
+        });
+
+      test('are replaced: the partner may have changed what proves this node', async () => {
+        const server = await failing({ CREATE: `c030 ${REFUSED}`, SELECT: `c031 ${REFUSED}` }, 2);
+        const service = await the.service();
+        await the.remote(service, server.port);
+        expect((await the.send(service)).status).toBe('COMPLETED');
+        expect(await the.send(service)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+        expect(server.sessions).toBe(2);
+        expect((await the.receive(service)).status).toBe('COMPLETED');
+        expect(server.sessions).toBe(2);
+        expect(server.names().filter((name) => name === 'RELEASE')).toHaveLength(1);
+        const reading = await failing({ SELECT: `c031 ${REFUSED}` }, 2);
+        await the.remote(service, reading.port, { name: 'reading' });
+        await the.receive(service, { server: 'reading' });
+        expect(await the.receive(service, { server: 'reading' })).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+      });
+
+      test('are replaced once: refused again, the transfer is FAILED', async () => {
+        const server = await failing({ CREATE: `c030 ${REFUSED}`, CONNECT: `4022 ${REFUSED}` }, 2);
+        const service = await the.service();
+        await the.remote(service, server.port);
+        await the.send(service);
+        const failed = { status: 'FAILED', errorCode: 'AUTH_FAILED', diagnostic: '3-304' };
+        expect(await the.send(service)).toMatchObject(failed);
+        expect(server.sessions).toBe(2);
+      });
+
+      test('from their beginning are not', async () => {
+        const server = await failing({ CREATE: `c030 ${REFUSED}` }, 1);
+        const service = await the.service();
+        await the.remote(service, server.port);
+        expect(await the.send(service)).toMatchObject({ status: 'FAILED', errorCode: 'AUTH_FAILED' });
+        expect(server.sessions).toBe(1);
+      });
     });
 
     test('that die with a file accepted are not: FAILED', async () => {

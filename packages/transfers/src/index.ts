@@ -8,7 +8,16 @@
  * The apps keep what only one end has: the server app admission and answering, the client app queue and retry.
  */
 export { asPesitDate, isCreationDate, pesitDate, showDate } from './creation-date.js';
-export { errorCodeOf, keepsTrust, outcomeOf, OUTCOMES, refusesRestart, toPesitError, verdictOn } from './outcome.js';
+export {
+  errorCodeOf,
+  keepsTrust,
+  outcomeOf,
+  OUTCOMES,
+  outdatesSession,
+  refusesRestart,
+  toPesitError,
+  verdictOn,
+} from './outcome.js';
 export type { ContactErrorCode, Outcome, Phase, TransferErrorCode, Verdict } from './outcome.js';
 export { productOf, shownFreeMessage } from './partner-habits.js';
 export type { PartnerHabits } from './partner-habits.js';

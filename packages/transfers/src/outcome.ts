@@ -33,6 +33,8 @@ export interface Outcome {
   readonly cancels: boolean;
   /** The partner has the whole file: the confirmation of its end was lost on the way. */
   readonly delivered: boolean;
+  /** As an answer to a file: the session is not trusted any more; one that proves itself anew may be (pesit-e.md §9). */
+  readonly outdatesSession: boolean;
   /** The client error code, where the diagnostic alone decides it. */
   readonly errorCode: TransferErrorCode | undefined;
 }
@@ -54,7 +56,7 @@ const MEANINGS: Readonly<Partial<Record<DiagnosticCode, Partial<Omit<Outcome, 'v
   '2-233': { refusesRestart: 'yes' },
   '2-250': { delivered: true },
   '3-301': { errorCode: 'PARTNER_UNKNOWN' },
-  '3-304': { errorCode: 'AUTH_FAILED' },
+  '3-304': { outdatesSession: true, errorCode: 'AUTH_FAILED' },
   // Nothing is wrong with the connection: the partner speaks another version.
   '3-308': { errorCode: 'TRANSFER_FAILED' },
   '3-311': { misunderstandsPoint: true },
@@ -70,6 +72,7 @@ const outcome = (code: PeerDiagnostic): Outcome => ({
   misunderstandsPoint: false,
   cancels: false,
   delivered: false,
+  outdatesSession: false,
   errorCode: undefined,
   ...MEANINGS[code as DiagnosticCode],
 });
@@ -116,6 +119,13 @@ export const keepsTrust = (diagnostic: PeerDiagnostic, direction: Direction): bo
   const { distrusts } = outcomeOf(diagnostic);
   return distrusts === 'nobody' || (distrusts === 'the receiver' && direction === 'SEND');
 };
+
+/**
+ * Whether the partner has refused a file for the session that asked: what proves this side, or its rights, may have been
+ * changed since the session was opened.
+ */
+export const outdatesSession = (error: PesitError): boolean =>
+  error.fault === 'refused' && outcomeOf(error.diagnostic).outdatesSession;
 
 /** The client error code of a failed contact or transfer. */
 export const errorCodeOf = (error: PesitError, phase: Phase): TransferErrorCode => {

@@ -7,6 +7,7 @@ import {
   keepsTrust,
   outcomeOf,
   OUTCOMES,
+  outdatesSession,
   refusesRestart,
   toPesitError,
   verdictOn,
@@ -80,6 +81,12 @@ test.each([
     const expected = (refuses as readonly string[]).includes(code);
     expect([code, refusesRestart(error(fault, code), direction)]).toEqual([code, expected]);
   }
+});
+
+test('a session that was proven is out of date when the partner refuses it: 3-304, and nothing of this side', () => {
+  const outdating = Object.keys(OUTCOMES).filter((code) => outdatesSession(error('refused', code as DiagnosticCode)));
+  expect(outdating).toEqual(['3-304']);
+  expect(outdatesSession(error('local', '3-304'))).toBe(false);
 });
 
 test('a point that this side does not know any more: what it sends begins anew, what it receives does not', () => {

@@ -146,7 +146,10 @@ class Attempt {
     }
   }
 
-  /** A session that was idle may be dead without anybody knowing; until the file is accepted, another can take its place. */
+  /**
+   * A session that was idle may be dead, or out of date (3-304), without anybody knowing; until the file is accepted, another
+   * can take its place.
+   */
   async #overSession(work: Work): Promise<Completed> {
     // Nobody could tell whether an idle session that turns out to be dead has brought a message there.
     const lease = await this.#acquire(this.#job.type === 'MESSAGE');
@@ -154,8 +157,11 @@ class Attempt {
       return lineSeen(await work.run(lease.session, this.#signal), lease.session);
     } catch (error) {
       lease.failed(error);
-      if (!lease.reused || lease.session.usable || work.accepted || this.#signal.aborted) throw error;
-      this.#log.info({ sessionId: lease.sessionId, reason: toPesitError(error).message }, 'idle session was dead');
+      if (!lease.reused || lease.usable || work.accepted || this.#signal.aborted) throw error;
+      this.#log.info(
+        { sessionId: lease.sessionId, reason: toPesitError(error).message },
+        'idle session was dead or out of date',
+      );
     } finally {
       this.#end(lease);
     }

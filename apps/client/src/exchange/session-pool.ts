@@ -4,7 +4,7 @@ import type { PesitRequester } from '@pesit-node/net';
 import { logWords } from '@pesit-node/protocol';
 import type { SingleArticleStyle } from '@pesit-node/protocol';
 import type { Logger, TransferMeter, Traces } from '@pesit-node/service';
-import { toPesitError } from '@pesit-node/transfers';
+import { outdatesSession, toPesitError } from '@pesit-node/transfers';
 
 import type { Contacts } from './contacts.js';
 import { faultText, openTraced } from '../traces/traced-opening.js';
@@ -18,7 +18,9 @@ export interface Lease {
   readonly sessionId: string;
   /** It has served before: the partner may have given it up since. */
   readonly reused: boolean;
-  /** What the transfer failed with, for a trace. */
+  /** It is there, and the partner has not refused it: it can serve another transfer. */
+  readonly usable: boolean;
+  /** What the transfer failed with: for a trace, and to know whether the session may serve another one. */
   failed(thrown: unknown): void;
   /** Gives it back: kept for the next transfer when it can serve one, closed otherwise. */
   release(): void;
@@ -135,19 +137,27 @@ export class SessionPool {
     const { session, sessionId, tracer } = open;
     tracer?.transfer(transfer);
     let given = false;
+    let outdated = false;
+    const isUsable = (): boolean => session.usable && !outdated;
     const release = (): void => {
       if (given) return;
       given = true;
       tracer?.transfer(undefined);
       const { fileTerms } = session;
       if (fileTerms !== undefined) this.#options.contacts.entity(open.target.serverId, fileTerms.maxEntitySize);
-      if (session.usable && !this.#stopped && this.#options.idleTimeout > 0) this.#keep(open);
+      if (isUsable() && !this.#stopped && this.#options.idleTimeout > 0) this.#keep(open);
       else void this.#close(open);
     };
     const failed = (thrown: unknown): void => {
+      outdated ||= outdatesSession(toPesitError(thrown));
       tracer?.note(faultText('transfer failed', thrown));
     };
-    return { session, sessionId, reused, failed, release };
+    return {
+      ...{ session, sessionId, reused, failed, release },
+      get usable() {
+        return isUsable();
+      },
+    };
   }
 
   #keep(open: Open): void {
