@@ -1,5 +1,7 @@
 import { keysInUse } from '@pesit-node/service';
 import type { DatabaseSupervisor, Metrics, SecretBox } from '@pesit-node/service';
+import type { Space } from '@pesit-node/storage';
+import { spaceReadings } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import type { Exchange } from './exchange/exchange.js';
@@ -12,6 +14,8 @@ interface Sources {
   readonly secrets: Pick<SecretBox, 'keyId'>;
   readonly supervisor: Pick<DatabaseSupervisor, 'ready'>;
   readonly exchange: Pick<Exchange, 'pool'>;
+  /** Of the volume of the trees. */
+  readonly space: () => Promise<Space | undefined>;
 }
 
 const STATUSES = ['UNKNOWN', 'CONNECTED', 'UNREACHABLE', 'REFUSED'] as const satisfies readonly ContactStatus[];
@@ -24,9 +28,13 @@ interface QueueRow {
 }
 
 /** The gauges of the client app: what runs here, and what the database has. */
-export const clientMetrics = (metrics: Metrics<'client'>, { knex, secrets, supervisor, exchange }: Sources): void => {
+export const clientMetrics = (
+  metrics: Metrics<'client'>,
+  { knex, secrets, supervisor, exchange, space }: Sources,
+): void => {
   metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
   metrics.gauge('pesit_sessions_open', () => exchange.pool.open);
+  metrics.gauges(['pesit_storage_free_bytes', 'pesit_storage_reserve_bytes'], async () => spaceReadings(await space()));
   metrics.gauges(['pesit_queue_depth', 'pesit_queue_oldest_seconds'], async () => {
     if (!supervisor.ready) return {};
     const { rows } = await knex.raw<{ rows: QueueRow[] }>(

@@ -18,6 +18,8 @@ import type {
   SecretBox,
   ServiceInfo,
 } from '@pesit-node/service';
+import { SpaceReserve } from '@pesit-node/storage';
+import { storageHealth } from '@pesit-node/transfers';
 
 import { createApp } from './app.js';
 import { createExchange } from './exchange/exchange.js';
@@ -41,6 +43,8 @@ export interface NodeOptions extends Pick<ExchangeOptions, 'node' | 'pollMs' | '
   readonly namespace?: string | undefined;
   /** Default: those of the configuration. */
   readonly settings?: ExchangeSettings;
+  /** Bytes that are free on the volume of a directory. Default: as the operating system says. */
+  readonly freeSpace?: (directory: string) => Promise<number>;
   readonly logger: Logger;
   readonly health: HealthRegistry;
   readonly info: ServiceInfo;
@@ -94,8 +98,14 @@ export const createNode = (options: NodeOptions) => {
 
   const servers = remoteServerStore(database.knex, secrets);
   const transfers = transferStore(database.knex);
-  const sendTree = new SendTree(config['data.directory']);
-  const receivedTree = new ReceivedTree(config['data.directory']);
+  const reserve = new SpaceReserve({
+    bytes: () => config['storage.reserve'],
+    ...(options.freeSpace === undefined ? {} : { free: options.freeSpace }),
+  });
+  const sendTree = new SendTree(config['data.directory'], reserve);
+  const receivedTree = new ReceivedTree(config['data.directory'], reserve);
+  const space = () => reserve.fullest([receivedTree.root, sendTree.root]);
+  health.register('storage', async () => storageHealth(await space()));
   const traces = new Traces({
     knex: database.knex,
     owners: { table: 'remote_servers', key: 'id' },
@@ -111,7 +121,7 @@ export const createNode = (options: NodeOptions) => {
     exchange.queue.wake();
   });
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
-  clientMetrics(metrics, { knex: database.knex, secrets, supervisor, exchange });
+  clientMetrics(metrics, { knex: database.knex, secrets, supervisor, exchange, space });
   const app = createApp({
     ...{ config, info, logger, health, metrics, database: supervisor, license },
     ...{ servers, transfers, sendTree, receivedTree, exchange, traces },

@@ -1,5 +1,7 @@
 import { keysInUse } from '@pesit-node/service';
 import type { DatabaseSupervisor, Metrics, SecretBox } from '@pesit-node/service';
+import type { Space } from '@pesit-node/storage';
+import { spaceReadings } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import { LISTENER_STATUSES } from './listeners/fields.js';
@@ -11,12 +13,18 @@ interface Sources {
   readonly secrets: Pick<SecretBox, 'keyId'>;
   readonly supervisor: Pick<DatabaseSupervisor, 'ready'>;
   readonly listeners: ListenerService;
+  /** Of the fullest volume that files are received on. */
+  readonly space: () => Promise<Space | undefined>;
 }
 
 /** The gauges of the server app: what runs here, and what the database has. */
-export const serverMetrics = (metrics: Metrics<'server'>, { knex, secrets, supervisor, listeners }: Sources): void => {
+export const serverMetrics = (
+  metrics: Metrics<'server'>,
+  { knex, secrets, supervisor, listeners, space }: Sources,
+): void => {
   metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
   metrics.gauge('pesit_sessions_open', () => listeners.activeConnections);
+  metrics.gauges(['pesit_storage_free_bytes', 'pesit_storage_reserve_bytes'], async () => spaceReadings(await space()));
   metrics.gauges(['service_partners', 'service_virtual_files'], async () => {
     if (!supervisor.ready) return {};
     const { rows } = await knex.raw<{ rows: { service_partners: number; service_virtual_files: number }[] }>(

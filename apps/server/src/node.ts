@@ -33,6 +33,8 @@ import type {
 } from '@pesit-node/service';
 import { DirectoryIndex } from '@pesit-node/storage';
 import type { LookFiles } from '@pesit-node/storage';
+import { SpaceReserve } from '@pesit-node/storage';
+import { storageHealth } from '@pesit-node/transfers';
 import type { Express } from 'express';
 
 import { createApp } from './app.js';
@@ -91,6 +93,8 @@ export interface NodeOptions {
   readonly traceGatherMs?: number;
   /** How long running transfers may go on when a listener stops, milliseconds. Default: `shutdown.drain-timeout`. */
   readonly drainMs?: number;
+  /** Bytes that are free on the volume of a directory. Default: as the operating system says. */
+  readonly freeSpace?: (directory: string) => Promise<number>;
   /** Between two looks at listeners that failed, milliseconds. Default 1000. */
   readonly listenerRetryMs?: number;
   /** Between two looks at the partners of open sessions, milliseconds. Default 5000. */
@@ -205,16 +209,22 @@ export const createNode = (options: NodeOptions): ServerNode => {
     logger,
     waitMs: options.restartWaitMs ?? instances.leaseMs * 1.2,
   });
+  const receiveDirectories = async (): Promise<readonly string[]> => {
+    const rows = [...(await virtualFiles.list()), ...(await listenerStore.list())];
+    const configured = rows.map(({ receive_directory: path }) => path).filter((path) => path !== null);
+    return [...new Set([directories.received, ...configured.map((path) => directories.resolve(path))])];
+  };
+  const reserve = new SpaceReserve({
+    bytes: () => config['storage.reserve'],
+    ...(options.freeSpace === undefined ? {} : { free: options.freeSpace }),
+  });
+  const space = async () => reserve.fullest(supervisor.ready ? await receiveDirectories() : [directories.received]);
   const housekeeping = new Housekeeping({
     contexts,
     sentPoints,
     instances,
     recovery,
-    receiveDirectories: async () => {
-      const rows = [...(await virtualFiles.list()), ...(await listenerStore.list())];
-      const configured = rows.map(({ receive_directory: path }) => path).filter((path) => path !== null);
-      return [...new Set([directories.received, ...configured.map((path) => directories.resolve(path))])];
-    },
+    receiveDirectories,
     retentionDays,
     logger,
   });
@@ -240,6 +250,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       running,
       sessions,
       directories,
+      reserve,
       passwords: new PartnerPasswords(verifier, renewals),
       admission,
       places: new PartnerPlaces(),
@@ -274,13 +285,14 @@ export const createNode = (options: NodeOptions): ServerNode => {
     traces,
     directories,
   });
-  serverMetrics(metrics, { knex, secrets: options.secrets, supervisor, listeners });
+  serverMetrics(metrics, { knex, secrets: options.secrets, supervisor, listeners, space });
   licenseMetrics(metrics, { license, admission, cluster });
   health.register('database', () => supervisor.health(), { readiness: true });
   health.register('startup', () => startup.health(), { readiness: true });
   health.register('listeners', () => listeners.health(), { readiness: true });
   health.register('license', () => licenseHealth(license), { readiness: true });
   health.register('cluster', () => admission.health(), { readiness: true });
+  health.register('storage', async () => storageHealth(await space()));
   supervisor.on('ready', () => {
     cluster.members.start();
     license.start();

@@ -47,6 +47,8 @@ export type { SelectionRequest } from './file-selection.js';
 export { DirectoryIndex } from './directory-index.js';
 export type { DirectoryIndexOptions } from './directory-index.js';
 export type { LookFiles, SendableFile } from './sendable-file.js';
+export { isUsedUp, SpaceReserve } from './space-reserve.js';
+export type { Space, SpaceReserveOptions } from './space-reserve.js';
 export { matchesGlob } from './glob.js';
 export { DEFAULT_RECEIVE_PATTERN, expandPattern, sanitiseValue, validatePattern } from './name-pattern.js';
 export type { NameValues } from './name-pattern.js';

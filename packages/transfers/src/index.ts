@@ -21,6 +21,7 @@ export {
 export type { ContactErrorCode, Outcome, Phase, TransferErrorCode, Verdict } from './outcome.js';
 export { productOf, shownFreeMessage } from './partner-habits.js';
 export type { PartnerHabits } from './partner-habits.js';
+export { spaceReadings, storageHealth } from './space.js';
 export { freeMessageText, messageText } from './texts.js';
 export { compressionMode, compressionName, COMPRESSIONS, DATA_CODES } from './vocabulary.js';
 export type { Compression, Direction } from './vocabulary.js';

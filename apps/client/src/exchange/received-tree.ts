@@ -3,15 +3,18 @@ import { extname, join } from 'node:path';
 
 import { PesitError } from '@pesit-node/protocol';
 import { removeLeftover, resolveInside, sanitiseValue } from '@pesit-node/storage';
-import type { Delivery, StagedFile } from '@pesit-node/storage';
+import type { Delivery, SpaceReserve, StagedFile } from '@pesit-node/storage';
 
 import { removeNote } from './delivery-note.js';
 
 /** Where received files go: `<data.directory>/received`. */
 export class ReceivedTree {
   readonly root: string;
+  /** Space that must stay free on its volume. */
+  readonly reserve: SpaceReserve;
 
-  constructor(dataDirectory: string) {
+  constructor(dataDirectory: string, reserve: SpaceReserve) {
+    this.reserve = reserve;
     this.root = join(dataDirectory, 'received');
   }
 

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 
-import { freeSpace, removeLeftover, StagedFile, StorageError } from '@pesit-node/storage';
+import { removeLeftover, StagedFile, StorageError } from '@pesit-node/storage';
 import type { ResumedFile } from '@pesit-node/storage';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import { keptBytes, readable, START } from '@pesit-node/protocol';
@@ -14,6 +14,7 @@ import { deliveredPath, readNote, removeNote, writeNote } from './delivery-note.
 import { contextIn, contextOf, formatIn } from './received-context.js';
 import type { ReceivedContext } from './received-context.js';
 import { namesFor, receivedName } from './received-tree.js';
+import type { ReceivedTree } from './received-tree.js';
 import type { RestartContext } from './restart-context.js';
 import type { Completed, Keep, TransferDeps, Work } from './work.js';
 
@@ -26,16 +27,22 @@ const announcedSize = ({ physicalAttributes }: Parameters): number =>
   physicalAttributes?.reservationUnit === KILOBYTES ? (physicalAttributes.maxReservation ?? 0) * 1024 : 0;
 
 /** @param staged bytes that are there already */
-const requireSpace = async (directory: string, attributes: Parameters, staged: number): Promise<void> => {
+const requireSpace = async ({ root, reserve }: ReceivedTree, attributes: Parameters, staged: number): Promise<void> => {
   const announced = announcedSize(attributes);
   // An announcement is rounded up to the next kilobyte.
   const missing = announced - 1024 - staged;
-  if (missing <= 0 || missing <= (await freeSpace(directory))) return;
-  throw new StorageError(`the partner announces ${announced} bytes, more than the volume of ${directory} has free`, {
-    fault: 'local',
-    diagnostic: '2-219',
-    peerText: 'not enough space for the announced size',
-  });
+  if (missing <= 0) return;
+  const { free, usable } = await reserve.look(root);
+  if (missing <= usable) return;
+  throw new StorageError(
+    `the partner announces ${announced} bytes, the volume of ${root} has ${free} free, and ${free - usable} of them must stay (storage.reserve): free space or enlarge the volume`,
+    {
+      fault: 'local',
+      diagnostic: '2-219',
+      condition: 'disk full',
+      peerText: 'not enough space for the announced size',
+    },
+  );
 };
 
 /** @param path absolute */
@@ -58,8 +65,11 @@ const resume = async (
   { settings, receivedTree, logger }: Deps,
   signal: AbortSignal,
 ): Promise<Begun | Completed> => {
-  if (!job.restartable) return NOTHING;
-  const { root } = receivedTree;
+  const { root, reserve } = receivedTree;
+  if (!job.restartable) {
+    await reserve.admit(root);
+    return NOTHING;
+  }
   const noted = await readNote(root, job.id);
   if (noted !== undefined) {
     const path = await deliveredPath(root, job.id, noted, signal);
@@ -78,6 +88,7 @@ const resume = async (
       };
     }
   }
+  await reserve.admit(root);
   const context = contextIn(await StagedFile.peek(root, job.id));
   const transferId = context?.transferId ?? noted?.context.transferId ?? job.pesit_transfer_id ?? 0;
   // Without a PI 13 the next SELECT cannot be a restart, and a new transfer begins at its first byte (pesit-e.md §5).
@@ -87,6 +98,7 @@ const resume = async (
   const resumed = await StagedFile.resume({
     ...{ receiveDirectory: root, key: job.id, format: formatIn(context), checksum, durability, writeSize, signal },
     context: JSON.stringify(context),
+    growth: { watch: reserve.watch(root) },
   });
   const { point, reason } = resumed;
   logger.info(
@@ -253,7 +265,7 @@ class Receiving implements Work {
     const { resumed } = this.#begun;
     if (resumed?.context.file === context.file) {
       this.startPoint = resumed.point;
-      await requireSpace(root, answer, resumed.point.fileOffset);
+      await requireSpace(receivedTree, answer, resumed.point.fileOffset);
       return { from: resumed.point, sink: resumed.file };
     }
     if (resumed !== undefined) {
@@ -261,12 +273,13 @@ class Receiving implements Work {
       await resumed.file.discard();
       this.#staged = undefined;
     }
-    await requireSpace(root, answer, 0);
+    await requireSpace(receivedTree, answer, 0);
     if (fence > 1) await removeLeftover(root, id);
     const { checksum, durability, writeBufferSize: writeSize } = settings;
     this.#staged = await StagedFile.create({
       ...{ receiveDirectory: root, key: id, format: formatIn(context), checksum, durability, writeSize },
       context: JSON.stringify(context),
+      growth: { watch: receivedTree.reserve.watch(root) },
     });
     return { from: START, sink: this.#staged };
   }

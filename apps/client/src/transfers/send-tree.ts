@@ -4,6 +4,8 @@ import { join, relative, sep } from 'node:path';
 import { ApiError, validation } from '@pesit-node/service';
 import { resolveInside, STAGING_DIRECTORY, StorageError } from '@pesit-node/storage';
 
+import type { SpaceReserve } from '@pesit-node/storage';
+
 import { sendable } from './sendable.js';
 import type { Sendable } from './sendable.js';
 import { Spool, SPOOL } from './spool.js';
@@ -19,10 +21,10 @@ export class SendTree {
   /** The same with links resolved. */
   #realRoot: string;
 
-  constructor(dataDirectory: string) {
+  constructor(dataDirectory: string, reserve: SpaceReserve) {
     this.root = join(dataDirectory, 'send');
     this.#realRoot = this.root;
-    this.spool = new Spool(this.root);
+    this.spool = new Spool(this.root, reserve);
   }
 
   /** See `SentPoints`. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { unavailable } from '@pesit-node/service';
 import { formatOf, MAX_RECORD_LENGTH, StagedFile, StorageError } from '@pesit-node/storage';
+import type { SpaceReserve } from '@pesit-node/storage';
 
 import { sendable } from './sendable.js';
 import type { Sendable } from './sendable.js';
@@ -31,10 +32,12 @@ export interface Spooled extends Sendable {
  */
 export class Spool {
   readonly #root: string;
+  readonly #reserve: SpaceReserve;
 
   /** @param root the send tree */
-  constructor(root: string) {
+  constructor(root: string, reserve: SpaceReserve) {
     this.#root = root;
+    this.#reserve = reserve;
   }
 
   get #directory(): string {
@@ -49,16 +52,18 @@ export class Spool {
    * Stores a content; it is on stable storage when this resolves. Memory is bounded: the content is read no faster than the
    * disk takes it.
    * @param hashed with its checksum, computed on the way
-   * @throws {ApiError} 503 when the disk is full or the tree cannot be written; whatever `content` throws. Nothing is left behind.
+   * @throws {ApiError} 503 when the disk is full, or no more is free than must stay, or the tree cannot be written; whatever `content` throws. Nothing is left behind.
    */
   async store(id: string, content: Content, hashed = false): Promise<Spooled> {
     let staged: StagedFile | undefined;
     try {
+      await this.#reserve.admit(this.#root);
       staged = await StagedFile.create({
         receiveDirectory: this.#root,
         key: id,
         format: formatOf({ recordLength: MAX_RECORD_LENGTH }),
         checksum: hashed ? 'sha256' : 'none',
+        growth: { watch: this.#reserve.watch(this.#root) },
       });
       for await (const chunk of content) {
         for (let start = 0; start < chunk.length; start += MAX_RECORD_LENGTH) {

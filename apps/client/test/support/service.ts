@@ -20,7 +20,7 @@ import type { NodeOptions } from '../../src/node.js';
 
 export const AUTHORIZATION = `Basic ${Buffer.from('admin:rest-secret-1').toString('base64')}`;
 
-export interface ServiceOptions extends Partial<Pick<NodeOptions, 'licenseKey' | 'licenseTimes'>> {
+export interface ServiceOptions extends Partial<Pick<NodeOptions, 'licenseKey' | 'licenseTimes' | 'freeSpace'>> {
   readonly settings?: Partial<ExchangeSettings>;
   readonly config?: Partial<Config<'client'>>;
   readonly node?: string;
@@ -102,6 +102,7 @@ export const startService = async (database: Database, options: ServiceOptions =
       licenseKey,
       licenseTimes,
     },
+    ...(options.freeSpace === undefined ? {} : { freeSpace: options.freeSpace }),
     ...{ node, pollMs, progressMs, ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }) },
   });
   const lifecycle = new Lifecycle({ logger: log.logger, health });

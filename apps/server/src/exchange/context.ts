@@ -3,6 +3,7 @@ import type { ServerConnection } from '@pesit-node/net';
 import type { Config, Logger, Traces, TransferMeter } from '@pesit-node/service';
 import { keptBytes } from '@pesit-node/protocol';
 import type { Parameters } from '@pesit-node/protocol';
+import type { SpaceReserve } from '@pesit-node/storage';
 import type { DirectoryIndex } from '@pesit-node/storage';
 
 import type { Directories } from '../directories.js';
@@ -54,6 +55,7 @@ export interface ExchangeContext {
   readonly sentPoints: SentPoints;
   readonly restarts: Restarts;
   readonly directories: Directories;
+  readonly reserve: SpaceReserve;
   readonly passwords: PartnerPasswords;
   readonly admission: Pick<Admission, 'refusal'>;
   readonly places: PartnerPlaces;

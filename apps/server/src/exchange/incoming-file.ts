@@ -119,7 +119,7 @@ export class IncomingFile implements IncomingTransfer {
 
   /** WRITE: from the newest point of earlier attempts whose bytes are proved to be there. */
   async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
-    const { config, logger, partner, session } = this.#context;
+    const { config, logger, partner, reserve, session } = this.#context;
     const { directory, context: key, format, durability, maxSize } = this.#place;
     const options = {
       receiveDirectory: directory,
@@ -131,6 +131,7 @@ export class IncomingFile implements IncomingTransfer {
       context: `transfer ${this.record.id} of ${partner.partner_id}`,
       growth: {
         limit: maxSize && { bytes: maxSize.bytes, exceeded: () => largerThan(maxSize) },
+        watch: reserve.watch(directory),
       },
     };
     const { before, isRestarted } = this.#attempt;

@@ -5,7 +5,6 @@ import {
   DEFAULT_RECEIVE_PATTERN,
   ensureReceiveDirectory,
   expandPattern,
-  freeSpace,
   receivedFormat,
   StagedFile,
 } from '@pesit-node/storage';
@@ -140,9 +139,9 @@ export const requireReachable = async (directories: Directories, directory: stri
   if (fault !== undefined) throw refusal('2-211', fault, 'the receive directory cannot be used');
 };
 
-/** Whether the file can be received there now. @throws PesitError 2-211, 2-204, 2-206 */
+/** Whether the file can be received there now. @throws PesitError 2-211, 2-204, 2-206, 2-201 while there is too little space */
 export const checkPlace = async (
-  { directories }: Pick<PartnerContext, 'directories'>,
+  { directories, reserve }: Pick<PartnerContext, 'directories' | 'reserve'>,
   place: ReceivePlace,
   parameters: Parameters,
 ): Promise<void> => {
@@ -159,11 +158,11 @@ export const checkPlace = async (
     );
   }
   const announced = announcedBytes(parameters);
-  const free = await freeSpace(directory);
-  if (announced > free && announced > free + ((await StagedFile.peek(directory, context))?.size ?? 0)) {
+  const { usable, free } = await reserve.admit(directory);
+  if (announced > usable && announced > usable + ((await StagedFile.peek(directory, context))?.size ?? 0)) {
     throw refusal(
       '2-206',
-      `the partner announces ${announced} bytes (PI 42), ${free} are free in ${directory}: free space, or enlarge the volume`,
+      `the partner announces ${announced} bytes (PI 42), ${free} are free in ${directory}, and ${free - usable} of them must stay (storage.reserve): free space, or enlarge the volume`,
       'the announced size is beyond the free space',
     );
   }

@@ -1,5 +1,5 @@
 import { FLOW_KEYS } from './flow-keys.js';
-import { decimal, flag, integer, label, list, networks, oneOf, podLabel, requiredText, text } from './kinds.js';
+import { decimal, flag, integer, label, list, networks, oneOf, podLabel, requiredText, size, text } from './kinds.js';
 import { key } from './row.js';
 import type { AppName, ConfigKey } from './row.js';
 import { KEYS_WITHOUT_EFFECT } from './without-effect.js';
@@ -69,6 +69,14 @@ export const CONFIG_KEYS = {
     default: [],
     reload: true,
     description: 'Directories that configured paths must lie in. Empty means `data.directory` alone.',
+  }),
+  'storage.reserve': key('both', {
+    type: size(),
+    default: 256 * 1024 * 1024,
+    unit: 'bytes',
+    reload: true,
+    description:
+      'Space that received files and uploads leave free on their volumes, so that a database, logs and journals that lie there can go on. With less, nothing new is taken (2-201: come again later; an upload: 503), and what runs is interrupted with 2-219 and can go on later. 0 = none.',
   }),
   'database.url': key('both', {
     type: text('postgresql://user:password@host:port/database, or nothing for the embedded database'),

@@ -19,6 +19,24 @@ export const integer = (min: number, max: number) =>
     .pipe(z.int().min(min).max(max))
     .describe(`an integer from ${min} to ${max}`);
 
+const UNITS = ['', 'KB', 'MB', 'GB', 'TB'] as const;
+
+/** Bytes. */
+export const size = () =>
+  z
+    .union([
+      z.number(),
+      z
+        .string()
+        .regex(/^\d{1,15} ?(?:[KMGT]B)?$/i)
+        .transform((text) => {
+          const [, number = '', unit = ''] = /^(\d+) ?(\w*)$/.exec(text.toUpperCase()) ?? [];
+          return Number(number) * 1024 ** UNITS.indexOf(unit as (typeof UNITS)[number]);
+        }),
+    ])
+    .pipe(z.int().min(0))
+    .describe('bytes, or a number with KB, MB, GB or TB behind it (of 1,024): 256MB');
+
 export const decimal = (min: number, max: number) =>
   z
     .union([

@@ -106,6 +106,18 @@ export const METRICS = {
     'Failed logins of the REST interface: `wrong` = answered 401, `blocked` = answered 429, after too many of the same user from the same address.',
   ),
   pesit_database_up: row('gauge', 'both', {}, '1 while the database answers and is migrated, else 0.'),
+  pesit_storage_free_bytes: row(
+    'gauge',
+    'both',
+    {},
+    'Bytes that are free on the fullest volume that files are received on.',
+  ),
+  pesit_storage_reserve_bytes: row(
+    'gauge',
+    'both',
+    {},
+    'Of these, bytes that must stay free (`storage.reserve`): with less nothing new is received.',
+  ),
   pesit_license_days_remaining: row('gauge', 'both', {}, 'Days until the license or the evaluation ends; 0 = blocked.'),
   pesit_license_blocked: row('gauge', 'both', {}, '1 while a license is required, else 0.'),
   pesit_cluster_pods: row('gauge', 'both', {}, 'Living pods of this app in its cluster. The same on all pods.'),

@@ -144,6 +144,25 @@ describe('problems', () => {
     ]);
   });
 
+  const reserve = (text: string): number => load({ STORAGE_RESERVE: text })['storage.reserve'];
+
+  test.each([
+    ['0', 0],
+    ['1048576', 1_048_576],
+    ['64KB', 65_536],
+    ['256 MB', 268_435_456],
+    ['2gb', 2_147_483_648],
+    ['3TB', 3_298_534_883_328],
+  ])('bytes, with or without a unit: %s', (text, bytes) => {
+    expect(reserve(text)).toBe(bytes);
+  });
+
+  test.each(['-1', '1.5GB', '1 M', 'much', '9999999999TB'])('bytes that are none: %s', (text) => {
+    expect(() => reserve(text)).toThrow(
+      `storage.reserve (environment STORAGE_RESERVE): expected bytes, or a number with KB, MB, GB or TB behind it (of 1,024): 256MB, got "${text}"`,
+    );
+  });
+
   test('a value that does not fit: the key, where it came from, what was expected, what came', () => {
     expect(
       problems({ SERVER_PORT: '80a', LOG_LEVEL: 'verbose', METRICS_PUBLIC: 'yes', TRANSFER_DURABILITY: 'eventually' }, [
