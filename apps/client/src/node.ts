@@ -29,6 +29,7 @@ import { exchangeSettings } from './exchange/settings.js';
 import type { ExchangeSettings } from './exchange/settings.js';
 import { clientMetrics } from './metrics.js';
 import { CLIENT_MIGRATIONS } from './migrations/index.js';
+import { placeStore } from './remote-servers/place-store.js';
 import { remoteServerStore } from './remote-servers/store.js';
 import { SendTree } from './transfers/send-tree.js';
 import { transferStore } from './transfers/store.js';
@@ -37,7 +38,10 @@ import { transferStore } from './transfers/store.js';
 const STOP_MARGIN_MS = 20_000;
 const START_AGAIN_MS = 5000;
 
-export interface NodeOptions extends Pick<ExchangeOptions, 'node' | 'pollMs' | 'progressMs' | 'leaseMs'> {
+export interface NodeOptions extends Pick<
+  ExchangeOptions,
+  'node' | 'pollMs' | 'progressMs' | 'leaseMs' | 'placeLookMs'
+> {
   readonly config: Config<'client'>;
   /** Namespace of the pod. Default `default`. */
   readonly namespace?: string | undefined;
@@ -97,6 +101,7 @@ export const createNode = (options: NodeOptions) => {
   });
 
   const servers = remoteServerStore(database.knex, secrets);
+  const places = placeStore(database.knex, { node: options.node, instance: cluster.pod.instance });
   const transfers = transferStore(database.knex);
   const reserve = new SpaceReserve({
     bytes: () => config['storage.reserve'],
@@ -115,6 +120,7 @@ export const createNode = (options: NodeOptions) => {
   });
   const exchange = createExchange({
     ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
+    ...{ places, events: cluster.events },
     mayRun: () => admission.refusal === undefined,
   });
   admission.on('change', () => {

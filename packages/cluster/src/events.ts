@@ -1,5 +1,5 @@
 /** What pods tell each other of. Each means: look at the database, something of this kind has changed there. */
-export const TOPICS = ['license', 'members', 'partners'] as const;
+export const TOPICS = ['license', 'members', 'partners', 'sessions'] as const;
 export type Topic = (typeof TOPICS)[number];
 
 /** A listener may be asked to look although nothing has changed, and never learns what has. It may be asynchronous. */

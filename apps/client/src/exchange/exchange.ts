@@ -1,7 +1,9 @@
+import type { ClusterEvents } from '@pesit-node/cluster';
 import { DIAGNOSTICS } from '@pesit-node/protocol';
-import { TransferMeter } from '@pesit-node/service';
+import { PeriodicWork, TransferMeter } from '@pesit-node/service';
 import type { Logger, SecretBox, Traces } from '@pesit-node/service';
 
+import type { PlaceStore } from '../remote-servers/place-store.js';
 import type { RemoteServerStore } from '../remote-servers/store.js';
 import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
@@ -9,6 +11,7 @@ import { Contacts } from './contacts.js';
 import { Leftovers } from './leftovers.js';
 import type { ReceivedTree } from './received-tree.js';
 import { runTransfer } from './run-transfer.js';
+import { SessionPlaces } from './session-places.js';
 import { SessionPool } from './session-pool.js';
 import type { ExchangeSettings } from './settings.js';
 import { testConnection } from './test-connection.js';
@@ -23,6 +26,10 @@ export interface ExchangeOptions extends Pick<
   readonly secrets: SecretBox;
   readonly transfers: TransferStore;
   readonly servers: RemoteServerStore;
+  readonly places: PlaceStore;
+  readonly events: ClusterEvents;
+  /** Between two looks whether a place of this process is wanted, milliseconds. Default 2000. */
+  readonly placeLookMs?: number;
   readonly receivedTree: ReceivedTree;
   readonly sendTree: SendTree;
   readonly traces: Traces;
@@ -46,7 +53,13 @@ export const createExchange = (options: ExchangeOptions) => {
   const { settings, secrets, transfers: store, servers, receivedTree, sendTree, traces, logger } = options;
   const contacts = new Contacts(servers, logger);
   const meter = new TransferMeter(options.metrics, (diagnostic) => Object.hasOwn(DIAGNOSTICS, diagnostic));
-  const pool = new SessionPool({ idleTimeout: settings.idleTimeout, contacts, traces, meter, logger });
+  const places = new SessionPlaces({
+    ...{ store: options.places, events: options.events, logger },
+    ...{ leaseMs: options.leaseMs, lookMs: options.placeLookMs },
+  });
+  const periodic = new PeriodicWork({ logger });
+  periodic.add(places.task);
+  const pool = new SessionPool({ idleTimeout: settings.idleTimeout, places, contacts, traces, meter, logger });
   const deps = { settings, secrets, pool, receivedTree, sendTree, store, logger };
   const queue = new TransferQueue({
     ...options,
@@ -65,8 +78,10 @@ export const createExchange = (options: ExchangeOptions) => {
     /** To be called whenever the database is ready; begins nothing after `stop`. @throws errors of the database: call it again */
     start: async (): Promise<void> => {
       await bindPasswords(servers, logger);
+      await places.start();
       await queue.start();
       if (isStopped) return;
+      periodic.start();
       leftovers.start();
       traces.start();
     },
@@ -83,6 +98,8 @@ export const createExchange = (options: ExchangeOptions) => {
       await leftovers.stop();
       await queue.stop(drainMs);
       await pool.stop();
+      places.stop();
+      await periodic.stop();
       await traces.stop();
       await contacts.settled();
     },

@@ -22,7 +22,7 @@ type Store = Pick<TransferStore, 'keepSourceVersion' | 'keepPacings' | 'startOve
 export const restartContext = (lease: Job, store: Store, requireLease: () => Promise<void>): RestartContext => {
   const written = async <T>(result: Promise<T | undefined | false>): Promise<T> => {
     const value = await result.catch((cause: unknown) => {
-      throw isDatabaseUnavailable(cause) ? databaseAway(cause) : cause;
+      throw isDatabaseUnavailable(cause) ? databaseAway('what a restart needs could not be stored', cause) : cause;
     });
     if (value === undefined || value === false) throw new Interruption('lost');
     return value;
@@ -40,8 +40,8 @@ export const restartContext = (lease: Job, store: Store, requireLease: () => Pro
 };
 
 /** Nobody's failure: the attempt ends, and another is made when the database is back. */
-const databaseAway = (cause: unknown): PesitError =>
-  new PesitError('the database is away: what a restart needs could not be stored', {
+export const databaseAway = (what: string, cause: unknown): PesitError =>
+  new PesitError(`the database is away: ${what}`, {
     fault: 'local',
     diagnostic: '2-201',
     peerText: 'a resource is missing for now',

@@ -9,6 +9,7 @@ import { outdatesSession, toPesitError } from '@pesit-node/transfers';
 import type { Contacts } from './contacts.js';
 import { faultText, openTraced } from '../traces/traced-opening.js';
 import type { TracedSession } from '../traces/traced-opening.js';
+import type { SessionPlaces } from './session-places.js';
 import type { SessionTarget } from './session-target.js';
 
 /** A session while one transfer uses it. */
@@ -38,6 +39,7 @@ interface Idle extends Open {
 export interface SessionPoolOptions {
   /** Milliseconds that an idle session is kept; 0 = not at all. */
   readonly idleTimeout: number;
+  readonly places: SessionPlaces;
   readonly contacts: Contacts;
   readonly traces: Traces;
   readonly meter: TransferMeter;
@@ -46,7 +48,8 @@ export interface SessionPoolOptions {
 
 /**
  * Sessions with remote servers. Who asks for one gets an idle one with the same identity and terms, else a new one; whether
- * a server may have one more is the queue's business, except that idle sessions make room for a new one.
+ * a server may have one more is the queue's business, except that idle sessions make room for a new one, here or on another
+ * pod (`SessionPlaces`).
  */
 export class SessionPool {
   readonly #options: SessionPoolOptions;
@@ -58,6 +61,8 @@ export class SessionPool {
 
   constructor(options: SessionPoolOptions) {
     this.#options = options;
+    options.places.on('wanted', (serverId) => void this.#giveUpIdle(serverId, true));
+    options.places.on('lost', (sessionId) => this.#gone(sessionId));
   }
 
   /**
@@ -68,14 +73,15 @@ export class SessionPool {
   async acquire(target: SessionTarget, transfer: string, signal: AbortSignal, fresh: boolean): Promise<Lease> {
     const idle = fresh ? undefined : this.#takeIdle(target.key);
     if (idle !== undefined) return this.#lease(idle, transfer, true);
-    await this.makeRoom(target);
+    const sessionId = randomUUID();
+    await this.reserve(target, sessionId, target.connectTimeout, signal);
     this.#count(target.serverId, 1);
     try {
-      const sessionId = randomUUID();
       const opened = await this.#open(target, sessionId, signal);
       return this.#lease({ ...opened, sessionId, target }, transfer, false);
     } catch (error) {
       this.#count(target.serverId, -1);
+      await this.giveBack(sessionId);
       throw error;
     }
   }
@@ -85,11 +91,23 @@ export class SessionPool {
     return [...this.#sessions.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** When the server has as many sessions as it may: ends an idle one, and resolves when the partner knows. */
-  async makeRoom({ serverId, maxSessions }: SessionTarget): Promise<void> {
-    if ((this.#sessions.get(serverId) ?? 0) < maxSessions) return;
-    const oldest = [...this.#idle.values()].flat().find((idle) => idle.target.serverId === serverId);
-    if (oldest !== undefined) await this.#discard(oldest);
+  /**
+   * Makes sure that the server may have one more session, on all pods: when it has as many as it may an idle one ends, and this
+   * resolves when the partner knows. `giveBack` when the session is over.
+   * @param waitMs milliseconds, for those that other pods have
+   * @throws PesitError as `SessionPlaces.take`
+   */
+  async reserve(target: SessionTarget, sessionId: string, waitMs: number, signal?: AbortSignal): Promise<void> {
+    const { serverId, serverName, limit, maxSessions } = target;
+    if ((this.#sessions.get(serverId) ?? 0) >= maxSessions) await this.#giveUpIdle(serverId);
+    if (limit === undefined) return;
+    const makeRoom = () => this.#giveUpIdle(serverId);
+    await this.#options.places.take({ serverId, serverName, limit }, sessionId, waitMs, makeRoom, signal);
+  }
+
+  /** The partner knows that the session is over, or it was never opened. */
+  giveBack(sessionId: string): Promise<void> {
+    return this.#options.places.give(sessionId);
   }
 
   /** Closes what is idle with one server: its terms have changed. */
@@ -145,7 +163,7 @@ export class SessionPool {
       tracer?.transfer(undefined);
       const { fileTerms } = session;
       if (fileTerms !== undefined) this.#options.contacts.entity(open.target.serverId, fileTerms.maxEntitySize);
-      if (isUsable() && !this.#stopped && this.#options.idleTimeout > 0) this.#keep(open);
+      if (isUsable() && this.#mayStay(open)) this.#keep(open);
       else void this.#close(open);
     };
     const failed = (thrown: unknown): void => {
@@ -158,6 +176,21 @@ export class SessionPool {
         return isUsable();
       },
     };
+  }
+
+  #mayStay({ target: { serverId, limit }, sessionId }: Open): boolean {
+    const { places, idleTimeout } = this.#options;
+    if (this.#stopped || idleTimeout === 0) return false;
+    return limit === undefined || (places.holds(sessionId) && !places.heedWish(serverId));
+  }
+
+  /** Ends the session that has been idle longest with the server. @returns false when there is none */
+  async #giveUpIdle(serverId: number, asWished = false): Promise<boolean> {
+    const oldest = [...this.#idle.values()].flat().find((idle) => idle.target.serverId === serverId);
+    if (oldest === undefined) return false;
+    if (asWished) this.#options.places.heedWish(serverId);
+    await this.#discard(oldest);
+    return true;
   }
 
   #keep(open: Open): void {
@@ -205,7 +238,8 @@ export class SessionPool {
   #close({ session, sessionId, target, tracer }: Open): Promise<void> {
     this.#count(target.serverId, -1);
     const outcome = session.usable ? 'released' : 'the session was over';
-    const closing = session.release().then(() => {
+    const closing = session.release().then(async () => {
+      await this.giveBack(sessionId);
       this.#closing.delete(closing);
       tracer?.end(outcome);
       this.#options.logger.debug({ sessionId, server: target.serverName }, 'session closed');

@@ -14,8 +14,12 @@ import type { ExchangeSettings } from './settings.js';
 export interface SessionTarget {
   readonly serverId: number;
   readonly serverName: string;
-  /** Sessions that the server may have, idle ones included. */
+  /** Sessions that this process may have with the server, idle ones included. */
   readonly maxSessions: number;
+  /** `maxConnections`: sessions that all pods together may have; undefined: they are not counted. */
+  readonly limit: number | undefined;
+  /** Milliseconds. */
+  readonly connectTimeout: number;
   /** Sessions of the same key do for each other. Holds the sealed password, never the password. */
   readonly key: string;
   readonly options: () => RequesterOptions;
@@ -81,10 +85,13 @@ export const sessionTarget = (
   return {
     serverId: server.id,
     serverName: server.name,
+    limit: server.max_connections ?? undefined,
+    connectTimeout: settings.connectTimeout,
     maxSessions: Math.min(server.max_connections ?? settings.maxConnectionsPerHost, settings.maxConnectionsPerHost),
     key: JSON.stringify([
       ...[server.id, host, port, dialect, requester, serverId, sealed, sync, crc, resynchronisation],
-      ...[identifier, sealedPreconnect, layout, isTraced],
+      // A session without a place does not do when there shall be one.
+      ...[identifier, sealedPreconnect, layout, isTraced, server.max_connections !== null],
     ]),
     traceUntil,
     options: () => ({

@@ -38,24 +38,28 @@ export type TestResult =
 export interface TestConnectionDeps {
   readonly settings: ExchangeSettings;
   readonly secrets: SecretBox;
-  readonly pool: Pick<SessionPool, 'makeRoom'>;
+  readonly pool: Pick<SessionPool, 'reserve' | 'giveBack'>;
   readonly contacts: Contacts;
   readonly traces: Traces;
   readonly logger: Logger;
 }
+
+/** Who asks waits so long for a session of another pod to end, milliseconds. */
+const PLACE_MS = 5000;
 
 /** Opens a session of its own with a remote server, whether it is enabled or not, and releases it. */
 export const testConnection =
   ({ settings, secrets, pool, contacts, traces, logger }: TestConnectionDeps) =>
   async (server: RemoteServerRow): Promise<TestResult> => {
     const log = logger.child({ server: server.name });
+    const sessionId = randomUUID();
     let began = performance.now();
     const latency = (): number => Math.round((performance.now() - began) * 10) / 10;
     try {
       const target = sessionTarget(server, server.client_id, {}, { settings, secrets });
-      await pool.makeRoom(target);
+      await pool.reserve(target, sessionId, PLACE_MS);
       began = performance.now();
-      const { session, tracer } = await openTraced(traces, target, randomUUID());
+      const { session, tracer } = await openTraced(traces, target, sessionId);
       const answered = latency();
       const { terms, roundTripMs, advice = null } = session;
       const negotiated = negotiatedOf(terms);
@@ -75,11 +79,14 @@ export const testConnection =
       };
     } catch (thrown) {
       const error = toPesitError(thrown);
-      contacts.failed(server.id, error);
+      // The server was not asked when there was no place for a session.
+      if (error.fault !== 'local' || error.diagnostic !== '3-309') contacts.failed(server.id, error);
       await contacts.settled();
       const { diagnostic } = error;
       log.warn(logWords(error), 'connection test failed');
       const errorCode = errorCodeOf(error, 'connecting');
       return { success: false, latency: latency(), errorCode, diagnostic, message: explain(error) };
+    } finally {
+      await pool.giveBack(sessionId);
     }
   };

@@ -14,6 +14,7 @@ import { take } from './0011-take.js';
 import { answers } from './0012-answers.js';
 import { askedName } from './0013-asked-name.js';
 import { contents } from './0014-contents.js';
+import { sessionPlaces } from './0015-session-places.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -33,5 +34,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     answers,
     askedName,
     contents,
+    sessionPlaces,
   ],
 };

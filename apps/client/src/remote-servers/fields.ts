@@ -92,7 +92,7 @@ export const REMOTE_SERVER = new FieldTable(
     maxConnections: {
       column: 'max_connections',
       schema: z.int().min(1).max(1000),
-      words: 'Sessions at a time, idle ones included.',
+      words: 'Sessions at a time, of all pods together, idle ones included.',
       unset: '`transfer.connection.pool.max-connections-per-host`',
     },
     tcpipHeader: { column: 'dialect', schema: tcpipHeader(), default: 'length-prefixed' },

@@ -27,6 +27,7 @@ export interface ServiceOptions extends Partial<Pick<NodeOptions, 'licenseKey' |
   readonly pollMs?: number;
   readonly progressMs?: number;
   readonly leaseMs?: number;
+  readonly placeLookMs?: number;
   /** Default true: started when the queue runs. */
   readonly waitForDatabase?: boolean;
   /** Of an earlier service, whose files and secrets this one goes on with. */
@@ -104,6 +105,7 @@ export const startService = async (database: Database, options: ServiceOptions =
     },
     ...(options.freeSpace === undefined ? {} : { freeSpace: options.freeSpace }),
     ...{ node, pollMs, progressMs, ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }) },
+    ...(options.placeLookMs === undefined ? {} : { placeLookMs: options.placeLookMs }),
   });
   const lifecycle = new Lifecycle({ logger: log.logger, health });
   for (const step of [steps.database, steps.files, steps.exchange]) lifecycle.add(step);

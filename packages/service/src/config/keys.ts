@@ -197,7 +197,8 @@ export const CONFIG_KEYS = {
     default: 30_000,
     unit: 'milliseconds',
     reload: true,
-    description: 'How long opening a connection to a remote server may take.',
+    description:
+      'How long opening a connection to a remote server may take; so long it is waited first for one of its maxConnections.',
   }),
   'transfer.checksum': key('both', {
     type: oneOf(['sha256', 'none']),

@@ -1,0 +1,232 @@
+import { EventEmitter } from 'node:events';
+
+import type { ClusterEvents } from '@pesit-node/cluster';
+import { PesitError } from '@pesit-node/protocol';
+import { isDatabaseUnavailable } from '@pesit-node/service';
+import type { Logger, PeriodicTask } from '@pesit-node/service';
+
+import type { PlaceStore } from '../remote-servers/place-store.js';
+import { databaseAway } from './restart-context.js';
+
+/** A pod that does not renew its places for so long is dead to the others. */
+const LEASE_MS = 30_000;
+/** Given up so long before it runs out: a session needs a moment to end. */
+const MARGIN = 1 / 6;
+/** Between two looks of a pod that has places: without Redis it hears of a wish by them. */
+const LOOK_MS = 2000;
+/** Between two tries of who waits for a place, when nobody tells of one. */
+const TRY_MS = 500;
+
+/** A server whose sessions are counted. */
+export interface LimitedServer {
+  readonly serverId: number;
+  readonly serverName: string;
+  readonly limit: number;
+}
+
+export interface SessionPlacesEvents {
+  /** Another pod, or another session of this one, wants a place with this server. */
+  wanted: [serverId: number];
+  /** The session has no place any more. */
+  lost: [session: string];
+}
+
+export interface SessionPlacesOptions {
+  readonly store: PlaceStore;
+  readonly events: ClusterEvents;
+  readonly logger: Logger;
+  /** Default 30,000. */
+  readonly leaseMs?: number | undefined;
+  /** Default 2000. */
+  readonly lookMs?: number | undefined;
+}
+
+interface Held {
+  readonly serverId: number;
+  /** By `performance.now()`, counted from before the statement that gave it. */
+  until: number;
+}
+
+/**
+ * The places of this process with the remote servers that limit their sessions (`maxConnections`), counted over all pods in the
+ * database. A place belongs to a session from before it is opened until the partner knows that it is over, so that a session
+ * which serves one transfer after the other costs no statement; a server without limit costs none at all.
+ *
+ * Who finds no place writes a wish down and tells the other pods (topic `sessions`, a hint: the database is the truth): those
+ * with an idle session close it, and tell in turn. Without Redis they see the wish when they renew their leases, every two
+ * seconds. The places of a pod that died run out; one that cannot renew its own gives them up before.
+ */
+export class SessionPlaces extends EventEmitter<SessionPlacesEvents> {
+  readonly #options: SessionPlacesOptions;
+  readonly #leaseMs: number;
+  readonly #held = new Map<string, Held>();
+  /** Servers for which the last look has found a wish that nothing was done for. */
+  readonly #wishes = new Set<number>();
+  readonly #notices = new EventEmitter<{ notice: [] }>();
+  #noticed = 0;
+  #unsubscribe: (() => void) | undefined;
+
+  constructor(options: SessionPlacesOptions) {
+    super();
+    this.#options = options;
+    this.#leaseMs = options.leaseMs ?? LEASE_MS;
+    // As many as there are transfers that wait.
+    this.#notices.setMaxListeners(0);
+  }
+
+  /** For the runner of periodic work. */
+  get task(): PeriodicTask {
+    const { lookMs: intervalMs = LOOK_MS } = this.#options;
+    return { name: 'places of sessions', intervalMs, jitter: 0.1, first: 'after an interval', run: () => this.look() };
+  }
+
+  /** To be called when the database is ready; may be called again. @throws errors of the database: call it again */
+  async start(): Promise<void> {
+    if (this.#unsubscribe !== undefined) return;
+    await this.#options.store.forgetEarlier();
+    this.#unsubscribe ??= this.#options.events.subscribe('sessions', async () => {
+      this.#notice();
+      await this.look().catch(() => undefined);
+    });
+  }
+
+  stop(): void {
+    this.#unsubscribe?.();
+  }
+
+  /**
+   * A place for a session that is about to be opened; it waits while there is none.
+   * @param waitMs milliseconds
+   * @param makeRoom ends an idle session of this process with the server; false when there is none
+   * @throws PesitError 3-309 when none came free in time, 2-201 while the database is away; the reason of `signal`
+   */
+  async take(
+    server: LimitedServer,
+    session: string,
+    waitMs: number,
+    makeRoom: () => Promise<boolean>,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const end = performance.now() + waitMs;
+    let isTold = false;
+    for (;;) {
+      signal?.throwIfAborted();
+      const seen = this.#noticed;
+      if (await this.#take(server, session)) return;
+      if (await makeRoom()) continue;
+      if (!isTold) {
+        isTold = true;
+        const { serverName, limit } = server;
+        this.#options.logger.info(
+          { server: serverName, maxConnections: limit },
+          'all sessions that the remote server may have are there: waiting for one to end',
+        );
+        this.#options.events.tell('sessions');
+      }
+      const left = end - performance.now();
+      if (left <= 0) throw noPlace(server, waitMs);
+      if (this.#noticed === seen) await this.#nextNotice(Math.min(TRY_MS, left), signal);
+    }
+  }
+
+  /** The session is over, or was never opened. Never rejects: a place that cannot be given back runs out. */
+  async give(session: string): Promise<void> {
+    if (!this.#held.delete(session)) return;
+    const { store, events, logger } = this.#options;
+    try {
+      if (await store.give(session)) events.tell('sessions');
+    } catch (error) {
+      logger.debug({ sessionId: session, reason: (error as Error).message }, 'place not given back: it will run out');
+    }
+    this.#notice();
+  }
+
+  /** Whether the session has its place still. */
+  holds(session: string): boolean {
+    return this.#held.has(session);
+  }
+
+  /** Whether a place with the server is wanted, as far as is known: who asks gives one up, so the next one is told no. */
+  heedWish(serverId: number): boolean {
+    return this.#wishes.delete(serverId);
+  }
+
+  /** Renews the places that are held, and looks which are wanted. @throws errors of the database */
+  async look(): Promise<void> {
+    const asked = [...this.#held.keys()];
+    if (asked.length === 0) return;
+    const since = performance.now();
+    const firstEnd = Math.min(...[...this.#held.values()].map(({ until }) => until));
+    // A database that does not answer gets no more time than one that says no.
+    const lateMs = Math.ceil(firstEnd - since - this.#leaseMs * MARGIN) + 1;
+    const late = setTimeout(() => this.#giveUpWhatRunsOut(), lateMs).unref();
+    try {
+      this.#found(asked, await this.#options.store.renew(asked, this.#leaseMs / 1000), since);
+    } finally {
+      clearTimeout(late);
+      this.#giveUpWhatRunsOut();
+    }
+  }
+
+  #found(asked: readonly string[], kept: Awaited<ReturnType<PlaceStore['renew']>>, since: number): void {
+    const sessions = new Set(kept.map(({ session }) => session));
+    for (const session of asked) {
+      const held = this.#held.get(session);
+      if (held !== undefined && sessions.has(session)) held.until = since + this.#leaseMs;
+      else if (held !== undefined) this.#lose(session);
+    }
+    this.#wishes.clear();
+    for (const { serverId, wanted } of kept) if (wanted) this.#wishes.add(serverId);
+    for (const serverId of [...this.#wishes]) this.emit('wanted', serverId);
+  }
+
+  async #take({ serverId, limit }: LimitedServer, session: string): Promise<boolean> {
+    const since = performance.now();
+    const leaseSeconds = this.#leaseMs / 1000;
+    const isTaken = await this.#options.store
+      .take({ session, serverId, limit, leaseSeconds })
+      .catch((cause: unknown) => {
+        throw isDatabaseUnavailable(cause)
+          ? databaseAway('whether one more session may be opened is not known', cause)
+          : cause;
+      });
+    if (isTaken) this.#held.set(session, { serverId, until: since + this.#leaseMs });
+    return isTaken;
+  }
+
+  #giveUpWhatRunsOut(): void {
+    const limit = performance.now() + this.#leaseMs * MARGIN;
+    for (const [session, { until }] of this.#held) if (until <= limit) this.#lose(session);
+  }
+
+  #lose(session: string): void {
+    this.#held.delete(session);
+    this.emit('lost', session);
+  }
+
+  #notice(): void {
+    this.#noticed++;
+    this.#notices.emit('notice');
+  }
+
+  #nextNotice(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    if (signal?.aborted === true) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#notices.off('notice', done);
+        signal?.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.#notices.on('notice', done);
+      signal?.addEventListener('abort', done, { once: true });
+    });
+  }
+}
+
+const noPlace = ({ serverName, limit }: LimitedServer, waitMs: number): PesitError =>
+  new PesitError(
+    `remote server ${JSON.stringify(serverName)} may have ${limit} session${limit === 1 ? '' : 's'} at a time (maxConnections), of all pods together, and none came free within ${Math.round(waitMs / 100) / 10} s`,
+    { fault: 'local', diagnostic: '3-309', peerText: 'too many connections' },
+  );
