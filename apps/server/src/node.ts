@@ -31,9 +31,8 @@ import type {
   SecretBox,
   ServiceInfo,
 } from '@pesit-node/service';
-import { DirectoryIndex } from '@pesit-node/storage';
-import type { LookFiles } from '@pesit-node/storage';
-import { SpaceReserve } from '@pesit-node/storage';
+import { LocalFileStores, SpaceReserve } from '@pesit-node/storage';
+import type { FileStores } from '@pesit-node/storage';
 import { storageHealth } from '@pesit-node/transfers';
 import type { Express } from 'express';
 
@@ -105,8 +104,8 @@ export interface NodeOptions {
   readonly leaseMs?: number;
   /** See `RestartsOptions`. Default: a fifth longer than a lease. */
   readonly restartWaitMs?: number;
-  /** What looks for files to send. Default: the real file system. */
-  readonly lookFiles?: LookFiles;
+  /** Where files lie that are sent. Default: the local disk. */
+  readonly stores?: FileStores;
 }
 
 export interface ServerNode {
@@ -260,7 +259,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       traces,
       unanswered: new UnansweredRequests(),
       outgoing: new Set(),
-      toSend: new DirectoryIndex(options.lookFiles === undefined ? {} : { files: options.lookFiles }),
+      stores: options.stores ?? new LocalFileStores(),
       looks: new Turns(),
       strangers: new StrangerLog(),
       logger,

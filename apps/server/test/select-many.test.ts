@@ -1,10 +1,10 @@
-import { mkdir, utimes, writeFile } from 'node:fs/promises';
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
-import { nodeFiles } from '@pesit-node/storage';
-import type { LookFiles } from '@pesit-node/storage';
+import { LocalFileStores, nodeFiles } from '@pesit-node/storage';
+import type { FileOperations } from '@pesit-node/storage';
 
 import { refusedWith, until, useNode } from './support/node.js';
 
@@ -14,12 +14,12 @@ const FILES = 5000;
 const asked = { looks: 0, readings: 0, held: '', waiting: 0 };
 let open = (): void => undefined;
 let gate = Promise.resolve();
-const lookFiles: LookFiles = {
+const files: FileOperations = {
+  ...nodeFiles,
   lstat: (path) => {
     asked.looks += 1;
     return nodeFiles.lstat(path);
   },
-  realpath: (path) => nodeFiles.realpath(path),
   readdir: async (path) => {
     asked.readings += 1;
     if (path === asked.held) {
@@ -36,18 +36,18 @@ const hold = (directory: string): void => {
 };
 
 withDatabase((harness) => {
-  const node = useNode(harness, { lookFiles });
+  const node = useNode(harness, { stores: new LocalFileStores({ files }) });
 
   /** Files of one second each, `0` the oldest, in a directory that was left alone for a while. */
-  const offer = async (fileId: string, count: number): Promise<string> => {
+  const offer = (fileId: string, count: number): string => {
     const directory = join(node().data, fileId, 'out');
-    await mkdir(directory, { recursive: true });
+    mkdirSync(directory, { recursive: true });
     for (let i = 0; i < count; i++) {
       const path = join(directory, `file-${i}`);
-      await writeFile(path, String(i));
-      await utimes(path, 1000 + i, 1000 + i);
+      writeFileSync(path, String(i));
+      utimesSync(path, 1000 + i, 1000 + i);
     }
-    await utimes(directory, 1000, 1000);
+    utimesSync(directory, 1000, 1000);
     return directory;
   };
 
@@ -58,7 +58,7 @@ withDatabase((harness) => {
 
   describe('5,000 files to read', () => {
     test('the oldest each time, looking at all of them and asking the database for a part of them once', async () => {
-      await offer('OUT', FILES);
+      offer('OUT', FILES);
       const session = await node().connect();
       const statements: string[] = [];
       node().database.knex.on('query', ({ sql }: { sql: string }) => {
@@ -90,8 +90,8 @@ withDatabase((harness) => {
     });
 
     test('a partner whose look takes long waits for itself alone, with all its sessions', async () => {
-      const slow = await offer('OUT', 3);
-      await offer('BOTH', FILES);
+      const slow = offer('OUT', 3);
+      offer('BOTH', FILES);
       await node().partner('OTHER');
       const sessions = await Promise.all([node().connect(), node().connect(), node().connect()]);
       hold(slow);

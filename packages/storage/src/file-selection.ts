@@ -3,7 +3,8 @@ import { breathe } from './at-once.js';
 import { DirectoryIndex } from './directory-index.js';
 import { storageError } from './errors.js';
 import { globOf, matchesGlob } from './glob.js';
-import { isPlainName, isSameVersion, sendableAt, sendableIn } from './sendable-file.js';
+import { isSameVersion } from './file-version.js';
+import { isPlainName, sendableAt, sendableIn } from './sendable-file.js';
 import type { SendableFile } from './sendable-file.js';
 
 export interface SelectionRequest {
@@ -50,7 +51,8 @@ export async function findFileToSend(
   if (root === undefined || only !== undefined) return only;
   const look = async (fresh: boolean) => {
     const { files, isFresh } = await inDirectory(directory, () => index.look(root, fresh));
-    return { isFresh, found: await choose(root, files, request, index, isFresh) };
+    const again = ({ name }: SendableFile) => sendableIn(index.files, root, name);
+    return { isFresh, found: await chooseOldest(files, request, again, isFresh) };
   };
   const first = await look(false);
   const { found } = first.found !== undefined || first.isFresh ? first : await look(true);
@@ -76,21 +78,25 @@ export function findNamedFile(
   });
 }
 
-/** @returns undefined when there is none, or when one is not as it was listed, so that others may be older */
-async function choose(
-  root: string,
+/**
+ * The oldest of what is listed that matches, is wanted, and can be taken as it is now.
+ * @param again looks at one file again
+ * @param isFresh the list was just made: a file that is not as listed is judged as it is now
+ * @returns undefined when there is none, or when one is not as it was listed, so that others may be older
+ */
+export async function chooseOldest(
   listed: readonly SendableFile[],
   { pattern = '*', wanted = (files) => Promise.resolve(new Set(files)), take = () => true }: SelectionRequest,
-  { files }: DirectoryIndex,
+  again: (file: SendableFile) => Promise<SendableFile | undefined>,
   isFresh: boolean,
 ): Promise<SendableFile | undefined> {
   for await (const batch of batchesOf(listed, globOf(pattern))) {
     const those = await wanted(batch);
     for (const file of batch) {
       if (!those.has(file)) continue;
-      const now = await sendableIn(files, root, file.name);
+      const now = await again(file);
       if (now === undefined) continue;
-      if (!isSameVersion(now, file)) {
+      if (now.path !== file.path || !isSameVersion(now, file)) {
         if (!isFresh) return undefined;
         if (!(await wanted([now])).has(now)) continue;
       }

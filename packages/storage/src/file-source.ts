@@ -1,17 +1,18 @@
-import { constants } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MAX_SYNC_POINT } from '@pesit-node/protocol';
 import type { ArticleSource, Burst, PesitError, SyncPoint } from '@pesit-node/protocol';
 import { BlockCutter } from './block-cutter.js';
-import { StorageError, errorCode, storageError } from './errors.js';
+import { StorageError, storageError } from './errors.js';
+import type { FileStore, ReadableFile } from './file-store.js';
+import { isSameVersion } from './file-version.js';
+import type { FileVersion } from './file-version.js';
 import { START } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
 import { canBeCounted } from './pacing.js';
 import type { Pacing } from './pacing.js';
 import { RunningHash } from './running-hash.js';
-import { nodeFiles } from './files.js';
-import type { FileFacts, FileOperations, OpenFile } from './files.js';
 import { LineCutter } from './line-cutter.js';
+import { LocalFileStore } from './local-file-store.js';
 import { PointTable } from './point-table.js';
 import { HashBeside, hashUpTo } from './prefix-hash.js';
 import type { RecordFormat } from './record-format.js';
@@ -25,26 +26,19 @@ interface Cutter {
   goTo(fileOffset: number, articles: number): void;
 }
 
-/** What tells one version of a source from another. */
-export interface SourceVersion {
-  /** Bytes. */
-  readonly size: number;
-  /** Nanoseconds since the epoch. */
-  readonly mtimeNs: bigint;
-}
-
 export interface FileSourceOptions {
   /** The version that the first attempt sent. Another is refused: a restart never mixes two. */
-  readonly expected?: SourceVersion;
+  readonly expected?: FileVersion;
   /** Default `sha256`. */
   readonly checksum?: ChecksumKind;
   /** Most bytes of one read, beside the bursts that are read whole. Default 524,288; of text 262,144. */
   readonly readSize?: number | undefined;
-  /** Default: the real file system. */
-  readonly files?: FileOperations;
+  /** Where the file lies. Default: anywhere on the local disk. */
+  readonly store?: Pick<FileStore, 'open'>;
 }
 
 const SOURCE = 'the file to send';
+const ANYWHERE = new LocalFileStore('/');
 /**
  * Bytes before a restart point that are hashed before the first burst leaves. Behind more the whole file is hashed beside the
  * sending: a partner waits for data no longer than Tp.
@@ -58,8 +52,8 @@ export class FileSource implements ArticleSource {
   readonly path: string;
   /** Place of each sync point that this attempt has placed, or passed on its way to its start. */
   readonly points = new PointTable();
-  readonly #file: OpenFile;
-  readonly #facts: FileFacts;
+  readonly #file: ReadableFile;
+  readonly #version: FileVersion;
   readonly #format: RecordFormat;
   readonly #checksumKind: ChecksumKind;
   readonly #readSize: number | undefined;
@@ -71,23 +65,18 @@ export class FileSource implements ArticleSource {
   #closed: Promise<void> | undefined;
 
   /**
-   * @param path a resolved path (`resolveInside`, `findFileToSend`): a link in its last place is refused
-   * @throws StorageError 2-205 missing; 2-211 a link, not a regular file, or not readable; 2-200 unfilled record: the size of a
-   *   BF file is not a multiple of the record length; 2-215 it is not the expected version
+   * @param path as its store calls it (`FileStore.find`): a link in its last place is refused
+   * @throws StorageError as `FileStore.open`; 2-200 unfilled record: the size of a BF file is not a multiple of the record
+   *   length; 2-215 it is not the expected version
    */
   static async open(path: string, format: RecordFormat, options: FileSourceOptions = {}): Promise<FileSource> {
-    const { files = nodeFiles, expected } = options;
-    // Without O_NONBLOCK the open of a FIFO waits for a writer that may never come.
-    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
-    const file = await files.open(path, flags).catch((error: unknown) => {
-      throw errorCode(error) === 'ELOOP' ? notRegular(path, 'link') : storageError(error, 'open', path, SOURCE);
-    });
+    const { store = ANYWHERE, expected } = options;
+    const file = await store.open(path);
     try {
-      const facts = await file.stat();
-      if (facts.kind !== 'file') throw notRegular(path, facts.kind);
-      if (expected) requireVersion(path, expected, facts);
-      if (format.name === 'BF') requireWholeRecords(path, facts.size, format.recordLength);
-      return new FileSource(path, format, file, facts, options);
+      const { version } = file;
+      if (expected) requireVersion(path, expected, version);
+      if (format.name === 'BF') requireWholeRecords(path, version.size, format.recordLength);
+      return new FileSource(path, format, file, version, options);
     } catch (error) {
       await file.close();
       throw storageError(error, 'open', path, SOURCE);
@@ -97,13 +86,13 @@ export class FileSource implements ArticleSource {
   private constructor(
     path: string,
     format: RecordFormat,
-    file: OpenFile,
-    facts: FileFacts,
+    file: ReadableFile,
+    version: FileVersion,
     { checksum = 'sha256', readSize }: FileSourceOptions,
   ) {
     this.path = path;
     this.#file = file;
-    this.#facts = facts;
+    this.#version = version;
     this.#format = format;
     this.#checksumKind = checksum;
     this.#readSize = readSize;
@@ -113,18 +102,18 @@ export class FileSource implements ArticleSource {
 
   /** Bytes of the file when it was opened. */
   get size(): number {
-    return this.#facts.size;
+    return this.#version.size;
   }
 
   /** Modification time when it was opened. */
   get modified(): Date {
-    return new Date(Number(this.#facts.mtimeNs / 1_000_000n));
+    return new Date(Number(this.#version.mtimeNs / 1_000_000n));
   }
 
   /** For `expected` of the next attempt; keep it with the transfer. */
-  get version(): SourceVersion {
-    const { size, mtimeNs } = this.#facts;
-    return { size, mtimeNs };
+  get version(): FileVersion {
+    const { size, mtimeNs, tag } = this.#version;
+    return tag === undefined ? { size, mtimeNs } : { size, mtimeNs, tag };
   }
 
   /** `sha256:` and 64 hex digits of the file's bytes, those before a restart point included; undefined before the end was reached, or with `checksum: 'none'`. */
@@ -222,7 +211,8 @@ export class FileSource implements ArticleSource {
   async #hasChanged(): Promise<string | undefined> {
     const now = await this.#file.stat();
     if (now.size !== this.size) return `${this.size} bytes expected, ${now.size} found`;
-    return now.mtimeNs === this.#facts.mtimeNs ? undefined : 'its modification time is not the one of the start';
+    if (now.mtimeNs !== this.#version.mtimeNs) return 'its modification time is not the one of the start';
+    return isSameVersion(now, this.#version) ? undefined : 'its store calls it another version than at the start';
   }
 
   async #close(): Promise<void> {
@@ -285,8 +275,9 @@ const noSuchPoint = (path: string, number: number) =>
     peerText: `sync point ${number} is unknown here`,
   });
 
-function requireVersion(path: string, expected: SourceVersion, { size, mtimeNs }: SourceVersion): void {
-  if (size === expected.size && mtimeNs === expected.mtimeNs) return;
+function requireVersion(path: string, expected: FileVersion, now: FileVersion): void {
+  if (isSameVersion(now, expected)) return;
+  const { size, mtimeNs } = now;
   const how =
     size === expected.size
       ? `modified at ${timeOf(mtimeNs)}, then at ${timeOf(expected.mtimeNs)}`
@@ -315,12 +306,3 @@ function requireWholeRecords(path: string, size: number, recordLength: number): 
     got: String(size),
   });
 }
-
-const notRegular = (path: string, kind: FileFacts['kind']) =>
-  new StorageError(`${path} is not a regular file (${kind}): only regular files can be sent`, {
-    fault: 'local',
-    diagnostic: '2-211',
-    peerText: `${SOURCE} is not a regular file`,
-    expected: 'file',
-    got: kind,
-  });

@@ -153,7 +153,7 @@ export async function writeFully(
 
 /** Reads until `bytes` are there or the file ends. @returns bytes read. */
 export async function readFully(
-  file: OpenFile,
+  file: Pick<OpenFile, 'readv'>,
   buffers: readonly Buffer[],
   position: number,
   bytes: number,

@@ -12,6 +12,8 @@
  * was negotiated (`Pacing`) places every point again.
  * Names: what a peer sends becomes part of a name by `expandPattern` alone, and a name becomes a path only inside its
  * directory (`resolveInside`, `deliver`), links included.
+ * Where files lie: behind the port `FileStore` (`file-store.ts`), of which `LocalFileStore` is the first; what is in its directories
+ * is kept for a while (`directory-index.ts`), so that choosing among thousands costs little.
  * Every failure is a `StorageError`: a `PesitError` with the diagnostic to send and a text that a peer may see.
  */
 export { StorageError, storageError } from './errors.js';
@@ -38,15 +40,25 @@ export { listLeftovers, removeLeftover } from './leftovers.js';
 export type { Leftover, StagedFacts } from './leftovers.js';
 export type { StoredPoint } from './group-commit.js';
 export { FileSource } from './file-source.js';
-export type { FileSourceOptions, SourceVersion } from './file-source.js';
+export type { FileSourceOptions } from './file-source.js';
+export type { FileVersion } from './file-version.js';
+export type {
+  FileStore,
+  FileStoreCapabilities,
+  FileStores,
+  Located,
+  ReadableFile,
+  ReceivedFile,
+  ReceiveOptions,
+  ResumedReceiving,
+} from './file-store.js';
+export { LocalFileStore, LocalFileStores } from './local-file-store.js';
+export type { LocalFileStoreOptions } from './local-file-store.js';
 export type { Pacing } from './pacing.js';
 export type { PointTable } from './point-table.js';
 export { ensureReceiveDirectory, freeSpace } from './directories.js';
-export { findFileToSend, findNamedFile } from './file-selection.js';
 export type { SelectionRequest } from './file-selection.js';
-export { DirectoryIndex } from './directory-index.js';
-export type { DirectoryIndexOptions } from './directory-index.js';
-export type { LookFiles, SendableFile } from './sendable-file.js';
+export type { SendableFile } from './sendable-file.js';
 export { isUsedUp, SpaceReserve } from './space-reserve.js';
 export type { Space, SpaceReserveOptions } from './space-reserve.js';
 export { matchesGlob } from './glob.js';

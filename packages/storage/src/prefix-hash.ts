@@ -2,12 +2,14 @@ import { readFully } from './files.js';
 import type { OpenFile } from './files.js';
 import { RunningHash } from './running-hash.js';
 
+type ReadAt = Pick<OpenFile, 'readv'>;
+
 /** Two blocks of this size, or smaller ones: one is read while the other is hashed. */
 const BLOCK = 512 * 1024;
 
 /** Hashes a file from its start, place by place, without holding more than two blocks of it or the event loop. */
 export class PrefixHash {
-  readonly #file: OpenFile;
+  readonly #file: ReadAt;
   readonly #end: number;
   readonly #signal: AbortSignal | undefined;
   readonly #blocks: [Buffer, Buffer];
@@ -22,7 +24,7 @@ export class PrefixHash {
    * @param signal looked at before each block: the hash ends with its reason
    * @param block bytes of one read
    */
-  constructor(file: OpenFile, end: number, signal?: AbortSignal, block = BLOCK) {
+  constructor(file: ReadAt, end: number, signal?: AbortSignal, block = BLOCK) {
     this.#signal = signal;
     this.#file = file;
     this.#end = end;
@@ -77,7 +79,7 @@ export class HashBeside {
   readonly checksum: Promise<string | undefined>;
   #stopped = false;
 
-  constructor(file: OpenFile, size: number, block?: number) {
+  constructor(file: ReadAt, size: number, block?: number) {
     this.checksum = this.#run(new PrefixHash(file, size, undefined, block), size).catch(() => undefined);
   }
 
@@ -102,7 +104,7 @@ export class HashBeside {
 
 /** The hash of the first `offset` bytes; undefined when the file ends before. @param signal see `PrefixHash` */
 export async function hashUpTo(
-  file: OpenFile,
+  file: ReadAt,
   offset: number,
   signal?: AbortSignal,
   block?: number,

@@ -1,22 +1,19 @@
 import { join } from 'node:path';
 import { errorCode } from './errors.js';
+import type { FileVersion } from './file-version.js';
 import type { FileOperations } from './files.js';
 import { isWithin } from './path-safety.js';
 
 /** What looking for files asks of the file system. */
 export type LookFiles = Pick<FileOperations, 'lstat' | 'realpath' | 'readdir'>;
 
-/** A regular file that may be sent. */
-export interface SendableFile {
+/** A regular file that may be sent, and its version. */
+export interface SendableFile extends FileVersion {
   /** Its name in the directory. */
   readonly name: string;
-  /** Absolute, links resolved: what `FileSource.open` takes. */
+  /** What `FileStore.open` takes; of the local disk: absolute, links resolved. */
   readonly path: string;
-  /** Bytes. */
-  readonly size: number;
   readonly modified: Date;
-  /** Modification time in nanoseconds since the epoch: size and this say whether it is the same file. */
-  readonly mtimeNs: bigint;
 }
 
 /** Hidden names are those of files that are not complete. */
@@ -27,9 +24,6 @@ export function byAge(a: SendableFile, b: SendableFile): number {
   if (a.mtimeNs !== b.mtimeNs) return a.mtimeNs < b.mtimeNs ? -1 : 1;
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
-
-export const isSameVersion = (a: SendableFile, b: SendableFile): boolean =>
-  a.path === b.path && a.size === b.size && a.mtimeNs === b.mtimeNs;
 
 /**
  * The file of this name in `root` (a real path), as it is now. Directories, devices, and links that lead out of the directory

@@ -1,5 +1,5 @@
 import type { PesitError } from '@pesit-node/protocol';
-import type { OpenFile } from './files.js';
+import type { ReadableFile } from './file-store.js';
 import type { PointTable } from './point-table.js';
 import type { RunningHash } from './running-hash.js';
 
@@ -7,7 +7,7 @@ import type { RunningHash } from './running-hash.js';
 export interface SourceReader {
   /** For the operator's messages. */
   readonly path: string;
-  readonly file: OpenFile;
+  readonly file: ReadableFile;
   /** Bytes, when the file was opened. */
   readonly size: number;
   /** Of what was read so far. */

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { FileSource, StagedFile, formatOf, nodeFiles } from '../src/index.js';
+import { FileSource, LocalFileStore, StagedFile, formatOf, nodeFiles } from '../src/index.js';
 import type { FileOperations } from '../src/index.js';
 import { batchOf, drain } from './support/articles.js';
 import { sandbox } from './support/sandbox.js';
@@ -60,7 +60,7 @@ test('a text file is read in pieces of that size', async () => {
   writeFileSync(path, lines.map((line) => `${line}\n`).join(''));
   const { files, sizes } = measured(/text$/);
   const format = formatOf({ recordLength: 100, text: true });
-  const source = await FileSource.open(path, format, { files, readSize: 4096 });
+  const source = await FileSource.open(path, format, { store: new LocalFileStore('/', { files }), readSize: 4096 });
   const sent = (await drain(source)).articles.map(String);
   await source.close();
   expect(sent).toEqual(lines);
@@ -71,7 +71,10 @@ test('so is the part before a restart point, for its hash', async () => {
   const path = join(sandbox(), 'binary');
   writeFileSync(path, Buffer.alloc(50_000, 7));
   const { files, sizes } = measured(/binary$/);
-  const source = await FileSource.open(path, formatOf({ recordLength: 1000 }), { files, readSize: 4096 });
+  const source = await FileSource.open(path, formatOf({ recordLength: 1000 }), {
+    store: new LocalFileStore('/', { files }),
+    readSize: 4096,
+  });
   const pacing = { from: 0, interval: 10_000, maxUnsegmentedArticle: 1000 };
   expect(await source.startAt(3, [pacing])).toMatchObject({ fileOffset: 30_000 });
   await source.close();

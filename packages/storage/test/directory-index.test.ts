@@ -1,8 +1,12 @@
 import { mkdirSync, renameSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { DirectoryIndex, findFileToSend, nodeFiles } from '../src/index.js';
-import type { DirectoryIndexOptions, LookFiles, SendableFile } from '../src/index.js';
+import { DirectoryIndex } from '../src/directory-index.js';
+import type { DirectoryIndexOptions } from '../src/directory-index.js';
+import { findFileToSend } from '../src/file-selection.js';
+import { nodeFiles } from '../src/index.js';
+import type { SendableFile } from '../src/index.js';
+import type { LookFiles } from '../src/sendable-file.js';
 import { sandbox } from './support/sandbox.js';
 
 /** The real file system, with a count of what was asked of it. */

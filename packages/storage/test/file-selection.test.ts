@@ -1,7 +1,8 @@
 import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { FileSource, findFileToSend, formatOf } from '../src/index.js';
+import { findFileToSend } from '../src/file-selection.js';
+import { FileSource, formatOf } from '../src/index.js';
 import type { SendableFile } from '../src/index.js';
 import { rejection, sandbox } from './support/sandbox.js';
 

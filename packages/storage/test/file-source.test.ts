@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { appendFileSync, mkdirSync, renameSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { FileSource, formatOf, nodeFiles } from '../src/index.js';
+import { FileSource, LocalFileStore, formatOf, nodeFiles } from '../src/index.js';
 import type { FileOperations, RecordFormat } from '../src/index.js';
 import { FakeBurst, drain } from './support/articles.js';
 import type { BurstLimits } from './support/articles.js';
@@ -132,7 +132,9 @@ describe('bursts', () => {
           return { ...file, readv: (buffers, position) => (reads++, file.readv(buffers, position)) };
         },
       };
-      const source = await FileSource.open(fileWith(content), formats.BU(recordLength), { files });
+      const source = await FileSource.open(fileWith(content), formats.BU(recordLength), {
+        store: new LocalFileStore('/', { files }),
+      });
       const { bursts, articles } = await drain(source, { capacity: 25_000, maxUnsegmentedArticle: 5000 });
       expect(Buffer.concat(articles).equals(content)).toBe(true);
       expect(bursts).toBe(4);
@@ -169,7 +171,9 @@ describe('bursts', () => {
     };
     const lines = Array.from({ length: 300 }, (_, i) => String(i).padStart(7, '.'));
     const content = lines.map((line) => `${line}\n`).join('');
-    const source = await FileSource.open(fileWith(content), formats[name](recordLength), { files });
+    const source = await FileSource.open(fileWith(content), formats[name](recordLength), {
+      store: new LocalFileStore('/', { files }),
+    });
     const { articles } = await drain(source, { capacity: 1600, maxUnsegmentedArticle: 400 });
     expect(articles.join('')).toBe(name === 'TV' ? lines.join('') : content);
     expect(source.checksum).toBe(`sha256:${createHash('sha256').update(content).digest('hex')}`);
@@ -185,7 +189,9 @@ test('text read a byte at a time: every place where a block can end', async () =
       return { ...file, readv: ([first], position) => file.readv([first!.subarray(0, 1)], position) };
     },
   };
-  const source = await FileSource.open(fileWith('abcd\r\n\r\nefgh\r\n\nij'), formats.TV(4), { files });
+  const source = await FileSource.open(fileWith('abcd\r\n\r\nefgh\r\n\nij'), formats.TV(4), {
+    store: new LocalFileStore('/', { files }),
+  });
   expect((await drain(source)).articles.join('|')).toBe('abcd| |efgh| |ij');
   await source.close();
 });
@@ -287,7 +293,7 @@ describe('what cannot be sent', () => {
     };
     const path = fileWith('');
     truncateSync(path, 1024 ** 3);
-    const source = await FileSource.open(path, formats.TV(80), { files });
+    const source = await FileSource.open(path, formats.TV(80), { store: new LocalFileStore('/', { files }) });
     await rejection(drain(source));
     expect(read).toBeLessThan(300_000);
     await source.close();
@@ -331,7 +337,9 @@ describe('a source that changes while it is sent: 2-215, and why', () => {
       open: async (path, flags) => ({ ...(await nodeFiles.open(path, flags)), readv: broken }),
     };
     for (const name of ['BU', 'TV'] as const) {
-      const source = await FileSource.open(fileWith('x'), formats[name](10), { files });
+      const source = await FileSource.open(fileWith('x'), formats[name](10), {
+        store: new LocalFileStore('/', { files }),
+      });
       expect(await rejection(drain(source))).toMatchObject({ diagnostic: '2-213', fault: 'local', got: 'EIO' });
       await source.close();
     }

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { PesitError } from '@pesit-node/protocol';
-import { FileSource, StagedFile, formatOf, nodeFiles } from '../src/index.js';
+import { FileSource, LocalFileStore, StagedFile, formatOf, nodeFiles } from '../src/index.js';
 import type { FileOperations, OpenFile } from '../src/index.js';
 import { FakeBurst, batchOf } from './support/articles.js';
 import { sandbox } from './support/sandbox.js';
@@ -65,7 +65,7 @@ async function receive(directory: string, files: FileOperations): Promise<void> 
 async function send(directory: string, files: FileOperations): Promise<void> {
   const path = join(directory, 'x');
   writeFileSync(path, 'one\ntwo\nsix\n');
-  const source = await FileSource.open(path, text, { files });
+  const source = await FileSource.open(path, text, { store: new LocalFileStore('/', { files }) });
   try {
     await source.fill(new FakeBurst());
     await source.hashed();

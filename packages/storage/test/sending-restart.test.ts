@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ArticleSender } from '../../protocol/src/sending.js';
-import { FileSource, StorageError, formatOf, nodeFiles } from '../src/index.js';
+import { FileSource, LocalFileStore, StorageError, formatOf, nodeFiles } from '../src/index.js';
 import type { FileOperations, Pacing, RecordFormat, StoredPoint } from '../src/index.js';
 import { drain } from './support/articles.js';
 import { rejection, sandbox } from './support/sandbox.js';
@@ -148,7 +148,7 @@ describe('a restart behind a long part', () => {
   test('begins before that part is hashed; the checksum is there in the end', async () => {
     const { files, release } = slowBefore(64_000_000);
     const path = sparse();
-    const source = await FileSource.open(path, format, { files });
+    const source = await FileSource.open(path, format, { store: new LocalFileStore('/', { files }) });
     expect(await source.startAt(1, far)).toEqual(point);
     const { bytes, more } = await sent(source, point, 65_535, 0, Infinity);
     expect({ bytes: bytes.length, more }).toEqual({ bytes: size - 70_400_000, more: false });
@@ -198,7 +198,9 @@ describe('a signal that is aborted while the part before a point is read', () =>
         return { ...file, readv };
       },
     };
-    const source = await FileSource.open(path, formatOf({ text, recordLength: 10 }), { files });
+    const source = await FileSource.open(path, formatOf({ text, recordLength: 10 }), {
+      store: new LocalFileStore('/', { files }),
+    });
     const attempts = [{ from: 0, interval: 1000, maxUnsegmentedArticle: 1000 }];
     const error = await rejection(source.startAt(5000, attempts, gone.signal));
     expect(error).toBe(gone.signal.reason);

@@ -1,6 +1,6 @@
 import { PesitError } from '@pesit-node/protocol';
 import { isDatabaseUnavailable } from '@pesit-node/service';
-import type { Pacing, SourceVersion } from '@pesit-node/storage';
+import type { FileVersion, Pacing } from '@pesit-node/storage';
 
 import type { Job } from '../transfers/row.js';
 import type { TransferStore } from '../transfers/store.js';
@@ -8,7 +8,7 @@ import { Interruption } from './interruption.js';
 
 /** What a running attempt writes down for the one after it. Every method rejects with a `PesitError`. */
 export interface RestartContext {
-  keepSourceVersion(version: SourceVersion): Promise<void>;
+  keepSourceVersion(version: FileVersion): Promise<void>;
   keepPacings(pacings: readonly Pacing[]): Promise<void>;
   /** @returns the new PI 13; 0 for a RECEIVE */
   startOver(): Promise<number>;

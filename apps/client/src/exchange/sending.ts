@@ -2,7 +2,7 @@ import type { TransferTotals } from '@pesit-node/net';
 import { PesitError } from '@pesit-node/protocol';
 import type { CreateRequest, SyncPoint } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
-import type { RecordFormat, SourceVersion } from '@pesit-node/storage';
+import type { FileVersion, RecordFormat } from '@pesit-node/storage';
 import { asPesitDate, outcomeOf, pesitDate, refusesRestart } from '@pesit-node/transfers';
 
 import type { Job, StoredVersion } from '../transfers/row.js';
@@ -42,18 +42,19 @@ const createRequest = (
   };
 };
 
-const versionOf = ({ size, mtimeNs }: StoredVersion): SourceVersion => ({ size, mtimeNs: BigInt(mtimeNs) });
+const versionOf = ({ size, mtimeNs }: StoredVersion): FileVersion => ({ size, mtimeNs: BigInt(mtimeNs) });
 
 /** From the first restart on only the file that the first attempt sent; until then the file as it is now. */
 const openSource = async (
   job: Job,
   format: RecordFormat,
-  { settings, context }: Pick<TransferDeps, 'settings'> & { readonly context: RestartContext },
+  { settings, sendTree }: Pick<TransferDeps, 'settings' | 'sendTree'>,
+  context: RestartContext,
 ): Promise<FileSource> => {
   const stored = job.source_version === null ? undefined : versionOf(job.source_version);
   const expected = job.restartable ? stored : undefined;
   const { checksum, readBufferSize: readSize } = settings;
-  const options = { checksum, readSize, ...(expected === undefined ? {} : { expected }) };
+  const options = { store: sendTree.store, checksum, readSize, ...(expected === undefined ? {} : { expected }) };
   const source = await FileSource.open(job.source_path ?? '', format, options);
   const { size, mtimeNs } = source.version;
   if (stored?.size !== size || stored.mtimeNs !== mtimeNs) {
@@ -77,7 +78,7 @@ export const sending = async (
   context: RestartContext,
 ): Promise<Work> => {
   const format = formatFor(job);
-  const file = await openSource(job, format, { settings, context });
+  const file = await openSource(job, format, { settings, sendTree }, context);
   const sent = new SentPoints(sendTree.sentPointsPath(job.id));
   const source = new RestartableSource(file, job.pacings ?? [], context, sent);
   let transferId = job.pesit_transfer_id ?? 0;

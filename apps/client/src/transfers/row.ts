@@ -43,7 +43,7 @@ export interface TransferSettings {
   readonly selectByName?: boolean | undefined;
 }
 
-/** `SourceVersion` of storage as JSON has it: nanoseconds are more than a number holds. */
+/** `FileVersion` of storage as JSON has it: nanoseconds are more than a number holds. */
 export interface StoredVersion {
   readonly size: number;
   readonly mtimeNs: string;

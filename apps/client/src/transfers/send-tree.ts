@@ -1,10 +1,9 @@
-import { lstat, mkdir, readdir, realpath } from 'node:fs/promises';
-import { join, relative, sep } from 'node:path';
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 
 import { ApiError, validation } from '@pesit-node/service';
-import { resolveInside, STAGING_DIRECTORY, StorageError } from '@pesit-node/storage';
-
-import type { SpaceReserve } from '@pesit-node/storage';
+import { LocalFileStore, STAGING_DIRECTORY, StorageError } from '@pesit-node/storage';
+import type { FileStore, SpaceReserve } from '@pesit-node/storage';
 
 import { sendable } from './sendable.js';
 import type { Sendable } from './sendable.js';
@@ -18,12 +17,12 @@ const SENT_POINTS = '.sent';
 export class SendTree {
   readonly root: string;
   readonly spool: Spool;
-  /** The same with links resolved. */
-  #realRoot: string;
+  /** Where the files lie. */
+  readonly store: FileStore;
 
   constructor(dataDirectory: string, reserve: SpaceReserve) {
     this.root = join(dataDirectory, 'send');
-    this.#realRoot = this.root;
+    this.store = new LocalFileStore(this.root);
     this.spool = new Spool(this.root, reserve);
   }
 
@@ -41,7 +40,6 @@ export class SendTree {
 
   async prepare(): Promise<void> {
     await mkdir(this.root, { recursive: true, mode: 0o700 });
-    this.#realRoot = await realpath(this.root);
   }
 
   /**
@@ -49,40 +47,30 @@ export class SendTree {
    * @throws {ApiError} 404 FILE_NOT_FOUND; 400 when it leads out of the tree, is hidden, of the spool or no regular file
    */
   async find(filename: string): Promise<Sendable> {
-    // Absolute names come as they are configured, or as a record shows them.
-    const root = isWithin(this.#realRoot, filename) ? this.#realRoot : this.root;
-    const path = await resolveInside(root, filename).catch((error: unknown) => {
+    const located = await this.store.locate(filename).catch((error: unknown) => {
       throw error instanceof StorageError ? badName(`${error.peerText}: stay in the send tree ${this.root}`) : error;
     });
-    if (relative(this.#realRoot, path).split('/')[0] === SPOOL) {
+    const segments = located.name.split('/');
+    if (segments[0] === SPOOL) {
       throw badName(
         `${SPOOL} holds what came with other requests: stay in ${this.root}, outside of it; to send it again, replay its transfer`,
       );
     }
-    const facts = await lstat(path, { bigint: true }).catch((error: unknown) => {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code === 'ENAMETOOLONG') throw badName('the name is too long');
+    if (located.kind === 'nothing') {
       throw new ApiError(
         'FILE_NOT_FOUND',
         `There is no file ${JSON.stringify(filename)} in the send tree ${this.root}`,
-        {
-          cause: error,
-        },
       );
-    });
-    const hidden = relative(this.#realRoot, path)
-      .split('/')
-      .find((part) => part.startsWith('.'));
+    }
+    const hidden = segments.find((segment) => segment.startsWith('.'));
     if (hidden !== undefined) {
       throw badName(`${hidden} is hidden, where files are that are not complete: stay in the rest of ${this.root}`);
     }
-    if (facts.isDirectory()) throw badName('it is a directory: only regular files can be sent');
-    if (!facts.isFile()) throw badName('it is no regular file');
-    return sendable(path, facts);
+    if (located.kind === 'directory') throw badName('it is a directory: only regular files can be sent');
+    if (located.version === undefined) throw badName('it is no regular file');
+    return sendable(located.path, located.version);
   }
 }
-
-const isWithin = (root: string, path: string): boolean => path.startsWith(`${root}${sep}`);
 
 const badName = (message: string): ApiError => validation([{ field: 'filename', message }]);
 

@@ -1,5 +1,3 @@
-import type { BigIntStats } from 'node:fs';
-
 import type { StoredVersion } from './row.js';
 
 /** A file that can be sent. */
@@ -11,7 +9,13 @@ export interface Sendable {
   readonly version: StoredVersion;
 }
 
-export const sendable = (path: string, { size, mtimeNs }: BigIntStats): Sendable => ({
+/** As a store or the file system knows it. */
+interface Facts {
+  readonly size: number | bigint;
+  readonly mtimeNs: bigint;
+}
+
+export const sendable = (path: string, { size, mtimeNs }: Facts): Sendable => ({
   path,
   size: Number(size),
   version: { size: Number(size), mtimeNs: String(mtimeNs) },

@@ -3,8 +3,7 @@ import type { ServerConnection } from '@pesit-node/net';
 import type { Config, Logger, Traces, TransferMeter } from '@pesit-node/service';
 import { keptBytes } from '@pesit-node/protocol';
 import type { Parameters } from '@pesit-node/protocol';
-import type { SpaceReserve } from '@pesit-node/storage';
-import type { DirectoryIndex } from '@pesit-node/storage';
+import type { FileStores, SpaceReserve } from '@pesit-node/storage';
 
 import type { Directories } from '../directories.js';
 import type { ListenerRow } from '../listeners/fields.js';
@@ -68,8 +67,8 @@ export interface ExchangeContext {
   readonly unanswered: UnansweredRequests;
   /** Files that are being read now, `partner NUL path`: nobody is offered the same file twice at a time. */
   readonly outgoing: Set<string>;
-  /** What is in the directories that files are sent from. */
-  readonly toSend: DirectoryIndex;
+  /** Where files lie that are sent. */
+  readonly stores: FileStores;
   /** By partner: looking for the next file to send. */
   readonly looks: Turns;
   readonly strangers: StrangerLog;

@@ -1,8 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-import { findFileToSend, findNamedFile } from '@pesit-node/storage';
-import type { SendableFile } from '@pesit-node/storage';
+import type { FileStore, SendableFile } from '@pesit-node/storage';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { VirtualFileRow } from '../virtual-files/fields.js';
@@ -13,6 +12,8 @@ import { asking, refusal } from './refusal.js';
 
 export interface Found {
   readonly file: Pick<SendableFile, 'path'>;
+  /** Where it lies. */
+  readonly store: FileStore;
   /** Its place among the files that are being read, when it was chosen for being new. */
   readonly reserved: string | undefined;
 }
@@ -29,10 +30,11 @@ export const findToSend = async (
 ): Promise<Found> => {
   const directory = directoryOf(context, virtualFile);
   const pattern = virtualFile.filename_pattern ?? '*';
+  const store = context.stores.at(directory);
   const found =
     name === undefined
-      ? await findNew(context, directory, pattern, fileName)
-      : { file: await findNamed(context, directory, pattern, name), reserved: undefined };
+      ? await findNew(context, store, directory, pattern, fileName)
+      : { file: await findNamed(context, store, directory, pattern, name), store, reserved: undefined };
   await requireReachable(context, directory, found);
   return found;
 };
@@ -52,11 +54,12 @@ const requireReachable = async (
 /** Never another one: who asks by name stores what comes under that name. */
 const findNamed = async (
   { partner }: PartnerContext,
+  store: FileStore,
   directory: string,
   pattern: string,
   name: string,
 ): Promise<SendableFile> => {
-  const file = await findNamedFile(directory, name, pattern);
+  const file = await store.findNamed(name, pattern);
   if (file !== undefined) return file;
   const shown = JSON.stringify(readable(name, 76));
   throw refusal(
@@ -67,7 +70,13 @@ const findNamed = async (
 };
 
 /** One look at a time for a partner, however many sessions it has: the others of the node do not wait behind it. */
-const findNew = (context: PartnerContext, directory: string, pattern: string, fileName: string): Promise<Found> =>
+const findNew = (
+  context: PartnerContext,
+  store: FileStore,
+  directory: string,
+  pattern: string,
+  fileName: string,
+): Promise<Found> =>
   context.looks.run(context.partner.partner_id, async () => {
     const { partner_id: partnerId } = context.partner;
     let reserved: string | undefined;
@@ -79,7 +88,7 @@ const findNew = (context: PartnerContext, directory: string, pattern: string, fi
       return true;
     };
     const wanted = (files: readonly SendableFile[]) => asking('2-201', () => newAmong(context, files));
-    const file = await findFileToSend(directory, { exactName: fileName, pattern, wanted, take }, context.toSend);
+    const file = await store.find({ exactName: fileName, pattern, wanted, take });
     if (file === undefined) {
       throw refusal(
         '2-205',
@@ -87,7 +96,7 @@ const findNew = (context: PartnerContext, directory: string, pattern: string, fi
         'there is no file to read',
       );
     }
-    return { file, reserved };
+    return { file, store, reserved };
   });
 
 /** Whether the transfer of an earlier attempt is of the file that is asked for now: PI 12 with a name tells them apart. */
@@ -110,7 +119,8 @@ export const findAgain = async (context: PartnerContext, before: ContextRow): Pr
     );
   }
   outgoing.add(reserved);
-  const found = { file: { path: await realpath(path).catch(() => path) }, reserved };
+  const file = { path: await realpath(path).catch(() => path) };
+  const found = { file, store: context.stores.at(dirname(file.path)), reserved };
   await requireReachable(context, dirname(path), found);
   return found;
 };

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { CRC_LENGTH, FPDU_HEADER_LENGTH, PesitError, START } from '@pesit-node/protocol';
 import type { ArticleSource, CompressionMode, Parameters, SelectAnswer, SyncPoint } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
-import type { Pacing, RecordFormat } from '@pesit-node/storage';
+import type { FileStore, Pacing, RecordFormat } from '@pesit-node/storage';
 import { compressionMode, compressionName, DATA_CODES } from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';
@@ -40,12 +40,12 @@ export const acceptOutgoing = async (context: PartnerContext, parameters: Parame
   const start = startOf(context, 'SEND', parameters);
   const known = isRestart(parameters) ? await asking('2-201', () => context.restarts.find(start)) : undefined;
   const before = known !== undefined && isOfName(known, asked) ? known : undefined;
-  const { file, reserved } =
+  const { file, store, reserved } =
     before === undefined ? await findToSend(context, virtualFile, asked) : await findAgain(context, before);
   try {
     const format = formatOf(recordSettings(virtualFile));
     const compression = compressionMode(virtualFile.compression);
-    const source = await openSource(context, file.path, format, before);
+    const source = await openSource(context, store, file.path, format, before);
     const request = readRequestOf(start, file.path);
     try {
       const pacing = pacingOf(context, parameters, compression);
@@ -233,11 +233,12 @@ const isCompressed = ({ compression = 0 }: Pacing): boolean => compression !== 0
 /** @throws StorageError 2-215 when it is not the version of the first attempt: the transfer is not restartable any more */
 const openSource = async (
   { config, contexts }: PartnerContext,
+  store: FileStore,
   path: string,
   format: RecordFormat,
   before: ContextRow | undefined,
 ): Promise<FileSource> => {
-  const options = { checksum: config['transfer.checksum'], readSize: config['transfer.read-buffer-size'] };
+  const options = { store, checksum: config['transfer.checksum'], readSize: config['transfer.read-buffer-size'] };
   if (before === undefined) return FileSource.open(path, format, options);
   const expected = { size: before.source_size ?? 0, mtimeNs: BigInt(before.source_mtime_ns ?? 0) };
   try {

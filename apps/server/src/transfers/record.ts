@@ -1,5 +1,5 @@
 import type { PeerDiagnostic, SyncPoint } from '@pesit-node/protocol';
-import type { Pacing, SourceVersion } from '@pesit-node/storage';
+import type { FileVersion, Pacing } from '@pesit-node/storage';
 import type { Compression } from '@pesit-node/transfers';
 
 import type { TransferDirection } from './schema.js';
@@ -63,7 +63,7 @@ export interface Staging {
 /** A file that is read: which one, in which version, and how its points are placed. */
 export interface Source {
   readonly path: string;
-  readonly version: SourceVersion;
+  readonly version: FileVersion;
   readonly pacings: readonly Pacing[];
 }
 
