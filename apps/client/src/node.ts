@@ -120,7 +120,7 @@ export const createNode = (options: NodeOptions) => {
   });
   const exchange = createExchange({
     ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
-    ...{ places, events: cluster.events },
+    ...{ places, clusterEvents: cluster.events },
     mayRun: () => admission.refusal === undefined,
   });
   admission.on('change', () => {

@@ -12,15 +12,14 @@ import {
   licenseMetrics,
 } from '@pesit-node/license';
 import type { LicenseKeeper, LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
-import { DIAGNOSTICS } from '@pesit-node/protocol';
 import {
   DatabaseSupervisor,
+  EventStream,
   Metrics,
   PasswordHasher,
   PasswordVerifier,
   PeriodicWork,
   Traces,
-  TransferMeter,
 } from '@pesit-node/service';
 import type {
   Config,
@@ -33,13 +32,14 @@ import type {
 } from '@pesit-node/service';
 import { LocalFileStores, SpaceReserve } from '@pesit-node/storage';
 import type { FileStores } from '@pesit-node/storage';
-import { storageHealth } from '@pesit-node/transfers';
+import { meterTransfers, storageHealth } from '@pesit-node/transfers';
 import type { Express } from 'express';
 
 import { createApp } from './app.js';
 import { Directories } from './directories.js';
 import { ConnectionTimes } from './exchange/connection-times.js';
 import { Exchange } from './exchange/exchange.js';
+import { logExchange } from './exchange/exchange-log.js';
 import { Housekeeping } from './exchange/housekeeping.js';
 import { OpenSessions } from './exchange/open-sessions.js';
 import { PartnerPasswords } from './exchange/partner-passwords.js';
@@ -49,7 +49,6 @@ import { ProgressReporter } from './exchange/progress-reporter.js';
 import { Recovery } from './exchange/recovery.js';
 import { Restarts } from './exchange/restarts.js';
 import { RunningTransfers } from './exchange/running-transfers.js';
-import { StrangerLog } from './exchange/stranger-log.js';
 import { UnansweredRequests } from './exchange/unanswered.js';
 import { ListenerService } from './listeners/service.js';
 import { ListenerStore } from './listeners/store.js';
@@ -57,6 +56,7 @@ import { serverMetrics } from './metrics.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { PartnerStore } from './partners/store.js';
 import { Startup } from './startup.js';
+import { PartnerTraces } from './traces/partner-traces.js';
 import { TransferContexts } from './transfers/contexts.js';
 import { Instances } from './transfers/instances.js';
 import { TransferJournal } from './transfers/journal.js';
@@ -236,6 +236,15 @@ export const createNode = (options: NodeOptions): ServerNode => {
     ...(options.traceGatherMs === undefined ? {} : { gatherMs: options.traceGatherMs }),
   });
   const renewals = new PasswordRenewals(partners, passwords, verifier, logger);
+  const events = new EventStream({
+    app: 'server',
+    node,
+    failed: (error, event) => logger.error({ err: error, event }, 'a subscriber of the event stream failed'),
+  });
+  logExchange(events, logger);
+  meterTransfers(events, metrics);
+  new ProgressReporter(events, journal, logger, options.progressMs);
+  const times = new ConnectionTimes(events, partners, logger);
   const exchange = new Exchange(
     {
       config,
@@ -253,17 +262,15 @@ export const createNode = (options: NodeOptions): ServerNode => {
       passwords: new PartnerPasswords(verifier, renewals),
       admission,
       places: new PartnerPlaces(),
-      progress: new ProgressReporter(journal, logger, options.progressMs),
-      meter: new TransferMeter(metrics, (diagnostic) => Object.hasOwn(DIAGNOSTICS, diagnostic)),
-      times: new ConnectionTimes(partners, logger),
-      traces,
+      traces: new PartnerTraces(traces, events),
+      events,
       unanswered: new UnansweredRequests(),
       outgoing: new Set(),
       stores: options.stores ?? new LocalFileStores(),
       looks: new Turns(),
-      strangers: new StrangerLog(),
       logger,
     },
+    times,
     config['listener.host'],
   );
   const drainMs = options.drainMs ?? config['shutdown.drain-timeout'] * 1000;
@@ -381,6 +388,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await housekeeping.stop();
         await journal.settled(LAST_RECORDS_MS);
         await instances.stop();
+        events.close();
       },
       stopTimeoutMs: drainMs + 2 * LAST_RECORDS_MS,
     },

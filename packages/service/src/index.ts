@@ -45,6 +45,8 @@ export {
   validation,
 } from './errors.js';
 export type { ApiErrorCode, ApiErrorOptions, FieldError } from './errors.js';
+export { EventKind, EventStream } from './events/event-stream.js';
+export type { EventStreamOptions, Published } from './events/event-stream.js';
 export { fieldRoutes } from './fields/routes.js';
 export type { FieldResource } from './fields/routes.js';
 export type { ComputedOf, CreateOf, FieldRow, FieldRows, GivenOf, RowOf, ValuesOf, ViewOf } from './fields/row.js';
@@ -84,8 +86,6 @@ export { metricsMarkdown } from './metrics/markdown.js';
 export { Metrics } from './metrics/metrics.js';
 export type { MetricsOptions, Reading, Readings, Sample } from './metrics/metrics.js';
 export type { MetricName } from './metrics/table.js';
-export { TransferMeter } from './metrics/transfer-meter.js';
-export type { EndStatus, Figures, MeteredTransfer } from './metrics/transfer-meter.js';
 export { asBase64, isPlain, isReadable, readBytes, showBytes, utf8 } from './opaque-text.js';
 export type { OpenApiDocument } from './openapi/document.js';
 export { PeriodicWork } from './periodic/periodic-work.js';

@@ -9,6 +9,21 @@
  */
 export { asPesitDate, isCreationDate, pesitDate, showDate } from './creation-date.js';
 export {
+  SESSION_ENDED,
+  SESSION_FAILED,
+  SESSION_OPENED,
+  SESSION_REFUSED,
+  SESSION_REVOKED,
+  SESSION_TOLERATED,
+  TRANSFER_BEGAN,
+  TRANSFER_DELIVERED,
+  TRANSFER_ENDED,
+  TRANSFER_REFUSED,
+  TRANSFER_REMARKED,
+  TRANSFER_WENT_ON,
+} from './events.js';
+export type { EndStatus, Facts, Figures, ObservedSession, ObservedTransfer } from './events.js';
+export {
   errorCodeOf,
   keepsTrust,
   outcomeOf,
@@ -23,5 +38,6 @@ export { productOf, shownFreeMessage } from './partner-habits.js';
 export type { PartnerHabits } from './partner-habits.js';
 export { spaceReadings, storageHealth } from './space.js';
 export { freeMessageText, messageText } from './texts.js';
+export { meterTransfers } from './transfer-meter.js';
 export { compressionMode, compressionName, COMPRESSIONS, DATA_CODES } from './vocabulary.js';
 export type { Compression, Direction } from './vocabulary.js';

@@ -1,13 +1,15 @@
 import type { ClusterEvents } from '@pesit-node/cluster';
-import { DIAGNOSTICS } from '@pesit-node/protocol';
-import { PeriodicWork, TransferMeter } from '@pesit-node/service';
-import type { Logger, SecretBox, Traces } from '@pesit-node/service';
+import { EventStream, PeriodicWork } from '@pesit-node/service';
+import type { Logger, Metrics, SecretBox, Traces } from '@pesit-node/service';
+import { meterTransfers } from '@pesit-node/transfers';
 
 import type { PlaceStore } from '../remote-servers/place-store.js';
 import type { RemoteServerStore } from '../remote-servers/store.js';
 import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
 import { Contacts } from './contacts.js';
+import { meterRetries } from './events.js';
+import { logExchange } from './exchange-log.js';
 import { Leftovers } from './leftovers.js';
 import type { ReceivedTree } from './received-tree.js';
 import { runTransfer } from './run-transfer.js';
@@ -20,14 +22,15 @@ import type { TransferQueueOptions } from './transfer-queue.js';
 
 export interface ExchangeOptions extends Pick<
   TransferQueueOptions,
-  'node' | 'mayRun' | 'metrics' | 'pollMs' | 'progressMs' | 'leaseMs'
+  'node' | 'mayRun' | 'pollMs' | 'progressMs' | 'leaseMs'
 > {
+  readonly metrics: Metrics<'client'>;
   readonly settings: ExchangeSettings;
   readonly secrets: SecretBox;
   readonly transfers: TransferStore;
   readonly servers: RemoteServerStore;
   readonly places: PlaceStore;
-  readonly events: ClusterEvents;
+  readonly clusterEvents: ClusterEvents;
   /** Between two looks whether a place of this process is wanted, milliseconds. Default 2000. */
   readonly placeLookMs?: number;
   readonly receivedTree: ReceivedTree;
@@ -52,19 +55,26 @@ const bindPasswords = async (servers: RemoteServerStore, logger: Logger): Promis
 export const createExchange = (options: ExchangeOptions) => {
   const { settings, secrets, transfers: store, servers, receivedTree, sendTree, traces, logger } = options;
   const contacts = new Contacts(servers, logger);
-  const meter = new TransferMeter(options.metrics, (diagnostic) => Object.hasOwn(DIAGNOSTICS, diagnostic));
+  const events = new EventStream({
+    app: 'client',
+    node: options.node,
+    failed: (error, event) => logger.error({ err: error, event }, 'a subscriber of the event stream failed'),
+  });
+  logExchange(events, logger);
+  meterTransfers(events, options.metrics);
+  meterRetries(events, options.metrics);
   const places = new SessionPlaces({
-    ...{ store: options.places, events: options.events, logger },
+    ...{ store: options.places, events: options.clusterEvents, logger },
     ...{ leaseMs: options.leaseMs, lookMs: options.placeLookMs },
   });
   const periodic = new PeriodicWork({ logger });
   periodic.add(places.task);
-  const pool = new SessionPool({ idleTimeout: settings.idleTimeout, places, contacts, traces, meter, logger });
+  const pool = new SessionPool({ idleTimeout: settings.idleTimeout, places, contacts, traces, events, logger });
   const deps = { settings, secrets, pool, receivedTree, sendTree, store, logger };
   const queue = new TransferQueue({
     ...options,
     store,
-    meter,
+    events,
     run: (job, signal, requireLease) => runTransfer(job, deps, signal, requireLease),
   });
   const leftovers = new Leftovers({
@@ -102,6 +112,7 @@ export const createExchange = (options: ExchangeOptions) => {
       await periodic.stop();
       await traces.stop();
       await contacts.settled();
+      events.close();
     },
   };
 };

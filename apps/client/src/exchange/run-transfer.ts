@@ -1,9 +1,9 @@
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import { explain, keptBytes, logWords, printable, SUCCESS } from '@pesit-node/protocol';
 import type { PesitError } from '@pesit-node/protocol';
-import type { Figures, Logger, MeteredTransfer } from '@pesit-node/service';
+import type { Logger } from '@pesit-node/service';
 import { errorCodeOf, keepsTrust, outcomeOf, toPesitError, verdictOn } from '@pesit-node/transfers';
-import type { Phase } from '@pesit-node/transfers';
+import type { Figures, ObservedTransfer, Phase } from '@pesit-node/transfers';
 
 import type { AttemptEnd, Ended, Job, TransferRow } from '../transfers/row.js';
 import { Interruption } from './interruption.js';
@@ -23,7 +23,7 @@ export interface RunningTransfer {
   /** Undefined before the partner accepted the file. */
   totals(): TransferTotals | undefined;
   /** For the metrics: how far it is, and where it goes on from. */
-  readonly figures: Pick<MeteredTransfer, 'progress' | 'from'>;
+  readonly figures: Pick<ObservedTransfer, 'progress' | 'from'>;
   /** To be called when the record says that the transfer is over. @param restartable as the record says */
   settled(row: Pick<TransferRow, 'restartable' | 'content'>): Promise<void>;
 }

@@ -1,10 +1,15 @@
 import { randomUUID } from 'node:crypto';
 
 import type { PesitRequester } from '@pesit-node/net';
-import { logWords } from '@pesit-node/protocol';
 import type { SingleArticleStyle } from '@pesit-node/protocol';
-import type { Logger, TransferMeter, Traces } from '@pesit-node/service';
-import { outdatesSession, toPesitError } from '@pesit-node/transfers';
+import type { EventStream, Logger, Traces } from '@pesit-node/service';
+import {
+  outdatesSession,
+  SESSION_OPENED,
+  SESSION_REFUSED,
+  SESSION_TOLERATED,
+  toPesitError,
+} from '@pesit-node/transfers';
 
 import type { Contacts } from './contacts.js';
 import { faultText, openTraced } from '../traces/traced-opening.js';
@@ -42,7 +47,7 @@ export interface SessionPoolOptions {
   readonly places: SessionPlaces;
   readonly contacts: Contacts;
   readonly traces: Traces;
-  readonly meter: TransferMeter;
+  readonly events: EventStream;
   readonly logger: Logger;
 }
 
@@ -125,28 +130,24 @@ export class SessionPool {
   }
 
   async #open(target: SessionTarget, sessionId: string, signal: AbortSignal): Promise<TracedSession> {
-    const { contacts, traces, meter } = this.#options;
-    const log = this.#options.logger.child({ sessionId, server: target.serverName });
+    const { contacts, traces, events } = this.#options;
+    const session = { id: sessionId, facts: { sessionId, server: target.serverName } };
     const options = target.options();
-    const notice = (text: string): void => log.info({ notice: text }, 'tolerated');
+    const at = `${options.host}:${options.port}`;
+    const notice = (text: string): void => events.publish(SESSION_TOLERATED, { session, text });
     try {
       const learned = (style: SingleArticleStyle): void => contacts.learned(target.serverId, style);
       const opened = await openTraced(traces, target, sessionId, { signal, notice, learned });
       const { terms } = opened.session;
-      log.info(
-        { at: `${options.host}:${options.port}`, requester: options.connect.requester, terms },
-        'session opened',
-      );
+      events.publish(SESSION_OPENED, { session, facts: { at, requester: options.connect.requester, terms } });
       contacts.reached(target.serverId, opened.session);
       void opened.session.closed().then(() => this.#gone(sessionId));
-      meter.sessionOpened();
       return opened;
     } catch (thrown) {
       const error = toPesitError(thrown);
       if (signal.aborted) throw error;
-      log.warn({ at: `${options.host}:${options.port}`, ...logWords(error) }, 'session refused or not possible');
+      events.publish(SESSION_REFUSED, { session, diagnostic: error.diagnostic, error, facts: { at } });
       contacts.failed(target.serverId, error);
-      meter.sessionRefused(error.diagnostic);
       throw error;
     }
   }

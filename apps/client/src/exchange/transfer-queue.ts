@@ -1,11 +1,14 @@
 import { EventEmitter } from 'node:events';
 
 import { isDatabaseUnavailable } from '@pesit-node/service';
-import type { EndStatus, Logger, MeteredTransfer, Metrics, TransferMeter } from '@pesit-node/service';
+import type { EventStream, Logger } from '@pesit-node/service';
+import { TRANSFER_BEGAN, TRANSFER_ENDED, TRANSFER_REFUSED } from '@pesit-node/transfers';
+import type { EndStatus, ObservedTransfer } from '@pesit-node/transfers';
 
 import { isOver } from '../transfers/row.js';
 import type { AttemptEnd, Job, Progress, TransferRow, TransferStatus } from '../transfers/row.js';
 import type { TransferStore } from '../transfers/store.js';
+import { TRANSFER_OVER, TRANSFER_PUT_OFF } from './events.js';
 import { Interruption } from './interruption.js';
 import { LEASE_MS, Leases } from './leases.js';
 import type { RunningTransfer } from './run-transfer.js';
@@ -23,8 +26,7 @@ export interface TransferQueueOptions {
   readonly mayRun: () => boolean;
   /** Name of this process among those that share the database. */
   readonly node: string;
-  readonly metrics: Metrics<'client'>;
-  readonly meter: TransferMeter;
+  readonly events: EventStream;
   readonly logger: Logger;
   /** Between two looks at the table that nobody asked for, milliseconds. Default 5000. */
   readonly pollMs?: number;
@@ -66,7 +68,7 @@ export class TransferQueue {
   readonly #log: Logger;
   readonly #leases: Leases;
   readonly #running = new Map<string, Running>();
-  readonly #callers = new WaitingCallers();
+  readonly #callers: WaitingCallers;
   readonly #idle = new EventEmitter<{ idle: [] }>();
   #state: 'new' | 'running' | 'draining' | 'ended' = 'new';
   /** Rows believed due; the first look tells. */
@@ -90,6 +92,7 @@ export class TransferQueue {
   constructor(options: TransferQueueOptions) {
     this.#options = options;
     this.#log = options.logger;
+    this.#callers = new WaitingCallers(options.events);
     this.#leases = new Leases({
       renew: (seconds, running) => options.store.renew(seconds, running),
       progressOf: (id) => this.progressOf(id),
@@ -142,9 +145,13 @@ export class TransferQueue {
 
   /** A transfer that does not run here is over: its record. */
   over(row: TransferRow): void {
-    const { direction, server_name: peer, status } = row;
-    if (isEnd(status)) this.#options.meter.over({ direction, peer }, status, row.diagnostic ?? undefined);
-    this.#callers.over(row);
+    const { direction, server_name: peer, status, type } = row;
+    const { events } = this.#options;
+    if (isEnd(status)) {
+      const about = { type, direction, peer, status, diagnostic: row.diagnostic ?? undefined };
+      events.publish(TRANSFER_REFUSED, { session: undefined, ...about, error: undefined, counted: false, facts: {} });
+    }
+    events.publish(TRANSFER_OVER, { row });
   }
 
   /** Rows may have become due that nobody told of: the database knows. */
@@ -279,16 +286,18 @@ export class TransferQueue {
     this.#leases.begin(id, fence, abort, since);
     const transfer = this.#options.run(job, abort.signal, () => this.#leases.require(id));
     this.#running.set(id, { job, abort, transfer });
-    const metered = { direction: job.direction, peer: job.server_name, ...transfer.figures };
-    this.#options.meter.begins(metered);
+    const { type, direction, server_name: peer } = job;
+    const { events } = this.#options;
+    const observed: ObservedTransfer = { id, type, direction, peer, ...transfer.figures };
+    events.publish(TRANSFER_BEGAN, { session: undefined, transfer: observed, facts: {} });
     void transfer.ended.then(async (end) => {
       const row = await this.#record(job, end);
       this.#leases.end(id);
       this.#running.delete(id);
-      this.#meter(metered, end, row);
+      this.#publishEnd(observed, end, row);
       if (row !== undefined && isOver(row)) {
         await this.#settle(row, transfer);
-        this.#callers.over(row);
+        events.publish(TRANSFER_OVER, { row });
       } else if (row?.status === 'PENDING') {
         this.#wakeIn('delay' in end ? end.delay : 0, row);
       }
@@ -299,12 +308,13 @@ export class TransferQueue {
   }
 
   /** @param row undefined: another process has the transfer */
-  #meter(metered: MeteredTransfer, end: AttemptEnd, row: TransferRow | undefined): void {
-    const { meter, metrics } = this.#options;
+  #publishEnd(transfer: ObservedTransfer, end: AttemptEnd, row: TransferRow | undefined): void {
+    const { events } = this.#options;
     const status = row !== undefined && isEnd(row.status) ? row.status : undefined;
-    meter.ends(metered, status, 'diagnostic' in end ? end.diagnostic : undefined);
+    const diagnostic = 'diagnostic' in end ? end.diagnostic : undefined;
+    events.publish(TRANSFER_ENDED, { session: undefined, transfer, status, diagnostic, facts: {} });
     if (row?.status !== 'PENDING' || end.status !== 'PENDING') return;
-    metrics.add('pesit_transfer_retries_total', { reason: RETRY_REASONS[end.counts] });
+    events.publish(TRANSFER_PUT_OFF, { reason: RETRY_REASONS[end.counts] });
   }
 
   /** What was kept for another attempt, or for a replay, goes now or with the next sweep. */

@@ -1,13 +1,22 @@
 import { EventEmitter } from 'node:events';
 
+import type { EventStream } from '@pesit-node/service';
+
 import { isOver } from '../transfers/row.js';
 import type { TransferRow } from '../transfers/row.js';
+import { TRANSFER_OVER } from './events.js';
 
 /** Who waits for the end of which transfer. */
 export class WaitingCallers {
   readonly #ends = new EventEmitter<Record<string, [TransferRow | undefined]>>().setMaxListeners(0);
   /** Waited for at the last look. */
   #seen: ReadonlySet<string> = new Set();
+
+  constructor(events: EventStream) {
+    events.subscribe(TRANSFER_OVER, ({ row }) => {
+      this.#over(row);
+    });
+  }
 
   /** Resolves with the record when the transfer is over; undefined after `ms`, when `signal` is aborted, or when dismissed. */
   wait(id: string, ms: number, signal: AbortSignal): Promise<TransferRow | undefined> {
@@ -35,11 +44,11 @@ export class WaitingCallers {
     this.#seen = new Set(ids);
     for (const id of long) {
       const row = await find(id);
-      if (row !== undefined && isOver(row)) this.over(row);
+      if (row !== undefined && isOver(row)) this.#over(row);
     }
   }
 
-  over(row: TransferRow): void {
+  #over(row: TransferRow): void {
     this.#ends.emit(row.id, row);
   }
 

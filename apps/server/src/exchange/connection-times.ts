@@ -1,7 +1,8 @@
-import type { Logger } from '@pesit-node/service';
+import type { EventStream, Logger } from '@pesit-node/service';
 
 import type { PartnerSeen } from '../partners/seen.js';
 import type { PartnerStore } from '../partners/store.js';
+import { PARTNER_SEEN } from './events.js';
 
 /**
  * Keeps `lastConnection` and what was seen of partners: at once, but with one statement at a time, however many sessions come.
@@ -12,15 +13,13 @@ export class ConnectionTimes {
   readonly #waiting = new Map<string, PartnerSeen>();
   #writing: Promise<void> | undefined;
 
-  constructor(partners: PartnerStore, logger: Logger) {
+  constructor(events: EventStream, partners: PartnerStore, logger: Logger) {
     this.#partners = partners;
     this.#logger = logger;
-  }
-
-  /** The partner is connected now, and this was seen of it. */
-  add(partnerId: string, seen: PartnerSeen): void {
-    this.#waiting.set(partnerId, { ...this.#waiting.get(partnerId), ...seen });
-    this.#writing ??= this.#write();
+    events.subscribe(PARTNER_SEEN, ({ partnerId, seen }) => {
+      this.#waiting.set(partnerId, { ...this.#waiting.get(partnerId), ...seen });
+      this.#writing ??= this.#write();
+    });
   }
 
   /** Resolves when all are written. */

@@ -1,6 +1,6 @@
 import type { Admission } from '@pesit-node/license';
 import type { ServerConnection } from '@pesit-node/net';
-import type { Config, Logger, Traces, TransferMeter } from '@pesit-node/service';
+import type { Config, EventStream, Logger } from '@pesit-node/service';
 import { keptBytes } from '@pesit-node/protocol';
 import type { Parameters } from '@pesit-node/protocol';
 import type { FileStores, SpaceReserve } from '@pesit-node/storage';
@@ -9,6 +9,7 @@ import type { Directories } from '../directories.js';
 import type { ListenerRow } from '../listeners/fields.js';
 import type { PartnerRow, PartnerStanding } from '../partners/fields.js';
 import type { PartnerStore } from '../partners/store.js';
+import type { PartnerTraces } from '../traces/partner-traces.js';
 import type { TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
 import type { TransferJournal } from '../transfers/journal.js';
@@ -17,15 +18,12 @@ import type { TransferDirection } from '../transfers/schema.js';
 import type { SentPoints } from '../transfers/sent-points.js';
 import type { Turns } from '../turns.js';
 import type { VirtualFileStore } from '../virtual-files/store.js';
-import type { ConnectionTimes } from './connection-times.js';
 import { askedFile, readable } from './names.js';
 import type { OpenSessions } from './open-sessions.js';
 import type { PartnerPasswords } from './partner-passwords.js';
 import type { PartnerPlaces } from './partner-places.js';
-import type { ProgressReporter } from './progress-reporter.js';
 import type { Restarts } from './restarts.js';
 import type { RunningTransfers } from './running-transfers.js';
-import type { StrangerLog } from './stranger-log.js';
 import type { UnansweredRequests } from './unanswered.js';
 
 /** What every session works with. */
@@ -58,12 +56,10 @@ export interface ExchangeContext {
   readonly passwords: PartnerPasswords;
   readonly admission: Pick<Admission, 'refusal'>;
   readonly places: PartnerPlaces;
-  readonly progress: ProgressReporter;
-  readonly meter: TransferMeter;
   readonly running: RunningTransfers;
   readonly sessions: OpenSessions;
-  readonly times: ConnectionTimes;
-  readonly traces: Traces;
+  readonly traces: PartnerTraces;
+  readonly events: EventStream;
   readonly unanswered: UnansweredRequests;
   /** Files that are being read now, `partner NUL path`: nobody is offered the same file twice at a time. */
   readonly outgoing: Set<string>;
@@ -71,7 +67,6 @@ export interface ExchangeContext {
   readonly stores: FileStores;
   /** By partner: looking for the next file to send. */
   readonly looks: Turns;
-  readonly strangers: StrangerLog;
   readonly logger: Logger;
 }
 

@@ -1,7 +1,9 @@
 import { dataLimits, PesitListener } from '@pesit-node/net';
 import type { ListenerOptions } from '@pesit-node/net';
+import { SESSION_REFUSED } from '@pesit-node/transfers';
 
 import type { BindPort, PortOwner } from '../listeners/running.js';
+import type { ConnectionTimes } from './connection-times.js';
 import type { ExchangeContext } from './context.js';
 import { PartnerSession } from './partner-session.js';
 import { admitPreconnection } from './preconnection.js';
@@ -9,12 +11,14 @@ import { admitPreconnection } from './preconnection.js';
 /** Where partners meet the configuration, the files and the history: opens ports, and knows what still goes on. */
 export class Exchange {
   readonly #context: ExchangeContext;
+  readonly #times: Pick<ConnectionTimes, 'settled'>;
   readonly #host: string;
   readonly #pending = new Set<Promise<void>>();
 
   /** @param host address that listeners bind */
-  constructor(context: ExchangeContext, host: string) {
+  constructor(context: ExchangeContext, times: Pick<ConnectionTimes, 'settled'>, host: string) {
     this.#context = context;
+    this.#times = times;
     this.#host = host;
   }
 
@@ -23,7 +27,7 @@ export class Exchange {
   /** Resolves when what sessions that have ended left to do is done. */
   async settled(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
-    await this.#context.times.settled();
+    await this.#times.settled();
   }
 
   /** Read for each connection: what is changed while the port is open applies to the next session. */
@@ -58,9 +62,13 @@ export class Exchange {
       accept: (connection) => new PartnerSession({ context, listener: settings(), connection, refused, track }),
       rejected: (remoteAddress, reason) => {
         refused();
-        context.meter.sessionRefused();
-        const facts = { listener: settings().server_id, remoteAddress, reason };
-        context.strangers.warn(context.logger, { remoteAddress, partnerId: undefined }, facts, 'connection rejected');
+        const session = { facts: { listener: settings().server_id, remoteAddress } };
+        context.events.publish(SESSION_REFUSED, {
+          session,
+          diagnostic: undefined,
+          error: undefined,
+          facts: { reason },
+        });
       },
     };
   }

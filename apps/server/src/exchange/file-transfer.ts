@@ -6,11 +6,12 @@ import type {
   SelectAnswer,
   SyncPoint,
 } from '@pesit-node/protocol';
+import type { ObservedTransfer } from '@pesit-node/transfers';
 
 import type { RecordHandle, TransferFailure, TransferProgress } from '../transfers/record.js';
 
 /** A file from CREATE or SELECT on. */
-export interface FileTransfer {
+export interface FileTransfer extends ObservedTransfer {
   readonly record: RecordHandle;
   /** For the log. */
   readonly name: string;

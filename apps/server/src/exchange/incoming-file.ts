@@ -6,7 +6,7 @@ import { PesitError, START } from '@pesit-node/protocol';
 import type { ArticleSink, CreateAnswer, Parameters, SyncPoint } from '@pesit-node/protocol';
 import { removeLeftover, StagedFile } from '@pesit-node/storage';
 import type { Delivery } from '@pesit-node/storage';
-import { compressionMode, compressionName, keepsTrust } from '@pesit-node/transfers';
+import { compressionMode, compressionName, keepsTrust, TRANSFER_DELIVERED } from '@pesit-node/transfers';
 
 import { settledWithin } from '../settled-within.js';
 import type { ContextRow } from '../transfers/contexts.js';
@@ -85,6 +85,9 @@ const unanswered = async (context: PartnerContext, start: TransferStart): Promis
  */
 export class IncomingFile implements IncomingTransfer {
   readonly direction = 'RECEIVE';
+  readonly type = 'FILE';
+  readonly id: number;
+  readonly peer: string;
   readonly record: RecordHandle;
   readonly name: string;
   readonly answer: CreateAnswer;
@@ -100,6 +103,8 @@ export class IncomingFile implements IncomingTransfer {
     answer: CreateAnswer,
     attempt: Attempt,
   ) {
+    this.id = record.id;
+    this.peer = context.partner.partner_id;
     this.record = { id: record.id, fence: record.fence };
     this.name = place.path;
     this.answer = answer;
@@ -179,6 +184,7 @@ export class IncomingFile implements IncomingTransfer {
       marked: true,
       admit: (final) => requireReachable(directories, directory, final),
     });
+    this.#context.events.publish(TRANSFER_DELIVERED, { transfer: this, path: delivery.path, ...content });
     try {
       await completions.complete(this.record, completionOf(delivery.path), deadline);
     } catch (error) {

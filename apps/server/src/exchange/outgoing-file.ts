@@ -108,6 +108,9 @@ const unanswered = async (
  */
 export class OutgoingFile implements OutgoingTransfer {
   readonly direction = 'SEND';
+  readonly type = 'FILE';
+  readonly id: number;
+  readonly peer: string;
   readonly record: RecordHandle;
   readonly name: string;
   readonly answer: SelectAnswer;
@@ -124,6 +127,8 @@ export class OutgoingFile implements OutgoingTransfer {
     offer: Offer,
     { request, before }: Attempt,
   ) {
+    this.id = record.id;
+    this.peer = context.partner.partner_id;
     this.record = { id: record.id, fence: record.fence };
     this.name = offer.name;
     this.answer = { ...offer.answer, transferId };

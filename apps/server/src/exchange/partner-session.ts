@@ -1,5 +1,5 @@
 import type { ConnectIndication, ServerConnection, ServerHandler } from '@pesit-node/net';
-import { inOneLine, logWords, PesitError, printable } from '@pesit-node/protocol';
+import { PesitError } from '@pesit-node/protocol';
 import type {
   ArticleSink,
   ArticleSource,
@@ -12,17 +12,31 @@ import type {
   SingleArticleStyle,
   SyncPoint,
 } from '@pesit-node/protocol';
-import type { EndStatus, Logger, MeteredTransfer } from '@pesit-node/service';
+import type { Logger } from '@pesit-node/service';
+import {
+  SESSION_ENDED,
+  SESSION_FAILED,
+  SESSION_OPENED,
+  SESSION_REFUSED,
+  SESSION_REVOKED,
+  SESSION_TOLERATED,
+  TRANSFER_BEGAN,
+  TRANSFER_ENDED,
+  TRANSFER_REFUSED,
+  TRANSFER_REMARKED,
+  TRANSFER_WENT_ON,
+} from '@pesit-node/transfers';
+import type { EndStatus, Facts, ObservedSession, ObservedTransfer } from '@pesit-node/transfers';
 
 import type { ListenerRow } from '../listeners/fields.js';
 import { seenIn } from '../partners/seen.js';
 import type { PartnerSeen } from '../partners/seen.js';
 import type { PartnerRow, PartnerStanding } from '../partners/fields.js';
-import { PartnerTracer } from '../traces/partner-tracer.js';
-import type { RecordHandle } from '../transfers/record.js';
+import type { RecordHandle, TransferFailure } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import { startOf } from './context.js';
 import type { ExchangeContext, PartnerContext } from './context.js';
+import { PARTNER_SEEN } from './events.js';
 import type { IncomingTransfer, OutgoingTransfer } from './file-transfer.js';
 import { identify } from './identification.js';
 import { acceptIncoming } from './incoming-file.js';
@@ -47,8 +61,8 @@ export interface PartnerSessionOptions {
 /** One connection of a partner: what it asks for, decided by the configuration, and written into the history. */
 export class PartnerSession implements ServerHandler {
   readonly #options: PartnerSessionOptions;
-  readonly #trace: PartnerTracer;
-  #logger: Logger;
+  readonly #observed: ObservedSession;
+  #facts: Readonly<Record<'session' | 'listener' | 'remoteAddress', string>> & { readonly partner?: string };
   /** The application was asked who connects. */
   #asked = false;
   /** The configured partner that the CONNECT names, proven or not. */
@@ -63,8 +77,6 @@ export class PartnerSession implements ServerHandler {
   #file: IncomingTransfer | OutgoingTransfer | undefined;
   /** The record of that file, until it is deselected. */
   #record: RecordHandle | undefined;
-  /** The file, as it is counted. */
-  #metered: MeteredTransfer | undefined;
   #startedAt = 0;
   /** PI 25 of the last file. */
   #maxEntitySize: number | undefined;
@@ -72,12 +84,17 @@ export class PartnerSession implements ServerHandler {
   constructor(options: PartnerSessionOptions) {
     const { context, listener, connection } = options;
     this.#options = options;
-    this.#trace = new PartnerTracer(context.traces, connection);
-    this.#logger = context.logger.child({
-      session: connection.id,
-      listener: listener.server_id,
-      remoteAddress: connection.remoteAddress,
-    });
+    const { id, remoteAddress } = connection;
+    const facts = { session: id, listener: listener.server_id, remoteAddress };
+    this.#facts = facts;
+    const current = (): Facts => this.#facts;
+    this.#observed = {
+      id,
+      get facts() {
+        return current();
+      },
+    };
+    context.traces.begin(this.#observed, connection);
   }
 
   async connect(indication: ConnectIndication): Promise<ConnectAnswer> {
@@ -87,11 +104,12 @@ export class PartnerSession implements ServerHandler {
     try {
       const partner = await identify(context, listener, indication, connection, (named) => {
         this.#named = named.partner_id;
-        this.#trace.named(named, indication, where);
+        context.traces.named(this.#observed, named, indication, where);
       });
-      this.#logger = this.#logger.child({ partner: partner.partner_id });
+      this.#facts = { ...this.#facts, partner: partner.partner_id };
+      const logger: Logger = context.logger.child(this.#facts);
       const stands = (now: PartnerStanding | undefined): PartnerStanding => this.#stands(now);
-      this.#partner = { ...context, listener, partner, session: connection, stands, logger: this.#logger };
+      this.#partner = { ...context, listener, partner, session: connection, stands, logger };
     } catch (error) {
       this.#connectionRefused(error, { requester: readable(indication.parameters.requester ?? '', 24) });
       throw error;
@@ -99,11 +117,11 @@ export class PartnerSession implements ServerHandler {
     const { partner } = this.#partner;
     this.#open = { partnerId: partner.partner_id, look: (now) => this.#look(now) };
     context.sessions.add(this.#open);
-    context.meter.sessionOpened();
     const seen = seenIn(indication, where);
     this.#see(seen);
     const { dialect, freeMessage } = seen;
-    this.#logger.info({ dialect, ...(freeMessage === null ? {} : { freeMessage }) }, 'partner connected');
+    const facts = { dialect, ...(freeMessage === null ? {} : { freeMessage }) };
+    context.events.publish(SESSION_OPENED, { session: this.#observed, facts });
     for (const text of this.#tolerated.splice(0)) this.notice(text);
     return this.#connectAnswer(partner);
   }
@@ -121,14 +139,14 @@ export class PartnerSession implements ServerHandler {
   async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
     if (this.#file?.direction !== 'RECEIVE') throw new Error('WRITE without CREATE');
     const answer = await this.#file.write();
-    this.#goesFrom(answer.from);
+    this.#goesFrom(this.#file, answer.from);
     return answer;
   }
 
   async read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }> {
     if (this.#file?.direction !== 'SEND') throw new Error('READ without SELECT');
     const answer = await this.#file.read(point);
-    this.#goesFrom(answer.from);
+    this.#goesFrom(this.#file, answer.from);
     return answer;
   }
 
@@ -136,14 +154,9 @@ export class PartnerSession implements ServerHandler {
     const file = this.#file;
     if (file === undefined) throw new Error('TRANS.END without a file');
     await file.end();
-    this.#forget(file, 'COMPLETED');
     this.#file = undefined;
     const { dataBytes, articles } = file.progress();
-    const durationMs = Date.now() - this.#startedAt;
-    this.#logger.info(
-      { transfer: file.record.id, filename: file.name, dataBytes, articles, durationMs },
-      'transfer completed',
-    );
+    this.#over(file, 'COMPLETED', undefined, { dataBytes, articles, durationMs: Date.now() - this.#startedAt });
   }
 
   async transferFailed(error: PesitError, endCode: number | undefined): Promise<void> {
@@ -152,10 +165,7 @@ export class PartnerSession implements ServerHandler {
     this.#file = undefined;
     const progress = file.progress();
     const { status, restartable } = await file.fail(error, endCode);
-    this.#forget(file, status, error.diagnostic);
-    this.#say(status === 'CANCELLED' ? 'transfer cancelled' : 'transfer failed', error, {
-      ...{ transfer: file.record.id, filename: file.name, ...progress, restartable },
-    });
+    this.#over(file, status, error, { ...progress, restartable });
   }
 
   async message(parameters: Parameters): Promise<MessageAnswer> {
@@ -163,10 +173,11 @@ export class PartnerSession implements ServerHandler {
     if (partner === undefined) throw new Error('a message before CONNECT');
     try {
       const { id, answer } = await acceptMessage(partner, parameters);
-      const message = { direction: 'RECEIVE', peer: partner.partner.partner_id, progress: nothing } as const;
-      partner.meter.begins(message);
-      partner.meter.ends(message, 'COMPLETED');
-      this.#trace.transfer(id);
+      const { partner_id: peer } = partner.partner;
+      const transfer: ObservedTransfer = { id, type: 'MESSAGE', direction: 'RECEIVE', peer, progress: nothing };
+      const about = { session: this.#observed, transfer, facts: {} };
+      partner.events.publish(TRANSFER_BEGAN, about);
+      partner.events.publish(TRANSFER_ENDED, { ...about, status: 'COMPLETED', diagnostic: undefined });
       return answer;
     } catch (error) {
       this.#messageRefused(partner, error);
@@ -184,7 +195,7 @@ export class PartnerSession implements ServerHandler {
   said(name: FpduName, complement: Buffer): void {
     const { context, track } = this.#options;
     if (this.#record === undefined) return;
-    this.#logger.info({ transfer: this.#record.id, at: name, partnerSaid: printable(complement) }, 'partner said');
+    context.events.publish(TRANSFER_REMARKED, { session: this.#observed, id: this.#record.id, at: name, complement });
     track(context.journal.said(this.#record, complement));
   }
 
@@ -194,7 +205,6 @@ export class PartnerSession implements ServerHandler {
   }
 
   learned(style: SingleArticleStyle): void {
-    this.#logger.debug({ style }, 'style of single articles (ID.SRC 1) recognised');
     this.#see({ singleArticle: style });
   }
 
@@ -203,13 +213,11 @@ export class PartnerSession implements ServerHandler {
       this.#tolerated.push(text);
       return;
     }
-    this.#logger.info({ notice: text }, 'tolerated');
-    this.#trace.note(`tolerated: ${text}`);
+    this.#options.context.events.publish(SESSION_TOLERATED, { session: this.#observed, text });
   }
 
   failed(error: unknown): void {
-    this.#logger.error({ err: error }, 'session failed here');
-    this.#trace.note('session failed here: the log has the reason');
+    this.#options.context.events.publish(SESSION_FAILED, { session: this.#observed, error });
   }
 
   ended(error: PesitError | undefined): void {
@@ -219,17 +227,11 @@ export class PartnerSession implements ServerHandler {
     // Its CONNECT could not be read, or was refused without asking: too many connections, an unknown version.
     const isRefused = !this.#asked && (error?.fault === 'local' || error?.fault === 'remote');
     if (isRefused) this.#connectionRefused(error);
-    this.#trace.end(error === undefined ? 'released' : `connection ended: ${inOneLine(error)}`);
     if (this.#open !== undefined) context.sessions.remove(this.#open);
-    if (this.#partner === undefined) {
-      if (error !== undefined && !isRefused)
-        this.#logger.debug(logWords(error), 'connection ended before a partner was known');
-      return;
-    }
-    context.places.giveBack(this.#partner.partner.partner_id);
+    const opened = this.#partner !== undefined;
+    if (this.#partner !== undefined) context.places.giveBack(this.#partner.partner.partner_id);
     this.#partner = undefined;
-    if (error === undefined) this.#logger.info('partner disconnected');
-    else this.#logger.warn(logWords(error), 'connection ended');
+    context.events.publish(SESSION_ENDED, { session: this.#observed, opened, error });
   }
 
   /** Ends the session after the file that is running, if there is one, when its partner is not any more what it was. */
@@ -239,8 +241,8 @@ export class PartnerSession implements ServerHandler {
     const login = { partner, listener: listener.server_id, byDefault: config['access.default'] };
     this.#revoked = revocationOf(login, now);
     if (this.#revoked === undefined) return;
-    const file = this.#file && { transfer: this.#file.record.id, filename: this.#file.name };
-    this.#say(file === undefined ? 'session has to end' : 'session has to end after its file', this.#revoked, file);
+    const about = { session: this.#observed, transfer: this.#file, error: this.#revoked };
+    this.#options.context.events.publish(SESSION_REVOKED, about);
     this.#options.connection.retire(this.#revoked);
   }
 
@@ -264,12 +266,9 @@ export class PartnerSession implements ServerHandler {
       this.#record = file.record;
       this.#seeEntity(parameters.maxEntitySize ?? 0);
       this.#startedAt = Date.now();
-      partner.progress.add(file);
       partner.running.add(file, this.#options.connection);
-      this.#metered = { direction, peer: partner.partner.partner_id, progress: file.progress };
-      partner.meter.begins(this.#metered);
-      this.#logger.info({ transfer: file.record.id, direction, filename: file.name }, 'transfer begins');
-      this.#trace.transfer(file.record.id);
+      const facts = { filename: file.name };
+      partner.events.publish(TRANSFER_BEGAN, { session: this.#observed, transfer: file, facts });
       return file;
     } catch (error) {
       await this.#fileRefused(partner, direction, parameters, error);
@@ -285,53 +284,57 @@ export class PartnerSession implements ServerHandler {
   ): Promise<void> {
     const start = startOf(partner, direction, parameters);
     const failure = failureOf(error);
-    partner.meter.over({ direction, peer: partner.partner.partner_id }, failure.status, failure.diagnostic);
     const { kind, written } = partner.journal.refused(start, failure);
-    if (error instanceof PesitError) {
-      const further = kind === 'counting' ? { further: 'more of the same are counted in the history alone' } : {};
-      const facts = { direction, virtualFile: start.virtualFileId, ...further };
-      // As many lines as records: what is only counted has none.
-      if (kind === 'counted') this.#trace.note(`transfer refused: ${inOneLine(error)}`);
-      else this.#say('transfer refused', error, facts);
-    }
+    const further = kind === 'counting' ? { further: 'more of the same are counted in the history alone' } : {};
+    const facts = { direction, virtualFile: start.virtualFileId, ...further };
+    const counted = kind === 'counted';
+    this.#transferRefused(partner, { type: 'FILE', direction, error, ...failure, counted, facts });
     await written;
   }
 
-  #messageRefused({ meter, partner, strangers }: PartnerContext, error: unknown): void {
+  #messageRefused(partner: PartnerContext, error: unknown): void {
     const { status, diagnostic } = failureOf(error);
-    meter.over({ direction: 'RECEIVE', peer: partner.partner_id }, status, diagnostic);
-    if (!(error instanceof PesitError)) return;
-    strangers.warnOfPartner(this.#logger, partner.partner_id, logWords(error), 'message refused');
-    this.#trace.note(`message refused: ${inOneLine(error)}`);
+    const about = { type: 'MESSAGE', direction: 'RECEIVE', status, diagnostic, counted: false, facts: {} } as const;
+    this.#transferRefused(partner, { ...about, error });
   }
 
-  #connectionRefused(error: unknown, facts: object = {}): void {
-    const { context, connection, refused } = this.#options;
+  #transferRefused({ events, partner }: PartnerContext, about: Refused): void {
+    const { type, direction, status, diagnostic, error, counted, facts } = about;
+    const peer = partner.partner_id;
+    const refused = { session: this.#observed, type, direction, peer, status, diagnostic, error, counted, facts };
+    events.publish(TRANSFER_REFUSED, refused);
+  }
+
+  #connectionRefused(error: unknown, facts: Facts = {}): void {
+    const { context, refused } = this.#options;
     refused();
-    context.meter.sessionRefused(failureOf(error).diagnostic);
-    if (!(error instanceof PesitError)) return;
-    const stranger = { remoteAddress: connection.remoteAddress, partnerId: this.#named };
-    context.strangers.warn(this.#logger, stranger, { ...facts, ...logWords(error) }, 'connection refused');
-    this.#trace.note(`connection refused: ${inOneLine(error)}`);
+    const about = {
+      session: this.#observed,
+      diagnostic: failureOf(error).diagnostic,
+      error,
+      named: this.#named,
+      facts,
+    };
+    context.events.publish(SESSION_REFUSED, about);
   }
 
-  /** Something went wrong: for the log, and for a trace. */
-  #say(what: string, error: PesitError, facts: object = {}): void {
-    this.#logger.warn({ ...facts, ...logWords(error) }, what);
-    this.#trace.note(`${what}: ${inOneLine(error)}`);
+  #goesFrom(transfer: ObservedTransfer, { number, dataBytes }: SyncPoint): void {
+    const from = { dataBytes, syncPoint: number };
+    this.#options.context.events.publish(TRANSFER_WENT_ON, { transfer, from });
   }
 
-  #goesFrom({ number, dataBytes }: SyncPoint): void {
-    if (this.#metered !== undefined) {
-      this.#options.context.meter.goesFrom(this.#metered, { dataBytes, syncPoint: number });
-    }
-  }
-
-  #forget(file: IncomingTransfer | OutgoingTransfer, status: EndStatus, diagnostic?: string): void {
-    const { progress, running, meter } = this.#options.context;
-    if (this.#metered !== undefined) meter.ends(this.#metered, status, diagnostic);
-    progress.remove(file);
-    running.remove(file);
+  #over(
+    transfer: IncomingTransfer | OutgoingTransfer,
+    status: EndStatus,
+    error: PesitError | undefined,
+    facts: Facts,
+  ): void {
+    const { running, events } = this.#options.context;
+    running.remove(transfer);
+    events.publish(TRANSFER_ENDED, {
+      ...{ session: this.#observed, transfer, status, diagnostic: error?.diagnostic, error },
+      facts: { filename: transfer.name, ...facts },
+    });
   }
 
   /** Once a session, not once a file: most partners ask for the same in each. */
@@ -343,8 +346,8 @@ export class PartnerSession implements ServerHandler {
 
   /** Remembers what the partner has shown of itself. */
   #see(seen: PartnerSeen): void {
-    const id = this.#partner?.partner.partner_id;
-    if (id !== undefined) this.#options.context.times.add(id, seen);
+    const partnerId = this.#partner?.partner.partner_id;
+    if (partnerId !== undefined) this.#options.context.events.publish(PARTNER_SEEN, { partnerId, seen });
   }
 
   #connectAnswer({ seen: { singleArticle }, multi_article, concatenation }: PartnerRow): ConnectAnswer {
@@ -362,6 +365,14 @@ export class PartnerSession implements ServerHandler {
       : known;
   }
 }
+
+type Refused = Pick<TransferFailure, 'status' | 'diagnostic'> & {
+  readonly type: 'FILE' | 'MESSAGE';
+  readonly direction: TransferDirection;
+  readonly error: unknown;
+  readonly counted: boolean;
+  readonly facts: Facts;
+};
 
 /** A message has no data. */
 const nothing = (): undefined => undefined;

@@ -1,9 +1,6 @@
-import { randomUUID } from 'node:crypto';
-
 import type { Preconnection } from '@pesit-node/net';
 
 import type { PartnerRow } from '../partners/fields.js';
-import { addPreconnection } from '../traces/partner-tracer.js';
 import type { ExchangeContext } from './context.js';
 import { mayUseListener } from './grants.js';
 import { isPlausible, readable } from './names.js';
@@ -32,12 +29,7 @@ export const admitPreconnection = async (
     known.map((partner) => proves({ passwords }, partner, password, where.remoteAddress)),
   );
   if (proofs.includes(true)) return;
-  for (const { partner_id: owner, trace_until: until } of known) {
-    const recording = traces.begin({ id: randomUUID(), owner, until, about: where });
-    if (recording === undefined) continue;
-    addPreconnection(recording, preconnection, 'NAK0');
-    recording.end('pre-connection refused: the password is wrong');
-  }
+  for (const partner of known) traces.preconnectionRefused(partner, preconnection, where);
   throw refusal('3-304', `the pre-connection of ${JSON.stringify(readable(identifier, LENGTH))} has a wrong password`);
 };
 

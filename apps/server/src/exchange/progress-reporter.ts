@@ -1,4 +1,6 @@
-import type { Logger } from '@pesit-node/service';
+import type { EventStream, Logger } from '@pesit-node/service';
+import { TRANSFER_BEGAN, TRANSFER_ENDED } from '@pesit-node/transfers';
+import type { ObservedTransfer } from '@pesit-node/transfers';
 
 import type { TransferJournal } from '../transfers/journal.js';
 import type { RecordHandle, TransferProgress } from '../transfers/record.js';
@@ -8,6 +10,9 @@ export interface Reported {
   readonly record: RecordHandle;
   readonly progress: () => TransferProgress;
 }
+
+/** Files have a record that is written while they run; a message is over when it begins. */
+const isReported = (transfer: ObservedTransfer): transfer is ObservedTransfer & Reported => 'record' in transfer;
 
 const EVERY_MS = 2000;
 const NOTHING: TransferProgress = { dataBytes: 0, articles: 0, syncPoint: 0 };
@@ -22,18 +27,24 @@ export class ProgressReporter {
   #timer: NodeJS.Timeout | undefined;
   #writing = false;
 
-  constructor(journal: TransferJournal, logger: Logger, everyMs = EVERY_MS) {
+  constructor(events: EventStream, journal: TransferJournal, logger: Logger, everyMs = EVERY_MS) {
     this.#journal = journal;
     this.#logger = logger;
     this.#everyMs = everyMs;
+    events.subscribe(TRANSFER_BEGAN, ({ transfer }) => {
+      if (isReported(transfer)) this.#add(transfer);
+    });
+    events.subscribe(TRANSFER_ENDED, ({ transfer }) => {
+      if (isReported(transfer)) this.#remove(transfer);
+    });
   }
 
-  add(transfer: Reported): void {
+  #add(transfer: Reported): void {
     this.#running.set(transfer, NOTHING);
     this.#timer ??= setInterval(() => void this.#report(), this.#everyMs).unref();
   }
 
-  remove(transfer: Reported): void {
+  #remove(transfer: Reported): void {
     this.#running.delete(transfer);
     if (this.#running.size > 0) return;
     clearInterval(this.#timer);

@@ -21,6 +21,9 @@ import { failureOf, refusal } from './refusal.js';
  */
 export class ReplayedFile implements IncomingTransfer {
   readonly direction = 'RECEIVE';
+  readonly type = 'FILE';
+  readonly id: number;
+  readonly peer: string;
   readonly record: RecordHandle;
   readonly name: string;
   readonly answer: CreateAnswer;
@@ -31,6 +34,8 @@ export class ReplayedFile implements IncomingTransfer {
 
   /** @param isText of a text the file's bytes are not those of its articles */
   constructor(context: PartnerContext, done: ContextRow, answer: CreateAnswer, isText: boolean) {
+    this.id = done.id;
+    this.peer = context.partner.partner_id;
     this.record = { id: done.id, fence: done.fence };
     this.name = done.filename;
     this.answer = answer;

@@ -37,6 +37,10 @@ export const revocationOf = (
   return now.enabled ? undefined : refusal('3-322', `the partner ${id} was disabled`, LATER);
 };
 
+/** @param transfer that comes to its end first */
+export const revocationText = (transfer: object | undefined): string =>
+  transfer === undefined ? 'session has to end' : 'session has to end after its file';
+
 const otherCredentials = ({ partner_id: id, access_type }: PartnerStanding, now: PartnerStanding): string => {
   const left = operationsOf(now.access_type);
   const lost = operationsOf(access_type).filter((operation) => !left.includes(operation));

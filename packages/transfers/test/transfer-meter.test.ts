@@ -1,21 +1,69 @@
-import { beforeEach, expect, test } from '@jest/globals';
-import { TransferMeter } from '@pesit-node/service';
-import type { Metrics, MeteredTransfer } from '@pesit-node/service';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { PeerDiagnostic } from '@pesit-node/protocol';
+import { EventStream } from '@pesit-node/service';
+import type { Metrics } from '@pesit-node/service';
 import { readOpenMetrics, testMetrics } from '@pesit-node/service/testing';
+import {
+  meterTransfers,
+  SESSION_OPENED,
+  SESSION_REFUSED,
+  TRANSFER_BEGAN,
+  TRANSFER_ENDED,
+  TRANSFER_REFUSED,
+  TRANSFER_WENT_ON,
+} from '@pesit-node/transfers';
+import type { EndStatus, Figures, ObservedTransfer } from '@pesit-node/transfers';
 
 let metrics: Metrics;
-let meter: TransferMeter;
+let events: EventStream;
 let now: number;
 
 beforeEach(() => {
   now = 1000;
   metrics = testMetrics('server');
-  meter = new TransferMeter(
-    metrics,
-    (diagnostic) => diagnostic.startsWith('2-2'),
-    () => now,
-  );
+  events = new EventStream({
+    app: 'server',
+    node: 'pod-1',
+    failed: (error) => {
+      throw error;
+    },
+  });
+  meterTransfers(events, metrics, () => now);
 });
+
+afterEach(() => {
+  events.close();
+});
+
+const meter = {
+  begins: (transfer: ObservedTransfer) => {
+    events.publish(TRANSFER_BEGAN, { session: undefined, transfer, facts: {} });
+  },
+  goesFrom: (transfer: ObservedTransfer, from: Figures) => {
+    events.publish(TRANSFER_WENT_ON, { transfer, from });
+  },
+  ends: (transfer: ObservedTransfer, status: EndStatus | undefined, diagnostic?: string) => {
+    events.publish(TRANSFER_ENDED, { session: undefined, transfer, status, diagnostic, facts: {} });
+  },
+  over: (status: EndStatus, diagnostic: string) => {
+    const refused = {
+      session: undefined,
+      type: 'FILE',
+      direction: 'SEND',
+      peer: 'ACME',
+      error: undefined,
+      counted: false,
+    } as const;
+    events.publish(TRANSFER_REFUSED, { ...refused, status, diagnostic, facts: {} });
+  },
+  sessionOpened: () => {
+    events.publish(SESSION_OPENED, { session: { id: 's', facts: {} }, facts: {} });
+  },
+  sessionRefused: (diagnostic?: string) => {
+    const refused = { session: { facts: {} }, error: undefined, facts: {} };
+    events.publish(SESSION_REFUSED, { ...refused, diagnostic: diagnostic as PeerDiagnostic | undefined });
+  },
+};
 
 const samples = async () => readOpenMetrics(await metrics.scrape());
 const value = async (key: string) => (await samples()).get(key);
@@ -24,7 +72,10 @@ const POINTS = 'pesit_sync_points_total{direction="RECEIVE"}';
 
 const transfer = (direction: 'SEND' | 'RECEIVE' = 'RECEIVE') => {
   const figures = { dataBytes: 0, syncPoint: 0 };
-  return { figures, one: { direction, peer: 'ACME', progress: () => ({ ...figures }) } satisfies MeteredTransfer };
+  return {
+    figures,
+    one: { id: 1, type: 'FILE', direction, peer: 'ACME', progress: () => ({ ...figures }) } satisfies ObservedTransfer,
+  };
 };
 
 test('a transfer from its begin to its end', async () => {
@@ -82,7 +133,7 @@ test('failures by diagnostic; an unknown one is other', async () => {
   const { one } = transfer('SEND');
   meter.begins(one);
   meter.ends(one, 'FAILED', '2-211');
-  meter.over({ direction: 'SEND', peer: 'ACME' }, 'FAILED', '9-999');
+  meter.over('FAILED', '9-999');
   // Another attempt follows: an error, and no end.
   const { one: again } = transfer('SEND');
   meter.begins(again);

@@ -1,0 +1,70 @@
+import { logWords, PesitError, printable } from '@pesit-node/protocol';
+import type { EventStream, Logger } from '@pesit-node/service';
+import {
+  SESSION_ENDED,
+  SESSION_FAILED,
+  SESSION_OPENED,
+  SESSION_REFUSED,
+  SESSION_REVOKED,
+  SESSION_TOLERATED,
+  TRANSFER_BEGAN,
+  TRANSFER_ENDED,
+  TRANSFER_REFUSED,
+  TRANSFER_REMARKED,
+} from '@pesit-node/transfers';
+
+import { revocationText } from './revocation.js';
+import { StrangerLog } from './stranger-log.js';
+
+/** Every line of the log about sessions and transfers, from their events. */
+export const logExchange = (events: EventStream, logger: Logger): void => {
+  const strangers = new StrangerLog();
+
+  events.subscribe(SESSION_OPENED, ({ session, facts }) => {
+    logger.info({ ...session.facts, ...facts }, 'partner connected');
+  });
+  events.subscribe(SESSION_TOLERATED, ({ session, text }) => {
+    logger.info({ ...session.facts, notice: text }, 'tolerated');
+  });
+  events.subscribe(SESSION_FAILED, ({ session, error }) => {
+    logger.error({ ...session.facts, err: error }, 'session failed here');
+  });
+  events.subscribe(SESSION_REFUSED, ({ session, diagnostic, error, named, facts }) => {
+    // A fault of this program is reported by the session itself.
+    if (diagnostic !== undefined && !(error instanceof PesitError)) return;
+    const words = error instanceof PesitError ? logWords(error) : {};
+    const stranger = { remoteAddress: String(session.facts['remoteAddress']), partnerId: named };
+    const text = diagnostic === undefined ? 'connection rejected' : 'connection refused';
+    strangers.warn(logger, stranger, { ...session.facts, ...facts, ...words }, text);
+  });
+  events.subscribe(SESSION_REVOKED, ({ session, transfer, error }) => {
+    const file = transfer === undefined ? {} : { transfer: transfer.id, filename: transfer.name };
+    logger.warn({ ...session.facts, ...file, ...logWords(error) }, revocationText(transfer));
+  });
+  events.subscribe(SESSION_ENDED, ({ session, opened, error }) => {
+    if (!opened && error !== undefined) {
+      logger.debug({ ...session.facts, ...logWords(error) }, 'connection ended before a partner was known');
+    } else if (opened && error === undefined) logger.info(session.facts, 'partner disconnected');
+    else if (opened && error !== undefined) logger.warn({ ...session.facts, ...logWords(error) }, 'connection ended');
+  });
+  events.subscribe(TRANSFER_BEGAN, ({ session, transfer: { id, type, direction }, facts }) => {
+    if (type === 'FILE') logger.info({ ...session?.facts, transfer: id, direction, ...facts }, 'transfer begins');
+  });
+  events.subscribe(TRANSFER_REMARKED, ({ session, id, at, complement }) => {
+    logger.info({ ...session.facts, transfer: id, at, partnerSaid: printable(complement) }, 'partner said');
+  });
+  events.subscribe(TRANSFER_ENDED, ({ session, transfer: { id, type }, status, error, facts }) => {
+    if (type === 'MESSAGE') return;
+    const all = { ...session?.facts, transfer: id, ...facts };
+    if (error === undefined) logger.info(all, 'transfer completed');
+    else logger.warn({ ...all, ...logWords(error) }, status === 'CANCELLED' ? 'transfer cancelled' : 'transfer failed');
+  });
+  events.subscribe(TRANSFER_REFUSED, ({ session, type, peer, error, counted, facts }) => {
+    // A fault of this program is reported by the session itself.
+    if (!(error instanceof PesitError) || counted) return;
+    const all = { ...session?.facts, ...facts, ...logWords(error) };
+    if (type === 'FILE') logger.warn(all, 'transfer refused');
+    // Refused files are counted in their records, which messages have not.
+    else strangers.warnOfPartner(logger, peer, all, 'message refused');
+  });
+};

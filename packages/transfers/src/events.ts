@@ -1,0 +1,143 @@
+/**
+ * The events of sessions and transfers, of both ends: every channel, and what an event of it carries.
+ *
+ * Sessions and transfers are known by their object: all events about one bear the same.
+ */
+import type { FpduName, PeerDiagnostic, PesitError } from '@pesit-node/protocol';
+import { EventKind } from '@pesit-node/service';
+
+import type { Direction } from './vocabulary.js';
+
+/** What a log line says: short words by name. */
+export type Facts = Readonly<Record<string, unknown>>;
+
+/** A session with a partner. */
+export interface ObservedSession {
+  readonly id: string;
+  /** `session`, `listener`, `remoteAddress`, `partner` …, as far as they are known by now. */
+  readonly facts: Facts;
+}
+
+/** How far a transfer is: totals since the start of the file. */
+export interface Figures {
+  readonly dataBytes: number;
+  readonly syncPoint: number;
+}
+
+/** One attempt of a transfer. */
+export interface ObservedTransfer {
+  /** Of its record. */
+  readonly id: string | number;
+  readonly type: 'FILE' | 'MESSAGE';
+  readonly direction: Direction;
+  /** A partner or a remote server that is configured. */
+  readonly peer: string;
+  /** Of the file, as this side calls it. */
+  readonly name?: string;
+  /** Undefined before there are data. */
+  readonly progress: () => Figures | undefined;
+  /** Where the attempt began, for one that cannot say it in time (`TRANSFER_WENT_ON`); undefined as long as it is not known. */
+  readonly from?: () => Figures | undefined;
+}
+
+/** How a transfer is over. */
+export type EndStatus = 'COMPLETED' | 'FAILED' | 'CANCELLED';
+
+/** The partner is known and admitted. */
+export const SESSION_OPENED = new EventKind<{ readonly session: ObservedSession; readonly facts: Facts }>(
+  'pesit:session:opened',
+);
+
+/** There will be no session, whoever said so. */
+export const SESSION_REFUSED = new EventKind<{
+  /** Of a connection that was rejected before anything came, its facts alone. */
+  readonly session: Pick<ObservedSession, 'facts'>;
+  /** Undefined: it did not come to a CONNECT. */
+  readonly diagnostic: PeerDiagnostic | undefined;
+  readonly error: unknown;
+  /** The configured partner that it says to be: not proven. */
+  readonly named?: string | undefined;
+  readonly facts: Facts;
+}>('pesit:session:refused');
+
+/** Something of the partner was tolerated. */
+export const SESSION_TOLERATED = new EventKind<{ readonly session: ObservedSession; readonly text: string }>(
+  'pesit:session:tolerated',
+);
+
+/** A fault of this program in a session. */
+export const SESSION_FAILED = new EventKind<{ readonly session: ObservedSession; readonly error: unknown }>(
+  'pesit:session:failed',
+);
+
+/** A session has to end: its partner is not what it was when it came. */
+export const SESSION_REVOKED = new EventKind<{
+  readonly session: ObservedSession;
+  /** It comes to its end first; undefined: the session ends at once. */
+  readonly transfer: ObservedTransfer | undefined;
+  readonly error: PesitError;
+}>('pesit:session:revoked');
+
+/** A connection is over, whether its session was opened or not. */
+export const SESSION_ENDED = new EventKind<{
+  readonly session: ObservedSession;
+  readonly opened: boolean;
+  /** Undefined: it was released. */
+  readonly error: PesitError | undefined;
+}>('pesit:session:ended');
+
+/** An attempt of a transfer begins. */
+export const TRANSFER_BEGAN = new EventKind<{
+  readonly session: ObservedSession | undefined;
+  readonly transfer: ObservedTransfer;
+  readonly facts: Facts;
+}>('pesit:transfer:began');
+
+/** Its data come from here on; behind a point it is a restart. */
+export const TRANSFER_WENT_ON = new EventKind<{ readonly transfer: ObservedTransfer; readonly from: Figures }>(
+  'pesit:transfer:went-on',
+);
+
+/** A received file has its final name, on stable storage. Its record may still follow. */
+export const TRANSFER_DELIVERED = new EventKind<{
+  readonly transfer: ObservedTransfer;
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+  /** `sha256:` and hex; undefined without `transfer.checksum`. */
+  readonly checksum: string | undefined;
+}>('pesit:transfer:delivered');
+
+/** The partner said something of the file (PI 29), beside a success too. */
+export const TRANSFER_REMARKED = new EventKind<{
+  readonly session: ObservedSession;
+  readonly id: string | number;
+  readonly at: FpduName;
+  readonly complement: Buffer;
+}>('pesit:transfer:remarked');
+
+/** An attempt is over. */
+export const TRANSFER_ENDED = new EventKind<{
+  readonly session: ObservedSession | undefined;
+  readonly transfer: ObservedTransfer;
+  /** Undefined: another attempt follows by itself. */
+  readonly status: EndStatus | undefined;
+  readonly diagnostic: string | undefined;
+  /** Why it did not complete. */
+  readonly error?: PesitError | undefined;
+  readonly facts: Facts;
+}>('pesit:transfer:ended');
+
+/** A transfer is over that had not begun: refused, or cancelled while it waited. */
+export const TRANSFER_REFUSED = new EventKind<{
+  readonly session: ObservedSession | undefined;
+  readonly type: 'FILE' | 'MESSAGE';
+  readonly direction: Direction;
+  readonly peer: string;
+  readonly status: EndStatus;
+  readonly diagnostic: string | undefined;
+  readonly error: unknown;
+  /** One of many that are equal: it has no record of its own, and no log line. */
+  readonly counted: boolean;
+  readonly facts: Facts;
+}>('pesit:transfer:refused');
