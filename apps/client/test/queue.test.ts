@@ -335,6 +335,24 @@ withDatabase((harness) => {
       expect(await the.receive(service, { server: 'reading' })).toMatchObject({ status: 'COMPLETED', attempts: 1 });
     });
 
+    test('that are refused for now (3-322), as of a partner that was disabled: it is tried again later, and does not count', async () => {
+      const server = await the.rawServer((name, _session, count) =>
+        name === 'CREATE' && count === 2 ? { CREATE: 'c030 0203030142' } : GOOD,
+      );
+      const service = await the.service({
+        settings: { retry: { attempts: 1, initialDelay: 600_000, maxDelay: 600_000, multiplier: 1, jitter: 0 } },
+      });
+      await the.remote(service, server.port);
+      expect((await the.send(service)).status).toBe('COMPLETED');
+      const { body: queued } = await service.api.post('/transfers/send', {
+        ...{ server: 'bank', virtualFile: 'FILE', fileContent: CONTENT },
+      });
+      const record = async () => (await service.api.get(`/transfers/${queued.id}`)).body;
+      await until(async () => (await record()).nextAttemptAt !== null);
+      expect(await record()).toMatchObject({ status: 'PENDING', diagnostic: '3-322', attempts: 0, endTime: null });
+      expect(server.sessions).toBe(1);
+    });
+
     describe('that are not authorised any more (3-304)', () => {
       const REFUSED = '0203030130';
       const failing = (refuses: Script, from: number) =>

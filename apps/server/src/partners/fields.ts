@@ -59,7 +59,12 @@ export const PARTNER = new FieldTable(
       secret: true,
       words: NEW_PASSWORD,
     },
-    enabled: { column: 'enabled', schema: z.boolean(), default: true },
+    enabled: {
+      column: 'enabled',
+      schema: z.boolean(),
+      default: true,
+      words: 'False: it cannot connect (3-304), and its open sessions end after their file (3-322).',
+    },
     allowedOperations: {
       column: 'access_type',
       schema: z.codec(
@@ -71,7 +76,8 @@ export const PARTNER = new FieldTable(
       ),
       forms: { accessType: accessType() },
       default: 'BOTH',
-      words: 'Seen by the partner: WRITE = it sends to us.',
+      words:
+        'Seen by the partner: WRITE = it sends to us. One that is taken away ends its open sessions after their file (3-304).',
     },
     allowedFiles: {
       column: 'allowed_files',
@@ -83,7 +89,8 @@ export const PARTNER = new FieldTable(
     allowedListeners: {
       column: 'allowed_listeners',
       schema: grants('listeners'),
-      words: 'Listeners on which it is known, identifiers and globs.',
+      words:
+        'Listeners on which it is known, identifiers and globs. Its open sessions on others end after their file (3-304).',
       unset: 'what `access.default` says',
     },
     maxConnections: {
