@@ -21,6 +21,9 @@ const USAGE = `npm run license -- <command> [flags]
            [--not-before 2027-01-01] [--out FILE] [--passphrase-file FILE]
   inspect  [FILE]                     what a license says, whoever signed it; standard input without FILE
   verify   --public-key FILE [FILE]   whether this license can be installed now; exit code 1 when not
+  bake     --public-key FILE          makes a build for customers of a built tree: this key alone counts in it
+           --tree DIR                 where packages/license/dist is, or node_modules/@pesit-node/license/dist: a copy
+           [--max-extension-days N]   most days that extend-evaluation adds in all
 
 The passphrase is typed, or comes from PESIT_LICENSE_PASSPHRASE or --passphrase-file.`;
 
@@ -32,6 +35,7 @@ const FLAGS = {
   ],
   inspect: [],
   verify: ['public-key'],
+  bake: ['public-key', 'tree', 'max-extension-days'],
 };
 
 function parse(command, args) {
@@ -156,9 +160,9 @@ function inspect({ positionals }, { inspectLicense }) {
   return 0;
 }
 
-async function verify({ values, positionals }, { checkLicense, loadPublicKey }) {
+async function verify({ values, positionals }, { checkLicense, EVALUATION_BUILD, loadPublicKey }) {
   required(values, 'public-key');
-  const key = await loadPublicKey(values['public-key']).catch((error) => {
+  const key = await loadPublicKey(values['public-key'], EVALUATION_BUILD).catch((error) => {
     throw new Failure(error.message);
   });
   const result = checkLicense(read(positionals[0], 'the license'), key, Date.now());
@@ -168,7 +172,32 @@ async function verify({ values, positionals }, { checkLicense, loadPublicKey }) 
   return 0;
 }
 
-const COMMANDS = { keygen, issue, inspect, verify };
+async function bake({ values }, { bakeBuild, BakeError, LicenseKeyError }) {
+  required(values, 'public-key', 'tree');
+  const cap = values['max-extension-days'];
+  if (cap !== undefined && !/^\d{1,6}$/.test(cap)) {
+    throw new Failure(`--max-extension-days: expected a number of days, got ${cap}`);
+  }
+  const tree = realPath(values.tree);
+  if (tree === realpathSync(root)) {
+    throw new Failure('--tree is this repository: bake a copy, or its own tests and builds would have the key inside');
+  }
+  const places = ['packages/license/dist', 'node_modules/@pesit-node/license/dist'].map((place) => join(tree, place));
+  const dist = places.find((place) => existsSync(join(place, 'build.js')));
+  if (dist === undefined) throw new Failure(`${tree} holds no build: neither ${places.join(' nor ')} has a build.js`);
+  const options = { dist, vendorKey: read(values['public-key'], '--public-key') };
+  if (cap !== undefined) options.maxExtensionDays = Number(cap);
+  try {
+    const { bits, fingerprint } = await bakeBuild(options);
+    console.log(`A build for customers: ${dist} has the key ${fingerprint} (${bits} bits) inside`);
+  } catch (error) {
+    if (error instanceof BakeError || error instanceof LicenseKeyError) throw new Failure(error.message);
+    throw error;
+  }
+  return 0;
+}
+
+const COMMANDS = { keygen, issue, inspect, verify, bake };
 
 await main(async () => {
   requireNode();

@@ -1,6 +1,6 @@
-import { licenseGate, licenseRoutes } from '@pesit-node/license';
+import { keyWithoutEffect, licenseGate, licenseRoutes } from '@pesit-node/license';
 import type { LicenseKeeper } from '@pesit-node/license';
-import { createHttpApp } from '@pesit-node/service';
+import { createHttpApp, keysWithoutEffect } from '@pesit-node/service';
 import type {
   Config,
   DatabaseSupervisor,
@@ -53,6 +53,10 @@ export const createApp = (deps: AppDeps): Express => {
     health,
     metrics,
     database,
+    keysWithoutEffect: () => [
+      ...keysWithoutEffect(config),
+      ...keyWithoutEffect(config['license.public-key'], license.publicKey),
+    ],
     gate: licenseGate(license),
     routes: (routes) => {
       licenseRoutes(routes, license);

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 
-import { LicenseKeyError, loadPublicKey } from '@pesit-node/license';
+import { keyWithoutEffect, LicenseKeyError, loadPublicKey } from '@pesit-node/license';
 import {
   commandLineAnswer,
   configWarnings,
@@ -29,6 +29,9 @@ const run = async (live: LiveConfig<'server'>, info: ServiceInfo): Promise<void>
   reloadOnSignal({ live, logger, source: process });
   for (const warning of configWarnings(config)) logger.warn(warning);
   const licenseKey = await loadPublicKey(config['license.public-key']);
+  for (const { key, reason } of keyWithoutEffect(config['license.public-key'], licenseKey)) {
+    logger.warn(`${key} is not used: ${reason}`);
+  }
   // First of all: a port in use is said before a database is started for nothing.
   const http = await listen(startingApp({ app: 'server', config, info, logger }), {
     ...{ host: config['server.host'], port: config['server.port'] },

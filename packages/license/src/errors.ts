@@ -3,6 +3,20 @@ import type { ClusterUsage } from '@pesit-node/cluster';
 import type { LicenseClaims } from './claims.js';
 import type { LicenseFault, LicenseRefusal } from './verify.js';
 
+/** More days than the build allows all extensions together. */
+export class ExtensionCapError extends Error {
+  override readonly name = 'ExtensionCapError';
+
+  /** @param used days that were added before */
+  constructor(cap: number, used: number, days: number) {
+    const left = Math.max(0, cap - used);
+    super(
+      `This build allows ${cap} days of extension in all, ${used} were added before: expected at most ${left} more, got ${days}. ` +
+        'Install a license with POST /api/v1/license',
+    );
+  }
+}
+
 /** A license text that is not installed, and why. */
 export class LicenseRefusedError extends Error {
   override readonly name = 'LicenseRefusedError';

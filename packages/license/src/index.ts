@@ -12,10 +12,14 @@
  */
 export { Admission } from './admission.js';
 export type { SessionRefusal } from './admission.js';
+export { bakeBuild, BakeError } from './bake.js';
+export type { BakeOptions } from './bake.js';
+export { BUILD, EVALUATION_BUILD } from './build.js';
+export type { Build } from './build.js';
 export { DAY_MS, LICENSE_TYPES } from './claims.js';
 export type { LicenseClaims, LicenseType, Limits } from './claims.js';
 export type { ClockRecord, SeenTimes } from './clock.js';
-export { LicenseRefusedError, LicenseTooSmallError } from './errors.js';
+export { ExtensionCapError, LicenseRefusedError, LicenseTooSmallError } from './errors.js';
 export { licenseGate, licenseHealth, LICENSE_PATH } from './gate.js';
 export type { LicenseRequiredBody } from './gate.js';
 export { licenseInCluster } from './in-cluster.js';
@@ -27,7 +31,7 @@ export { placeOf } from './limits.js';
 export type { Place } from './limits.js';
 export { licenseMetrics } from './metrics.js';
 export { LICENSE_MIGRATIONS } from './migrations/index.js';
-export { LicenseKeyError, loadPublicKey, parsePublicKey } from './public-key.js';
+export { keyWithoutEffect, LicenseKeyError, loadPublicKey, parsePublicKey } from './public-key.js';
 export type { VendorKey } from './public-key.js';
 export { licenseRoutes } from './routes.js';
 export { decide, EVALUATION_LIMITS, WARNING_DAYS } from './state.js';

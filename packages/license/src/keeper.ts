@@ -2,8 +2,9 @@ import { EventEmitter } from 'node:events';
 
 import type { ClusterUsage } from '@pesit-node/cluster';
 
+import { BUILD } from './build.js';
 import type { ClockRecord } from './clock.js';
-import { LicenseRefusedError, LicenseTooSmallError } from './errors.js';
+import { ExtensionCapError, LicenseRefusedError, LicenseTooSmallError } from './errors.js';
 import type { VendorKey } from './public-key.js';
 import { LicenseFile } from './source-file.js';
 import { decide, evaluationPeriod, WARNING_DAYS } from './state.js';
@@ -30,6 +31,8 @@ export interface LicenseKeeperOptions {
   readonly key: VendorKey;
   /** `license.evaluation-days`. */
   readonly evaluationDays: number;
+  /** Most days that all extensions together add. Default: that of the build. */
+  readonly maxExtensionDays?: number | undefined;
   /** `license.file`; '' = none. */
   readonly file?: string;
   /** `license.content`; '' = none. */
@@ -149,12 +152,25 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
     });
   }
 
-  /** Adds days to what remains of the evaluation. */
+  /** What licenses are verified with. */
+  get publicKey(): VendorKey {
+    return this.#options.key;
+  }
+
+  /** Most days that all extensions together add; undefined: any. */
+  get maxExtensionDays(): number | undefined {
+    return this.#options.maxExtensionDays ?? BUILD.maxExtensionDays;
+  }
+
+  /** Adds days to what remains of the evaluation. @throws {ExtensionCapError} more than the build allows */
   async extendEvaluation(days: number, actor: string): Promise<LicenseStatus> {
     return this.#serially(async () => {
       await this.#refresh();
       const clock = this.#time.record as ClockRecord;
       const { store, logger, evaluationDays } = this.#options;
+      const { maxExtensionDays = Infinity } = this;
+      const used = this.#loaded.extensions.reduce((sum, extension) => sum + extension.days, 0);
+      if (used + days > maxExtensionDays) throw new ExtensionCapError(maxExtensionDays, used, days);
       const { now } = evaluationPeriod({ clock, evaluationDays, ...this.#loaded }, this.#time.now);
       await store.extend({ days, at: now, counted: clock.counted }, actor);
       logger.info({ days, actor }, 'evaluation extended');
@@ -266,7 +282,11 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
   #decided(licenses: readonly License[]): LicenseStatus {
     const { evaluationDays } = this.#options;
     const { extensions } = this.#loaded;
-    return decide({ licenses, extensions, clock: this.#time.record as ClockRecord, evaluationDays }, this.#time.now);
+    const clock = this.#time.record as ClockRecord;
+    return decide(
+      { licenses, extensions, clock, evaluationDays, maxExtensionDays: this.maxExtensionDays },
+      this.#time.now,
+    );
   }
 
   #decide(): LicenseStatus {

@@ -4,9 +4,11 @@ import type { Request } from 'express';
 import { z } from 'zod';
 
 import { LICENSE_TYPE_NAMES } from './claims.js';
-import { LicenseRefusedError, LicenseTooSmallError } from './errors.js';
+import { ExtensionCapError, LicenseRefusedError, LicenseTooSmallError } from './errors.js';
 import { EXTEND_PATH, LICENSE_PATH } from './gate.js';
 import type { LicenseKeeper } from './keeper.js';
+import { KEY_SOURCES } from './public-key.js';
+import type { LicenseStatus } from './state.js';
 
 const installation = z
   .strictObject({ license: z.string({ error: 'expected the base64 text of the license' }) })
@@ -45,16 +47,37 @@ const status = z
     evaluationExpirationDate: date().optional(),
     evaluationDaysRemaining: z.int().optional(),
     message: z.string().meta({ description: 'The state in words, with what to do.' }),
+    publicKey: z
+      .object({
+        source: z.enum(KEY_SOURCES),
+        fingerprint: z.string().meta({ description: '`sha256:` and the hash of the key as SPKI DER.' }),
+      })
+      .meta({
+        description:
+          'What licenses are verified with: the key inside the build, that of `license.public-key`, or that of evaluation builds.',
+      }),
+    maxExtensionDays: z
+      .int()
+      .nullable()
+      .meta({ description: 'Most days that all extensions of the evaluation together add; null = any.' }),
   })
   .meta({ id: 'License', description: 'Exactly one of `valid`, `evaluation` and `blocked` is true.' });
 
 const actorOf = ({ user }: Request): string =>
   (user as { readonly username?: string } | undefined)?.username ?? 'administrator';
 
+/** The state, and what of the build it depends on. */
+const shown = (state: LicenseStatus, { publicKey, maxExtensionDays }: LicenseKeeper) => {
+  const { source, fingerprint } = publicKey;
+  return { ...state, publicKey: { source, fingerprint }, maxExtensionDays: maxExtensionDays ?? null };
+};
+
 /** What the keeper refuses, as an answer. */
 const toAnswer = (error: unknown): unknown => {
   if (error instanceof LicenseRefusedError) return validation([{ field: 'license', message: error.message }]);
-  if (error instanceof LicenseTooSmallError) return conflict(error.message, { cause: error });
+  if (error instanceof LicenseTooSmallError || error instanceof ExtensionCapError) {
+    return conflict(error.message, { cause: error });
+  }
   return error;
 };
 
@@ -63,7 +86,7 @@ export const licenseRoutes = (routes: Routes, keeper: LicenseKeeper): void => {
   routes.resource(LICENSE_PATH, {
     get: endpoint({ summary: 'The license', access: 'login', answers: { 200: status } }, ({ res }) => {
       if (keeper.status === undefined) throw unavailable('The license has not been read yet: try again');
-      res.json(keeper.status);
+      res.json(shown(keeper.status, keeper));
     }),
     post: endpoint(
       {
@@ -75,7 +98,8 @@ export const licenseRoutes = (routes: Routes, keeper: LicenseKeeper): void => {
       },
       async ({ body, query, req, res }) => {
         try {
-          res.json(await keeper.install(body.license, { actor: actorOf(req), force: query.force ?? false }));
+          const by = { actor: actorOf(req), force: query.force ?? false };
+          res.json(shown(await keeper.install(body.license, by), keeper));
         } catch (error) {
           throw toAnswer(error);
         }
@@ -84,9 +108,18 @@ export const licenseRoutes = (routes: Routes, keeper: LicenseKeeper): void => {
   });
   routes.resource(EXTEND_PATH, {
     post: endpoint(
-      { summary: 'Adds days to the evaluation', access: 'login', body: extension, answers: { 200: status } },
+      {
+        summary: 'Adds days to the evaluation',
+        access: 'login',
+        body: extension,
+        answers: { 200: status, 409: 'The build has a cap on all extensions together, and this would be beyond it.' },
+      },
       async ({ body, req, res }) => {
-        res.json(await keeper.extendEvaluation(body.days, actorOf(req)));
+        try {
+          res.json(shown(await keeper.extendEvaluation(body.days, actorOf(req)), keeper));
+        } catch (error) {
+          throw toAnswer(error);
+        }
       },
     ),
   });

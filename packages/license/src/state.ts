@@ -27,6 +27,8 @@ export interface LicenseFacts {
   readonly extensions: readonly Extension[];
   /** `license.evaluation-days`. */
   readonly evaluationDays: number;
+  /** Most days that all extensions together add; those that were granted first count first. Default: any. */
+  readonly maxExtensionDays?: number | undefined;
 }
 
 export type LicenseMode = 'valid' | 'evaluation' | 'blocked';
@@ -63,13 +65,16 @@ interface Evaluation {
  * granted if it was over then. An extension is also a witness: it cannot be earlier now than it was then, plus what ran since.
  */
 export const evaluationPeriod = (
-  { clock, extensions, evaluationDays }: Omit<LicenseFacts, 'licenses'>,
+  { clock, extensions, evaluationDays, maxExtensionDays = Infinity }: Omit<LicenseFacts, 'licenses'>,
   now: number,
 ): Evaluation => {
   let end = clock.startedAt + evaluationDays * DAY_MS;
   let time = evaluationTime(clock, now);
+  let left = maxExtensionDays;
   for (const { days, at, counted } of extensions.toSorted((a, b) => a.at - b.at)) {
-    end = Math.max(end, at) + days * DAY_MS;
+    const granted = Math.min(days, left);
+    left -= granted;
+    if (granted > 0) end = Math.max(end, at) + granted * DAY_MS;
     time = Math.max(time, at + Math.max(0, clock.counted - counted));
   }
   return { start: clock.startedAt, end, now: time };

@@ -57,7 +57,11 @@ withDatabase((harness) => {
   };
 
   test('the license object, in every mode', async () => {
-    expect((await get(LICENSE)).body).toEqual(keeper.status);
+    expect((await get(LICENSE)).body).toEqual({
+      ...keeper.status,
+      publicKey: { source: 'CONFIGURATION', fingerprint: VENDOR_KEY.fingerprint },
+      maxExtensionDays: null,
+    });
     expect((await get(LICENSE)).body).toMatchObject({ evaluation: true, evaluationStartDate: '2027-03-01' });
     await block();
     expect((await get(LICENSE)).body).toMatchObject({ blocked: true, daysUntilExpiration: 0 });

@@ -283,7 +283,8 @@ export const CONFIG_KEYS = {
   'license.public-key': key('both', {
     type: text('PEM text, or the path of a PEM file'),
     default: '',
-    description: "The vendor's public key, RSA of at least 2048 bits. Empty = the key of evaluation builds.",
+    description:
+      "The vendor's public key, RSA of at least 2048 bits, in evaluation builds alone: a build for customers has one inside. Empty = the key of evaluation builds.",
   }),
   'license.file': key('both', {
     type: text('a file'),

@@ -8,6 +8,7 @@ import type { FailureLimiterOptions } from '../auth/failure-limiter.js';
 import { LoginGuard } from '../auth/login-guard.js';
 import type { CommonConfig } from '../config/keys.js';
 import { keysWithoutEffect } from '../config/unused.js';
+import type { KeyWithoutEffect } from '../config/unused.js';
 import { unavailable } from '../errors.js';
 import type { HealthRegistry } from '../health/registry.js';
 import { healthRoutes, infoRoutes } from '../health/routes.js';
@@ -42,6 +43,8 @@ export interface HttpAppOptions {
   readonly routes: (routes: Routes) => void;
   /** While not ready, the app's routes answer 503 with the reason. A `DatabaseSupervisor` fits. */
   readonly database?: { readonly ready: boolean; readonly statusReason: string | undefined };
+  /** For `/actuator/info`. Default: what the configuration alone tells. */
+  readonly keysWithoutEffect?: () => readonly KeyWithoutEffect[];
   /** Default: `admin.username` and `admin.password`. */
   readonly verify?: VerifyCredentials;
   /** How often a login may fail. */
@@ -101,7 +104,8 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   healthRoutes(probes, health, login);
   const figures = new Routes();
   const isPublic = config['metrics.public'];
-  infoRoutes(figures, info, isPublic ? 'open' : 'licensed', () => keysWithoutEffect(config));
+  const { keysWithoutEffect: unused = () => keysWithoutEffect(config) } = options;
+  infoRoutes(figures, info, isPublic ? 'open' : 'licensed', unused);
   metricsRoutes(figures, metrics, isPublic ? 'open' : 'licensed');
   const own = new Routes();
   routes(own);
