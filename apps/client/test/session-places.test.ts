@@ -101,6 +101,19 @@ withDatabase((harness) => {
     expectOneAtATime(a, b);
   });
 
+  test('three pods with transfers of their own: all get through, and never two sessions', async () => {
+    const { partner, expectOneAtATime } = await partnerOfOne();
+    const options = { pollMs: 20, placeLookMs: 20 };
+    const { a, b } = await pods(partner.port, options);
+    const c = await the.service({ node: 'c', ...options });
+    const all = Array.from({ length: 4 }, (_, n) => [a, b, c].map((pod) => the.send(pod, { partnerId: `P${n % 2}` })));
+    for (const record of await Promise.all(all.flat())) {
+      expect(record).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+    }
+    expect(partner.written).toHaveLength(12);
+    expectOneAtATime(a, b, c);
+  });
+
   test('what one process does with its own sessions is as before', async () => {
     const { partner, expectOneAtATime } = await partnerOfOne();
     const service = await the.service({ placeLookMs: NEVER });
