@@ -121,8 +121,16 @@ withDatabase((harness) => {
     });
   });
 
+  describe('a short password that the partner dictates', () => {
+    const at = useNode(harness);
+
+    test('is taken unless the configuration wants another', async () => {
+      await at().call('post', '/api/v1/config/partners', { partnerId: 'NEW', password: 'a' });
+    });
+  });
+
   describe.each([
-    ['eight, as many as PI 5 holds', {}, 8],
+    ['eight, as many as PI 5 holds', { 'password.min-length': 8 }, 8],
     ['as configured', { 'password.min-length': 5 }, 5],
   ])('the least length of a new password: %s', (_case, settings, least) => {
     const at = useNode(harness, { settings });

@@ -26,7 +26,7 @@ const eight = (expected: string) =>
     .regex(/^[\x20-\x7e]{1,8}$/, `expected ${expected}`)
     .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
 
-const NEW_PASSWORD = 'A new one has at least `password.min-length` characters (8 unless configured otherwise).';
+const NEW_PASSWORD = 'A new one has at least `password.min-length` characters (1 unless configured; 8 is advised).';
 
 const lastSeen = z.object({
   listener: z.string().optional(),

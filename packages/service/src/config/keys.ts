@@ -147,11 +147,11 @@ export const CONFIG_KEYS = {
   }),
   'password.min-length': key('server', {
     type: integer(1, 8),
-    default: 8,
+    default: 1,
     unit: 'characters',
     reload: true,
     description:
-      'Least length of a new password of a partner; PI 5 and the pre-connection hold 8. Those that are there stay.',
+      'Least length of a new password of a partner. PI 5 and the pre-connection hold 8, and many partners dictate a shorter one, so any is taken unless configured; set 8 in production. Those that are there stay.',
   }),
   'partner.max-connections': key('server', {
     type: integer(1, 10_000),
