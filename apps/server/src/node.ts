@@ -104,7 +104,7 @@ export interface NodeOptions {
   readonly leaseMs?: number;
   /** See `RestartsOptions`. Default: a fifth longer than a lease. */
   readonly restartWaitMs?: number;
-  /** Where files lie that are sent. Default: the local disk. */
+  /** Where files lie that are sent and received. Default: the local disk. */
   readonly stores?: FileStores;
 }
 

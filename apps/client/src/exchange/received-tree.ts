@@ -2,20 +2,23 @@ import { lstat, mkdir, realpath } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 
 import { PesitError } from '@pesit-node/protocol';
-import { removeLeftover, resolveInside, sanitiseValue } from '@pesit-node/storage';
-import type { Delivery, SpaceReserve, StagedFile } from '@pesit-node/storage';
+import { LocalFileStore, removeLeftover, resolveInside, sanitiseValue } from '@pesit-node/storage';
+import type { Delivery, FileStore, ReceivedFile, SpaceReserve } from '@pesit-node/storage';
 
 import { removeNote } from './delivery-note.js';
 
 /** Where received files go: `<data.directory>/received`. */
 export class ReceivedTree {
   readonly root: string;
+  /** Where the files lie. */
+  readonly store: FileStore;
   /** Space that must stay free on its volume. */
   readonly reserve: SpaceReserve;
 
   constructor(dataDirectory: string, reserve: SpaceReserve) {
     this.reserve = reserve;
     this.root = join(dataDirectory, 'received');
+    this.store = new LocalFileStore(this.root);
   }
 
   async prepare(): Promise<void> {
@@ -54,7 +57,7 @@ export class ReceivedTree {
    * Gives a received file the first of `names`. A name that is taken is never replaced unless `overwrite`: the partner has
    * ended the transfer, so the file is kept under the next one instead.
    */
-  async deliver(staged: StagedFile, names: readonly string[], overwrite: boolean): Promise<Delivery> {
+  async deliver(staged: ReceivedFile, names: readonly string[], overwrite: boolean): Promise<Delivery> {
     const [first = '_', ...others] = names;
     try {
       return await staged.deliver({ path: first, overwrite, marked: true });

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 
 import { removeLeftover, StagedFile, StorageError } from '@pesit-node/storage';
-import type { ResumedFile } from '@pesit-node/storage';
+import type { ReceivedFile, ResumedReceiving } from '@pesit-node/storage';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import { keptBytes, readable, START } from '@pesit-node/protocol';
 import type { Parameters, PesitError, SyncPoint } from '@pesit-node/protocol';
@@ -52,7 +52,7 @@ type Deps = Pick<TransferDeps, 'settings' | 'receivedTree' | 'logger'>;
 
 /** What earlier attempts left. */
 interface Begun {
-  readonly resumed: (ResumedFile & { readonly context: ReceivedContext }) | undefined;
+  readonly resumed: (ResumedReceiving & { readonly context: ReceivedContext }) | undefined;
   /** PI 13 of the first attempt; undefined: the partner has to be asked for a new one. */
   readonly transferId: number | undefined;
 }
@@ -95,8 +95,8 @@ const resume = async (
   if (transferId === 0) return NOTHING;
   if (context === undefined) return { resumed: undefined, transferId };
   const { checksum, durability, writeBufferSize: writeSize } = settings;
-  const resumed = await StagedFile.resume({
-    ...{ receiveDirectory: root, key: job.id, format: formatIn(context), checksum, durability, writeSize, signal },
+  const resumed = await receivedTree.store.resume({
+    ...{ key: job.id, format: formatIn(context), checksum, durability, writeSize, signal },
     context: JSON.stringify(context),
     growth: { watch: reserve.watch(root) },
   });
@@ -131,7 +131,7 @@ class Receiving implements Work {
   readonly repeatable = true;
   #begun: Begun;
   #attributes: Parameters | undefined;
-  #staged: StagedFile | undefined;
+  #staged: ReceivedFile | undefined;
   #hasNote: boolean;
   #nameConfirmed: boolean | undefined;
   startPoint: SyncPoint | undefined;
@@ -207,7 +207,7 @@ class Receiving implements Work {
       });
     await this.#restart.requireLease();
     const { size, checksum, path } = await receivedTree.deliver(
-      this.#staged as StagedFile,
+      this.#staged as ReceivedFile,
       this.#names(),
       wanted.overwrite ?? false,
     );
@@ -255,7 +255,7 @@ class Receiving implements Work {
     return contextOf({ ...this.#attributes, transferId: this.#transferId }, text, codePageOf(settings, server));
   }
 
-  async #open(answer: Parameters): Promise<{ from: SyncPoint; sink: StagedFile }> {
+  async #open(answer: Parameters): Promise<{ from: SyncPoint; sink: ReceivedFile }> {
     this.#requireName(answer);
     this.#attributes = answer;
     const { settings, receivedTree, logger } = this.#deps;
@@ -276,8 +276,8 @@ class Receiving implements Work {
     await requireSpace(receivedTree, answer, 0);
     if (fence > 1) await removeLeftover(root, id);
     const { checksum, durability, writeBufferSize: writeSize } = settings;
-    this.#staged = await StagedFile.create({
-      ...{ receiveDirectory: root, key: id, format: formatIn(context), checksum, durability, writeSize },
+    this.#staged = await receivedTree.store.receive({
+      ...{ key: id, format: formatIn(context), checksum, durability, writeSize },
       context: JSON.stringify(context),
       growth: { watch: receivedTree.reserve.watch(root) },
     });
@@ -303,7 +303,7 @@ class Receiving implements Work {
 
   /** All data came. The note before TRANS.END: from then on the partner may count the file as received. */
   async #prepare({ dataBytes, articles }: TransferTotals): Promise<void> {
-    const staged = this.#staged as StagedFile;
+    const staged = this.#staged as ReceivedFile;
     const { size, checksum } = await staged.prepareDelivery();
     const { settings, receivedTree } = this.#deps;
     const paths = await receivedTree.pathsOf(this.#names());

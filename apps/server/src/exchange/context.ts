@@ -63,7 +63,7 @@ export interface ExchangeContext {
   readonly unanswered: UnansweredRequests;
   /** Files that are being read now, `partner NUL path`: nobody is offered the same file twice at a time. */
   readonly outgoing: Set<string>;
-  /** Where files lie that are sent. */
+  /** Where files lie that are sent and received. */
   readonly stores: FileStores;
   /** By partner: looking for the next file to send. */
   readonly looks: Turns;

@@ -4,8 +4,8 @@ import { dirname } from 'node:path';
 
 import { PesitError, START } from '@pesit-node/protocol';
 import type { ArticleSink, CreateAnswer, Parameters, SyncPoint } from '@pesit-node/protocol';
-import { removeLeftover, StagedFile } from '@pesit-node/storage';
-import type { Delivery } from '@pesit-node/storage';
+import { removeLeftover } from '@pesit-node/storage';
+import type { Delivery, ReceivedFile } from '@pesit-node/storage';
 import { compressionMode, compressionName, keepsTrust, TRANSFER_DELIVERED } from '@pesit-node/transfers';
 
 import { settledWithin } from '../settled-within.js';
@@ -94,7 +94,7 @@ export class IncomingFile implements IncomingTransfer {
   readonly #context: PartnerContext;
   readonly #place: ReceivePlace;
   readonly #attempt: Attempt;
-  #staged: StagedFile | undefined;
+  #staged: ReceivedFile | undefined;
 
   constructor(
     context: PartnerContext,
@@ -124,10 +124,10 @@ export class IncomingFile implements IncomingTransfer {
 
   /** WRITE: from the newest point of earlier attempts whose bytes are proved to be there. */
   async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
-    const { config, logger, partner, reserve, session } = this.#context;
+    const { config, logger, partner, reserve, session, stores } = this.#context;
     const { directory, context: key, format, durability, maxSize } = this.#place;
+    const store = stores.at(directory);
     const options = {
-      receiveDirectory: directory,
       key,
       format,
       checksum: config['transfer.checksum'],
@@ -141,13 +141,13 @@ export class IncomingFile implements IncomingTransfer {
     };
     const { before, isRestarted } = this.#attempt;
     if (before === undefined) {
-      this.#staged = await StagedFile.create(options);
+      this.#staged = await store.receive(options);
       return { from: START, sink: this.#staged };
     }
     // Without points in this session, or PI 15, the partner could not be told where to go on.
     const fromStart = !isRestarted || (session.terms?.syncInterval ?? 0) === 0;
-    if (fromStart && !(await removeLeftover(directory, key))) throw inUse();
-    const { file, point, reason } = await StagedFile.resume(options);
+    if (fromStart && !(await removeLeftover(store.staging, key))) throw inUse();
+    const { file, point, reason } = await store.resume(options);
     this.#staged = file;
     const { number, dataBytes, articles } = point;
     logger.info(

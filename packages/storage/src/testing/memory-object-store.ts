@@ -15,8 +15,6 @@ interface StoredObject extends FileVersion {
   readonly tag: string;
 }
 
-const SCHEME = 'object://bucket/';
-
 /**
  * An object store that forgets with its process, and does what any of them does, no more: whole objects are put under a key,
  * on condition that there is none if that is wanted; objects are listed with size, time in whole seconds and ETag, and read
@@ -37,9 +35,15 @@ export class MemoryObjectStore implements FileStore {
   readonly #objects = new Map<string, StoredObject>();
   #puts = 0;
 
-  /** @param staging absolute; must exist */
-  constructor(staging: string) {
+  readonly #prefix: string;
+
+  /**
+   * @param staging absolute; must exist
+   * @param prefix of the path of each object
+   */
+  constructor(staging: string, prefix = 'object://bucket/') {
     this.staging = staging;
+    this.#prefix = prefix;
   }
 
   /** @param modified seconds since the epoch */
@@ -65,13 +69,13 @@ export class MemoryObjectStore implements FileStore {
   }
 
   locate(name: string): Promise<Located> {
-    const key = name.startsWith(SCHEME) ? name.slice(SCHEME.length) : name;
+    const key = name.startsWith(this.#prefix) ? name.slice(this.#prefix.length) : name;
     const isOutside = /^\/|\0|:\/\//.test(key) || key.split('/').includes('..');
     if (isOutside) return Promise.reject(notOfThisStore(name));
     const version = this.#versionOf(key);
     const isPrefix = [...this.#objects.keys()].some((other) => other.startsWith(`${key}/`));
     const kind = version !== undefined ? 'file' : isPrefix ? 'directory' : 'nothing';
-    return Promise.resolve({ path: SCHEME + key, name: key, kind, version });
+    return Promise.resolve({ path: this.#prefix + key, name: key, kind, version });
   }
 
   async version(path: string): Promise<FileVersion | undefined> {
@@ -104,7 +108,7 @@ export class MemoryObjectStore implements FileStore {
 
   #deliveredByPut(staged: StagedFile): PutWhole {
     return new PutWhole(staged, {
-      pathOf: (key) => SCHEME + key,
+      pathOf: (key) => this.#prefix + key,
       put: async (from, key, overwrite) => this.#put(key, await readFile(from), overwrite),
     });
   }
@@ -137,16 +141,18 @@ export class MemoryObjectStore implements FileStore {
   #sendable(name: string): SendableFile | undefined {
     const version = this.#versionOf(name);
     if (version === undefined || !isPlainName(name)) return undefined;
-    return { ...version, name, path: SCHEME + name, modified: new Date(Number(version.mtimeNs / 1_000_000n)) };
+    return { ...version, name, path: this.#prefix + name, modified: new Date(Number(version.mtimeNs / 1_000_000n)) };
   }
 
   #keyOf(path: string): Promise<string> {
-    return path.startsWith(SCHEME) ? this.locate(path).then(({ name }) => name) : Promise.reject(notOfThisStore(path));
+    return path.startsWith(this.#prefix)
+      ? this.locate(path).then(({ name }) => name)
+      : Promise.reject(notOfThisStore(path));
   }
 }
 
 const notOfThisStore = (name: string) =>
-  new StorageError(`${JSON.stringify(name)} leads out of ${SCHEME}`, {
+  new StorageError(`${JSON.stringify(name)} leads out of its object store`, {
     fault: 'local',
     diagnostic: '2-226',
     peerText: 'the path leads outside its directory',
