@@ -223,6 +223,30 @@ withDatabase((harness) => {
       expect(partner.creates[0]).toMatchObject({ logicalAttributes: { recordLength: 32_000 } });
     });
 
+    test('a form with a file of 20 MB behind its fields, and the same again under its key', async () => {
+      await start();
+      const content = randomBytes(20_000_000);
+      const send = () =>
+        service.api
+          .raw('post', '/transfers/send?wait=30')
+          .set('Idempotency-Key', 'form-1')
+          .field({
+            server: 'bank',
+            virtualFile: 'BIG',
+            remoteFilename: 'big.bin',
+            recordLength: '32000',
+            text: 'false',
+          })
+          .attach('file', content, { filename: 'other.bin' });
+      const { status, body } = await send();
+      expect([status, body.status]).toEqual([200, 'COMPLETED']);
+      expect(body).toMatchObject({ size: 20_000_000, checksum: sha256(content), filename: 'big.bin' });
+      expect(partner.written[0]!.content.equals(content)).toBe(true);
+      expect(partner.creates[0]).toMatchObject({ logicalAttributes: { recordLength: 32_000 } });
+      expect((await send()).body.id).toBe(body.id);
+      expect(partner.written).toHaveLength(1);
+    });
+
     test('raw dialect', async () => {
       await start({ tcpipHeader: 'raw' }, {}, { tcpipHeader: 'raw' });
       const { body } = await service.api.post('/transfers/send?wait=20', {

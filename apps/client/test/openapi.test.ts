@@ -87,7 +87,12 @@ withDatabase((harness) => {
     const { body } = await request(app).get('/openapi.json').auth('admin', 'rest-secret-1');
     const { parameters = [], requestBody } =
       operationFor(body as OpenApiDocument, 'POST', '/api/v1/transfers/send') ?? {};
-    expect(Object.keys(requestBody?.content ?? {})).toEqual(['application/json', 'application/octet-stream']);
+    const content = requestBody?.content ?? {};
+    expect(Object.keys(content)).toEqual(['application/json', 'application/octet-stream', 'multipart/form-data']);
+    expect(content['multipart/form-data']?.schema).toMatchObject({
+      required: ['file'],
+      properties: { file: { format: 'binary' }, server: { type: 'string' }, syncInterval: { type: 'integer' } },
+    });
     expect(parameters.filter(({ required }) => required)).toEqual([]);
     expect(parameters.find(({ name }) => name === 'serverId')).toMatchObject({
       in: 'query',

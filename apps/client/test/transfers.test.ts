@@ -223,15 +223,44 @@ withDatabase((harness) => {
       expect(await the.filesIn(service, 'send')).toEqual([]);
     });
 
-    test('bodies that are no JSON object, and multipart', async () => {
+    test('bodies that are no JSON object', async () => {
       const post = (type: string, content: string) =>
         service.api.raw('post', '/transfers/send').set('Content-Type', type).send(content);
       expect((await post('application/json', '{')).status).toBe(400);
       expect((await post('application/json', '[]')).status).toBe(400);
       expect((await post('text/plain', 'x')).status).toBe(415);
-      const multipart = await post('multipart/form-data; boundary=x', '--x--');
-      expect([multipart.status, multipart.body.error]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
-      expect(multipart.body.message).toContain(OCTET_STREAM);
+    });
+
+    test('a form that is not as it should be names the field, and nothing is kept', async () => {
+      const part = (name: string, value: string) =>
+        `--x\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+      const post = (form: string, query = '') =>
+        service.api
+          .raw('post', `/transfers/send${query}`)
+          .set('Content-Type', 'multipart/form-data; boundary=x')
+          .send(form);
+      const names = part('server', 'bank') + part('virtualFile', 'V');
+      const file = part('file', 'x'.repeat(100_000));
+      for (const [form, field, query] of [
+        [`${names}--x--`, 'file'],
+        [`${names}${file}${part('label', 'late')}--x--`, 'label'],
+        [`${names}${file}${file}--x--`, 'file'],
+        [`${part('server', 'bank')}${file}--x--`, 'virtualFile'],
+        [`${names}${part('server', 'bank')}${file}--x--`, 'server'],
+        [`${names}${file}--x--`, 'server', '?server=bank'],
+        [`${names}${part('syncInterval', 'x')}${file}--x--`, 'syncInterval'],
+        [`${names}${part('__proto__', 'x')}${file}--x--`, '__proto__'],
+        [`${names}${part('label', 'x'.repeat(5000))}${file}--x--`, 'label'],
+        [`${names}${part('fileContent', CONTENT)}${file}--x--`, 'fileContent'],
+      ] as const) {
+        const { status, body } = await post(form, query);
+        expect([form.slice(-40), status, fieldsOf(body)]).toEqual([form.slice(-40), 400, [field]]);
+      }
+      const cut = await post(`${names}${file}`);
+      expect([cut.status, cut.body.message]).toEqual([400, expect.stringContaining('ends before its last delimiter')]);
+      const gone = await post(`${part('server', 'none')}${part('virtualFile', 'V')}${file}--x--`);
+      expect([gone.status, gone.body.error]).toEqual([404, 'SERVER_NOT_FOUND']);
+      expect(await the.filesIn(service, 'send')).toEqual([]);
     });
 
     test('methods', async () => {

@@ -60,6 +60,8 @@ export { createHttpApp } from './http/app.js';
 export type { HttpAppOptions } from './http/app.js';
 export type { ErrorBody } from './http/error-body.js';
 export { startingApp } from './http/starting-app.js';
+export { formParts } from './http/multipart.js';
+export type { FormPart } from './http/multipart.js';
 export { fetchPage, pageOf, pagingFields, periodFields } from './http/paging.js';
 export type { Page, PageMapping, Paging, PagingOptions, Sort } from './http/paging.js';
 export { Routes } from './http/routes.js';

@@ -1,4 +1,4 @@
-import { ApiError, endpoint, pageOf } from '@pesit-node/service';
+import { ApiError, check, endpoint, pageOf } from '@pesit-node/service';
 import type { Answer, Endpoint, Routes } from '@pesit-node/service';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -17,12 +17,14 @@ import {
   uploadQuery,
   waitQuery,
 } from './schema.js';
+import { sendForm } from './send-form.js';
 import type { Caller, Wait } from './entrance.js';
 import type { TransferService } from './service.js';
 
 const params = z.strictObject({ id: z.uuid('expected a UUID') });
 
 const OCTET_STREAM = 'application/octet-stream';
+const FORM_DATA = 'multipart/form-data';
 const NOT_FOUND = { 404: 'There is no such transfer.' } as const;
 const WAIT_HEADER = { Prefer: '`wait=SECONDS` (RFC 7240): as the query field `wait`.' };
 const KEY_HEADER = {
@@ -79,10 +81,21 @@ async function* bodyOf(req: Request): AsyncGenerator<Buffer> {
   }
 }
 
+/** Takes a file from the body of a request. */
+const taking = async (req: Request, res: Response, take: () => Promise<void>): Promise<void> => {
+  try {
+    await take();
+  } catch (error) {
+    // The rest of the body is not read: the connection cannot be used again.
+    if (!req.complete) res.set('Connection', 'close');
+    throw error;
+  }
+};
+
 const sendRoute = (transfers: TransferService): Endpoint => {
   const sends = {
     summary: 'Sends a file',
-    description: `The file is in the body of JSON, or in the send tree; or it is the body itself (${OCTET_STREAM}), with the other fields in the query. 202, or 200 when the answer was held until the end.`,
+    description: `The file is in the body of JSON, or in the send tree; or it is the body itself (${OCTET_STREAM}), with the other fields in the query; or the part \`file\` of a form (${FORM_DATA}), behind the other fields. 202, or 200 when the answer was held until the end.`,
     headers: { ...WAIT_HEADER, ...KEY_HEADER },
     answers: ACCEPTED,
   };
@@ -90,23 +103,22 @@ const sendRoute = (transfers: TransferService): Endpoint => {
     { ...sends, body: sendBody, query: waitQuery, upload: uploadQuery },
     async ({ body, query, req, res }) => accepted(res, await transfers.send(body, callerOf(query.wait, req, res))),
   );
-  const upload = endpoint({ ...sends, query: uploadQuery, upload: uploadQuery }, async ({ query, req, res }) => {
-    try {
+  const upload = endpoint({ ...sends, query: uploadQuery, upload: uploadQuery }, ({ query, req, res }) =>
+    taking(req, res, async () => {
       accepted(res, await transfers.upload(query, bodyOf(req), callerOf(query.wait, req, res)));
-    } catch (error) {
-      // The rest of the body is not read: the connection cannot be used again.
-      if (!req.complete) res.set('Connection', 'close');
-      throw error;
-    }
-  });
+    }),
+  );
+  const form = endpoint({ ...sends, query: z.looseObject({}), upload: uploadQuery }, ({ query, req, res }) =>
+    taking(req, res, async () => {
+      const { fields, content } = await sendForm(req.get('Content-Type') ?? '', bodyOf(req), query);
+      const asked = check(uploadQuery, fields, 'body');
+      accepted(res, await transfers.upload(asked, content, callerOf(asked.wait, req, res)));
+    }),
+  );
   const handle: Endpoint['handle'] = (req, res, next) => {
-    if (typeof req.is('multipart/form-data') === 'string') {
-      const message = `multipart/form-data is not taken: send the file alone as the body, with Content-Type ${OCTET_STREAM} and the other fields in the query`;
-      throw new ApiError('UNSUPPORTED_MEDIA_TYPE', message);
-    }
     // Asked of the header: an empty file has no body, and still is an upload.
-    const isUpload = req.get('Content-Type')?.split(';', 1)[0]?.trim().toLowerCase() === OCTET_STREAM;
-    return (isUpload ? upload : json).handle(req, res, next);
+    const type = req.get('Content-Type')?.split(';', 1)[0]?.trim().toLowerCase();
+    return (type === OCTET_STREAM ? upload : type === FORM_DATA ? form : json).handle(req, res, next);
   };
   return { operation: json.operation, handle };
 };

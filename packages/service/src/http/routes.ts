@@ -36,7 +36,7 @@ export interface Operation {
   readonly query?: z.ZodType;
   /** When given, the request must have a JSON body; otherwise, if it has one, it must be empty. */
   readonly body?: z.ZodType;
-  /** The body may as well be a file (application/octet-stream); this is the query then. */
+  /** The body may as well be a file (application/octet-stream): this is the query then; or a form with these fields and the part `file`. */
   readonly upload?: z.ZodType;
   /** Request headers that mean something here: name → what. */
   readonly headers?: Readonly<Record<string, string>>;

@@ -53,6 +53,7 @@ export interface OpenApiDocument {
 
 const JSON_TYPE = 'application/json';
 const FILE_TYPE = 'application/octet-stream';
+const FORM_TYPE = 'multipart/form-data';
 /** What stands in front of the name of a resource. */
 const PREFIXES: ReadonlySet<string> = new Set(['api', 'v1', 'config']);
 
@@ -81,7 +82,7 @@ class DocumentBuilder {
     const parameters = this.#parameters(operation);
     const content: Content = {
       ...(body === undefined ? {} : { [JSON_TYPE]: { schema: this.#schema(body, 'input') } }),
-      ...(upload === undefined ? {} : { [FILE_TYPE]: { schema: {} } }),
+      ...(upload === undefined ? {} : { [FILE_TYPE]: { schema: {} }, [FORM_TYPE]: { schema: this.#form(upload) } }),
     };
     return {
       operationId: idOf(method, path),
@@ -135,6 +136,13 @@ class DocumentBuilder {
         schema: { type: 'string' },
       })),
     ];
+  }
+
+  /** The fields, and the file behind them. */
+  #form(upload: z.ZodType): JsonSchema {
+    const fields = resolveSchema(this.#schema(upload, 'input'), this.components);
+    const file = { type: 'string', format: 'binary', description: 'The last part.' };
+    return { ...fields, properties: { ...fields.properties, file }, required: [...(fields.required ?? []), 'file'] };
   }
 
   #fields(schema: z.ZodType, where: 'path' | 'query'): readonly ParameterObject[] {
