@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { PesitError } from '@pesit-node/protocol';
+import type { PesitError } from '@pesit-node/protocol';
 import { verdictOn } from '@pesit-node/transfers';
 
 import { writeNote } from '../src/exchange/delivery-note.js';
