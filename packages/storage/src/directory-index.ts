@@ -100,7 +100,11 @@ export class DirectoryIndex {
     const kept = this.#kept.get(root);
     if (kept === undefined || !isSettled(kept) || this.#isOld(kept)) return undefined;
     if (!isSameDirectory(await this.files.lstat(root), kept.directory)) return undefined;
-    if (this.#kept.delete(root)) this.#kept.set(root, kept);
+    // Meanwhile another reading may have found more.
+    if (this.#kept.get(root) === kept) {
+      this.#kept.delete(root);
+      this.#kept.set(root, kept);
+    }
     return kept;
   }
 

@@ -17,12 +17,15 @@ class CountedFiles implements LookFiles {
   most = 0;
   /** Waited for before names are read. */
   gate: Promise<void> | undefined;
+  /** Waited for before a name is looked at. */
+  lookGate: Promise<void> | undefined;
   #running = 0;
 
   async lstat(path: string) {
     this.looks += 1;
     this.#running += 1;
     this.most = Math.max(this.most, this.#running);
+    await this.lookGate;
     return nodeFiles.lstat(path).finally(() => (this.#running -= 1));
   }
 
@@ -203,6 +206,21 @@ describe('what is kept of a directory', () => {
     const one = indexed({ maxDirectories: 1 });
     for (const directory of [a, b, a]) await select(one.index, directory);
     expect(one.files.readings).toBe(3);
+  });
+
+  test('a look that was slow does not bring back what another has found to be old', async () => {
+    const directory = directoryOf(3);
+    const { files, index } = indexed();
+    await index.look(directory);
+    let open = (): void => undefined;
+    files.lookGate = new Promise((resolve) => (open = resolve));
+    const slow = index.look(directory);
+    files.lookGate = undefined;
+    put(directory, nameOf(2), 5_000_000);
+    await index.look(directory, true);
+    open();
+    await slow;
+    expect((await index.look(directory)).files.map(({ name }) => name)).toEqual([nameOf(1), nameOf(0), nameOf(2)]);
   });
 
   test('those who ask while it is read share the next reading', async () => {
