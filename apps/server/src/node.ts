@@ -46,6 +46,7 @@ import { PartnerPasswords } from './exchange/partner-passwords.js';
 import { PartnerPlaces } from './exchange/partner-places.js';
 import { PasswordRenewals } from './exchange/password-renewals.js';
 import { ProgressReporter } from './exchange/progress-reporter.js';
+import { Quotas } from './exchange/quotas.js';
 import { Recovery } from './exchange/recovery.js';
 import { Restarts } from './exchange/restarts.js';
 import { RunningTransfers } from './exchange/running-transfers.js';
@@ -63,6 +64,7 @@ import { TransferJournal } from './transfers/journal.js';
 import { SentPoints } from './transfers/sent-points.js';
 import { TransferStore } from './transfers/store.js';
 import { Turns } from './turns.js';
+import { WaitingFiles } from './transfers/waiting-files.js';
 import { VirtualFileStore } from './virtual-files/store.js';
 
 export interface NodeOptions {
@@ -132,6 +134,8 @@ const LISTENER_RETRY_MS = 1000;
 const REFUSALS_MS = 1000;
 /** Between two looks at the partners of open sessions: another pod may have changed them, and its word may be lost. */
 const PARTNER_LOOK_MS = 5000;
+/** Between two looks at whether files were fetched that count towards a quota. */
+const WAITING_LOOK_MS = 60_000;
 /** How long writing what is left may take after the last session. */
 const LAST_RECORDS_MS = 5000;
 
@@ -190,6 +194,8 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const listenerStore = new ListenerStore(knex);
   const retentionDays = config['transfer.staging-retention'];
   const sentPoints = new SentPoints(knex);
+  const stores = options.stores ?? new LocalFileStores();
+  const waitingFiles = new WaitingFiles(knex, stores);
   const contexts = new TransferContexts({ knex, node, instance, retentionDays });
   const instances = new Instances({
     knex,
@@ -259,6 +265,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       sessions,
       directories,
       reserve,
+      quotas: new Quotas(waitingFiles),
       passwords: new PartnerPasswords(verifier, renewals),
       admission,
       places: new PartnerPlaces(),
@@ -266,7 +273,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       events,
       unanswered: new UnansweredRequests(),
       outgoing: new Set(),
-      stores: options.stores ?? new LocalFileStores(),
+      stores,
       looks: new Turns(),
       logger,
     },
@@ -318,6 +325,17 @@ export const createNode = (options: NodeOptions): ServerNode => {
     first: 'after an interval',
     // Not waited for: it waits for the database, and the service may be stopped meanwhile.
     run: () => void journal.countRefusals(),
+  });
+
+  periodic.add({
+    name: 'look at files that wait to be fetched',
+    intervalMs: WAITING_LOOK_MS,
+    jitter: 0.2,
+    first: 'after an interval',
+    run: async () => {
+      await waitingFiles.forgetUnlimited();
+      await waitingFiles.look();
+    },
   });
 
   const stop = new AbortController();

@@ -32,6 +32,8 @@ withDatabase((harness) => {
         allowedOperations: ['READ', 'WRITE'],
         accessType: 'BOTH',
         maxConnections: null,
+        quotaBytes: null,
+        quotaFiles: null,
         lastConnection: null,
         transferCount: 0,
       });
@@ -178,6 +180,8 @@ withDatabase((harness) => {
       ['an unknown operation', { allowedOperations: ['DELETE'] }, 'allowedOperations[0]'],
       ['an unknown access type', { accessType: 'NONE' }, 'accessType'],
       ['contradicting rights', { accessType: 'READ', allowedOperations: ['WRITE'] }, 'accessType'],
+      ['a quota of nothing', { quotaBytes: 0 }, 'quotaBytes'],
+      ['half a file', { quotaFiles: 1.5 }, 'quotaFiles'],
       ['no connection at all', { maxConnections: 0 }, 'maxConnections'],
       ['half a connection', { maxConnections: 1.5 }, 'maxConnections'],
       ['NUL in the name', { name: 'a\0b' }, 'name'],

@@ -11,7 +11,14 @@ const PARTNER: Changeable = {
   minimal: { partnerId: 'MINIMAL', password: 'Zq!7xUp0' },
   full: {
     ...{ partnerId: 'FULL', password: 'Zq!7xUp0', name: 'n', description: 'd', enabled: false, accessType: 'READ' },
-    ...{ maxConnections: 7, preconnectId: 'X', preconnectPassword: 'Yk?3-wRe', multiArticle: false },
+    ...{
+      quotaBytes: 5_000_000_000,
+      quotaFiles: 100,
+      maxConnections: 7,
+      preconnectId: 'X',
+      preconnectPassword: 'Yk?3-wRe',
+      multiArticle: false,
+    },
     ...{ concatenation: false, allowedFiles: ['A*', 'B'], allowedListeners: [] },
   },
 };

@@ -4,6 +4,7 @@ import type { VirtualFileRow } from '../virtual-files/fields.js';
 import type { PartnerContext } from './context.js';
 import { mayUseFile } from './grants.js';
 import { isPlausible, readable } from './names.js';
+import type { Quota } from './quotas.js';
 import { asking, refusal } from './refusal.js';
 
 /** How each request is refused where the specification tells them apart (pesit-e.md §9). */
@@ -11,6 +12,12 @@ const RULES = {
   WRITE: { name: 'CREATE', unknown: '2-226', forbidden: 'SEND', does: 'write' },
   READ: { name: 'SELECT', unknown: '2-205', forbidden: 'RECEIVE', does: 'read' },
 } as const;
+
+/** With the quota of the partner, which counts when it writes. */
+export interface GrantedFile {
+  readonly file: VirtualFileRow;
+  readonly quota: Quota;
+}
 
 /**
  * The virtual file that a request names (PI 12), if this partner may do that with it now: grants that were changed during
@@ -22,13 +29,17 @@ export const virtualFileFor = async (
   operation: Operation,
   name: string,
   fileType: number,
-): Promise<VirtualFileRow> => {
+): Promise<GrantedFile> => {
   const rule = RULES[operation];
   const shown = JSON.stringify(readable(name, 76));
   if (fileType !== 0) {
     throw refusal('2-226', `${rule.name} of file type ${fileType} (PI 11): only 0, a file, is taken`);
   }
-  const { file, partner: found } = await asking('2-201', () =>
+  const {
+    file,
+    partner: found,
+    quota,
+  } = await asking('2-201', () =>
     // A name that cannot be configured is as unknown as the empty one.
     virtualFiles.access(isPlausible(name, 76) ? name : '', partner_id),
   );
@@ -60,5 +71,5 @@ export const virtualFileFor = async (
       `the virtual file ${shown} is not for partners to ${rule.does}`,
     );
   }
-  return file;
+  return { file, quota };
 };

@@ -22,6 +22,7 @@ import { askedFile, readable } from './names.js';
 import type { OpenSessions } from './open-sessions.js';
 import type { PartnerPasswords } from './partner-passwords.js';
 import type { PartnerPlaces } from './partner-places.js';
+import type { Quotas } from './quotas.js';
 import type { Restarts } from './restarts.js';
 import type { RunningTransfers } from './running-transfers.js';
 import type { UnansweredRequests } from './unanswered.js';
@@ -53,6 +54,7 @@ export interface ExchangeContext {
   readonly restarts: Restarts;
   readonly directories: Directories;
   readonly reserve: SpaceReserve;
+  readonly quotas: Quotas;
   readonly passwords: PartnerPasswords;
   readonly admission: Pick<Admission, 'refusal'>;
   readonly places: PartnerPlaces;

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { PesitError, START } from '@pesit-node/protocol';
 import type { ArticleSink, CreateAnswer, Parameters, SyncPoint } from '@pesit-node/protocol';
 import { removeLeftover } from '@pesit-node/storage';
-import type { Delivery, ReceivedFile } from '@pesit-node/storage';
+import type { Delivery, GrowthRules, ReceivedFile } from '@pesit-node/storage';
 import { compressionMode, compressionName, keepsTrust, TRANSFER_DELIVERED } from '@pesit-node/transfers';
 
 import { settledWithin } from '../settled-within.js';
@@ -22,7 +22,8 @@ import { isRestart, startOf } from './context.js';
 import type { PartnerContext } from './context.js';
 import type { IncomingTransfer } from './file-transfer.js';
 import { INTENT_FROM } from './final-name.js';
-import { checkPlace, largerThan, newPlace, requireReachable, samePlace } from './receive-place.js';
+import type { Claim, QuotaRoom } from './quotas.js';
+import { checkPlace, largerThan, leastBytes, newPlace, requireReachable, samePlace } from './receive-place.js';
 import type { ReceivePlace } from './receive-place.js';
 import { asking, failureOf, refusal } from './refusal.js';
 import { ReplayedFile } from './replayed-file.js';
@@ -34,13 +35,17 @@ const ASK_MS = 500;
 /** Answers a CREATE. @throws PesitError with the diagnostic of the refusal; nothing is left then. */
 export const acceptIncoming = async (context: PartnerContext, parameters: Parameters): Promise<IncomingTransfer> => {
   const { fileName = '', fileType = 0 } = parameters.fileIdentifier ?? {};
-  const file = await virtualFileFor(context, 'WRITE', fileName, fileType);
+  const { file, quota } = await virtualFileFor(context, 'WRITE', fileName, fileType);
   const start = startOf(context, 'RECEIVE', parameters);
   const answer = {
     maxEntitySize: context.listener.max_entity_size ?? context.config['transfer.max-entity-size'],
     compression: compressionMode(file.compression),
   };
   const request = requestOf(start);
+  const claimOf = (place: ReceivePlace): Claim => ({
+    partnerId: context.partner.partner_id,
+    announced: leastBytes(parameters, place),
+  });
   const isRestarted = isRestart(parameters);
   const before = await asking('2-201', () => (isRestarted ? context.restarts.find(start) : unanswered(context, start)));
   if (before?.status === 'COMPLETED') return new ReplayedFile(context, before, answer, file.text);
@@ -48,13 +53,17 @@ export const acceptIncoming = async (context: PartnerContext, parameters: Parame
     const began = { directory: before.directory ?? '', path: before.filename, context: before.context ?? '' };
     const place = samePlace(context, file, parameters, began);
     await checkPlace(context, place, parameters);
+    const room = await context.quotas.roomFor(quota, { ...claimOf(place), record: before.id });
     const taken = await asking('2-201', () => context.restarts.take(before, start));
-    return new IncomingFile(context, taken, place, answer, { request, before: taken, isRestarted });
+    return new IncomingFile(context, taken, place, answer, { request, before: taken, isRestarted, room });
   }
   const place = newPlace(context, file, parameters, randomUUID());
   await checkPlace(context, place, parameters);
-  const record = await context.journal.begin({ ...start, filename: place.path, staging: place });
-  return new IncomingFile(context, record, place, answer, { request, before, isRestarted });
+  const claim = claimOf(place);
+  const room = await context.quotas.roomFor(quota, claim);
+  const staging = { ...place, announced: claim.announced };
+  const record = await context.journal.begin({ ...start, filename: place.path, staging }, room?.admit);
+  return new IncomingFile(context, record, place, answer, { request, before, isRestarted, room });
 };
 
 interface Attempt {
@@ -64,6 +73,8 @@ interface Attempt {
   readonly before: ContextRow | undefined;
   /** PI 15: the partner goes on where this side says. */
   readonly isRestarted: boolean;
+  /** Of a partner with a quota. */
+  readonly room: QuotaRoom | undefined;
 }
 
 /** The record of the same request when nothing came of it; what the partner says of the file must agree. */
@@ -124,8 +135,8 @@ export class IncomingFile implements IncomingTransfer {
 
   /** WRITE: from the newest point of earlier attempts whose bytes are proved to be there. */
   async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
-    const { config, logger, partner, reserve, session, stores } = this.#context;
-    const { directory, context: key, format, durability, maxSize } = this.#place;
+    const { config, logger, partner, session, stores } = this.#context;
+    const { directory, context: key, format, durability } = this.#place;
     const store = stores.at(directory);
     const options = {
       key,
@@ -134,10 +145,7 @@ export class IncomingFile implements IncomingTransfer {
       durability,
       writeSize: config['transfer.write-buffer-size'],
       context: `transfer ${this.record.id} of ${partner.partner_id}`,
-      growth: {
-        limit: maxSize && { bytes: maxSize.bytes, exceeded: () => largerThan(maxSize) },
-        watch: reserve.watch(directory),
-      },
+      growth: this.#growth(),
     };
     const { before, isRestarted } = this.#attempt;
     if (before === undefined) {
@@ -157,6 +165,26 @@ export class IncomingFile implements IncomingTransfer {
     return { from: { number, dataBytes, articles }, sink: file };
   }
 
+  #growth(): GrowthRules {
+    const { directory, maxSize } = this.#place;
+    const { room } = this.#attempt;
+    const watch = this.#context.reserve.watch(directory);
+    const limits = [
+      ...(maxSize === undefined ? [] : [{ bytes: maxSize.bytes, exceeded: () => largerThan(maxSize) }]),
+      ...(room === undefined ? [] : [room]),
+    ];
+    return {
+      limit: limits.sort((a, b) => a.bytes - b.bytes)[0],
+      watch: {
+        ...watch,
+        check: async () => {
+          await watch.check();
+          await room?.check(this.record.id, this.#staged?.size ?? 0);
+        },
+      },
+    };
+  }
+
   async end(): Promise<void> {
     const staged = this.#staged;
     if (staged === undefined) throw refusal('3-311', 'TRANS.END without WRITE');
@@ -164,6 +192,8 @@ export class IncomingFile implements IncomingTransfer {
     const { completions } = journal;
     const { directory, overwrite, path } = this.#place;
     const content = await staged.prepareDelivery();
+    // Others may have grown beside it: each says how large it is before it is delivered.
+    await this.#attempt.room?.check(this.record.id, content.size);
     const deadline = completions.deadline();
     const completionOf = (where: string): TransferCompletion => ({
       ...this.progress(),

@@ -36,7 +36,7 @@ interface Offer {
 export const acceptOutgoing = async (context: PartnerContext, parameters: Parameters): Promise<OutgoingTransfer> => {
   const { fileName = '', fileType = 0 } = parameters.fileIdentifier ?? {};
   const asked = askedFile(fileName);
-  const virtualFile = await virtualFileFor(context, 'READ', asked.virtualFile, fileType);
+  const { file: virtualFile } = await virtualFileFor(context, 'READ', asked.virtualFile, fileType);
   const start = startOf(context, 'SEND', parameters);
   const known = isRestart(parameters) ? await asking('2-201', () => context.restarts.find(start)) : undefined;
   const before = known !== undefined && isOfName(known, asked) ? known : undefined;

@@ -108,7 +108,10 @@ const announcedBytes = ({ physicalAttributes, logicalAttributes }: Parameters): 
  * The least that a file can have on the disk that is announced so: kilobytes are rounded up, and of records only fixed ones
  * have a length that is known before.
  */
-const leastBytes = ({ physicalAttributes }: Parameters, { name, recordLength }: RecordFormat): number => {
+export const leastBytes = (
+  { physicalAttributes }: Parameters,
+  { format: { name, recordLength } }: Pick<ReceivePlace, 'format'>,
+): number => {
   const { reservationUnit = 0, maxReservation = 0 } = physicalAttributes ?? {};
   if (reservationUnit === 1) return name === 'BF' ? maxReservation * recordLength : 0;
   return Math.max(0, maxReservation - 1) * 1024;
@@ -122,9 +125,10 @@ export const largerThan = ({ bytes, file }: MaxSize): PesitError =>
     `the file is larger than the ${bytes} bytes that this virtual file takes`,
   );
 
-const checkSize = ({ maxSize, format }: ReceivePlace, parameters: Parameters): void => {
+const checkSize = (place: ReceivePlace, parameters: Parameters): void => {
+  const { maxSize } = place;
   if (maxSize === undefined) return;
-  const least = leastBytes(parameters, format);
+  const least = leastBytes(parameters, place);
   if (least <= maxSize.bytes) return;
   throw refusal(
     '2-206',

@@ -18,6 +18,7 @@ import { diagnosticComplement } from './0015-diagnostic-complement.js';
 import { refusals } from './0016-refusals.js';
 import { maxFileSize } from './0017-max-file-size.js';
 import { credentials } from './0018-credentials.js';
+import { quotas } from './0019-quotas.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -41,5 +42,6 @@ export const MIGRATIONS: MigrationSet = {
     refusals,
     maxFileSize,
     credentials,
+    quotas,
   ],
 };

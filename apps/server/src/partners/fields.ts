@@ -99,6 +99,19 @@ export const PARTNER = new FieldTable(
       words: 'Sessions at a time, on each pod.',
       unset: '`partner.max-connections` of the configuration',
     },
+    quotaBytes: {
+      column: 'quota_bytes',
+      schema: z.int().min(1),
+      words:
+        'Bytes of it that may lie here: received since it has a quota and not fetched yet, being received, or staged for a restart. A file beyond is told to come later (2-202).',
+      unset: 'no quota',
+    },
+    quotaFiles: {
+      column: 'quota_files',
+      schema: z.int().min(1).max(10_000_000),
+      words: 'The same in files.',
+      unset: 'no quota',
+    },
     preconnectId: {
       column: 'preconnect_id',
       schema: eight('1 to 8 printable ASCII characters'),

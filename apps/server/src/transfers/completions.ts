@@ -8,6 +8,7 @@ import type { Knex } from 'knex';
 import { settledWithin } from '../settled-within.js';
 import { IS_NEWEST } from './contexts.js';
 import type { Outbox } from './outbox.js';
+import { WAITING_CTES } from './waiting-files.js';
 import type { RecordHandle, TransferCompletion, TransferProgress } from './record.js';
 
 export interface CompletionsOptions {
@@ -135,12 +136,12 @@ export class Completions {
          update transfers set status = 'COMPLETED', end_time = now(), diagnostic = :success, delivering = false,
            size = :size, checksum = :checksum, path = :path, filename = :filename, bytes_transferred = :bytes_transferred,
            articles = :articles, sync_point = :sync_point, compression = :compression, point_bytes = :point_bytes, point_articles = :point_articles
-         where id = :id and fence = :fence and status = 'IN_PROGRESS' returning id, partner_id, listener
+         where id = :id and fence = :fence and status = 'IN_PROGRESS' returning id, partner_id, listener, direction, directory
        ), partner as (
          update partners p set transfer_count = transfer_count + 1 from done where p.partner_id = done.partner_id
        ), server as (
          update listeners l set total_transfers = total_transfers + 1 from done where l.server_id = done.listener
-       ), sent as (
+       ), ${WAITING_CTES}, sent as (
          insert into sent_files (partner_id, path, size, mtime_ns, transfer)
          select partner_id, :path, :size, :mtime::numeric, id from done where :mtime::numeric is not null
          on conflict (partner_id, path) do update
@@ -203,6 +204,9 @@ export class Completions {
          ), server as (
            update listeners l set total_transfers = total_transfers - 1
            from gone where l.server_id = gone.listener and gone.status = 'COMPLETED'
+         )
+         , fetched as (
+           delete from waiting_files where transfer in (select id from gone)
          )
          delete from sent_files where transfer in (select id from gone)`,
         {

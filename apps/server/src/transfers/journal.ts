@@ -70,30 +70,42 @@ export class TransferJournal {
     return this.#completions;
   }
 
-  /** @throws PesitError 2-201 when the database is not available: the partner comes again. */
-  async begin(start: TransferStart): Promise<BegunTransfer> {
+  /**
+   * @param admit asked in the transaction that writes the record; what it throws is thrown, and nothing is written
+   * @throws PesitError 2-201 when the database is not available: the partner comes again.
+   */
+  async begin(start: TransferStart, admit?: (transaction: Knex.Transaction) => Promise<void>): Promise<BegunTransfer> {
+    const { knex } = this.#options;
     try {
-      const { knex } = this.#options;
-      const { source, staging } = start;
-      const [row] = await knex('transfers')
-        .insert({
-          ...this.#columnsOf(start),
-          status: 'IN_PROGRESS',
-          context: staging?.context ?? randomUUID(),
-          directory: staging?.directory ?? null,
-          overwrite: staging?.overwrite ?? true,
-          path: source?.path ?? null,
-          source_size: source?.version.size ?? null,
-          source_mtime_ns: source?.version.mtimeNs.toString() ?? null,
-          pacings: source === undefined ? null : JSON.stringify(source.pacings),
-          transfer_id: start.transferId === 0 ? knex.raw("nextval('transfer_ids')") : start.transferId,
-        })
-        .returning<(RecordHandle & { transfer_id: number })[]>(['id', 'fence', 'transfer_id']);
-      if (row === undefined) throw new Error('the record of the transfer was not written');
-      return { id: row.id, fence: row.fence, transferId: row.transfer_id };
+      if (admit === undefined) return await this.#begin(start, knex);
+      return await knex.transaction(async (transaction) => {
+        await admit(transaction);
+        return this.#begin(start, transaction);
+      });
     } catch (error) {
       throw isDatabaseUnavailable(error) ? noDatabase(error) : error;
     }
+  }
+
+  async #begin(start: TransferStart, knex: Knex): Promise<BegunTransfer> {
+    const { source, staging } = start;
+    const [row] = await knex('transfers')
+      .insert({
+        ...this.#columnsOf(start),
+        status: 'IN_PROGRESS',
+        context: staging?.context ?? randomUUID(),
+        directory: staging?.directory ?? null,
+        overwrite: staging?.overwrite ?? true,
+        announced: staging?.announced ?? 0,
+        path: source?.path ?? null,
+        source_size: source?.version.size ?? null,
+        source_mtime_ns: source?.version.mtimeNs.toString() ?? null,
+        pacings: source === undefined ? null : JSON.stringify(source.pacings),
+        transfer_id: start.transferId === 0 ? knex.raw("nextval('transfer_ids')") : start.transferId,
+      })
+      .returning<(RecordHandle & { transfer_id: number })[]>(['id', 'fence', 'transfer_id']);
+    if (row === undefined) throw new Error('the record of the transfer was not written');
+    return { id: row.id, fence: row.fence, transferId: row.transfer_id };
   }
 
   /**

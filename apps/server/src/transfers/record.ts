@@ -58,6 +58,8 @@ export interface Staging {
   readonly directory: string;
   /** It may replace another file of its name. */
   readonly overwrite: boolean;
+  /** Bytes that it will have at least. */
+  readonly announced: number;
 }
 
 /** A file that is read: which one, in which version, and how its points are placed. */

@@ -1,7 +1,7 @@
 import { FieldStore } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
-import type { PartnerStanding } from '../partners/fields.js';
+import type { PartnerRow, PartnerStanding } from '../partners/fields.js';
 import { VIRTUAL_FILE } from './fields.js';
 import type { VirtualFileRow } from './fields.js';
 
@@ -9,10 +9,13 @@ import type { VirtualFileRow } from './fields.js';
 export interface FileAccess {
   readonly file: VirtualFileRow | undefined;
   readonly partner: PartnerStanding | undefined;
+  /** Of the partner. */
+  readonly quota: Pick<PartnerRow, 'quota_bytes' | 'quota_files'>;
 }
 
 type AccessRow = VirtualFileRow &
-  Omit<PartnerStanding, 'partner_id' | 'enabled'> & {
+  Omit<PartnerStanding, 'partner_id' | 'enabled'> &
+  FileAccess['quota'] & {
     readonly partner_id: string | null;
     readonly partner_enabled: boolean;
   };
@@ -25,7 +28,8 @@ export class VirtualFileStore extends FieldStore<typeof VIRTUAL_FILE.rows> {
   /** Both in one round trip: it is asked for every file of every session. */
   async access(id: string, partnerId: string): Promise<FileAccess> {
     const { rows } = await this.knex.raw<{ rows: AccessRow[] }>(
-      `select f.*, p.partner_id, p.enabled as partner_enabled, p.credentials, p.access_type, p.allowed_files, p.allowed_listeners
+      `select f.*, p.partner_id, p.enabled as partner_enabled, p.credentials, p.access_type, p.allowed_files, p.allowed_listeners,
+         p.quota_bytes, p.quota_files
        from (values (1)) as one left join virtual_files f on f.file_id = ? left join partners p on p.partner_id = ?`,
       [id, partnerId],
     );
@@ -38,12 +42,15 @@ export class VirtualFileStore extends FieldStore<typeof VIRTUAL_FILE.rows> {
       access_type,
       allowed_files,
       allowed_listeners,
+      quota_bytes,
+      quota_files,
       ...file
     } = row;
     const rights = { enabled, credentials, access_type, allowed_files, allowed_listeners };
     return {
       file: (file.file_id as string | null) === null ? undefined : file,
       partner: partner_id === null ? undefined : { partner_id, ...rights },
+      quota: { quota_bytes, quota_files },
     };
   }
 }
