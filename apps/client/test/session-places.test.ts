@@ -42,10 +42,10 @@ withDatabase((harness) => {
     return { partner, expectOneAtATime };
   };
 
-  /** Two pods, and a remote server that allows one session. */
+  /** Two pods with their files on one volume, and a remote server that allows one session. */
   const pods = async (port: number, options: ServiceOptions = {}) => {
     const a = await the.service({ node: 'a', ...options });
-    const b = await the.service({ node: 'b', ...options });
+    const b = await the.service({ node: 'b', data: a.data, ...options });
     await the.remote(a, port, { maxConnections: 1 });
     return { a, b };
   };
@@ -105,7 +105,7 @@ withDatabase((harness) => {
     const { partner, expectOneAtATime } = await partnerOfOne();
     const options = { pollMs: 20, placeLookMs: 20 };
     const { a, b } = await pods(partner.port, options);
-    const c = await the.service({ node: 'c', ...options });
+    const c = await the.service({ node: 'c', data: a.data, ...options });
     const all = Array.from({ length: 4 }, (_, n) => [a, b, c].map((pod) => the.send(pod, { partnerId: `P${n % 2}` })));
     for (const record of await Promise.all(all.flat())) {
       expect(record).toMatchObject({ status: 'COMPLETED', attempts: 1 });
@@ -274,6 +274,22 @@ withDatabase((harness) => {
       expect(mine.holds(session)).toBe(false);
       const [{ left }] = (await the.database().knex.raw('select until > now() as left from session_places')).rows;
       expect(left).toBe(true);
+    });
+
+    test('a wish that was seen while a session ended does not end the next one', async () => {
+      const serverId = await server(1);
+      const [mine, other] = [0, 1].map((n) => placesOver(placeStore(databases[n]!.knex, owner(`pod-${n}`)), 60_000));
+      const asked = { serverId, serverName: 'bank', limit: 1 };
+      const nobody = (): Promise<boolean> => Promise.resolve(false);
+      const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
+      await mine!.take(asked, first, 0, nobody);
+      await expect(other!.take(asked, second, 0, nobody)).rejects.toMatchObject({ diagnostic: '3-309' });
+      await mine!.look();
+      await mine!.give(first);
+      await other!.take(asked, second, 0, nobody);
+      await other!.give(second);
+      await mine!.take(asked, third, 0, nobody);
+      expect(mine!.heedWish(serverId)).toBe(false);
     });
 
     test('that somebody removed are lost', async () => {

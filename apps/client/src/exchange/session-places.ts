@@ -131,7 +131,11 @@ export class SessionPlaces extends EventEmitter<SessionPlacesEvents> {
 
   /** The session is over, or was never opened. Never rejects: a place that cannot be given back runs out. */
   async give(session: string): Promise<void> {
-    if (!this.#held.delete(session)) return;
+    const held = this.#held.get(session);
+    if (held === undefined) return;
+    this.#held.delete(session);
+    // Whoever wished has a place now; who still wishes is seen with the next look.
+    this.#wishes.delete(held.serverId);
     const { store, events, logger } = this.#options;
     try {
       if (await store.give(session)) events.tell('sessions');
