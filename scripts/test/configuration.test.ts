@@ -47,6 +47,7 @@ const KEYS: readonly Row[] = [
   ['database.url', 'postgresql://db.bank:5432/pesit', BOTH],
   ['database.username', 'pesit', BOTH],
   ['database.password', 'secret', BOTH],
+  ['data.temp-directory', '/var/lib/pesit/temp', BOTH],
   ['server.port', 8080, BOTH],
   ['api-port', 8080, BOTH],
   ['transfer-port', 9081, BOTH],

@@ -8,7 +8,7 @@ import {
   licenseMetrics,
 } from '@pesit-node/license';
 import type { LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
-import { DatabaseSupervisor, Metrics, Traces } from '@pesit-node/service';
+import { DataDirectoryError, DatabaseSupervisor, Metrics, Traces } from '@pesit-node/service';
 import type {
   Config,
   Database,
@@ -18,7 +18,7 @@ import type {
   SecretBox,
   ServiceInfo,
 } from '@pesit-node/service';
-import { SpaceReserve } from '@pesit-node/storage';
+import { ProcessDirectory, SpaceReserve } from '@pesit-node/storage';
 import { storageHealth } from '@pesit-node/transfers';
 
 import { createApp } from './app.js';
@@ -59,6 +59,20 @@ export interface NodeOptions extends Pick<
   /** Default: the clock of the machine, and every 5 seconds. */
   readonly licenseTimes?: Pick<LicenseKeeperOptions, 'clock' | 'refreshEveryMs'>;
 }
+
+/** @throws {DataDirectoryError} */
+const prepareUploads = async (uploads: ProcessDirectory, retentionMs: number, logger: Logger): Promise<void> => {
+  try {
+    const removed = await uploads.prepare(retentionMs);
+    if (removed.length > 0) logger.info({ removed }, 'uploads that dead processes left are removed');
+  } catch (cause) {
+    throw new DataDirectoryError(
+      `data.temp-directory ${uploads.root} cannot be used: ${(cause as Error).message}. Expected a directory that the service may ` +
+        'read and write: give it the rights, or choose another with --data.temp-directory',
+      { cause },
+    );
+  }
+};
 
 /** The client app over an open database: its REST interface, and what starts and stops, in order: database, files, exchange. */
 export const createNode = (options: NodeOptions) => {
@@ -107,9 +121,10 @@ export const createNode = (options: NodeOptions) => {
     bytes: () => config['storage.reserve'],
     ...(options.freeSpace === undefined ? {} : { free: options.freeSpace }),
   });
-  const sendTree = new SendTree(config['data.directory'], reserve);
+  const uploads = new ProcessDirectory(config['data.temp-directory']);
+  const sendTree = new SendTree(config['data.directory'], uploads, reserve);
   const receivedTree = new ReceivedTree(config['data.directory'], reserve);
-  const space = () => reserve.fullest([receivedTree.root, sendTree.root]);
+  const space = () => reserve.fullest([receivedTree.root, sendTree.root, uploads.root]);
   health.register('storage', async () => storageHealth(await space()));
   const traces = new Traces({
     knex: database.knex,
@@ -156,7 +171,9 @@ export const createNode = (options: NodeOptions) => {
       start: async () => {
         await sendTree.prepare();
         await receivedTree.prepare();
+        await prepareUploads(uploads, settings.stagingRetention, logger);
       },
+      stop: () => uploads.remove(),
     },
     exchange: {
       name: 'exchange',

@@ -88,7 +88,7 @@ withDatabase((harness) => {
     });
     request.on('error', () => undefined);
     request.write('abc');
-    await until(async () => (await the.filesIn(service, 'send')).some((name) => name.endsWith('.part')));
+    await until(async () => (await the.filesIn(service, 'temp')).some((name) => name.endsWith('.part')));
     const end = async (): Promise<{ status: number; id: string }> => {
       request.end();
       const [response] = (await once(request, 'response')) as [IncomingMessage];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
 
-import { SpaceReserve } from '@pesit-node/storage';
+import { ProcessDirectory, SpaceReserve } from '@pesit-node/storage';
 
 import { Spool } from '../src/transfers/spool.js';
 import { refusal } from './support/partner.js';
@@ -21,7 +21,8 @@ const NEVER = { completed: 1000 * DAY_MS, failed: 1000 * DAY_MS };
 withDatabase((harness) => {
   const the = world(harness);
 
-  const spoolOf = ({ data }: Service): Spool => new Spool(join(data, 'send'), new SpaceReserve({ bytes: () => 0 }));
+  const spoolOf = ({ data }: Service): Spool =>
+    new Spool(join(data, 'send'), new ProcessDirectory(join(data, 'temp')), new SpaceReserve({ bytes: () => 0 }));
   const spooled = (service: Service): Promise<string[]> => readdir(join(service.data, 'send/spool'));
   const shown = async (service: Service, id: string) => (await service.api.get(`/transfers/${id}`)).body;
   /** As if the transfer had ended so many days ago. */

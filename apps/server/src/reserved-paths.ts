@@ -5,7 +5,10 @@ import { DATA_MARK, secretKeyFile } from '@pesit-node/service';
 import type { CommonConfig } from '@pesit-node/service';
 import { isInsideRoots, realPathOf } from '@pesit-node/storage';
 
-export type PathConfig = Pick<CommonConfig, 'data.directory' | 'storage.roots' | 'database.directory' | 'secrets.key'>;
+export type PathConfig = Pick<
+  CommonConfig,
+  'data.temp-directory' | 'data.directory' | 'storage.roots' | 'database.directory' | 'secrets.key'
+>;
 
 /** What lives in `data.directory` besides directories of partners: database, keys, log, and the trees of a client app that shares it. */
 const OWN = /^(?:database(?:$|-)|secrets\.key|service\.log)/;
@@ -32,7 +35,7 @@ export class ReservedPaths {
     this.#config = config;
     this.#defaults = defaults;
     const key = secretKeyFile(config);
-    this.#own = [config['database.directory'], ...(key === undefined ? [] : [key])];
+    this.#own = [config['database.directory'], config['data.temp-directory'], ...(key === undefined ? [] : [key])];
   }
 
   /** `storage.roots` as they are now. */

@@ -23,6 +23,7 @@ const settings = (data: string) => {
     'storage.roots': [home],
     'secrets.key': join(home, 'keys/key'),
     'database.directory': join(home, 'pg'),
+    'data.temp-directory': join(home, 'uploads'),
   };
 };
 
@@ -39,6 +40,7 @@ const RESERVED: readonly (readonly [what: string, path: string, why: RegExp])[] 
   ['the send tree of a client app on the same directory', 'send', /is for the client app/],
   ['the received tree of a client app on the same directory', 'received/bank', /is for the client app/],
   ['the temporary tree', 'temp', /is for the client app/],
+  ['the temporary tree elsewhere', '../uploads/of-a-process', /files of the service itself/],
   ['the database', 'database/base', /files of the service itself/],
   ['the database of an earlier version', 'database-server', /files of the service itself/],
   ['the database elsewhere', '../pg/base', /files of the service itself/],

@@ -36,6 +36,7 @@ export type {
   StagedFileOptions,
 } from './staged-options.js';
 export type { GrowthRules } from './growth.js';
+export { ProcessDirectory } from './process-directory.js';
 export { listLeftovers, removeLeftover } from './leftovers.js';
 export type { Leftover, StagedFacts } from './leftovers.js';
 export type { StoredPoint } from './group-commit.js';

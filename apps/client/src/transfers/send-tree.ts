@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { ApiError, validation } from '@pesit-node/service';
 import { LocalFileStore, STAGING_DIRECTORY, StorageError } from '@pesit-node/storage';
-import type { FileStore, SpaceReserve } from '@pesit-node/storage';
+import type { FileStore, ProcessDirectory, SpaceReserve } from '@pesit-node/storage';
 
 import { sendable } from './sendable.js';
 import type { Sendable } from './sendable.js';
@@ -20,10 +20,10 @@ export class SendTree {
   /** Where the files lie. */
   readonly store: FileStore;
 
-  constructor(dataDirectory: string, reserve: SpaceReserve) {
+  constructor(dataDirectory: string, uploads: ProcessDirectory, reserve: SpaceReserve) {
     this.root = join(dataDirectory, 'send');
     this.store = new LocalFileStore(this.root);
-    this.spool = new Spool(this.root, reserve);
+    this.spool = new Spool(this.root, uploads, reserve);
   }
 
   /** See `SentPoints`. */
@@ -40,6 +40,7 @@ export class SendTree {
 
   async prepare(): Promise<void> {
     await mkdir(this.root, { recursive: true, mode: 0o700 });
+    await this.spool.prepare();
   }
 
   /**

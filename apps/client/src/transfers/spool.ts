@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs';
-import { link, lstat, open, readdir, realpath, rm } from 'node:fs/promises';
+import { link, lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { unavailable } from '@pesit-node/service';
-import { formatOf, MAX_RECORD_LENGTH, StagedFile, StorageError } from '@pesit-node/storage';
-import type { SpaceReserve } from '@pesit-node/storage';
+import { formatOf, MAX_RECORD_LENGTH, StagedFile, storageError, StorageError } from '@pesit-node/storage';
+import type { Delivery, ProcessDirectory, SpaceReserve } from '@pesit-node/storage';
 
 import { sendable } from './sendable.js';
 import type { Sendable } from './sendable.js';
@@ -17,7 +17,25 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** How file systems answer that make no second name of a file, or no more of them. */
 const NO_HARD_LINKS: ReadonlySet<string | undefined> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
+/** For the texts of refusals. */
+const CONTENT = 'the content';
+
 type Content = AsyncIterable<Buffer> | Iterable<Buffer>;
+
+interface Writing {
+  readonly directory: string;
+  readonly id: string;
+  /** In `directory`. */
+  readonly path: string;
+  readonly content: Content;
+  readonly hashed: boolean;
+}
+
+/** What was named or renamed in a directory is so after a power cut, too. */
+const flush = async (path: string): Promise<void> => {
+  const directory = await open(path, 'r');
+  await directory.sync().finally(() => directory.close());
+};
 
 /** A content in the spool. */
 export interface Spooled extends Sendable {
@@ -28,15 +46,21 @@ export interface Spooled extends Sendable {
 /**
  * Contents that came with requests, each under the id of the one transfer that it belongs to: it is there whole or not at all,
  * and goes when its transfer is over and nobody may ask for it again (`spool.retention`). Pods share the directory; whose
- * content is to be there is in the database (`content` of a transfer), and is written there before a content is removed.
+ * content is to be there is in the database (`content` of a transfer), and is written there before a content is removed. While a
+ * content comes in it lies in the temp tree (`data.temp-directory`), in the directory of this process.
  */
 export class Spool {
   readonly #root: string;
+  readonly #uploads: ProcessDirectory;
   readonly #reserve: SpaceReserve;
 
-  /** @param root the send tree */
-  constructor(root: string, reserve: SpaceReserve) {
+  /**
+   * @param root the send tree
+   * @param uploads where contents are until they are complete; may lie on another volume
+   */
+  constructor(root: string, uploads: ProcessDirectory, reserve: SpaceReserve) {
     this.#root = root;
+    this.#uploads = uploads;
     this.#reserve = reserve;
   }
 
@@ -55,15 +79,36 @@ export class Spool {
    * @throws {ApiError} 503 when the disk is full, or no more is free than must stay, or the tree cannot be written; whatever `content` throws. Nothing is left behind.
    */
   async store(id: string, content: Content, hashed = false): Promise<Spooled> {
+    try {
+      const uploads = await this.#uploads.ready().catch((error: unknown) => {
+        throw storageError(error, 'create', this.#uploads.path, CONTENT);
+      });
+      const upload = await this.#write({ directory: uploads, id, path: id, content, hashed });
+      try {
+        await this.#take(upload.path, id);
+      } finally {
+        await rm(upload.path, { force: true }).catch(() => undefined);
+      }
+      const path = await realpath(this.#pathOf(id));
+      return { ...sendable(path, await lstat(path, { bigint: true })), checksum: upload.checksum };
+    } catch (error) {
+      throw error instanceof StorageError
+        ? unavailable(`The content cannot be stored: ${error.peerText}`, 60, error)
+        : error;
+    }
+  }
+
+  /** Writes a content below `directory`, whole or not at all; it is on stable storage when this resolves. */
+  async #write({ directory, id, path, content, hashed }: Writing): Promise<Delivery> {
     let staged: StagedFile | undefined;
     try {
-      await this.#reserve.admit(this.#root);
+      await this.#reserve.admit(directory);
       staged = await StagedFile.create({
-        receiveDirectory: this.#root,
+        receiveDirectory: directory,
         key: id,
         format: formatOf({ recordLength: MAX_RECORD_LENGTH }),
         checksum: hashed ? 'sha256' : 'none',
-        growth: { watch: this.#reserve.watch(this.#root) },
+        growth: { watch: this.#reserve.watch(directory) },
       });
       for await (const chunk of content) {
         for (let start = 0; start < chunk.length; start += MAX_RECORD_LENGTH) {
@@ -71,14 +116,30 @@ export class Spool {
           if (!staged.write({ parts: [piece], ends: [1], bytes: piece.length })) await staged.drained();
         }
       }
-      const { path, checksum } = await staged.deliver({ path: `${SPOOL}/${id}`, overwrite: false });
-      return { ...sendable(path, await lstat(path, { bigint: true })), checksum };
+      return await staged.deliver({ path, overwrite: false });
     } catch (error) {
       await staged?.discard().catch(() => undefined);
-      throw error instanceof StorageError
-        ? unavailable(`The content cannot be stored: ${error.peerText}`, 60, error)
-        : error;
+      throw error;
     }
+  }
+
+  /** A whole upload becomes the content of a transfer: by its name alone, or by a copy where it lies on another volume. */
+  async #take(upload: string, id: string): Promise<void> {
+    try {
+      await this.prepare();
+      await rename(upload, this.#pathOf(id));
+      await flush(this.#directory);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw storageError(error, 'deliver', upload, CONTENT);
+      const content = createReadStream(upload);
+      await this.#write({ directory: this.#root, id, path: `${SPOOL}/${id}`, content, hashed: false });
+    }
+  }
+
+  /** Makes the directory where it is missing. */
+  async prepare(): Promise<void> {
+    const made = await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    if (made !== undefined) await flush(this.#root);
   }
 
   /**
@@ -94,8 +155,7 @@ export class Spool {
       if (NO_HARD_LINKS.has(code)) return this.store(to, createReadStream(this.#pathOf(from)));
       throw unavailable('The content cannot be stored once more', 60, error);
     }
-    const directory = await open(this.#directory, 'r');
-    await directory.sync().finally(() => directory.close());
+    await flush(this.#directory);
     const path = await realpath(this.#pathOf(to));
     return sendable(path, await lstat(path, { bigint: true }));
   }

@@ -110,7 +110,11 @@ export const startService = async (database: Database, options: ServiceOptions =
   const lifecycle = new Lifecycle({ logger: log.logger, health });
   for (const step of [steps.database, steps.files, steps.exchange]) lifecycle.add(step);
   const http = await listen(app, { host: '127.0.0.1', port: 0 });
-  await lifecycle.start();
+  await lifecycle.start().catch(async (error: unknown) => {
+    await http.close(0);
+    await rm(data, { recursive: true, force: true });
+    throw error;
+  });
   if (options.waitForDatabase !== false) {
     await supervisor.whenReady();
     await license.refresh();

@@ -96,7 +96,7 @@ export const world = (harness: DatabaseHarness) => {
   const receive = async (at: Service, fields: object = {}) =>
     (await at.api.post('/transfers/receive?wait=20', { server: 'bank', virtualFile: 'X', ...fields })).body;
   /** Every file below a tree of the service, staged ones included. */
-  const filesIn = async (at: Service, tree: 'send' | 'received'): Promise<string[]> =>
+  const filesIn = async (at: Service, tree: 'send' | 'received' | 'temp'): Promise<string[]> =>
     (await readdir(join(at.data, tree), { recursive: true, withFileTypes: true }))
       .filter((entry) => entry.isFile())
       .map(({ name }) => name)

@@ -1,5 +1,6 @@
 import { FLOW_KEYS } from './flow-keys.js';
-import { decimal, flag, integer, label, list, networks, oneOf, podLabel, requiredText, size, text } from './kinds.js';
+import { decimal, flag, integer, label, list, networks, oneOf, requiredText, size, text } from './kinds.js';
+import { POD_KEYS } from './pod-keys.js';
 import { key } from './row.js';
 import type { AppName, ConfigKey } from './row.js';
 import { KEYS_WITHOUT_EFFECT } from './without-effect.js';
@@ -63,6 +64,12 @@ export const CONFIG_KEYS = {
     type: requiredText('a directory'),
     default: './data',
     description: 'Where the service keeps its files; relative to the working directory.',
+  }),
+  'data.temp-directory': key('both', {
+    type: text('a directory'),
+    default: '',
+    description:
+      'Where the client app keeps uploads until they are complete, in a directory of each process (mode 0700); the server app lets no partner in. Best on the volume of `data.directory`: from another one each upload is copied. Empty = `temp` in `data.directory`.',
   }),
   'storage.roots': key('both', {
     type: list(),
@@ -312,16 +319,7 @@ export const CONFIG_KEYS = {
     description:
       'Name of the cluster: the same for all its pods, of both apps. Several clusters on one database are told apart by it.',
   }),
-  'pod.name': key('both', {
-    type: podLabel(0),
-    default: '',
-    description: 'Name of this pod in records and in the status of the cluster. Empty = the name of the machine.',
-  }),
-  'pod.namespace': key('both', {
-    type: podLabel(1),
-    default: 'default',
-    description: 'Namespace of this pod, part of its address in the status of the cluster.',
-  }),
+  ...POD_KEYS,
   'redis.url': key('both', {
     type: text('redis://user:password@host:port/number (rediss:// with TLS), or nothing'),
     default: '',

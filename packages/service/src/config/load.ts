@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path';
+import { join, resolve, sep } from 'node:path';
 
 import { CONFIG_KEYS, configRows } from './keys.js';
 import type { AppName, CommonConfig, Config, ConfigKey, ConfigKeyName } from './keys.js';
@@ -137,10 +137,12 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
   const data = resolve(cwd, values.get('data.directory') as string);
   const roots = (values.get('storage.roots') as readonly string[]).map((root) => resolve(cwd, root));
   values.set('data.directory', data);
-  values.set(
-    'database.directory',
-    resolve(cwd, (values.get('database.directory') as string) || join(data, 'database')),
-  );
+  const database = resolve(cwd, (values.get('database.directory') as string) || join(data, 'database'));
+  values.set('database.directory', database);
+  const temp = resolve(cwd, (values.get('data.temp-directory') as string) || join(data, 'temp'));
+  const fault = faultOfTemp(temp, { data, database });
+  if (fault !== undefined) throw new ConfigError([`data.temp-directory: ${fault}`]);
+  values.set('data.temp-directory', temp);
   values.set('storage.roots', Object.freeze(roots.length === 0 ? [data] : roots));
   return Object.freeze(Object.fromEntries(values)) as Config<A>;
 };
@@ -159,6 +161,23 @@ const urlOf = (url: string, login: { readonly user: string; readonly password: s
     else whole[field] = encodeURIComponent(login[name]);
   }
   return whole.href;
+};
+
+/** Trees of the two apps in `data.directory`, in which files are found by their names. */
+const TREES = ['send', 'received', 'from-partners', 'to-partners'] as const;
+
+const isWithin = (root: string, path: string): boolean =>
+  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+
+/** Why uploads may not lie there: what is not complete must not be found as a file, and no directory of partners is kept from them. */
+const faultOfTemp = (temp: string, { data, database }: { readonly data: string; readonly database: string }) => {
+  if (isWithin(temp, data)) return `expected a directory of its own, got ${temp}, which holds data.directory ${data}`;
+  const taken = [...TREES.map((tree) => join(data, tree)), database].find(
+    (other) => isWithin(other, temp) || isWithin(temp, other),
+  );
+  return (
+    taken && `expected a directory of its own, got ${temp}, which ${taken} shares: choose another, or leave it out`
+  );
 };
 
 const isUrl = (url: string, protocols: readonly string[]): boolean => {

@@ -338,6 +338,22 @@ test('pod.name and pod.namespace come from what Kubernetes is told to set', () =
   ]);
 });
 
+describe('data.temp-directory', () => {
+  test('is below the data directory unless it is set', () => {
+    expect(load()['data.temp-directory']).toBe('/srv/node/data/temp');
+    expect(load({ DATA_TEMP_DIRECTORY: 'tmp' })['data.temp-directory']).toBe('/srv/node/tmp');
+  });
+
+  test.each(['data', '.', '/', 'data/send', 'data/send/in', 'data/received', 'data/from-partners', 'data/database/x'])(
+    '%s is refused: what is not complete must be found by nobody',
+    (path) => {
+      expect(problems({ DATA_TEMP_DIRECTORY: path })).toEqual([
+        expect.stringMatching(/^data\.temp-directory: expected a directory of its own, got \//),
+      ]);
+    },
+  );
+});
+
 describe('unsafe start', () => {
   test('with the default password REST listens on the loopback address alone, and the log says so and how to change it', () => {
     const config = load();
