@@ -1,7 +1,9 @@
 /** What a partner can put into one record of the history, and what a page of them comes to. */
 import { afterAll, expect, test } from '@jest/globals';
+import { migrate } from '@pesit-node/service';
 import { withDatabase } from '@pesit-node/service/testing';
 
+import { CLIENT_MIGRATIONS } from '../src/migrations/index.js';
 import { GOOD } from './support/raw-server.js';
 import { expectNoSecrets } from './support/service.js';
 import { world } from './support/world.js';
@@ -53,5 +55,25 @@ withDatabase((harness) => {
     expect(ofMessage).not.toHaveProperty('message');
     expect(ofMessage).not.toHaveProperty('reply');
     expect(Buffer.byteLength(page.text)).toBeLessThan(PAGE);
+  });
+
+  test('records of earlier versions are cut to the same', async () => {
+    const { migrations, ...set } = CLIENT_MIGRATIONS;
+    const before = migrations.findIndex(({ name }) => name === '0016-bounded-texts');
+    const database = await harness.open({ migrations: [{ ...set, migrations: migrations.slice(0, before) }] });
+    const long = Buffer.alloc(60_000, 'x');
+    // As it has ended; the triggers would have it begin first.
+    await database.knex.raw('alter table transfers disable trigger user');
+    await database.knex('transfers').insert({
+      ...{ id: '00000000-0000-4000-8000-000000000001', type: 'FILE', status: 'CANCELLED', direction: 'RECEIVE' },
+      ...{ server_name: 'bank', partner_id: 'P', filename: 'f', settings: '{}', end_time: new Date() },
+      ...{ free_message: long, answer_free_message: long, diagnostic_complement: Buffer.from('short') },
+    });
+    await database.knex.raw('alter table transfers enable trigger user');
+    await migrate(database, CLIENT_MIGRATIONS);
+    expect(await database.knex('transfers').first()).toMatchObject({
+      ...{ free_message: Buffer.alloc(254, 'x'), answer_free_message: Buffer.alloc(254, 'x') },
+      diagnostic_complement: Buffer.from('short'),
+    });
   });
 });

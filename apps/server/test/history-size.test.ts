@@ -1,7 +1,9 @@
 /** What a partner can put into one record of the history, and what a page of them comes to. */
 import { describe, expect, test } from '@jest/globals';
+import { migrate } from '@pesit-node/service';
 import { withDatabase } from '@pesit-node/service/testing';
 
+import { MIGRATIONS } from '../src/migrations/index.js';
 import { useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, DATA, DTF, fpdu, ORF, pi, select, step, transEnd, WRITE } from './support/steps.js';
@@ -76,5 +78,22 @@ withDatabase((harness) => {
     const page = await node().text('get', '/api/v1/transfers?size=500');
     expect((JSON.parse(page) as { content: unknown[] }).content).toHaveLength(500);
     expect(Buffer.byteLength(page)).toBeLessThan(PAGE);
+  });
+
+  test('records of earlier versions are cut to the same', async () => {
+    const { migrations, ...set } = MIGRATIONS;
+    const before = migrations.findIndex(({ name }) => name === '0020-bounded-texts');
+    const database = await harness.open({ migrations: [{ ...set, migrations: migrations.slice(0, before) }] });
+    const record = (free_message: Buffer | null) => ({
+      ...{ partner_id: 'P', direction: 'SEND', status: 'FAILED', diagnostic: '2-226', listener: 'S', node: 'n' },
+      ...{ session_id: 's', instance: '00000000-0000-4000-8000-000000000000', remote_address: '::1' },
+      ...{ end_time: new Date(), free_message },
+    });
+    await database
+      .knex('transfers')
+      .insert([record(Buffer.alloc(60_000, 'x')), record(Buffer.from('short')), record(null)]);
+    await migrate(database, MIGRATIONS);
+    const kept = await database.knex('transfers').orderBy('id').pluck('free_message');
+    expect(kept).toEqual([Buffer.alloc(254, 'x'), Buffer.from('short'), null]);
   });
 });

@@ -15,6 +15,7 @@ import { answers } from './0012-answers.js';
 import { askedName } from './0013-asked-name.js';
 import { contents } from './0014-contents.js';
 import { sessionPlaces } from './0015-session-places.js';
+import { boundedTexts } from './0016-bounded-texts.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -35,5 +36,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     askedName,
     contents,
     sessionPlaces,
+    boundedTexts,
   ],
 };

@@ -19,6 +19,7 @@ import { refusals } from './0016-refusals.js';
 import { maxFileSize } from './0017-max-file-size.js';
 import { credentials } from './0018-credentials.js';
 import { quotas } from './0019-quotas.js';
+import { boundedTexts } from './0020-bounded-texts.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -43,5 +44,6 @@ export const MIGRATIONS: MigrationSet = {
     maxFileSize,
     credentials,
     quotas,
+    boundedTexts,
   ],
 };
