@@ -91,6 +91,7 @@ withDatabase((harness) => {
     expect(answer.body.message).toMatch(/^The content cannot be stored: too little space is free for now/);
     expect(answer.headers['retry-after']).toBe('60');
     expect(await the.filesIn(at, 'send')).toEqual([]);
-    expect(await readdir(join(at.data, 'send'))).toEqual([]);
+    expect(await readdir(join(at.data, 'send'))).toEqual(['spool']);
+    expect(await the.filesIn(at, 'temp')).toEqual([]);
   });
 });

@@ -56,6 +56,21 @@ withDatabase((harness) => {
     await keeper.refresh();
   };
 
+  test('a build with a cap on extensions shows it, and answers 409 beyond it', async () => {
+    ({ keeper } = await startPod(database, clock, { maxExtensionDays: 10 }));
+    app = appWith(keeper);
+    expect((await post(EXTEND, { days: 10 })).body).toMatchObject({
+      evaluationDaysRemaining: 40,
+      maxExtensionDays: 10,
+    });
+    const beyond = await post(EXTEND, { days: 1 });
+    expect([beyond.status, beyond.body]).toEqual([
+      409,
+      expect.objectContaining({ error: 'CONFLICT', message: expect.stringContaining('10 days of extension in all') }),
+    ]);
+    expect((await get(LICENSE)).body).toMatchObject({ evaluationDaysRemaining: 40 });
+  });
+
   test('the license object, in every mode', async () => {
     expect((await get(LICENSE)).body).toEqual({
       ...keeper.status,

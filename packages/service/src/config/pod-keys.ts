@@ -11,6 +11,6 @@ export const POD_KEYS = {
   'pod.namespace': key('both', {
     type: podLabel(1),
     default: 'default',
-    description: 'Namespace of this pod, part of its address in the status of the cluster.',
+    description: 'Namespace of this pod: pods of one name in two namespaces are two pods.',
   }),
 } as const;
