@@ -18,7 +18,7 @@ import type { SelectionRequest } from './file-selection.js';
 import type { FileVersion } from './file-version.js';
 import type { StoredPoint } from './group-commit.js';
 import type { SendableFile } from './sendable-file.js';
-import type { Delivery, DeliveryTarget, StagedContent, StagedFileOptions } from './staged-options.js';
+import type { Delivery, DeliveryTarget, StagedContent, StagedFileOptions, TakenBack } from './staged-options.js';
 
 /** What a store can do: asked by whoever would otherwise have to know its kind. */
 export interface FileStoreCapabilities {
@@ -87,6 +87,11 @@ export interface ReceivedFile extends ArticleSink {
    * @throws StorageError 2-204 the name exists (condition `name taken`), 2-226 it leads out of the store, 2-211, 2-213, 2-219; whatever `admit` throws
    */
   deliver(target: DeliveryTarget): Promise<Delivery>;
+  /**
+   * Removes the delivered file again: its transfer could not be recorded, and the sender will send it again.
+   * @throws StorageError when the file may still be there
+   */
+  takeBack(): Promise<TakenBack>;
   /** Its record says COMPLETED: what proves the delivery to a restart may go. Never rejects. */
   settled(): Promise<void>;
   /** The newest point, once those that were asked for are stored or have failed. Never rejects. */

@@ -34,9 +34,13 @@ export type {
   Durability,
   StagedContent,
   StagedFileOptions,
+  TakenBack,
 } from './staged-options.js';
 export type { GrowthRules } from './growth.js';
 export { ProcessDirectory } from './process-directory.js';
+export { DeliveryNotes } from './delivery-notes.js';
+export { findDelivered, freeEmptyName, hashOfFile } from './found-delivery.js';
+export type { IntendedDelivery } from './found-delivery.js';
 export { listLeftovers, removeLeftover } from './leftovers.js';
 export type { Leftover, StagedFacts } from './leftovers.js';
 export type { StoredPoint } from './group-commit.js';

@@ -1,9 +1,11 @@
+import { dirname } from 'node:path';
 import { findDeliveryPath, giveFinalName } from './delivery.js';
 import { mark, markPath } from './delivery-mark.js';
 import type { DeliveredHow } from './delivery-mark.js';
-import { storageError } from './errors.js';
+import { errorCode, storageError } from './errors.js';
 import { flushDirectories, unlinkIfThere } from './files.js';
-import type { DeliveryTarget, Durability } from './staged-options.js';
+import type { FileFacts } from './files.js';
+import type { DeliveryTarget, Durability, TakenBack } from './staged-options.js';
 import type { StagingPlace } from './staging-place.js';
 
 /**
@@ -15,7 +17,8 @@ export class StagedDelivery {
   readonly #durability: Durability;
   /** Since the final name is there; `linked` while the staged one may be there beside it. */
   #delivered: DeliveredHow | undefined;
-  /** Of which a mark may be there. */
+  #target: { readonly final: string; readonly overwrite: boolean } | undefined;
+  /** Delivery method whose mark may still be on disk. */
   #marked: DeliveredHow | undefined;
 
   constructor(place: StagingPlace, durability: Durability) {
@@ -46,6 +49,7 @@ export class StagedDelivery {
       if (marked && overwrite) await this.#mark('moved');
       const how = await giveFinalName(files, stagedPath, final, overwrite);
       this.#delivered = how;
+      this.#target = { final, overwrite };
       if (marked && how === 'linked') await this.#mark(how);
       try {
         // All of the chain, for another delivery may have created a directory and not flushed its parent yet.
@@ -53,7 +57,7 @@ export class StagedDelivery {
           await flushDirectories(files, how === 'linked' ? found.chain : [...found.chain, staging]);
         }
       } catch (error) {
-        if (!overwrite) await this.#takeBack(final, how);
+        if (!overwrite) await this.#undo(final, how);
         throw error;
       }
     } catch (error) {
@@ -61,6 +65,39 @@ export class StagedDelivery {
       throw storageError(error, 'deliver', final, 'the received file');
     }
     return final;
+  }
+
+  /**
+   * Takes the delivery back: its transfer could not be recorded, the sender hears no and sends it again. The mark goes first: one
+   * without its file would say for ever that the file had been delivered. A file of the same name that is not this one stays.
+   * @throws StorageError when the file may still be there: it may come twice then
+   */
+  async takeBack(): Promise<TakenBack> {
+    if (this.#target === undefined) throw new Error('nothing was delivered');
+    const { files } = this.#place;
+    const { final, overwrite } = this.#target;
+    try {
+      const found = await files.lstat(final).catch((error: unknown) => {
+        if (errorCode(error) === 'ENOENT') return undefined;
+        throw error;
+      });
+      const isOurs = found !== undefined && (await this.#isDelivered(found));
+      await this.settled();
+      if (!isOurs) return 'fetched';
+      if (overwrite) return 'stays';
+      if (!(await unlinkIfThere(files, final))) return 'fetched';
+      if (this.#durability !== 'none') await flushDirectories(files, [dirname(final)]);
+      return 'taken back';
+    } catch (error) {
+      throw storageError(error, 'deliver', final, 'the received file');
+    }
+  }
+
+  /** Whether this is the file that was delivered, as far as a mark can tell. */
+  async #isDelivered({ inode, device }: FileFacts): Promise<boolean> {
+    if (this.#marked === undefined) return true;
+    const marked = await this.#place.files.lstat(markPath(this.#place, this.#marked));
+    return marked.inode === inode && marked.device === device;
   }
 
   /** Takes the mark away. Never rejects. */
@@ -84,7 +121,7 @@ export class StagedDelivery {
   }
 
   /** The sender will hear that the transfer failed and send again: a copy under the final name would make two. */
-  async #takeBack(final: string, how: DeliveredHow): Promise<void> {
+  async #undo(final: string, how: DeliveredHow): Promise<void> {
     const { files, stagedPath } = this.#place;
     await this.settled();
     await (how === 'linked' ? files.unlink(final) : files.rename(final, stagedPath)).then(

@@ -15,7 +15,14 @@ import type { HashMark, RunningHash } from './running-hash.js';
 import { StagedDelivery } from './staged-delivery.js';
 import { cutBack, openAgain, openNew } from './staged-opening.js';
 import type { OpenedStaging } from './staged-opening.js';
-import type { Delivery, DeliveryTarget, Durability, StagedContent, StagedFileOptions } from './staged-options.js';
+import type {
+  Delivery,
+  DeliveryTarget,
+  Durability,
+  StagedContent,
+  StagedFileOptions,
+  TakenBack,
+} from './staged-options.js';
 import { forgetHash, keepHash } from './staged-hashes.js';
 import type { StagingLock } from './staging-lock.js';
 import { removeStaged } from './staging-place.js';
@@ -264,6 +271,14 @@ export class StagedFile implements ArticleSink {
     await this.#goingBack;
     await this.#commits.idle();
     return this.#stablePoint;
+  }
+
+  /**
+   * Removes the delivered file again, the mark with it: its transfer could not be recorded.
+   * @throws StorageError when the file may still be there
+   */
+  takeBack(): Promise<TakenBack> {
+    return this.#delivery.takeBack();
   }
 
   /** Takes the mark of a delivery away: its record says COMPLETED, or the delivery is about to be taken back. Never rejects. */

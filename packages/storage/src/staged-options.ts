@@ -64,6 +64,12 @@ export interface StagedContent {
   readonly checksum: string | undefined;
 }
 
+/**
+ * What became of a delivery that was taken back: the file is gone again; somebody had fetched or replaced it before; or it stays
+ * because it overwrote another, which is gone anyway, and the next attempt overwrites it.
+ */
+export type TakenBack = 'taken back' | 'fetched' | 'stays';
+
 export interface Delivery extends StagedContent {
   /** Absolute, links resolved. */
   readonly path: string;

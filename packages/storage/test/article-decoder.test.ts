@@ -121,8 +121,9 @@ describe('the queue of output', () => {
     for (let i = 0; i < 5; i++) out.push(Buffer.alloc(1000, i));
     expect(out.take(2, 1e6).bytes).toBe(2000);
     expect(out.take(10, 1500).bytes).toBe(1000);
-    expect(out.take(10, 10).bytes).toBe(1000);
-    expect(out.bytes).toBe(1000);
+    const { buffers, bytes } = out.take(10, 10);
+    expect([bytes, buffers]).toEqual([10, [Buffer.alloc(10, 3)]]);
+    expect(out.bytes).toBe(1990);
   });
 
   test('gathering goes on in a new block when one is full', () => {

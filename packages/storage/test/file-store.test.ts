@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { FileSource, LocalFileStore, LocalFileStores, formatOf } from '../src/index.js';
@@ -25,6 +25,10 @@ const local = (directory: string, root = directory): StoreUnderTest => ({
     utimesSync(path, modified, modified);
     return Promise.resolve();
   },
+  remove: (name) => {
+    rmSync(join(directory, name));
+    return Promise.resolve();
+  },
   contentOf: (name) => Promise.resolve(text(() => readFileSync(join(directory, name)))),
   outside: join(dirname(directory), 'other'),
 });
@@ -44,6 +48,10 @@ describeFileStore('objects that are put whole, without rename', () => {
     store,
     put: (name, content, modified) => {
       store.store(name, Buffer.from(content), modified);
+      return Promise.resolve();
+    },
+    remove: (name) => {
+      store.forget(name);
       return Promise.resolve();
     },
     contentOf: (name) => Promise.resolve(store.contentOf(name)?.toString()),

@@ -2,11 +2,10 @@ import { lstat, rm } from 'node:fs/promises';
 
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
-import { listLeftovers, removeLeftover } from '@pesit-node/storage';
+import { DeliveryNotes, listLeftovers, removeLeftover } from '@pesit-node/storage';
 
 import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
-import { listNotes, removeNote } from './delivery-note.js';
 import type { ReceivedTree } from './received-tree.js';
 import type { SpoolRetention } from './settings.js';
 
@@ -75,14 +74,13 @@ export class Leftovers {
     const { store, receivedTree, logger } = this.#options;
     const { root } = receivedTree;
     const staged = await listLeftovers(root);
-    const notes = await listNotes(root);
-    await this.#settled(notes.map(({ id }) => id));
-    const old = [...staged.map(({ key, modified }) => ({ id: key, modified })), ...notes].filter(({ modified }) =>
-      this.#isOld(modified),
-    );
-    for (const id of await this.#ownerless([...new Set(old.map((one) => one.id))])) {
+    const notes = new DeliveryNotes(root);
+    const noted = await notes.list();
+    await this.#settled(noted.map(({ key }) => key));
+    const old = [...staged, ...noted].filter(({ modified }) => this.#isOld(modified));
+    for (const id of await this.#ownerless([...new Set(old.map(({ key }) => key))])) {
       if (!(await removeLeftover(root, id))) continue;
-      await removeNote(root, id);
+      await notes.remove(id);
       if (UUID.test(id)) await store.notRestartable(id);
       logger.info({ transferId: id }, 'what was staged for the transfer is removed: nobody came back for it');
     }

@@ -2,10 +2,8 @@ import { lstat, mkdir, realpath } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 
 import { PesitError } from '@pesit-node/protocol';
-import { LocalFileStore, removeLeftover, resolveInside, sanitiseValue } from '@pesit-node/storage';
+import { DeliveryNotes, LocalFileStore, removeLeftover, resolveInside, sanitiseValue } from '@pesit-node/storage';
 import type { Delivery, FileStore, ReceivedFile, SpaceReserve } from '@pesit-node/storage';
-
-import { removeNote } from './delivery-note.js';
 
 /** Where received files go: `<data.directory>/received`. */
 export class ReceivedTree {
@@ -44,7 +42,7 @@ export class ReceivedTree {
   /** Removes what is staged for a transfer that ends before it is received; a process that works on it does so itself. */
   async forget(id: string): Promise<void> {
     await removeLeftover(this.root, id);
-    await removeNote(this.root, id);
+    await new DeliveryNotes(this.root).remove(id);
   }
 
   /** The names as `deliver` gives them, absolute. */

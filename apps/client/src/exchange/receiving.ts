@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 
-import { removeLeftover, StagedFile, StorageError } from '@pesit-node/storage';
+import { DeliveryNotes, findDelivered, removeLeftover, StagedFile, StorageError } from '@pesit-node/storage';
 import type { ReceivedFile, ResumedReceiving } from '@pesit-node/storage';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import { keptBytes, readable, START } from '@pesit-node/protocol';
@@ -10,7 +10,7 @@ import { outcomeOf, refusesRestart } from '@pesit-node/transfers';
 import type { Job } from '../transfers/row.js';
 import { confirmName, fileToSelect, withAskedFile } from './asked-file.js';
 import { codePageOf, extrasOf } from './file-extras.js';
-import { deliveredPath, readNote, removeNote, writeNote } from './delivery-note.js';
+import { readNote, writeNote } from './delivery-note.js';
 import { contextIn, contextOf, formatIn } from './received-context.js';
 import type { ReceivedContext } from './received-context.js';
 import { namesFor, receivedName } from './received-tree.js';
@@ -72,7 +72,7 @@ const resume = async (
   }
   const noted = await readNote(root, job.id);
   if (noted !== undefined) {
-    const path = await deliveredPath(root, job.id, noted, signal);
+    const path = await findDelivered(root, job.id, noted, signal);
     if (path !== undefined) {
       logger.warn({ transferId: job.id, localPath: path }, 'the delivery that was cut off is complete');
       const { size, checksum, bytesTransferred, articles } = noted;
@@ -242,7 +242,7 @@ class Receiving implements Work {
   async settled(): Promise<void> {
     // The record has what mark and note were for; the note shows at the next start that a mark may be left.
     await this.#staged?.settled();
-    if (this.#hasNote) await removeNote(this.#deps.receivedTree.root, this.#job.id);
+    if (this.#hasNote) await new DeliveryNotes(this.#deps.receivedTree.root).remove(this.#job.id);
   }
 
   get #transferId(): number {

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { lstat, open, unlink } from 'node:fs/promises';
-import { dirname } from 'node:path';
 
 import { PesitError, START } from '@pesit-node/protocol';
 import type { ArticleSink, CreateAnswer, Parameters, SyncPoint } from '@pesit-node/protocol';
 import { removeLeftover } from '@pesit-node/storage';
-import type { Delivery, GrowthRules, ReceivedFile } from '@pesit-node/storage';
+import type { GrowthRules, ReceivedFile } from '@pesit-node/storage';
 import { compressionMode, compressionName, keepsTrust, TRANSFER_DELIVERED } from '@pesit-node/transfers';
 
 import { settledWithin } from '../settled-within.js';
@@ -218,12 +216,7 @@ export class IncomingFile implements IncomingTransfer {
     try {
       await completions.complete(this.record, completionOf(delivery.path), deadline);
     } catch (error) {
-      await staged.settled();
-      if (!(await this.#isFetched(delivery))) {
-        await this.#takeBack(delivery);
-        throw error;
-      }
-      if (!isDatabaseAway(error)) throw error;
+      if (!(await this.#takeBack(staged, delivery.path)) || !isDatabaseAway(error)) throw error;
       // Sent again it would come twice: the partner is told that it is here, as it is, and the record follows.
       completions.completeLater(this.record, completionOf(delivery.path));
     }
@@ -273,35 +266,21 @@ export class IncomingFile implements IncomingTransfer {
     return asked.kind !== 'done' || asked.value;
   }
 
-  /** Somebody was faster than the record: nothing is there to be taken back. */
-  async #isFetched({ path }: Delivery): Promise<boolean> {
-    const isGone = await lstat(path).then(
-      () => false,
-      () => true,
-    );
-    if (isGone)
-      this.#context.logger.warn(
-        { transfer: this.record.id, path },
-        'delivered file was fetched before it was recorded',
-      );
-    return isGone;
-  }
-
-  /** A file that overwrites stays: the next attempt overwrites it again, and what it replaced is gone anyway. */
-  async #takeBack({ path }: Delivery): Promise<void> {
+  /** @returns whether somebody was faster than the record: nothing is there to be taken back */
+  async #takeBack(staged: ReceivedFile, path: string): Promise<boolean> {
     const { logger } = this.#context;
     const transfer = this.record.id;
-    if (this.#place.overwrite) {
-      logger.error({ transfer, path }, 'delivered file is not recorded; the next attempt will overwrite it');
-      return;
-    }
     try {
-      await unlink(path);
-      const directory = await open(dirname(path));
-      await directory.sync().finally(() => directory.close());
-      logger.error({ transfer, path }, 'delivered file taken back: its transfer could not be recorded');
+      const outcome = await staged.takeBack();
+      if (outcome === 'fetched') {
+        logger.warn({ transfer, path }, 'delivered file was fetched before its transfer could be recorded');
+      } else if (outcome === 'stays') {
+        logger.error({ transfer, path }, 'delivered file is not recorded: the next attempt overwrites it');
+      } else logger.error({ transfer, path }, 'delivered file taken back: its transfer could not be recorded');
+      return outcome === 'fetched';
     } catch (error) {
-      logger.error({ transfer, path, err: error }, 'delivered file cannot be taken back: it may come twice');
+      logger.error({ transfer, path, err: error }, 'delivered file could not be taken back: it may come twice');
+      return false;
     }
   }
 }

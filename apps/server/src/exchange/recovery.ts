@@ -1,10 +1,7 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { lstat, unlink } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
+import { lstat } from 'node:fs/promises';
 
 import type { Config, Logger } from '@pesit-node/service';
-import { ensureReceiveDirectory, removeLeftover, StagedFile } from '@pesit-node/storage';
+import { ensureReceiveDirectory, freeEmptyName, hashOfFile, removeLeftover, StagedFile } from '@pesit-node/storage';
 
 import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
@@ -97,6 +94,7 @@ export class Recovery {
 
   async #look(row: ContextRow): Promise<Finding> {
     const { directory, context, filename } = row;
+    const { logger } = this.#options;
     if (row.direction === 'SEND' || directory === null || context === null) return { kind: 'interrupted' };
     // A volume that is not mounted says nothing.
     await ensureReceiveDirectory(directory);
@@ -108,7 +106,12 @@ export class Recovery {
     const final = await lstat(path).catch(() => undefined);
     if (final?.isFile() !== true) return { kind: 'interrupted' };
     if (staged !== undefined && staged.size > 0) {
-      if (final.size === 0 && !row.overwrite) await this.#freeName(row, path);
+      if (!row.overwrite && (await freeEmptyName(path))) {
+        logger.warn(
+          { transfer: row.id, path },
+          'name of a delivery that was cut off is free again: its file was empty',
+        );
+      }
       return { kind: 'interrupted' };
     }
     const { size } = final;
@@ -118,17 +121,8 @@ export class Recovery {
       : { kind: 'interrupted' };
   }
 
-  /** Where there are no hard links an empty file keeps the final name until the staged one is moved onto it. */
-  async #freeName({ id: transfer }: ContextRow, path: string): Promise<void> {
-    await unlink(path);
-    this.#options.logger.warn(
-      { transfer, path },
-      'name of a delivery that was cut off is free again: its file was empty',
-    );
-  }
-
   async #isIntended({ size, checksum }: ContextRow, path: string, found: number): Promise<boolean> {
-    return size === found && (checksum === null || checksum === (await sha256(path)));
+    return size === found && (checksum === null || checksum === (await hashOfFile(path)));
   }
 
   /**
@@ -162,13 +156,7 @@ export class Recovery {
       };
     }
     const isHashed = this.#options.config['transfer.checksum'] === 'sha256' && content !== undefined;
-    const checksum = isHashed ? await sha256(content) : undefined;
+    const checksum = isHashed ? await hashOfFile(content) : undefined;
     return { dataBytes: size, articles: 0, syncPoint: 0, size, checksum, path, filename, compression: 'none' };
   }
 }
-
-const sha256 = async (path: string): Promise<string> => {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
-  return `sha256:${hash.digest('hex')}`;
-};

@@ -13,6 +13,8 @@ export interface StoreUnderTest {
   readonly store: FileStore;
   /** Puts a file there by other means. @param modified seconds since the epoch */
   readonly put: (name: string, content: string, modified?: number) => Promise<void>;
+  /** Takes a file away by other means. */
+  readonly remove: (name: string) => Promise<void>;
   /** What is there under a name, seen by other means; undefined: nothing. */
   readonly contentOf: (name: string) => Promise<string | undefined>;
   /** A name that no peer may use to leave the store, besides those that are tried for every store. */
@@ -239,6 +241,41 @@ export function describeFileStore(kind: string, open: () => Promise<StoreUnderTe
           await refused('2-226', file.deliver({ path, overwrite: true }));
         }
         await file.discard();
+        expect(await namesStaged()).toEqual([]);
+      });
+
+      test('and takes it back when it cannot be recorded', async () => {
+        const file = await receive();
+        write(file, 'received');
+        await file.deliver({ path: 'a', overwrite: false, marked: true });
+        expect(await file.takeBack()).toBe('taken back');
+        expect(await under.contentOf('a')).toBeUndefined();
+        expect(await namesStaged()).toEqual([]);
+        const again = await receive();
+        write(again, 'again');
+        await again.deliver({ path: 'a', overwrite: false, marked: true });
+        await again.settled();
+        expect(await under.contentOf('a')).toBe('again');
+      });
+
+      test('but not one that was fetched, nor another of its name, nor one that overwrote', async () => {
+        const fetched = await receive();
+        write(fetched, 'fetched');
+        await fetched.deliver({ path: 'a', overwrite: false, marked: true });
+        await under.remove('a');
+        expect(await fetched.takeBack()).toBe('fetched');
+        const replaced = await receive();
+        write(replaced, 'replaced');
+        await replaced.deliver({ path: 'b', overwrite: false, marked: true });
+        await under.remove('b');
+        await under.put('b', 'of another');
+        expect(await replaced.takeBack()).toBe('fetched');
+        expect(await under.contentOf('b')).toBe('of another');
+        const over = await receive();
+        write(over, 'over it');
+        await over.deliver({ path: 'b', overwrite: true, marked: true });
+        expect(await over.takeBack()).toBe('stays');
+        expect(await under.contentOf('b')).toBe('over it');
         expect(await namesStaged()).toEqual([]);
       });
 

@@ -52,6 +52,10 @@ export class MemoryObjectStore implements FileStore {
     this.#objects.set(key, { content, size: content.length, mtimeNs, tag: `"${++this.#puts}"` });
   }
 
+  forget(key: string): void {
+    this.#objects.delete(key);
+  }
+
   contentOf(key: string): Buffer | undefined {
     return this.#objects.get(key)?.content;
   }
@@ -107,9 +111,18 @@ export class MemoryObjectStore implements FileStore {
   }
 
   #deliveredByPut(staged: StagedFile): PutWhole {
+    let tag: string | undefined;
     return new PutWhole(staged, {
       pathOf: (key) => this.#prefix + key,
-      put: async (from, key, overwrite) => this.#put(key, await readFile(from), overwrite),
+      put: async (from, key, overwrite) => {
+        const isPut = this.#put(key, await readFile(from), overwrite);
+        tag = this.#objects.get(key)?.tag;
+        return isPut;
+      },
+      remove: (key) => {
+        const isOurs = tag !== undefined && this.#objects.get(key)?.tag === tag;
+        return Promise.resolve(isOurs && this.#objects.delete(key));
+      },
     });
   }
 

@@ -4,12 +4,14 @@ import type { ReceivedFile } from '../file-store.js';
 import type { StoredPoint } from '../group-commit.js';
 import { relativeSegments } from '../path-safety.js';
 import type { StagedFile } from '../staged-file.js';
-import type { Delivery, DeliveryTarget, StagedContent } from '../staged-options.js';
+import type { Delivery, DeliveryTarget, StagedContent, TakenBack } from '../staged-options.js';
 
 /** How a whole local file becomes an object. */
 export interface Putting {
   /** @param from local path. @returns false when there is one already, and `overwrite` is false */
   put(from: string, key: string, overwrite: boolean): Promise<boolean>;
+  /** @returns false when there is none, or another than was put last */
+  remove(key: string): Promise<boolean>;
   /** What the store calls an object. */
   pathOf(key: string): string;
 }
@@ -22,6 +24,7 @@ export class PutWhole implements ReceivedFile {
   readonly #staged: StagedFile;
   readonly #putting: Putting;
   #delivery: Promise<Delivery> | undefined;
+  #target: { readonly key: string; readonly overwrite: boolean } | undefined;
 
   constructor(staged: StagedFile, putting: Putting) {
     this.#staged = staged;
@@ -48,8 +51,15 @@ export class PutWhole implements ReceivedFile {
     } catch (error) {
       throw storageError(error, 'deliver', path, 'the received file');
     }
+    this.#target = { key, overwrite };
     await this.#staged.discard();
     return { path, ...content };
+  }
+
+  async takeBack(): Promise<TakenBack> {
+    if (this.#target === undefined) throw new Error('nothing was delivered');
+    if (this.#target.overwrite) return 'stays';
+    return (await this.#putting.remove(this.#target.key)) ? 'taken back' : 'fetched';
   }
 
   get onFailure(): ((error: Error) => void) | undefined {
