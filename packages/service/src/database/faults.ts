@@ -1,10 +1,7 @@
 import { codeOf, isError } from '../thrown.js';
 
-/**
- * SQLSTATE and Node codes that mean "not now": connection lost or refused; no socket yet (ENOENT); server starting, stopping, full,
- * too slow, or a standby after a failover; a deadlock that this side lost.
- */
-const UNAVAILABLE_CODES = new Set([
+/** SQLSTATE and Node codes of a database that serves nobody: connection lost or refused; no socket yet (ENOENT); starting, stopping, full. */
+const AWAY_CODES = new Set([
   'ECONNREFUSED',
   'ENOENT',
   'ECONNRESET',
@@ -18,26 +15,31 @@ const UNAVAILABLE_CODES = new Set([
   '57P02',
   '57P03',
   '53300',
-  '25P03',
-  '57014',
-  '25006',
-  '40001',
-  '40P01',
 ]);
 
-const UNAVAILABLE_MESSAGES =
+/** SQLSTATE codes of one statement that may succeed later: too slow, on a standby after a failover, or the loser of a deadlock. */
+const NOT_NOW_CODES = new Set(['25P03', '57014', '25006', '40001', '40P01']);
+
+const AWAY_MESSAGES =
   /Connection terminated|timeout expired|timeout exceeded when trying to connect|Timeout acquiring a connection|Unable to acquire a connection|not queryable|did not answer within/;
 
-/**
- * Whether a failed query found the database out of reach, so that the same request may succeed later.
- * Only for errors of queries: a partner's refused connection has the same codes, and is a `PesitError` before it gets here.
- */
-export const isDatabaseUnavailable = (error: unknown): boolean => {
+/** ENOENT of a file, and not of the socket of the database. */
+const isOfFile = (error: Error): boolean => 'syscall' in error && error.syscall !== 'connect' && 'path' in error;
+
+/** Whether a failed query found the database out of reach: what the supervisor says of it once, whoever else finds it. */
+export const isDatabaseAway = (error: unknown): boolean => {
   if (!isError(error)) return false;
   const code = codeOf(error);
-  if (code !== undefined && (UNAVAILABLE_CODES.has(code) || code.startsWith('08'))) return true;
-  return UNAVAILABLE_MESSAGES.test(error.message) || error.name === 'KnexTimeoutError';
+  if (code !== undefined && (AWAY_CODES.has(code) || code.startsWith('08'))) return !isOfFile(error);
+  return AWAY_MESSAGES.test(error.message) || error.name === 'KnexTimeoutError';
 };
+
+/**
+ * Whether the same query may succeed later: the database is out of reach, or the statement lost to others.
+ * Only for errors of queries: a partner's refused connection has the same codes, and is a `PesitError` before it gets here.
+ */
+export const isDatabaseUnavailable = (error: unknown): boolean =>
+  isDatabaseAway(error) || NOT_NOW_CODES.has(codeOf(error) ?? '');
 
 /** A row with this key exists already (SQLSTATE 23505); `constraint` narrows it to one. */
 export const isUniqueViolation = (error: unknown, constraint?: string): boolean =>

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 
+import { isDatabaseAway } from '../database/faults.js';
 import type { Logger } from '../logging.js';
 import { reasonOf } from '../thrown.js';
 
@@ -54,8 +55,8 @@ const chance = (): number => randomInt(1_000_000) / 1_000_000;
 
 /**
  * The one runner of everything that a service does periodically (design §2). Never two runs of a task at a time; a run that
- * fails is logged once for each reason, tried again at the next interval, and said to work again afterwards; `stop` waits for
- * what runs. Timers keep no process alive.
+ * fails is logged once for each reason, tried again at the next interval, and said to work again afterwards; of a database that
+ * is away the supervisor tells, once for all tasks. `stop` waits for what runs. Timers keep no process alive.
  */
 export class PeriodicWork {
   readonly #options: Required<PeriodicWorkOptions>;
@@ -72,7 +73,7 @@ export class PeriodicWork {
   }
 
   /**
-   * Adds a task; it begins with `start`, or now when the runner has been started.
+   * Adds a task; it begins with `start`, now when the runner has been started, and never when it has been stopped.
    * @throws when a task of this name is there already: a programming error.
    */
   add(task: PeriodicTask): PeriodicHandle {
@@ -80,6 +81,7 @@ export class PeriodicWork {
     const running = new RunningTask(task, this.#options);
     this.#tasks.set(task.name, running);
     if (this.#state === 'started') running.start();
+    if (this.#state === 'stopped') void running.stop();
     return {
       runNow: () => running.runNow(),
       remove: async () => {
@@ -113,6 +115,8 @@ class RunningTask {
   #lastEnd: Date | undefined;
   #failure: string | undefined;
   #failures = 0;
+  /** Somebody who reads the log believes that it fails. */
+  #isToldOf = false;
 
   constructor(task: PeriodicTask, options: Required<PeriodicWorkOptions>) {
     this.#task = task;
@@ -169,16 +173,21 @@ class RunningTask {
     if (runsOn === 'leader' && !isLeader()) return;
     try {
       await run(this.#stopped.signal);
-      if (this.#failures > 0) logger.info({ task: name, failures: this.#failures }, 'periodic work succeeded again');
+      if (this.#isToldOf) logger.info({ task: name, failures: this.#failures }, 'periodic work succeeded again');
       this.#failure = undefined;
       this.#failures = 0;
+      this.#isToldOf = false;
     } catch (error) {
       if (this.#stopped.signal.aborted) return;
       const reason = reasonOf(error);
       this.#failures += 1;
       const facts = { task: name, reason, failures: this.#failures };
-      if (reason === this.#failure) logger.debug(facts, 'periodic work failed again');
-      else logger.warn(facts, 'periodic work failed: it is tried again at its next interval');
+      if (isDatabaseAway(error)) logger.debug(facts, 'periodic work failed: the database is away');
+      else if (reason === this.#failure) logger.debug(facts, 'periodic work failed again');
+      else {
+        logger.warn(facts, 'periodic work failed: it is tried again at its next interval');
+        this.#isToldOf = true;
+      }
       this.#failure = reason;
     } finally {
       this.#lastEnd = new Date();

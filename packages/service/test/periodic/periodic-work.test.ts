@@ -200,6 +200,59 @@ describe('periodic work', () => {
     await work.stop();
   });
 
+  test('of a database that is away the supervisor tells, not each task; a statement that is too slow is a failure', async () => {
+    const log = captureLog();
+    const outcomes = ['ECONNREFUSED', 'ECONNREFUSED', undefined, '57014', undefined];
+    const work = new PeriodicWork({ logger: log.logger });
+    work.add({
+      name: 'removal of old traces',
+      intervalMs: SECOND,
+      run: () => {
+        const code = outcomes.shift();
+        if (code !== undefined) throw Object.assign(new Error(`failed with ${code}`), { code });
+      },
+    });
+    work.start();
+    await pass(SECOND);
+    expect(work.status).toMatchObject([{ failure: 'failed with ECONNREFUSED', failures: 2 }]);
+    await pass(3 * SECOND);
+    expect(work.status).toMatchObject([{ failure: undefined, failures: 0 }]);
+    const said = log.entries().filter(({ level }) => level !== 20 && level !== 'debug');
+    expect(said.map(({ reason, msg }) => [reason, msg])).toEqual([
+      ['failed with 57014', 'periodic work failed: it is tried again at its next interval'],
+      [undefined, 'periodic work succeeded again'],
+    ]);
+    await work.stop();
+  });
+
+  test('a file that is missing is a failure of its own, whatever its code has in common with a socket', async () => {
+    const log = captureLog();
+    const work = new PeriodicWork({ logger: log.logger });
+    work.add({
+      name: 'removal of leftovers',
+      intervalMs: SECOND,
+      run: () => {
+        const facts = { code: 'ENOENT', syscall: 'scandir', path: '/volume' };
+        throw Object.assign(new Error('ENOENT: no such file or directory'), facts);
+      },
+    });
+    work.start();
+    await pass(0);
+    expect(log.entries()).toMatchObject([{ task: 'removal of leftovers', failures: 1 }]);
+    await work.stop();
+  });
+
+  test('a task that comes after the stop never runs, not even when asked', async () => {
+    const times: number[] = [];
+    const work = new PeriodicWork({ logger: silentLogger });
+    work.start();
+    await work.stop();
+    const task = work.add(counting(times));
+    await task.runNow();
+    await pass(60 * SECOND);
+    expect(times).toEqual([]);
+  });
+
   test("a leader's task runs only while this pod leads, without waiting for another interval of its own", async () => {
     let leads = false;
     const times: number[] = [];
