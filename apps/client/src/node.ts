@@ -8,7 +8,7 @@ import {
   licenseMetrics,
 } from '@pesit-node/license';
 import type { LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
-import { DataDirectoryError, DatabaseSupervisor, Metrics, Traces } from '@pesit-node/service';
+import { DatabaseSupervisor, DataDirectoryError, Metrics, PeriodicWork, Traces } from '@pesit-node/service';
 import type {
   Config,
   Database,
@@ -86,13 +86,10 @@ export const createNode = (options: NodeOptions) => {
   });
   health.register('database', () => supervisor.health(), { readiness: true });
 
+  const periodic = new PeriodicWork({ logger });
   const cluster = createCluster({
-    config,
-    database,
-    logger,
-    app: 'client',
-    name: options.node,
-    namespace: options.namespace,
+    ...{ config, database, periodic, logger },
+    ...{ app: 'client', name: options.node, namespace: options.namespace },
   });
   const { license, admission } = licenseInCluster(cluster, {
     store: new KnexLicenseStore(database.knex),
@@ -102,6 +99,7 @@ export const createNode = (options: NodeOptions) => {
     file: config['license.file'],
     content: config['license.content'],
     witnesses: [historyWitness(database.knex)],
+    periodic,
     logger,
     node: options.node,
     ...options.licenseTimes,
@@ -131,11 +129,12 @@ export const createNode = (options: NodeOptions) => {
     owners: { table: 'remote_servers', key: 'id' },
     node: options.node,
     retentionDays: config['trace.retention-days'],
+    periodic,
     logger,
   });
   const exchange = createExchange({
     ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
-    ...{ places, clusterEvents: cluster.events },
+    ...{ places, periodic, clusterEvents: cluster.events },
     mayRun: () => admission.refusal === undefined,
   });
   admission.on('change', () => {
@@ -158,14 +157,19 @@ export const createNode = (options: NodeOptions) => {
       }, options.pollMs ?? START_AGAIN_MS).unref();
     });
   };
+  const startDatabase = (): void => {
+    periodic.start();
+    supervisor.start();
+  };
   const stopDatabase = async (): Promise<void> => {
     await license.stop();
     await cluster.stop();
+    await periodic.stop();
     await supervisor.stop();
   };
   const drainMs = config['shutdown.drain-timeout'] * 1000;
   const steps = {
-    database: { name: 'database', start: () => supervisor.start(), stop: stopDatabase },
+    database: { name: 'database', start: startDatabase, stop: stopDatabase },
     files: {
       name: 'files',
       start: async () => {

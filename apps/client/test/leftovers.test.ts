@@ -1,4 +1,4 @@
-import { mkdir, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { afterAll, expect, test } from '@jest/globals';
@@ -63,6 +63,15 @@ withDatabase((harness) => {
     expect(told.map(({ transferId, key }) => transferId ?? key).sort()).toEqual([NOBODY, failed.id, 'cut-off'].sort());
     await service.exchange.leftovers.sweep();
     expect(await the.filesIn(service, 'received')).toHaveLength(3);
+  });
+
+  test('a directory that cannot be read is told of, and keeps nothing else from being removed', async () => {
+    const service = await the.service();
+    await rm(join(service.data, 'received/.pesit'), { recursive: true, force: true });
+    await writeFile(join(service.data, 'received/.pesit'), 'in the way');
+    await leave(service, 'send/.pesit/cut-off.part', 8);
+    await expect(service.exchange.leftovers.sweep()).rejects.toThrow('a part of the path is not a directory');
+    expect(await the.filesIn(service, 'send')).toEqual([]);
   });
 
   test('more uploads are kept than a statement takes values', async () => {

@@ -418,6 +418,24 @@ withDatabase((harness) => {
   });
 
   describe('the end of the process', () => {
+    test('leases are renewed until the last transfer has ended, so that no other process takes it', async () => {
+      const { partner, held, reached } = await holding(1);
+      const service = await the.service({ progressMs: 20 });
+      await the.remote(service, partner.port);
+      const record = await post(service);
+      await reached.promise;
+      const stopped = service.exchange.stop(10_000);
+      const lease = async (): Promise<number> => {
+        const [row] = await the.database().knex('transfers').where({ id: record.id }).select('lease_until');
+        return (row as { lease_until: Date }).lease_until.getTime();
+      };
+      const begin = await lease();
+      while ((await lease()) - begin < 100) await new Promise(setImmediate);
+      held.resolve();
+      await stopped;
+      expect((await service.api.get(`/transfers/${record.id}`)).body.status).toBe('COMPLETED');
+    });
+
     test('running transfers may end within the drain', async () => {
       const { partner, held, reached } = await holding(1);
       const service = await the.service();

@@ -115,10 +115,10 @@ describe('a full disk', () => {
 
 describe('leases', () => {
   const lease = (renew: LeasesOptions['renew']) => {
-    const failures: unknown[] = [];
+    const failures: string[] = [];
     const leases = new Leases({
       ...{ renew, progressOf: (id: string) => ({ id }), leaseMs: 1000 },
-      failed: (reason) => failures.push(reason),
+      failed: () => failures.push('not renewed'),
     });
     const abort = new AbortController();
     return { leases, abort, failures };
@@ -148,10 +148,10 @@ describe('leases', () => {
   test('is given up before it runs out when it cannot be renewed', async () => {
     const { leases, abort, failures } = lease(() => Promise.reject(new Error('away')));
     leases.begin('a', 1, abort, performance.now() - 700);
-    await leases.renew();
+    await expect(leases.renew()).rejects.toThrow('away');
     expect(kindOf(abort)).toBeUndefined();
     leases.begin('a', 1, abort, performance.now() - 900);
-    await leases.renew();
+    await expect(leases.require('a')).rejects.toMatchObject({ kind: 'lost' });
     expect(kindOf(abort)).toBe('lost');
     expect(failures).toHaveLength(2);
   });
@@ -164,9 +164,11 @@ describe('leases', () => {
     });
     leases.begin('a', 1, abort, performance.now() - 700);
     void leases.renew();
+    leases.giveUpWhatRunsOut();
     expect(kindOf(abort)).toBeUndefined();
     leases.begin('a', 1, abort, performance.now() - 900);
     void leases.renew();
+    leases.giveUpWhatRunsOut();
     expect(kindOf(abort)).toBe('lost');
     expect(asked).toBe(1);
   });

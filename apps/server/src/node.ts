@@ -118,7 +118,7 @@ export interface ServerNode {
   readonly listeners: ListenerService;
   readonly supervisor: DatabaseSupervisor;
   readonly housekeeping: Housekeeping;
-  /** The watch over the database. To be started first. */
+  /** The watch over the database, and the runner of periodic work. To be started first, and stopped last. */
   readonly databaseStep: LifecycleStep;
   /** Recovery, and the listeners with `autoStart`, as soon as the database is there. To be stopped first. */
   readonly exchangeStep: LifecycleStep;
@@ -153,7 +153,11 @@ export const createNode = (options: NodeOptions): ServerNode => {
     logger,
     ...(options.checkEveryMs === undefined ? {} : { checkEveryMs: options.checkEveryMs }),
   });
-  const cluster = createCluster({ config, database, logger, app: 'server', name: node, namespace: options.namespace });
+  const periodic = new PeriodicWork({ logger });
+  const cluster = createCluster({
+    ...{ config, database, periodic, logger },
+    ...{ app: 'server', name: node, namespace: options.namespace },
+  });
   const { license, admission } = licenseInCluster(cluster, {
     store: new KnexLicenseStore(knex),
     key: options.licenseKey,
@@ -162,17 +166,15 @@ export const createNode = (options: NodeOptions): ServerNode => {
     file: config['license.file'],
     content: config['license.content'],
     witnesses: [historyWitness(knex)],
+    periodic,
     logger,
     node,
     ...options.licenseTimes,
   });
   const instance = randomUUID();
   const journal = new TransferJournal({
-    knex,
+    ...{ knex, logger, node, instance },
     database: supervisor,
-    logger,
-    node,
-    instance,
     ...(options.patienceMs === undefined ? {} : { patienceMs: options.patienceMs }),
   });
   const directories = new Directories(config);
@@ -181,7 +183,6 @@ export const createNode = (options: NodeOptions): ServerNode => {
     return partnerLook.runNow();
   });
   const sessions = new OpenSessions(partners);
-  const periodic = new PeriodicWork({ logger });
   const partnerLook = periodic.add({
     name: 'look at the partners of open sessions',
     intervalMs: options.partnerLookMs ?? PARTNER_LOOK_MS,
@@ -198,10 +199,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const waitingFiles = new WaitingFiles(knex, stores);
   const contexts = new TransferContexts({ knex, node, instance, retentionDays });
   const instances = new Instances({
-    knex,
-    logger,
-    instance,
-    node,
+    ...{ knex, periodic, logger, instance, node },
     exclusive: database.mode === 'embedded',
     ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
   });
@@ -225,20 +223,13 @@ export const createNode = (options: NodeOptions): ServerNode => {
   });
   const space = async () => reserve.fullest(supervisor.ready ? await receiveDirectories() : [directories.received]);
   const housekeeping = new Housekeeping({
-    contexts,
-    sentPoints,
-    instances,
-    recovery,
-    receiveDirectories,
-    retentionDays,
-    logger,
+    ...{ contexts, sentPoints, instances, recovery, receiveDirectories, retentionDays },
+    ...{ periodic, logger },
   });
   const traces = new Traces({
-    knex,
+    ...{ knex, node, periodic, logger },
     owners: { table: 'partners', key: 'partner_id' },
-    node,
     retentionDays: config['trace.retention-days'],
-    logger,
     ...(options.traceGatherMs === undefined ? {} : { gatherMs: options.traceGatherMs }),
   });
   const renewals = new PasswordRenewals(partners, passwords, verifier, logger);
@@ -249,7 +240,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   });
   logExchange(events, logger);
   meterTransfers(events, metrics);
-  new ProgressReporter(events, journal, logger, options.progressMs);
+  periodic.add(new ProgressReporter(events, journal, options.progressMs).task);
   const times = new ConnectionTimes(events, partners, logger);
   const exchange = new Exchange(
     {
@@ -312,20 +303,27 @@ export const createNode = (options: NodeOptions): ServerNode => {
   });
 
   const startup = new Startup();
-  periodic.add({
-    name: 'start of failed listeners',
-    intervalMs: options.listenerRetryMs ?? LISTENER_RETRY_MS,
-    first: 'after an interval',
-    run: () => listeners.retryFailed(),
-  });
-
-  periodic.add({
-    name: 'count of refused transfers',
-    intervalMs: REFUSALS_MS,
-    first: 'after an interval',
-    // Not waited for: it waits for the database, and the service may be stopped meanwhile.
-    run: () => void journal.countRefusals(),
-  });
+  /** What ends when the node begins to stop; leases are renewed, and figures written, as long as transfers run. */
+  const whileServing = [partnerLook];
+  const serve = (): void => {
+    whileServing.push(
+      periodic.add({
+        name: 'start of failed listeners',
+        intervalMs: options.listenerRetryMs ?? LISTENER_RETRY_MS,
+        first: 'after an interval',
+        run: () => listeners.retryFailed(),
+      }),
+      periodic.add({
+        name: 'count of refused transfers',
+        intervalMs: REFUSALS_MS,
+        first: 'after an interval',
+        // Not waited for: it waits for the database, and the service may be stopped meanwhile.
+        run: () => void journal.countRefusals(),
+      }),
+    );
+    housekeeping.start();
+    traces.start();
+  };
 
   periodic.add({
     name: 'look at files that wait to be fetched',
@@ -355,9 +353,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         startup.waitFor('listeners');
         await listeners.startAll();
         startup.done();
-        periodic.start();
-        housekeeping.start();
-        traces.start();
+        serve();
         return;
       } catch (error) {
         if (isOver()) return;
@@ -379,10 +375,14 @@ export const createNode = (options: NodeOptions): ServerNode => {
     housekeeping,
     databaseStep: {
       name: 'database',
-      start: () => supervisor.start(),
+      start: () => {
+        periodic.start();
+        supervisor.start();
+      },
       stop: async () => {
         await license.stop();
         await cluster.stop();
+        await periodic.stop();
         await supervisor.stop();
       },
     },
@@ -396,7 +396,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       stop: async () => {
         stop.abort();
         await beginning;
-        await periodic.stop();
+        await Promise.all(whileServing.map((task) => task.remove()));
         // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
         void cluster.members.leave();
         await listeners.close();

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { captureLog } from '@pesit-node/service/testing';
+import { PeriodicWork } from '@pesit-node/service';
+import { silentLogger } from '@pesit-node/service/testing';
 
 import { Housekeeping } from '../src/exchange/housekeeping.js';
 import type { HousekeepingOptions } from '../src/exchange/housekeeping.js';
@@ -15,6 +16,8 @@ test('stops when all that it has begun has ended, also what began before somethi
     sweepEnded = true;
     return [];
   };
+  const periodic = new PeriodicWork({ logger: silentLogger });
+  periodic.start();
   const housekeeping = new Housekeeping({
     contexts: { expire },
     sentPoints: { forgetOld: () => Promise.resolve() },
@@ -27,11 +30,13 @@ test('stops when all that it has begun has ended, also what began before somethi
     },
     receiveDirectories: () => Promise.resolve([]),
     retentionDays: 7,
-    logger: captureLog().logger,
+    periodic,
+    logger: silentLogger,
   } as unknown as HousekeepingOptions);
   housekeeping.start();
   await until(() => recoveries > 1 || undefined);
   const stopped = housekeeping.stop().then(() => sweepEnded);
   setImmediate(endSweep);
   expect(await stopped).toBe(true);
+  await periodic.stop();
 });

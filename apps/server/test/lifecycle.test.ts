@@ -158,6 +158,28 @@ withDatabase((harness) => {
     });
   });
 
+  describe('a node that stops', () => {
+    const node = useNode(harness, { leaseMs: 150 });
+
+    test('renews its lease until its last transfer has ended, so that nobody takes it for gone', async () => {
+      const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF);
+      const stopping = node().stop();
+      const lease = async (): Promise<number> => {
+        const { rows } = await node().database.knex.raw<{ rows: { ms: number }[] }>(
+          'select extract(epoch from max(seen_at))::float8 * 1000 as ms from instances',
+        );
+        return rows[0]!.ms;
+      };
+      const begin = await lease();
+      await until(async () => (await lease()) - begin > 450 || undefined);
+      expect(diagnosticOf(await peer.say(...endOf(1)))).toBe('0-000');
+      peer.socket.destroy();
+      await stopping;
+      expect(await node().database.knex('instances').select()).toEqual([]);
+      expect(await node().database.knex('transfers').select('status')).toEqual([{ status: 'COMPLETED' }]);
+    });
+  });
+
   describe('a node without patience', () => {
     const node = useNode(harness, { drainMs: 50 });
 

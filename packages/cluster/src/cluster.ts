@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-import type { CommonConfig, Database, Logger } from '@pesit-node/service';
+import type { CommonConfig, Database, Logger, PeriodicWork } from '@pesit-node/service';
 
 import { DatabaseMembers } from './database-members.js';
 import type { ClusterEvents } from './events.js';
@@ -15,6 +15,8 @@ import { SingleMember } from './single-member.js';
 export interface ClusterOptions {
   readonly config: Pick<CommonConfig, 'cluster.enabled' | 'cluster.name' | 'redis.url'>;
   readonly database: Database;
+  /** Runs the renewals of the membership, once it is started. */
+  readonly periodic: Pick<PeriodicWork, 'add'>;
   readonly logger: Logger;
   readonly app: PodIdentity['app'];
   readonly name: string;
@@ -42,6 +44,7 @@ export interface Cluster {
 export const createCluster = ({
   config,
   database,
+  periodic,
   logger,
   app,
   name,
@@ -54,7 +57,7 @@ export const createCluster = ({
   const members =
     database.mode === 'embedded'
       ? new SingleMember(pod)
-      : new DatabaseMembers({ knex: database.knex, pod, events, logger });
+      : new DatabaseMembers({ knex: database.knex, pod, events, periodic, logger });
   return {
     pod,
     members,

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 
-import type { Logger } from '@pesit-node/service';
+import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import type { ClusterEvents } from './events.js';
@@ -10,6 +10,8 @@ export interface DatabaseMembersOptions {
   readonly knex: Knex;
   readonly pod: PodIdentity;
   readonly events: ClusterEvents;
+  /** Runs the renewals. */
+  readonly periodic: Pick<PeriodicWork, 'add'>;
   readonly logger: Logger;
   /** How long a pod that is not heard of counts as living, milliseconds. Default 10,000. */
   readonly leaseMs?: number;
@@ -68,7 +70,7 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
   readonly #options: Required<DatabaseMembersOptions>;
   readonly #unsubscribe: () => void;
   #view: MembersView | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #renewals: PeriodicHandle | undefined;
   #work: Promise<void> = Promise.resolve();
   /** A look that was asked for and has not begun: whoever asks meanwhile has the same. */
   #next: Promise<void> | undefined;
@@ -91,23 +93,35 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
 
   start(): void {
     if (this.#leaving !== undefined) return;
-    void this.refresh();
-    this.#timer ??= setInterval(() => void this.refresh(), this.#options.leaseMs / RENEWALS).unref();
+    if (this.#renewals !== undefined) {
+      void this.#renewals.runNow();
+      return;
+    }
+    this.#renewals = this.#options.periodic.add({
+      name: 'renewal of the membership in the cluster',
+      intervalMs: this.#options.leaseMs / RENEWALS,
+      jitter: 0.1,
+      run: () => this.#look(),
+    });
   }
 
   refresh(): Promise<void> {
+    return this.#look().catch((error: unknown) => {
+      this.#options.logger.debug({ reason: (error as Error).message }, 'membership of this pod not renewed');
+    });
+  }
+
+  #look(): Promise<void> {
     if (this.#next !== undefined) return this.#next;
-    this.#work = this.#next = this.#work.then(async () => {
+    const look = this.#work.then(async () => {
       this.#next = undefined;
       if (this.#leaving !== undefined) return;
-      try {
-        await this.#renew();
-        this.#show(await this.#living());
-      } catch (error) {
-        this.#options.logger.debug({ reason: (error as Error).message }, 'membership of this pod not renewed');
-      }
+      await this.#renew();
+      this.#show(await this.#living());
     });
-    return this.#work;
+    this.#next = look;
+    this.#work = look.catch(() => undefined);
+    return look;
   }
 
   async usage(): Promise<ClusterUsage> {
@@ -129,8 +143,8 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
   }
 
   async #leave(): Promise<void> {
-    clearInterval(this.#timer);
     this.#unsubscribe();
+    await this.#renewals?.remove();
     await this.#work;
     if (this.#renewedAt === undefined) return;
     const { knex, pod, events, logger } = this.#options;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 
 import { afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { PeriodicWork } from '@pesit-node/service';
 import { captureLog, withDatabase, emptyTables, silentLogger, testConfig } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
@@ -20,7 +21,8 @@ withDatabase((harness) => {
   test('with the embedded database a pod is alone, and asks nothing', async () => {
     const config = testConfig('server', { 'data.directory': '/tmp/x', 'cluster.name': 'paris' });
     const embedded = { ...database, mode: 'embedded' } as const;
-    const cluster = createCluster({ config, database: embedded, logger: silentLogger, app: 'server', name: 'node-a' });
+    const quiet = { periodic: new PeriodicWork({ logger: silentLogger }), logger: silentLogger };
+    const cluster = createCluster({ config, database: embedded, ...quiet, app: 'server', name: 'node-a' });
     const { members } = cluster;
     members.start();
     await members.refresh();
@@ -36,13 +38,17 @@ withDatabase((harness) => {
 
   describe('pods over one PostgreSQL', () => {
     let bus: LocalBus;
+    let periodic: PeriodicWork;
     const all: DatabaseMembers[] = [];
     beforeEach(async () => {
       await emptyTables(database, 'pesit_common');
       bus = new LocalBus();
+      periodic = new PeriodicWork({ logger: silentLogger });
+      periodic.start();
     });
     afterEach(async () => {
       for (const members of all.splice(0)) await members.leave();
+      await periodic.stop();
     });
 
     interface PodOptions extends Partial<PodIdentity> {
@@ -57,6 +63,7 @@ withDatabase((harness) => {
         knex: database.knex,
         pod: { app: 'server', cluster: 'paris', namespace: 'default', name, instance: randomUUID(), ...pod },
         events: (alone === true ? new LocalBus() : bus).join(),
+        periodic,
         logger: silentLogger,
         ...(monotonic === undefined ? {} : { monotonic }),
       });
@@ -143,6 +150,7 @@ withDatabase((harness) => {
         knex: database.knex,
         pod: { app: 'server', cluster: 'paris', namespace: 'default', name: 'two', instance: randomUUID() },
         events: new LocalBus().join(),
+        periodic,
         logger: silentLogger,
         leaseMs: 600,
       });
@@ -238,6 +246,7 @@ withDatabase((harness) => {
         }),
         pod: { app: 'server', cluster: 'paris', namespace: 'default', name: 'one', instance: randomUUID() },
         events: bus.join(),
+        periodic,
         logger: log.logger,
       });
       let away = true;
@@ -248,7 +257,12 @@ withDatabase((harness) => {
       away = true;
       await members.refresh();
       expect(names(members)).toEqual(['one']);
+      // The renewals of its own say so to the runner, which tells the operator.
+      members.start();
+      while (periodic.status[0]?.running !== false) await new Promise(setImmediate);
+      expect(periodic.status).toMatchObject([{ name: 'renewal of the membership in the cluster', failure: 'away' }]);
       await members.leave();
+      expect(periodic.status).toEqual([]);
       expect(await rows()).toHaveLength(1);
     });
 
@@ -269,6 +283,7 @@ withDatabase((harness) => {
         }),
         pod: { app: 'server', cluster: 'paris', namespace: 'default', name: 'one', instance: randomUUID() },
         events: bus.join(),
+        periodic,
         logger: silentLogger,
       });
       all.push(members);
@@ -288,6 +303,7 @@ withDatabase((harness) => {
         }),
         pod: { app: 'server', cluster: 'paris', namespace: 'default', name: 'one', instance: randomUUID() },
         events: bus.join(),
+        periodic,
         logger: silentLogger,
       });
       let hangs = false;

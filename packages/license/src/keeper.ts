@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 
 import type { ClusterUsage } from '@pesit-node/cluster';
+import type { PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 
 import { BUILD } from './build.js';
 import type { ClockRecord } from './clock.js';
@@ -37,6 +38,8 @@ export interface LicenseKeeperOptions {
   readonly file?: string;
   /** `license.content`; '' = none. */
   readonly content?: string;
+  /** Runs the looks at the store. */
+  readonly periodic: Pick<PeriodicWork, 'add'>;
   readonly logger: LicenseLog;
   /** What remembers the times besides the store. */
   readonly witnesses?: readonly LicenseWitness[];
@@ -79,9 +82,8 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
   #loaded: Loaded = { licenses: [], extensions: [] };
   #status: LicenseStatus | undefined;
   #work: Promise<void> = Promise.resolve();
-  #timer: NodeJS.Timeout | undefined;
-  #stopped = true;
-  #failure: string | undefined;
+  /** Undefined before the start and after the stop. */
+  #looks: PeriodicHandle | undefined;
   #warned: number | undefined;
 
   constructor(options: LicenseKeeperOptions) {
@@ -103,24 +105,29 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
     return this.#status;
   }
 
-  /** Begins to look at the store; returns at once. */
+  /** Begins to look at the store; returns at once, and may be called again. */
   start(): void {
-    if (!this.#stopped) return;
-    this.#stopped = false;
-    this.#tick();
+    this.#looks ??= this.#options.periodic.add({
+      name: 'look at the license',
+      intervalMs: this.#options.refreshEveryMs ?? 5000,
+      jitter: 0.1,
+      run: () => this.#look(),
+    });
   }
 
   /** Writes the time a last time, as far as the store can be reached. */
   async stop(): Promise<void> {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
+    const looks = this.#looks;
+    this.#looks = undefined;
+    await looks?.remove();
     await this.#work;
     await this.#time.flush().catch(() => undefined);
   }
 
   /** Looks at the store now: after an event of another pod, and when the database has come. Never rejects. */
   async refresh(): Promise<void> {
-    await this.#serially(() => this.#refresh()).catch((error: unknown) => this.#failed(error));
+    // The next look of its own fails as well, and is told of.
+    await this.#look().catch(() => undefined);
   }
 
   /** `license.file` and `license.content` as they are now: both are read again, and what is wrong with them is said again. */
@@ -129,7 +136,7 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
     if (content !== this.#givenContent) this.#content = content || undefined;
     this.#givenContent = content;
     // Before it runs there is nothing to correct, and perhaps no table to look at.
-    if (!this.#stopped) void this.refresh();
+    if (this.#looks !== undefined) void this.refresh();
   }
 
   /**
@@ -188,12 +195,13 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
     return result;
   }
 
-  #tick(): void {
-    void this.refresh().then(() => {
-      if (this.#stopped) return;
-      this.#timer = setTimeout(() => this.#tick(), this.#options.refreshEveryMs ?? 5000);
-      this.#timer.unref();
-    });
+  async #look(): Promise<void> {
+    try {
+      await this.#serially(() => this.#refresh());
+    } catch (error) {
+      this.#lookAtClock();
+      throw error;
+    }
   }
 
   async #refresh(): Promise<LicenseStatus> {
@@ -204,7 +212,6 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
       licenses: (await store.licenses()).flatMap((text) => this.#trusted(text)),
       extensions: await store.extensions(),
     };
-    this.#failure = undefined;
     return this.#decide();
   }
 
@@ -311,13 +318,10 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
     this.#options.logger.warn({ daysUntilExpiration: left, reason: message }, 'the license ends soon');
   }
 
-  /** Time goes on although the store is away. */
-  #failed(error: unknown): void {
+  /** Time passes although the store is away. */
+  #lookAtClock(): void {
     this.#time.look();
     if (this.#status !== undefined) this.#decide();
-    const reason = (error as Error).message;
-    if (reason !== this.#failure) this.#options.logger.warn({ reason }, 'the license cannot be read: trying again');
-    this.#failure = reason;
   }
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { PeriodicTask } from '@pesit-node/service';
 import { withDatabase, emptyTables } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
@@ -11,7 +12,7 @@ import { LicenseRefusedError, LicenseTooSmallError } from '../src/errors.js';
 import { LICENSE_MIGRATIONS } from '../src/migrations/index.js';
 import type { LicenseStore } from '../src/store.js';
 import { historyWitness } from '../src/witness.js';
-import { startPod, stopAfterwards, VirtualClock } from './support/pods.js';
+import { startPod, VirtualClock } from './support/pods.js';
 import { keyPair, license } from './support/vendor.js';
 
 const START = '2027-03-01T08:00:00Z';
@@ -104,7 +105,7 @@ withDatabase((harness) => {
     test('the timer looks by itself', async () => {
       const one = await startPod(database, clock);
       const two = await startPod(await harness.another(database), clock, { refreshEveryMs: 5 });
-      stopAfterwards(two.keeper).start();
+      two.keeper.start();
       const change = once(two.keeper, 'change');
       await one.keeper.install(license(), ADMIN);
       expect(await change).toMatchObject([{ valid: true }]);
@@ -405,13 +406,22 @@ withDatabase((harness) => {
         return (...args: unknown[]) => (away ? Promise.reject(new Error('away')) : method.apply(target, args));
       },
     });
-    const { keeper, log } = await startPod(database, clock, { store: flaky });
+    const tasks: PeriodicTask[] = [];
+    const periodic = {
+      add: (task: PeriodicTask) => {
+        tasks.push(task);
+        return { runNow: () => Promise.resolve(), remove: () => Promise.resolve() };
+      },
+    };
+    const { keeper } = await startPod(database, clock, { store: flaky, periodic });
     away = true;
     clock.days(29);
     await keeper.refresh();
-    await keeper.refresh();
     expect(keeper.status).toMatchObject({ evaluationDaysRemaining: 1 });
-    expect(log.entries().filter(({ reason }) => reason === 'away')).toHaveLength(1);
+    // The runner of periodic work is told why, for the log and the operator.
+    keeper.start();
+    expect(tasks.map(({ name }) => name)).toEqual(['look at the license']);
+    await expect(tasks[0]?.run(new AbortController().signal)).rejects.toThrow('away');
     clock.days(1);
     await keeper.refresh();
     expect(keeper.status).toMatchObject({ blocked: true });

@@ -1,5 +1,5 @@
 import type { ClusterEvents } from '@pesit-node/cluster';
-import { EventStream, PeriodicWork } from '@pesit-node/service';
+import { EventStream } from '@pesit-node/service';
 import type { Logger, Metrics, SecretBox, Traces } from '@pesit-node/service';
 import { meterTransfers } from '@pesit-node/transfers';
 
@@ -22,7 +22,7 @@ import type { TransferQueueOptions } from './transfer-queue.js';
 
 export interface ExchangeOptions extends Pick<
   TransferQueueOptions,
-  'node' | 'mayRun' | 'pollMs' | 'progressMs' | 'leaseMs'
+  'node' | 'mayRun' | 'periodic' | 'pollMs' | 'progressMs' | 'leaseMs'
 > {
   readonly metrics: Metrics<'client'>;
   readonly settings: ExchangeSettings;
@@ -67,8 +67,7 @@ export const createExchange = (options: ExchangeOptions) => {
     ...{ store: options.places, events: options.clusterEvents, logger },
     ...{ leaseMs: options.leaseMs, lookMs: options.placeLookMs },
   });
-  const periodic = new PeriodicWork({ logger });
-  periodic.add(places.task);
+  options.periodic.add(places.task);
   const pool = new SessionPool({ idleTimeout: settings.idleTimeout, places, contacts, traces, events, logger });
   const deps = { settings, secrets, pool, receivedTree, sendTree, store, logger };
   const queue = new TransferQueue({
@@ -91,7 +90,6 @@ export const createExchange = (options: ExchangeOptions) => {
       await places.start();
       await queue.start();
       if (isStopped) return;
-      periodic.start();
       leftovers.start();
       traces.start();
     },
@@ -109,7 +107,6 @@ export const createExchange = (options: ExchangeOptions) => {
       await queue.stop(drainMs);
       await pool.stop();
       places.stop();
-      await periodic.stop();
       await traces.stop();
       await contacts.settled();
       events.close();

@@ -21,8 +21,8 @@ export interface LeasesOptions {
     running: readonly (Progress & Pick<TransferRow, 'fence'>)[],
   ) => Promise<readonly Renewed[]>;
   readonly progressOf: (id: string) => Progress;
-  /** Renewing failed; what is held is held until it runs out. */
-  readonly failed: (error: unknown) => void;
+  /** Renewing failed, whoever asked for it; what is held is held until it runs out. */
+  readonly failed: () => void;
   /** Default `LEASE_MS`. */
   readonly leaseMs?: number | undefined;
 }
@@ -56,12 +56,18 @@ export class Leases {
     this.#held.delete(id);
   }
 
-  /** Never rejects. Asks once at a time: a database that does not answer gets no second question, and no more time. */
-  renew(): Promise<void> {
-    if (this.#renewing !== undefined) this.#giveUpWhatRunsOut();
-    if (this.#held.size === 0) return Promise.resolve();
-    this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined));
-    return this.#renewing;
+  /** Asks once at a time: a database that does not answer gets no second question. @throws errors of the database */
+  async renew(): Promise<void> {
+    if (this.#held.size === 0) return;
+    await (this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined)));
+  }
+
+  /** To be called several times in a lease: a renewal that waits for the database has no more time than one that fails. */
+  giveUpWhatRunsOut(): void {
+    const now = performance.now();
+    for (const { until, abort } of this.#held.values()) {
+      if (until - now < this.#leaseMs * MARGIN) abort.abort(new Interruption('lost'));
+    }
   }
 
   async #renew(): Promise<void> {
@@ -77,15 +83,10 @@ export class Leases {
         if (row?.cancel_requested === true) held.abort.abort(new Interruption('cancelled'));
       }
     } catch (error) {
-      this.#options.failed(error);
-    }
-    this.#giveUpWhatRunsOut();
-  }
-
-  #giveUpWhatRunsOut(): void {
-    const now = performance.now();
-    for (const { until, abort } of this.#held.values()) {
-      if (until - now < this.#leaseMs * MARGIN) abort.abort(new Interruption('lost'));
+      this.#options.failed();
+      throw error;
+    } finally {
+      this.giveUpWhatRunsOut();
     }
   }
 
@@ -93,7 +94,7 @@ export class Leases {
   async require(id: string): Promise<void> {
     const held = this.#held.get(id);
     const left = (): number => (held === undefined ? 0 : held.until - performance.now());
-    if (left() < this.#leaseMs / 2) await this.renew();
+    if (left() < this.#leaseMs / 2) await this.renew().catch(() => undefined);
     if (held?.abort.signal.reason instanceof Interruption) throw held.abort.signal.reason;
     if (left() < this.#leaseMs * MARGIN) throw new Interruption('lost');
   }

@@ -1,7 +1,7 @@
 import { lstat, rm } from 'node:fs/promises';
 
 import { isDatabaseUnavailable } from '@pesit-node/service';
-import type { Logger } from '@pesit-node/service';
+import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 import { DeliveryNotes, listLeftovers, removeLeftover } from '@pesit-node/storage';
 
 import type { SendTree } from '../transfers/send-tree.js';
@@ -20,13 +20,14 @@ export interface LeftoversOptions {
   readonly retention: number;
   /** Asked each time: it may change while the service runs. */
   readonly spoolRetention: () => SpoolRetention;
+  readonly periodic: Pick<PeriodicWork, 'add'>;
   readonly logger: Logger;
 }
 
 /** What interrupted transfers and requests left on the disk: removed when nobody will come back for it, a log line each. */
 export class Leftovers {
   readonly #options: LeftoversOptions;
-  #timer: NodeJS.Timeout | undefined;
+  #sweeps: PeriodicHandle | undefined;
   #sweeping = Promise.resolve();
 
   constructor(options: LeftoversOptions) {
@@ -35,29 +36,42 @@ export class Leftovers {
 
   /** Looks now, and every hour. May be called again. */
   start(): void {
-    this.#timer ??= setInterval(() => void this.sweep(), HOUR_MS).unref();
-    void this.sweep();
+    if (this.#sweeps !== undefined) {
+      void this.#sweeps.runNow();
+      return;
+    }
+    this.#sweeps = this.#options.periodic.add({
+      name: 'removal of leftovers of transfers and requests',
+      intervalMs: HOUR_MS,
+      jitter: 0.1,
+      runsOn: 'leader',
+      run: () => this.sweep(),
+    });
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    await this.#sweeps?.remove();
     await this.#sweeping;
   }
 
-  /** Never rejects: what could not be removed is looked at again an hour later. */
+  /** What cannot be removed is looked at again an hour later. @throws why, when everything else was looked at */
   sweep(): Promise<void> {
-    this.#sweeping = this.#sweeping.then(async () => {
-      const parts = [
-        ...[() => this.#received(), () => this.#staged(), () => this.#sentPoints(), () => this.#spooled()],
-        () => this.#options.store.forgetClaims(),
-      ];
-      for (const part of parts) {
-        await part().catch((error: unknown) => {
-          if (!isDatabaseUnavailable(error)) this.#options.logger.error({ err: error }, 'leftovers not removed');
-        });
-      }
-    });
-    return this.#sweeping;
+    const sweep = this.#sweeping.then(() => this.#sweepAll());
+    this.#sweeping = sweep.catch(() => undefined);
+    return sweep;
+  }
+
+  async #sweepAll(): Promise<void> {
+    const parts = [
+      ...[() => this.#received(), () => this.#staged(), () => this.#sentPoints(), () => this.#spooled()],
+      () => this.#options.store.forgetClaims(),
+    ];
+    const failures: Error[] = [];
+    for (const part of parts) await part().catch((error: unknown) => failures.push(error as Error));
+    // Of a database that is away the supervisor tells.
+    const own = failures.filter((failure) => !isDatabaseUnavailable(failure));
+    if (own.length > 0) throw new AggregateError(own, [...new Set(own.map(({ message }) => message))].join('; '));
+    if (failures[0] !== undefined) throw failures[0];
   }
 
   #isOld(modified: Date): boolean {

@@ -11,11 +11,13 @@ import type { TransferStore } from '../transfers/store.js';
 import { TRANSFER_OVER, TRANSFER_PUT_OFF } from './events.js';
 import { Interruption } from './interruption.js';
 import { LEASE_MS, Leases } from './leases.js';
+import { beginQueueWork } from './queue-work.js';
+import type { QueueWorkOptions, RunningQueueWork } from './queue-work.js';
 import type { RunningTransfer } from './run-transfer.js';
 import type { ExchangeSettings, SpoolRetention } from './settings.js';
 import { WaitingCallers } from './waiting-callers.js';
 
-export interface TransferQueueOptions {
+export interface TransferQueueOptions extends QueueWorkOptions {
   readonly store: TransferStore;
   readonly run: (job: Job, signal: AbortSignal, requireLease: () => Promise<void>) => RunningTransfer;
   readonly settings: Pick<
@@ -28,10 +30,6 @@ export interface TransferQueueOptions {
   readonly node: string;
   readonly events: EventStream;
   readonly logger: Logger;
-  /** Between two looks at the table that nobody asked for, milliseconds. Default 5000. */
-  readonly pollMs?: number;
-  /** Between two renewals of the leases, with the figures of what runs, milliseconds. Default 2000. */
-  readonly progressMs?: number;
   /** A process that does not renew its leases for so long is dead, milliseconds. Default 30,000. */
   readonly leaseMs?: number;
 }
@@ -84,7 +82,7 @@ export class TransferQueue {
   #wanted = false;
   #busy = false;
   #taking = Promise.resolve();
-  #timers: NodeJS.Timeout[] = [];
+  #work: RunningQueueWork | undefined;
   /** For the next attempts of what ran here. */
   readonly #alarms = new Set<NodeJS.Timeout>();
   #sweepAfter = 0;
@@ -96,9 +94,7 @@ export class TransferQueue {
     this.#leases = new Leases({
       renew: (seconds, running) => options.store.renew(seconds, running),
       progressOf: (id) => this.progressOf(id),
-      failed: (error) => {
-        this.#databaseFailed(error, 'leases and progress not written');
-      },
+      failed: () => this.#spareOthers(),
       leaseMs: options.leaseMs,
     });
   }
@@ -186,6 +182,7 @@ export class TransferQueue {
     this.#state = 'draining';
     this.#callers.dismiss();
     for (const alarm of this.#alarms) clearTimeout(alarm);
+    const looked = this.#work?.endLooks();
     await this.#taking;
     if (!(await this.#emptied(drainMs))) {
       this.#log.warn({ running: this.#running.size }, 'transfers still run: interrupting them');
@@ -195,20 +192,24 @@ export class TransferQueue {
       }
     }
     this.#state = 'ended';
-    for (const timer of this.#timers.splice(0)) clearInterval(timer);
+    await this.#work?.endRenewals();
+    await looked;
   }
 
   async #start(): Promise<void> {
-    const { node, pollMs = 5000, progressMs = 2000 } = this.#options;
+    const { node } = this.#options;
     await this.#requeueOrphans({ node }, 'the service was stopped or killed while it ran');
     // Stopped meanwhile: nothing begins.
     if (this.#state !== 'new') return;
     this.#state = 'running';
     this.#sweepAfter = performance.now() + LEASE_MS;
-    this.#timers = [
-      setInterval(() => void this.#poll(), pollMs),
-      setInterval(() => void this.#leases.renew(), progressMs),
-    ];
+    this.#work = beginQueueWork(this.#options, {
+      look: () => this.#poll(),
+      takeOver: () => this.#requeueExpired(),
+      renewLeases: () => this.#leases.renew(),
+      giveUpLeases: () => this.#leases.giveUpWhatRunsOut(),
+      failed: () => this.#spareOthers(),
+    });
     this.wake();
   }
 
@@ -363,30 +364,35 @@ export class TransferQueue {
   }
 
   async #poll(): Promise<void> {
-    if (this.#state !== 'running') return;
-    try {
-      if (performance.now() > this.#sweepAfter) {
-        await this.#requeueOrphans('expired', 'the process that ran it is gone');
-      }
-      const { store } = this.#options;
-      await this.#callers.look(async (id) => (this.#running.has(id) ? undefined : store.find(id)));
-      this.recount();
-    } catch (error) {
-      this.#databaseFailed(error, 'queue not looked at');
-    }
+    const { store } = this.#options;
+    await this.#callers.look(async (id) => (this.#running.has(id) ? undefined : store.find(id)));
+    this.recount();
   }
 
-  async #requeueOrphans(which: { readonly node: string } | 'expired', message: string): Promise<void> {
+  async #requeueExpired(): Promise<void> {
+    if (performance.now() <= this.#sweepAfter) return;
+    const found = await this.#requeueOrphans('expired', 'the process that ran it is gone');
+    if (found > 0) this.recount();
+  }
+
+  /** @returns how many it found */
+  async #requeueOrphans(which: { readonly node: string } | 'expired', message: string): Promise<number> {
     const { store, settings } = this.#options;
-    for (const row of await store.requeueOrphans(which, settings.retry.attempts, message)) {
+    const rows = await store.requeueOrphans(which, settings.retry.attempts, message);
+    for (const row of rows) {
       this.#log.warn({ transferId: row.id, status: row.status, reason: message }, 'transfer of a dead process');
       if (isOver(row)) this.over(row);
     }
+    return rows.length;
+  }
+
+  /** Other processes were away from the database as well: they have time to renew before anybody takes their transfers. */
+  #spareOthers(): void {
+    this.#sweepAfter = performance.now() + LEASE_MS;
   }
 
   #databaseFailed(error: unknown, what: string): void {
-    // Other processes were away from it as well: their leases get time to be renewed before anybody takes their transfers.
-    this.#sweepAfter = performance.now() + LEASE_MS;
+    this.#spareOthers();
     if (isDatabaseUnavailable(error)) this.#log.debug({ err: error }, what);
     else this.#log.error({ err: error }, what);
   }

@@ -1,6 +1,6 @@
 import { listLeftovers, removeLeftover } from '@pesit-node/storage';
 import type { Leftover } from '@pesit-node/storage';
-import type { Logger } from '@pesit-node/service';
+import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 
 import type { TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
@@ -16,6 +16,7 @@ export interface HousekeepingOptions {
   readonly receiveDirectories: () => Promise<readonly string[]>;
   /** `transfer.staging-retention`. */
   readonly retentionDays: number;
+  readonly periodic: Pick<PeriodicWork, 'add'>;
   readonly logger: Logger;
 }
 
@@ -26,36 +27,42 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** What has to be done from time to time: transfers of processes that died, and what nobody restarted in time. */
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
-  readonly #timers: NodeJS.Timeout[] = [];
-  /** Works under way: a sweep may take longer than the next look for dead processes is away. */
-  readonly #running = new Set<Promise<void>>();
+  readonly #tasks: PeriodicHandle[] = [];
 
   constructor(options: HousekeepingOptions) {
     this.#options = options;
   }
 
+  /** To be called when the database is there and this process has recovered what it had left itself; may be called again. */
   start(): void {
-    if (this.#timers.length > 0) return;
-    const { recovery, instances } = this.#options;
-    const every = (ms: number, what: string, work: () => Promise<void>): void => {
-      this.#timers.push(
-        setInterval(() => {
-          this.#begin(what, work);
-        }, ms).unref(),
-      );
-    };
-    every(instances.leaseMs, 'recovery', async () => {
-      await recovery.run();
-      await this.expire();
-    });
-    every(HOUR_MS, 'removal of leftovers', () => this.sweep());
-    this.#begin('removal of leftovers', () => this.sweep());
+    if (this.#tasks.length > 0) return;
+    const { recovery, instances, periodic } = this.#options;
+    // Two tasks: a sweep may take longer than the next look for dead processes is away.
+    this.#tasks.push(
+      periodic.add({
+        name: 'recovery of transfers whose process is gone',
+        intervalMs: instances.leaseMs,
+        jitter: 0.1,
+        runsOn: 'leader',
+        first: 'after an interval',
+        run: async () => {
+          await recovery.run();
+          await this.expire();
+        },
+      }),
+      periodic.add({
+        name: 'removal of leftovers of transfers',
+        intervalMs: HOUR_MS,
+        jitter: 0.1,
+        runsOn: 'leader',
+        run: () => this.sweep(),
+      }),
+    );
   }
 
-  /** Begins nothing any more; resolves when all that was begun has ended. */
+  /** Begins no further work; resolves when all that was begun has ended. */
   async stop(): Promise<void> {
-    for (const timer of this.#timers.splice(0)) clearInterval(timer);
-    await Promise.all(this.#running);
+    await Promise.all(this.#tasks.splice(0).map((task) => task.remove()));
   }
 
   /** Ends interrupted transfers that cannot go on any more, and removes what they have staged. */
@@ -101,19 +108,6 @@ export class Housekeeping {
       if (await removeLeftover(directory, key)) logger.info({ directory, key }, 'leftover of an old transfer removed');
     } catch (error) {
       logger.warn({ directory, key, err: error }, 'leftover of an old transfer cannot be removed');
-    }
-  }
-
-  #begin(what: string, work: () => Promise<void>): void {
-    const running = this.#quietly(what, work).finally(() => this.#running.delete(running));
-    this.#running.add(running);
-  }
-
-  async #quietly(what: string, work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      this.#options.logger.warn({ what, reason: (error as Error).message }, 'housekeeping failed: it is tried again');
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { EventStream, Logger } from '@pesit-node/service';
+import type { EventStream, PeriodicTask } from '@pesit-node/service';
 import { TRANSFER_BEGAN, TRANSFER_ENDED } from '@pesit-node/transfers';
 import type { ObservedTransfer } from '@pesit-node/transfers';
 
@@ -20,54 +20,40 @@ const NOTHING: TransferProgress = { dataBytes: 0, articles: 0, syncPoint: 0 };
 /** Writes the figures of all running transfers in one statement every two seconds: never one a sync point. */
 export class ProgressReporter {
   readonly #journal: TransferJournal;
-  readonly #logger: Logger;
   readonly #everyMs: number;
   /** With the figures last written. */
   readonly #running = new Map<Reported, TransferProgress>();
-  #timer: NodeJS.Timeout | undefined;
-  #writing = false;
 
-  constructor(events: EventStream, journal: TransferJournal, logger: Logger, everyMs = EVERY_MS) {
+  constructor(events: EventStream, journal: TransferJournal, everyMs = EVERY_MS) {
     this.#journal = journal;
-    this.#logger = logger;
     this.#everyMs = everyMs;
     events.subscribe(TRANSFER_BEGAN, ({ transfer }) => {
-      if (isReported(transfer)) this.#add(transfer);
+      if (isReported(transfer)) this.#running.set(transfer, NOTHING);
     });
     events.subscribe(TRANSFER_ENDED, ({ transfer }) => {
-      if (isReported(transfer)) this.#remove(transfer);
+      if (isReported(transfer)) this.#running.delete(transfer);
     });
   }
 
-  #add(transfer: Reported): void {
-    this.#running.set(transfer, NOTHING);
-    this.#timer ??= setInterval(() => void this.#report(), this.#everyMs).unref();
-  }
-
-  #remove(transfer: Reported): void {
-    this.#running.delete(transfer);
-    if (this.#running.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+  /** For the runner of periodic work; asks nothing of the database while no transfer has new figures. */
+  get task(): PeriodicTask {
+    return {
+      name: 'figures of running transfers',
+      intervalMs: this.#everyMs,
+      jitter: 0.1,
+      first: 'after an interval',
+      run: () => this.#report(),
+    };
   }
 
   async #report(): Promise<void> {
-    // A slow database gets no second statement while it works on the first.
-    if (this.#writing) return;
-    this.#writing = true;
-    try {
-      const changed = new Map<RecordHandle, TransferProgress>();
-      for (const [transfer, reported] of this.#running) {
-        const progress = transfer.progress();
-        if (progress.dataBytes === reported.dataBytes && progress.syncPoint === reported.syncPoint) continue;
-        this.#running.set(transfer, progress);
-        changed.set(transfer.record, progress);
-      }
-      await this.#journal.progress(changed);
-    } catch (error) {
-      this.#logger.debug({ reason: (error as Error).message }, 'progress not written');
-    } finally {
-      this.#writing = false;
+    const changed = new Map<RecordHandle, TransferProgress>();
+    for (const [transfer, reported] of this.#running) {
+      const progress = transfer.progress();
+      if (progress.dataBytes === reported.dataBytes && progress.syncPoint === reported.syncPoint) continue;
+      this.#running.set(transfer, progress);
+      changed.set(transfer.record, progress);
     }
+    await this.#journal.progress(changed);
   }
 }

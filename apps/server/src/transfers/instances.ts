@@ -1,10 +1,12 @@
-import type { Logger } from '@pesit-node/service';
+import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 import { isRunning, THIS_PROCESS } from '@pesit-node/storage';
 import type { ProcessName } from '@pesit-node/storage';
 import type { Knex } from 'knex';
 
 export interface InstancesOptions {
   readonly knex: Knex;
+  /** Runs the renewals. */
+  readonly periodic: Pick<PeriodicWork, 'add'>;
   readonly logger: Logger;
   /** UUID of this process. */
   readonly instance: string;
@@ -26,8 +28,7 @@ const RENEWALS = 3;
  */
 export class Instances {
   readonly #options: Required<InstancesOptions>;
-  #timer: NodeJS.Timeout | undefined;
-  #renewing: Promise<void> | undefined;
+  #renewals: PeriodicHandle | undefined;
   /** Since when every renewal of this process has succeeded in time; while the database was away nobody could renew. */
   #renewingSince: number | undefined;
   #renewedAt = 0;
@@ -48,22 +49,21 @@ export class Instances {
     return performance.now() - this.#renewedAt < (this.#options.leaseMs * (RENEWALS - 1)) / RENEWALS;
   }
 
-  /** Takes the lease and renews it from now on. @throws when the database cannot be asked */
+  /** Takes the lease and renews it from now on; may be called again. @throws when the database cannot be asked */
   async start(): Promise<void> {
     await this.#renew();
-    this.#timer ??= setInterval(() => {
-      this.#renewing ??= this.#renew()
-        .catch((error: unknown) => {
-          this.#options.logger.debug({ reason: (error as Error).message }, 'lease of this process not renewed');
-        })
-        .finally(() => (this.#renewing = undefined));
-    }, this.#options.leaseMs / RENEWALS).unref();
+    this.#renewals ??= this.#options.periodic.add({
+      name: 'renewal of the lease of this process',
+      intervalMs: this.#options.leaseMs / RENEWALS,
+      jitter: 0.1,
+      first: 'after an interval',
+      run: () => this.#renew(),
+    });
   }
 
   /** Gives the lease back: what is left open counts as left behind from now on. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#renewing;
+    await this.#renewals?.remove();
     if (this.#renewedAt === 0) return;
     const { knex, instance, logger } = this.#options;
     await knex('instances')

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { KnexLicenseStore, LICENSE_MIGRATIONS, LicenseKeeper, loadPublicKey } from '@pesit-node/license';
-import { HealthRegistry, Traces } from '@pesit-node/service';
+import { HealthRegistry, PeriodicWork, Traces } from '@pesit-node/service';
 import type { OpenApiDocument } from '@pesit-node/service';
 import {
   answerViolations,
@@ -122,7 +122,10 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       now: () => began + passed,
     });
     const store = new KnexLicenseStore(knex);
-    const license = new LicenseKeeper({ store, key, evaluationDays: 30, logger: rest.log.logger, node: 'rest' });
+    // Never started: nothing happens beside a test.
+    const periodic = new PeriodicWork({ logger: rest.log.logger });
+    const keeper = { store, key, evaluationDays: 30, periodic, logger: rest.log.logger, node: 'rest' };
+    const license = new LicenseKeeper(keeper);
     await license.refresh();
     const app = (rest.app = createApp({
       config,
@@ -138,7 +141,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       listeners: rest.listeners,
       transfers: new TransferStore(knex),
       traces: new Traces({
-        ...{ knex, node: 'rest', retentionDays: 7, logger: rest.log.logger },
+        ...{ knex, node: 'rest', retentionDays: 7, periodic, logger: rest.log.logger },
         owners: { table: 'partners', key: 'partner_id' },
       }),
       directories: new Directories(config),

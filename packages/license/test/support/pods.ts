@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { afterEach } from '@jest/globals';
+import { PeriodicWork } from '@pesit-node/service';
 import type { Database } from '@pesit-node/service';
 import { captureLog } from '@pesit-node/service/testing';
 import type { CapturedLog } from '@pesit-node/service/testing';
@@ -46,12 +47,12 @@ export interface Pod {
   readonly store: KnexLicenseStore;
 }
 
-const running: LicenseKeeper[] = [];
+const running: PeriodicWork[] = [];
 afterEach(async () => {
-  for (const keeper of running.splice(0)) await keeper.stop();
+  for (const periodic of running.splice(0)) await periodic.stop();
 });
 
-/** A keeper that has read the store once; its timer does not run. */
+/** A keeper that has read the store once; it looks by itself when it is started, until the end of the test. */
 export const startPod = async (
   database: Pick<Database, 'knex'>,
   clock: LicenseClock,
@@ -59,10 +60,14 @@ export const startPod = async (
 ): Promise<Pod> => {
   const log = captureLog();
   const store = new KnexLicenseStore(database.knex);
+  const periodic = new PeriodicWork({ logger: log.logger });
+  periodic.start();
+  running.push(periodic);
   const keeper = new LicenseKeeper({
     store,
     key: VENDOR_KEY,
     evaluationDays: 30,
+    periodic,
     logger: log.logger,
     node: 'pod-1',
     clock,
@@ -70,12 +75,6 @@ export const startPod = async (
   });
   await keeper.refresh();
   return { keeper, log, store };
-};
-
-/** Stopped after the test, when its timer was started. */
-export const stopAfterwards = (keeper: LicenseKeeper): LicenseKeeper => {
-  running.push(keeper);
-  return keeper;
 };
 
 /**

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 
 import { isDatabaseUnavailable } from '../database/faults.js';
 import type { Logger } from '../logging.js';
+import type { PeriodicHandle, PeriodicWork } from '../periodic/periodic-work.js';
 import { reasonOf } from '../thrown.js';
 import { TRACE_LIMITS } from './limits.js';
 import { SessionRecording } from './recording.js';
@@ -16,6 +17,8 @@ export interface TracesOptions {
   readonly node: string;
   /** `trace.retention-days`. */
   readonly retentionDays: number;
+  /** Runs the removal of what is old. */
+  readonly periodic: Pick<PeriodicWork, 'add'>;
   readonly logger: Logger;
   /** How long lines wait for others before they are written, milliseconds. Default 500. */
   readonly gatherMs?: number;
@@ -44,7 +47,7 @@ export class Traces {
   readonly #changed = new Set<SessionRecording>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
-  #sweeper: NodeJS.Timeout | undefined;
+  #sweeper: PeriodicHandle | undefined;
 
   constructor(options: TracesOptions) {
     this.#options = options;
@@ -69,16 +72,24 @@ export class Traces {
     return recording;
   }
 
-  /** The hourly removal of what is old. */
+  /** Begins to remove what is old, now and every hour; to be called when the database is there, and may be called again. */
   start(): void {
-    this.#sweeper ??= setInterval(() => void this.#sweep(), HOUR_MS).unref();
-    this.#writing = this.#writing.then(() => this.#sweep());
+    if (this.#sweeper !== undefined) {
+      void this.#sweeper.runNow();
+      return;
+    }
+    this.#sweeper = this.#options.periodic.add({
+      name: 'removal of old traces',
+      intervalMs: HOUR_MS,
+      jitter: 0.1,
+      runsOn: 'leader',
+      run: () => this.#sweep(),
+    });
   }
 
   /** Writes what is left. */
   async stop(): Promise<void> {
-    clearInterval(this.#sweeper);
-    this.#sweeper = undefined;
+    await this.#sweeper?.remove();
     await this.settled();
   }
 
@@ -128,11 +139,7 @@ export class Traces {
 
   async #sweep(): Promise<void> {
     const { retentionDays, logger } = this.#options;
-    try {
-      const sessions = await this.store.removeOlder(retentionDays);
-      if (sessions > 0) logger.info({ sessions, retentionDays }, 'old traces removed');
-    } catch (error) {
-      logger.debug({ reason: reasonOf(error) }, 'old traces not removed yet');
-    }
+    const sessions = await this.store.removeOlder(retentionDays);
+    if (sessions > 0) logger.info({ sessions, retentionDays }, 'old traces removed');
   }
 }

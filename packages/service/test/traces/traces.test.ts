@@ -5,7 +5,15 @@ import express from 'express';
 import request from 'supertest';
 import { z } from 'zod';
 
-import { createTraceTables, notFound, Routes, TRACE_LIMITS, traceRoutes, Traces } from '@pesit-node/service';
+import {
+  createTraceTables,
+  notFound,
+  PeriodicWork,
+  Routes,
+  TRACE_LIMITS,
+  traceRoutes,
+  Traces,
+} from '@pesit-node/service';
 import type { MigrationSet, SessionRecording } from '@pesit-node/service';
 import { captureLog, withDatabase, emptyTables } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
@@ -30,6 +38,7 @@ const FOR_EVER = 3_600_000;
 withDatabase((harness) => {
   let database: TestDatabase;
   let traces: Traces;
+  let periodic: PeriodicWork;
   const log = captureLog();
 
   const open = (on: TestDatabase = database): Traces =>
@@ -38,6 +47,7 @@ withDatabase((harness) => {
       owners: OWNERS,
       node: 'pod-1',
       retentionDays: 7,
+      periodic,
       logger: log.logger,
       gatherMs: FOR_EVER,
     });
@@ -73,9 +83,14 @@ withDatabase((harness) => {
   beforeEach(async () => {
     await emptyTables(database, 'pesit_server');
     await database.knex('owners').insert([{ owner_id: 'ACME' }, { owner_id: 'OTHER' }]);
+    periodic = new PeriodicWork({ logger: log.logger });
+    periodic.start();
     traces = open();
   });
-  afterEach(() => traces.stop());
+  afterEach(async () => {
+    await traces.stop();
+    await periodic.stop();
+  });
 
   describe('the switch', () => {
     test('off until it is on, and then for the minutes that were asked for', async () => {
@@ -352,7 +367,8 @@ withDatabase((harness) => {
         .where('id', old.start.id)
         .update({ started_at: database.knex.raw("now() - interval '7 days 1 second'") });
       traces.start();
-      await traces.settled();
+      // Waits for the removal that has begun.
+      await periodic.stop();
       const { content } = (await api().get('/owners/ACME/trace')).body;
       expect(content.map(({ session }: { session: string }) => session)).toEqual([young.start.id]);
     });
