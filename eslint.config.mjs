@@ -106,6 +106,19 @@ export default tseslint.config(
     },
   },
   {
+    files: ['apps/*/src/**', 'packages/*/src/**'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: "Identifier[name='setInterval']",
+          message:
+            'periodic work is a task of PeriodicWork (packages/service/src/periodic), which names it, shows its failures and waits for it',
+        },
+      ],
+    },
+  },
+  {
     files: ['**/test/**/*.ts', 'bench/src/**', 'torture/src/**'],
     rules: {
       '@typescript-eslint/no-non-null-assertion': 'off',

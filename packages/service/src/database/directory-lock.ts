@@ -195,6 +195,9 @@ export const lockDirectory = async (
     }
     await removeStale(path, text, owner?.id ?? 'unreadable');
   }
+  // Not a task of PeriodicWork: the lock is held before there is a logger or a node, by each process that opens the directory,
+  // and until after the last runner has stopped. A beat that fails is seen by those who wait for silence, and by nobody here.
+  // eslint-disable-next-line no-restricted-syntax -- see above
   const beat = setInterval(() => {
     const now = new Date();
     utimes(path, now, now).catch(() => undefined);
