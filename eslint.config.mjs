@@ -10,6 +10,11 @@ const closed = (files, patterns, message) => ({
 
 const upward = ['@pesit-node/server-app', '@pesit-node/client-app', '**/apps/**'];
 
+const besideProtocol = [
+  ...upward,
+  ...['@pesit-node/net', '@pesit-node/storage', '@pesit-node/service', 'express', 'knex', 'pino'],
+];
+
 export default tseslint.config(
   { ignores: ['**/dist/**', '**/coverage/**', 'data/**'] },
   eslint.configs.recommended,
@@ -33,9 +38,17 @@ export default tseslint.config(
   },
   closed(
     ['packages/net/src/**', 'packages/storage/src/**'],
-    [...upward, '@pesit-node/net', '@pesit-node/storage', '@pesit-node/service', 'express', 'knex', 'pino'],
+    besideProtocol,
     'net and storage import protocol and Node alone (docs/architecture.md)',
   ),
+  {
+    ...closed(
+      ['packages/net/src/**'],
+      [...besideProtocol, 'node:net', 'node:tls'],
+      'net works on the port Transport; sockets are known to tcp-transport.ts alone (docs/architecture.md)',
+    ),
+    ignores: ['packages/net/src/tcp-transport.ts'],
+  },
   closed(
     ['packages/service/src/**'],
     [...upward, '@pesit-node/*'],

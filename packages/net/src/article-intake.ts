@@ -4,11 +4,11 @@ import { BulkBuffers } from './receive-buffers.js';
 
 /** Bytes of a file after which it is worth large buffers. */
 const BULK_AFTER = 128 * 1024;
-/** Points that may wait for the disk before the socket does: without a window nothing else bounds them. */
+/** Points that may wait for the disk before the peer does: without a window nothing else bounds them. */
 const MAX_CHECKPOINTS = 64;
 
 /**
- * Received articles to a sink, with back-pressure from disk to socket (design §3). The session acknowledges a point when the
+ * Received articles to a sink, with back-pressure from disk to peer (design §3). The session acknowledges a point when the
  * sink has it on stable storage.
  */
 export class ArticleIntake {
@@ -17,7 +17,7 @@ export class ArticleIntake {
   readonly #onFailure: (error: unknown) => void;
   readonly #readSize: number | undefined;
   #stopped = false;
-  /** Lets the socket be read again; undefined while it is. */
+  /** Lets the connection be read again; undefined while it is. */
   #resume: (() => void) | undefined;
   #bytes = 0;
   /** The buffers of a large file. */
@@ -30,7 +30,7 @@ export class ArticleIntake {
 
   /**
    * @param onFailure what to do when the sink fails, once: the transfer cannot go on
-   * @param readSize most that is taken from the socket at a time, bytes
+   * @param readSize most that is read at a time, bytes
    */
   constructor(connection: Connection, sink: ArticleSink, onFailure: (error: unknown) => void, readSize?: number) {
     this.#connection = connection;

@@ -23,7 +23,7 @@ function returnBuffer(buffer: Buffer): void {
   if (spareBuffers.length < MAX_SPARE_BUFFERS) spareBuffers.push(buffer);
 }
 
-/** Articles of a source to the peer, up to and including DTF.END, with back-pressure from socket to disk (design §3). */
+/** Articles of a source to the peer, up to and including DTF.END, with back-pressure from peer to disk (design §3). */
 export class ArticleOutflow {
   readonly #connection: Connection;
   readonly #source: ArticleSource;
@@ -40,7 +40,7 @@ export class ArticleOutflow {
     this.#limit = limit;
   }
 
-  /** To be called on ACK(SYN), and when the socket has taken a burst. */
+  /** To be called on ACK(SYN), and when the transport has taken a burst. */
   wake(): void {
     this.#wake?.();
     this.#wake = undefined;
@@ -167,7 +167,7 @@ class BurstSlot {
     return this.#written;
   }
 
-  /** The buffer may be used again only when the socket is done with it. */
+  /** The buffer may be used again only when the transport is done with it. */
   giveBack(): void {
     void this.#written.then(() => {
       returnBuffer(this.buffer);

@@ -1,12 +1,11 @@
 /**
- * One socket and one session: what the socket brings goes into the session, what the session has goes out, and one timer
- * watches the session's deadline. Knows no role: `server-connection.ts` and `requester.ts` handle the events.
+ * One transport and one session: what the transport brings goes into the session, what the session has goes out, and one
+ * timer watches the session's deadline. Knows no role: `server-connection.ts` and `requester.ts` handle the events.
  */
-import type { Socket } from 'node:net';
 import type { Session, SessionEvent, WireDirection } from '@pesit-node/protocol';
 import { asPesitError } from './errors.js';
-import { readInto } from './receive-buffers.js';
 import type { BulkBuffers } from './receive-buffers.js';
+import type { Transport } from './transport.js';
 
 /** Milliseconds of a monotonic clock: the `now` of every session. */
 export const now = (): number => performance.now();
@@ -23,56 +22,46 @@ export interface ConnectionHooks {
 }
 
 export class Connection {
-  readonly socket: Socket;
   readonly session: Session;
+  readonly #transport: Transport;
   readonly #hooks: ConnectionHooks;
   #timer: NodeJS.Timeout | undefined;
   #timerAt = 0;
-  /** Who keeps the socket from being read: disks that are behind. */
+  /** Who keeps the transport from being read: disks that are behind. */
   #holds = 0;
   /** For what the partner waits, beside answers: while there is any, its silence is our fault. */
   #debts = 0;
-  /** Writes that the operating system has not taken yet. */
+  /** Writes that the transport has not taken yet. */
   #blockedWrites = 0;
-  /** Bytes that waited in the operating system's hands when somebody last looked. */
+  /** Bytes that the transport had not got rid of when somebody last looked. */
   #queued = 0;
   #bulk: BulkBuffers | undefined;
   #observed = true;
   #halfClosed = false;
-  #closed: (() => void)[] = [];
   #gone = false;
 
-  /** Takes over a socket that nobody else listens to any more. */
-  constructor(socket: Socket, session: Session, hooks: ConnectionHooks) {
-    this.socket = socket;
+  /** Reads `transport` from now on. */
+  constructor(transport: Transport, session: Session, hooks: ConnectionHooks) {
+    this.#transport = transport;
     this.session = session;
     this.#hooks = hooks;
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, 60_000);
-    socket.on('data', (bytes: Buffer) => {
-      this.receive(bytes);
-    });
-    socket.on('error', (error) => {
-      this.#lost(error);
-    });
-    socket.on('end', () => {
+    transport.attach({
+      received: (bytes) => {
+        this.receive(bytes);
+      },
       // A peer that has closed its half gets no answer that it could read.
-      this.#lost(undefined);
-    });
-    socket.on('close', () => {
-      this.#over();
-    });
-    // Both may have happened while the socket changed hands: it was paused, or it is closed already.
-    socket.resume();
-    if (socket.closed) {
-      process.nextTick(() => {
+      ended: (cause) => {
+        this.#lost(cause);
+      },
+      closed: () => {
         this.#over();
-      });
-    }
+      },
+    });
+    transport.resume();
     this.#watch();
   }
 
-  /** Feeds bytes as if the socket had brought them. */
+  /** Feeds bytes as if the transport had brought them. */
   receive(bytes: Buffer): void {
     this.#show('received', bytes);
     try {
@@ -99,56 +88,52 @@ export class Connection {
     }
     if (this.session.phase === 'closing' && !this.#halfClosed) {
       this.#halfClosed = true;
-      this.socket.resume();
-      this.socket.end();
+      this.#transport.resume();
+      this.#transport.end();
     }
-    if (this.session.phase === 'closed') this.socket.destroy();
+    if (this.session.phase === 'closed') this.#transport.destroy();
     this.#watch();
   }
 
   /**
-   * Writes a burst. Resolves when the operating system has taken it; resolves too when the connection is gone, as the
-   * session then says so.
+   * Writes a burst. Resolves when the transport has taken it; resolves too when the connection is gone, as the session then
+   * says so.
    */
   writeBurst(bytes: Buffer): Promise<void> {
     return new Promise((resolve) => {
-      if (this.socket.destroyed || this.#halfClosed) {
+      if (this.#transport.destroyed || this.#halfClosed) {
         resolve();
         return;
       }
       // The answer that allows the data, if it has not left yet, goes before them.
       this.#write();
       this.#show('sent', bytes);
-      this.#blocked((taken) => {
-        this.socket.write(bytes, () => {
-          taken();
-          resolve();
-        });
-      });
+      this.#send([bytes], resolve);
       this.#watch();
     });
   }
 
-  /** The partner's time to take what `write` gives to the socket begins. */
-  #blocked(write: (taken: () => void) => void): void {
+  /** From here on the partner has its time to take `parts`. */
+  #send(parts: readonly Buffer[], taken?: () => void): void {
     this.#blockedWrites += 1;
     if (this.#blockedWrites === 1) this.session.setOutputBlocked(true, now());
-    write(() => {
+    this.#transport.write(parts, () => {
       this.#blockedWrites -= 1;
       // Progress: what waits behind it has its own time.
       this.session.setOutputBlocked(this.#blockedWrites > 0, now());
-      this.#queued = writeQueueSize(this.socket);
+      this.#queued = this.#transport.queuedBytes;
       // What is waited for from now on may have less time.
       this.#watch();
+      taken?.();
     });
-    this.#queued = writeQueueSize(this.socket);
+    this.#queued = this.#transport.queuedBytes;
   }
 
   /** Stops reading until `until` settles: the disk is behind, not the peer. */
   hold(until: Promise<unknown>): void {
     this.#holds += 1;
     // A session that is closing reads on, to see the peer close.
-    if (this.#holds === 1 && !this.#halfClosed) this.socket.pause();
+    if (this.#holds === 1 && !this.#halfClosed) this.#transport.pause();
     this.session.setHeld(true);
     const release = (): void => {
       this.#holds -= 1;
@@ -156,7 +141,7 @@ export class Connection {
       this.session.setHeld(false);
       // What was received before goes first; it may hold us again.
       this.settle();
-      if (!this.#held()) this.socket.resume();
+      if (!this.#held()) this.#transport.resume();
     };
     this.owe(until);
     until.then(release, release);
@@ -178,30 +163,29 @@ export class Connection {
     until.then(release, release);
   }
 
-  /** Reads into these buffers from now on; undefined: into small ones again. */
+  /** Reads into these buffers from now on, where the transport can; undefined: into small ones again. */
   readInto(bulk: BulkBuffers | undefined): void {
     this.#bulk = bulk;
-    readInto(this.socket, bulk);
+    this.#transport.readInto(bulk);
   }
 
-  /** Resolves when the socket is closed. */
+  /** Resolves when the connection is gone and the session knows it. */
   closed(): Promise<void> {
-    return this.#gone ? Promise.resolve() : new Promise((resolve) => this.#closed.push(resolve));
+    return this.#transport.closed;
+  }
+
+  /** Closes without a word. */
+  destroy(): void {
+    this.#transport.destroy();
   }
 
   #write(): void {
     const output = this.session.takeOutput();
-    if (output.length === 0 || this.socket.destroyed || this.#halfClosed) return;
+    if (output.length === 0 || this.#transport.destroyed || this.#halfClosed) return;
     // The session has no clock: what the partner owes for these bytes, it owes from now on.
     this.session.touch(now());
-    if (output.length > 1) this.socket.cork();
-    const last = output.length - 1;
-    for (const [index, bytes] of output.entries()) {
-      this.#show('sent', bytes);
-      if (index < last) this.socket.write(bytes);
-      else this.#blocked((taken) => this.socket.write(bytes, taken));
-    }
-    if (output.length > 1) this.socket.uncork();
+    for (const bytes of output) this.#show('sent', bytes);
+    this.#send(output);
   }
 
   #show(direction: WireDirection, bytes: Buffer): void {
@@ -228,7 +212,6 @@ export class Connection {
     this.#lost(undefined);
     this.#gone = true;
     clearTimeout(this.#timer);
-    for (const resolve of this.#closed.splice(0)) resolve();
   }
 
   #bug(error: unknown): void {
@@ -259,7 +242,7 @@ export class Connection {
   #moves(): boolean {
     if (this.#blockedWrites === 0) return false;
     const before = this.#queued;
-    this.#queued = writeQueueSize(this.socket);
+    this.#queued = this.#transport.queuedBytes;
     return this.#queued !== before;
   }
 
@@ -267,13 +250,4 @@ export class Connection {
   #paused(): boolean {
     return this.#gone || (this.#debts > 0 && this.session.phase === 'open');
   }
-}
-
-/**
- * Bytes of writes that were begun and that the operating system has not taken yet: what Node's own idle timer looks at, and
- * no public property tells. 0 where there is no such thing: then only whole writes count as progress.
- */
-function writeQueueSize(socket: Socket): number {
-  const { _handle: handle } = socket as unknown as { readonly _handle?: { readonly writeQueueSize?: number } | null };
-  return handle?.writeQueueSize ?? 0;
 }

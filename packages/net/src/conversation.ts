@@ -2,7 +2,6 @@
  * What a requester and its partner say to each other, one thing at a time: which answer is waited for, and what ends the
  * waiting before it comes: an IDT, a RESYN that overtakes it, the end of the connection, a signal of the program.
  */
-import type { Socket } from 'node:net';
 import { END_CODES, PesitError, SUCCESS, refuses } from '@pesit-node/protocol';
 import type { FpduName, Parameters, RequesterSession } from '@pesit-node/protocol';
 import { Connection } from './connection.js';
@@ -11,6 +10,7 @@ import { asPesitError, cancellation } from './errors.js';
 import { FileData } from './file-data.js';
 import type { SessionListener } from './file-data.js';
 import type { PartnerTexts, RequesterOptions, TransferTotals } from './requester-types.js';
+import type { Transport } from './transport.js';
 
 interface Waiting {
   readonly name: FpduName;
@@ -40,14 +40,14 @@ export class Conversation {
   #totals: TransferTotals = { dataBytes: 0, articles: 0 };
 
   constructor(
-    socket: Socket,
+    transport: Transport,
     session: RequesterSession,
     options: Pick<RequesterOptions, 'notice' | 'learned' | 'observer' | 'limits'>,
   ) {
     this.observer = options.observer;
     this.#session = session;
     this.#options = options;
-    this.#connection = new Connection(socket, session, {
+    this.#connection = new Connection(transport, session, {
       onEvent: (event) => {
         this.data.handle(event);
       },
@@ -108,7 +108,7 @@ export class Conversation {
     this.#connection.settle();
   }
 
-  /** Resolves when the socket is closed. */
+  /** Resolves when the connection is gone. */
   closed(): Promise<void> {
     return this.#connection.closed();
   }

@@ -4,7 +4,7 @@
  *
  * Going back to a sync point (RESYN, §3.6.3 p). The sender's source, or the receiver's sink, is brought there first. When
  * the partner asked, ACK(RESYN) leaves then and says so; when we asked, its ACK(RESYN) has come and the data follow it at
- * once: what came with it waits until the sink is ready, and the socket is not read. A file that cannot go back is
+ * once: what came with it waits until the sink is ready, and nothing more is read. A file that cannot go back is
  * interrupted (2-218), to be restarted.
  */
 import type {

@@ -1,10 +1,10 @@
-/** From a new socket to a known dialect: reads the first bytes, answers pre-connections, and says why when it is nothing. */
-import type { Socket } from 'node:net';
+/** From a new connection to a known dialect: reads the first bytes, answers pre-connections, and says why when it is nothing. */
 import type { Dialect } from '@pesit-node/protocol';
 import { PesitError, inOneLine } from '@pesit-node/protocol';
 import { detect } from './detection.js';
 import { asPesitError } from './errors.js';
 import type { Preconnection } from './handler.js';
+import type { Transport } from './transport.js';
 
 export interface IdentificationOptions {
   readonly tcpipHeader: 'auto' | Dialect;
@@ -22,14 +22,14 @@ export interface Identified {
 }
 
 export interface IdentificationResult {
-  /** Called at once with the dialect: from its return on nobody but the callee listens to the socket. */
+  /** Called at once with the dialect: from its return on nobody but the callee reads the transport. */
   readonly identified: (identified: Identified) => void;
-  /** Not a partner; `last` are bytes to send before the socket is closed. */
+  /** Not a partner; `last` are bytes to send before the connection is closed. */
   readonly rejected: (reason: string, last?: Buffer) => void;
 }
 
 /** Calls one of `result` once, or none when the partner closed without having sent anything. */
-export function identify(socket: Socket, options: IdentificationOptions, result: IdentificationResult): void {
+export function identify(transport: Transport, options: IdentificationOptions, result: IdentificationResult): void {
   let received: Buffer = Buffer.alloc(0);
   let preconnection: Preconnection | undefined;
   let asking = false;
@@ -39,9 +39,6 @@ export function identify(socket: Socket, options: IdentificationOptions, result:
     if (over) return;
     over = true;
     clearTimeout(timer);
-    socket.off('data', take);
-    socket.off('end', lost);
-    socket.off('close', lost);
     deliver();
   };
   const reject = (reason: string, last?: Buffer): void => {
@@ -92,8 +89,8 @@ export function identify(socket: Socket, options: IdentificationOptions, result:
 
   const ask = async (who: Preconnection, ack: Buffer, nak: Buffer): Promise<void> => {
     asking = true;
-    // What the partner sends meanwhile stays in the kernel: it is bounded there.
-    socket.pause();
+    // What the partner sends meanwhile stays with the system: it is bounded there.
+    transport.pause();
     try {
       await options.preconnect(who);
     } catch (error) {
@@ -103,14 +100,15 @@ export function identify(socket: Socket, options: IdentificationOptions, result:
       else reject(failure.message);
       return;
     }
-    if (over || socket.destroyed) return;
+    if (over || transport.destroyed) return;
     asking = false;
-    socket.write(ack);
-    socket.resume();
+    transport.write([ack]);
+    transport.resume();
     advance();
   };
 
   const take = (bytes: Buffer): void => {
+    if (over) return;
     received = received.length === 0 ? bytes : Buffer.concat([received, bytes]);
     advance();
   };
@@ -125,9 +123,8 @@ export function identify(socket: Socket, options: IdentificationOptions, result:
     reject(`no CONNECT within ${options.timeout} ms; received ${got}`);
   }, options.timeout);
 
-  socket.on('data', take);
-  socket.on('end', lost);
-  socket.on('close', lost);
+  transport.attach({ received: take, ended: lost, closed: lost });
+  transport.resume();
 }
 
 const firstBytes = (bytes: Buffer): string => bytes.subarray(0, 16).toString('hex');

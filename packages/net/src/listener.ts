@@ -1,6 +1,4 @@
 import { randomInt } from 'node:crypto';
-import { createServer } from 'node:net';
-import type { Server, Socket } from 'node:net';
 import { PesitError, ServerSession, timersOf } from '@pesit-node/protocol';
 import type { Dialect, Timers } from '@pesit-node/protocol';
 import { now } from './connection.js';
@@ -10,13 +8,16 @@ import { asPesitError } from './errors.js';
 import type { Preconnection, ServerConnection, ServerHandler } from './handler.js';
 import { identify } from './identification.js';
 import type { Identified } from './identification.js';
-import { withOwnBuffers } from './receive-buffers.js';
 import { PartnerConnection } from './server-connection.js';
+import { serveTcp } from './tcp-transport.js';
+import type { Serve, Transport, TransportServer } from './transport.js';
 
 export interface ListenerOptions {
   readonly host: string;
   /** 0 chooses a free port. */
   readonly port: number;
+  /** What carries the sessions; default: plain TCP. */
+  readonly transport?: Serve;
   /** Sessions of proven partners at a time; one more gets RCONNECT 3-309. */
   readonly maxConnections: number;
   /**
@@ -53,9 +54,9 @@ const MAX_LEAVING = 256;
 /** A port on which partners connect. */
 export class PesitListener {
   readonly #options: ListenerOptions;
-  readonly #server: Server;
-  /** Sockets without CONNECT. */
-  readonly #unidentified = new Crowd<Socket>();
+  readonly #server: TransportServer;
+  /** Connections without CONNECT. */
+  readonly #unidentified = new Crowd<Transport>();
   /** Everyone whose handler is not yet told of the end. */
   readonly #partners = new Set<PartnerConnection>();
   /** Those that have said CONNECT and are not proven. */
@@ -66,30 +67,26 @@ export class PesitListener {
   readonly #leaving = new Set<PartnerConnection>();
   /** Why no session is taken any more. */
   #closing: PesitError | undefined;
-  /** The port was given up; resolves when the last socket is closed. */
+  /** The port was given up; resolves when the last connection is closed. */
   #abandoned: Promise<void> | undefined;
 
   /** @throws NodeJS.ErrnoException EADDRINUSE, EACCES … as `listen` does */
   static async listen(options: ListenerOptions): Promise<PesitListener> {
     const listener = new PesitListener(options);
-    await new Promise<void>((resolve, reject) => {
-      listener.#server.once('error', reject);
-      listener.#server.listen({ host: options.host, port: options.port, backlog: 511 }, () => {
-        listener.#server.off('error', reject);
-        // Errors of accept (too many open files …) pass; the listener stays.
-        listener.#server.on('error', (error) => {
-          options.rejected('unknown', `a connection could not be accepted: ${error.message}`);
-        });
-        resolve();
-      });
-    });
+    await listener.#server.listen({ host: options.host, port: options.port });
     return listener;
   }
 
   private constructor(options: ListenerOptions) {
     this.#options = options;
-    this.#server = createServer({ noDelay: true, pauseOnConnect: true }, (socket) => {
-      this.#arrived(withOwnBuffers(socket));
+    const { transport = serveTcp } = options;
+    this.#server = transport({
+      arrived: (arrival) => {
+        this.#arrived(arrival);
+      },
+      failed: (remoteAddress, reason) => {
+        options.rejected(remoteAddress, reason);
+      },
     });
   }
 
@@ -99,8 +96,7 @@ export class PesitListener {
   }
 
   get port(): number {
-    const address = this.#server.address();
-    return typeof address === 'object' && address !== null ? address.port : this.#options.port;
+    return this.#server.port;
   }
 
   /** Sessions established now. */
@@ -108,26 +104,21 @@ export class PesitListener {
     return this.#established.size;
   }
 
-  /** Gives up the port; the sessions on it go on as if nothing were. Resolves when the last socket is closed. */
+  /** Gives up the port; the sessions on it go on as if nothing were. Resolves when the last connection is closed. */
   abandon(): Promise<void> {
-    this.#abandoned ??= new Promise((resolve) => {
-      this.#server.close(() => {
-        resolve();
-      });
-    });
-    return this.#abandoned;
+    return (this.#abandoned ??= this.#server.close());
   }
 
   /**
    * Takes no more sessions, lets running transfers end for up to `graceMs`, then interrupts those that are left (IDT 4: a
    * restart follows). A session whose file is over, whichever way, has the time of a closing session to close and deselect it
    * and to release, then it ends with `reason`. Idle sessions end at once. Resolves when every handler was told and every
-   * socket is closed. A second call may shorten the grace of the first.
+   * connection is closed. A second call may shorten the grace of the first.
    */
   async close(reason: PesitError, graceMs: number): Promise<void> {
     this.#closing ??= reason;
     const abandoned = this.abandon();
-    for (const socket of this.#unidentified) socket.destroy();
+    for (const transport of this.#unidentified) transport.destroy();
     for (const partner of this.#partners) partner.drain();
     const finished = Promise.all([...this.#partners].map((partner) => partner.finished));
     if (this.#partners.size > 0) await settledWithin(graceMs, finished);
@@ -138,23 +129,21 @@ export class PesitListener {
     await abandoned;
   }
 
-  #arrived(socket: Socket): void {
-    // Whatever happens to it, a socket of a stranger must not end the process.
-    socket.on('error', () => undefined);
+  #arrived(transport: Transport): void {
     if (this.#unidentified.size >= MAX_UNIDENTIFIED) {
       const oldest = this.#unidentified.oldest();
       const reason = `${MAX_UNIDENTIFIED} connections wait without CONNECT: the oldest of the address that has most gives way`;
       if (oldest !== undefined) this.#reject(oldest, reason);
     }
-    const address = socket.remoteAddress ?? 'unknown';
-    this.#unidentified.add(socket, address);
-    socket.on('close', () => {
-      this.#unidentified.delete(socket);
+    const address = transport.remoteAddress;
+    this.#unidentified.add(transport, address);
+    void transport.closed.then(() => {
+      this.#unidentified.delete(transport);
     });
     const arrived = now();
     const { tcpipHeader, preconnect } = this.#options;
     identify(
-      socket,
+      transport,
       {
         tcpipHeader,
         timeout: this.#timers.connect,
@@ -162,28 +151,29 @@ export class PesitListener {
       },
       {
         identified: (identified) => {
-          this.#establish(socket, arrived, identified);
+          this.#establish(transport, arrived, identified);
         },
         rejected: (reason, last) => {
-          this.#reject(socket, reason, last);
+          this.#reject(transport, reason, last);
         },
       },
     );
   }
 
   /** Reports and closes; after `last` the partner has the time of a closing session to read it. */
-  #reject(socket: Socket, reason: string, last?: Buffer): void {
-    const address = this.#unidentified.addressOf(socket) ?? 'unknown';
+  #reject(transport: Transport, reason: string, last?: Buffer): void {
+    const address = this.#unidentified.addressOf(transport) ?? 'unknown';
     if (last === undefined) {
-      this.#unidentified.delete(socket);
-      socket.destroy();
+      this.#unidentified.delete(transport);
+      transport.destroy();
     } else {
-      socket.end(last);
-      socket.resume();
+      transport.write([last]);
+      transport.end();
+      transport.resume();
       const timer = setTimeout(() => {
-        socket.destroy();
+        transport.destroy();
       }, this.#timers.close);
-      socket.on('close', () => {
+      void transport.closed.then(() => {
         clearTimeout(timer);
       });
     }
@@ -191,7 +181,7 @@ export class PesitListener {
   }
 
   /** Tc runs from the arrival on, whatever the partner has sent of its CONNECT. */
-  #establish(socket: Socket, arrived: number, { dialect, preconnection, received }: Identified): void {
+  #establish(transport: Transport, arrived: number, { dialect, preconnection, received }: Identified): void {
     const session = new ServerSession({
       dialect,
       now: arrived,
@@ -201,17 +191,17 @@ export class PesitListener {
     let partner: PartnerConnection;
     try {
       partner = new PartnerConnection({
-        socket,
+        transport,
         session,
         indication: { dialect, preconnection },
         limits: this.#options.limits,
         accept: this.#options.accept,
-        admit: () => this.#admit(socket, partner),
+        admit: () => this.#admit(transport, partner),
         takePlace: () => this.#takePlace(partner),
         draining: () => this.#closing,
       });
     } catch (error) {
-      this.#reject(socket, asPesitError(error, '3-399').message);
+      this.#reject(transport, asPesitError(error, '3-399').message);
       return;
     }
     this.#partners.add(partner);
@@ -222,8 +212,8 @@ export class PesitListener {
   }
 
   /** Whether a partner may be identified now. When too many are, the address that has most of them gives way. */
-  #admit(socket: Socket, partner: PartnerConnection): PesitError | undefined {
-    this.#unidentified.delete(socket);
+  #admit(transport: Transport, partner: PartnerConnection): PesitError | undefined {
+    this.#unidentified.delete(transport);
     if (this.#closing !== undefined) return this.#closing;
     if (this.#isFull()) return this.#full();
     const { maxProving = MAX_PROVING } = this.#options;
@@ -260,7 +250,7 @@ export class PesitListener {
     });
   }
 
-  /** Frees the place; the socket stays until the partner has closed it, or Tr is over. */
+  /** Frees the place; the connection stays until the partner has closed it, or Tr is over. */
   #leave(partner: PartnerConnection): void {
     this.#partners.delete(partner);
     this.#proving.delete(partner);

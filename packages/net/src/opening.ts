@@ -1,9 +1,10 @@
-/** What comes before CONNECT on a requester's side: the TCP connection and, where asked for, the pre-connection. */
-import type { Socket } from 'node:net';
+/** What comes before CONNECT on a requester's side: the connection and, where asked for, the pre-connection. */
 import { PesitError } from '@pesit-node/protocol';
 import type { Dialect } from '@pesit-node/protocol';
 import { decodePreconnectionAnswer, encodePreconnection } from './detection.js';
 import { asPesitError, cancellation } from './errors.js';
+import { TransportError } from './transport.js';
+import type { Connect, Connected, Transport } from './transport.js';
 
 interface Opening {
   readonly host: string;
@@ -13,40 +14,31 @@ interface Opening {
   readonly signal?: AbortSignal | undefined;
 }
 
-const HINTS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there: check host, port and that the partner is started',
-  ENOTFOUND: 'the host name is unknown: check it and the DNS',
-  EAI_AGAIN: 'the DNS does not answer',
-  EHOSTUNREACH: 'there is no route to the host',
-  ENETUNREACH: 'there is no route to the network',
-  ECONNRESET: 'the partner closed at once: its TLS or framing may differ',
-};
-
-/** @throws PesitError fault `transport`, or `timeout` after `connectTimeout` */
-export function openSocket(start: () => Socket, opening: Opening): Promise<Socket> {
-  const where = `${opening.host}:${opening.port}`;
+/**
+ * @throws PesitError fault `transport`, `timeout` after `connectTimeout`, or `local` where host or port cannot be
+ */
+export function openTransport(connect: Connect, opening: Opening): Promise<Connected> {
+  const { host, port } = opening;
+  const where = `${host}:${port}`;
   return within(opening, `no connection to ${where}`, 'check host, port and firewalls', (resolve, reject) => {
-    const socket = start();
-    const connected = (): void => {
-      resolve(socket);
-    };
-    // Stays for the life of the socket: an error at any time must not end the process.
-    socket.on('error', (error: NodeJS.ErrnoException) => {
-      const hint = HINTS[error.code ?? ''] ?? error.message;
-      const text = `no connection to ${where}: ${hint}`;
-      reject(new PesitError(text, { fault: 'transport', diagnostic: '3-310', cause: error }));
+    const unwanted = new AbortController();
+    connect({ host, port, signal: unwanted.signal }).then(resolve, (error: unknown) => {
+      if (!(error instanceof TransportError)) {
+        reject(asPesitError(error, '3-310'));
+        return;
+      }
+      const text = `no connection to ${where}: ${error.message}`;
+      reject(new PesitError(text, { fault: 'transport', diagnostic: '3-310', cause: error.cause }));
     });
-    socket.once('connect', connected);
     return (failed) => {
-      socket.off('connect', connected);
-      if (failed) socket.destroy();
+      if (failed) unwanted.abort();
     };
   });
 }
 
 /** Sends the 24 bytes and waits for ACK0 (§3.8.2). @throws PesitError 3-304 on NAK0, 3-317 on silence, 3-311 on anything else */
 export function preconnect(
-  socket: Socket,
+  transport: Transport,
   who: { identifier: string; password: string },
   opening: Opening,
 ): Promise<void> {
@@ -57,32 +49,28 @@ export function preconnect(
   const expected = prefix + 4;
   const hint = 'check that the partner expects one, and its dialect';
   return within(opening, 'no answer to the pre-connection', hint, (resolve, reject) => {
-    let received: Buffer = Buffer.alloc(0);
-    const take = (bytes: Buffer): void => {
-      received = Buffer.concat([received, bytes]);
-      if (received.length < expected) return;
-      const answer = decodePreconnectionAnswer(received.subarray(prefix));
-      if (answer === false) reject(refused());
-      else if (answer !== true || (prefixed && received.readUInt16BE(0) !== 4)) reject(notAnAnswer(received));
+    let answer: Buffer = Buffer.alloc(0);
+    const received = (bytes: Buffer): void => {
+      answer = Buffer.concat([answer, bytes]);
+      if (answer.length < expected) return;
+      const outcome = decodePreconnectionAnswer(answer.subarray(prefix));
+      if (outcome === false) reject(refused());
+      else if (outcome !== true || (prefixed && answer.readUInt16BE(0) !== 4)) reject(notAnAnswer(answer));
       else resolve();
     };
-    const lost = (cause?: unknown): void => {
+    const ended = (cause?: unknown): void => {
       const closed = 'the partner closed the connection after the pre-connection';
       reject(new PesitError(closed, { fault: 'transport', diagnostic: '3-310', cause }));
     };
-    socket.on('data', take);
-    socket.on('error', lost);
-    socket.on('end', lost);
-    socket.write(entity);
+    transport.attach({ received, ended, closed: ended });
+    transport.resume();
+    transport.write([entity]);
     return (failed) => {
-      socket.off('data', take);
-      socket.off('error', lost);
-      socket.off('end', lost);
-      if (failed) socket.destroy();
+      if (failed) transport.destroy();
       else {
-        // What follows the answer belongs to the session, which listens in a moment.
-        socket.pause();
-        if (received.length > expected) socket.unshift(received.subarray(expected));
+        // What follows the answer belongs to the session, which reads in a moment.
+        transport.pause();
+        if (answer.length > expected) transport.unread(answer.subarray(expected));
       }
     };
   });
@@ -118,18 +106,11 @@ function within<T>(
     const cancel = (): void => {
       if (signal !== undefined) fail(cancellation(signal));
     };
-    let cleanUp: (failed: boolean) => void;
-    try {
-      cleanUp = start((value) => {
-        settle(false, () => {
-          resolve(value);
-        });
-      }, fail);
-    } catch (error) {
-      // A port or host that cannot be: nothing was started.
-      reject(asPesitError(error, '3-310'));
-      return;
-    }
+    const cleanUp = start((value) => {
+      settle(false, () => {
+        resolve(value);
+      });
+    }, fail);
     const timer = setTimeout(() => {
       const text = `${failure} within ${connectTimeout} ms: ${hint}`;
       fail(new PesitError(text, { fault: 'timeout', diagnostic: '3-317' }));

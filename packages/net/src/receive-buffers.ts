@@ -1,15 +1,12 @@
 /**
- * Sockets that read into buffers of our own.
+ * Buffers of our own, for transports that can read into them.
  *
  * Node gives every read of a socket a new buffer of 64 KB. For large files that costs a quarter of the receiver's time, and
- * half of its throughput (measured: 714 MB/s against 1,100): allocation, page faults, small reads. `onread` lets the
- * kernel fill our buffers, which are used again when the file has taken their bytes. Between files a socket reads into a
- * few kilobytes, so that thousands of idle partners cost next to nothing.
- *
- * What was read is still emitted as `data`: who listens sees no difference.
+ * half of its throughput (measured: 714 MB/s against 1,100): allocation, page faults, small reads. Our buffers are used
+ * again when the file has taken their bytes. Between files a connection reads into a few kilobytes, so that thousands of
+ * idle partners cost next to nothing. A transport that hands over its own buffers leaves these alone: none is made then.
  */
-import { Socket } from 'node:net';
-import type { OnReadOpts } from 'node:net';
+import type { ReadBuffers } from './transport.js';
 
 /** For control FPDUs; never used twice, so whoever keeps a view of it keeps it. */
 const SMALL_SIZE = 4096;
@@ -33,7 +30,7 @@ interface Retired {
 }
 
 /** The buffers of one large transfer. Batches are released in the order in which they were given. */
-export class BulkBuffers {
+export class BulkBuffers implements ReadBuffers {
   #current: Buffer | undefined;
   #filled = 0;
   #received = 0;
@@ -90,15 +87,15 @@ export class BulkBuffers {
   }
 }
 
-/** Where one socket reads to. */
-class ReceiveBuffers {
-  bulk: BulkBuffers | undefined;
+/** Where one connection reads to: what it was given, else small buffers of its own. */
+export class ReceiveBuffers implements ReadBuffers {
+  given: ReadBuffers | undefined;
   #small = Buffer.alloc(0);
   /** Who gave the buffer of the read that is under way. */
-  #reading: BulkBuffers | undefined;
+  #reading: ReadBuffers | undefined;
 
   next(): Buffer {
-    this.#reading = this.bulk;
+    this.#reading = this.given;
     if (this.#reading !== undefined) return this.#reading.next();
     if (this.#small.length < SMALL_ROOM) this.#small = Buffer.allocUnsafeSlow(SMALL_SIZE);
     return this.#small;
@@ -110,49 +107,4 @@ class ReceiveBuffers {
     this.#small = this.#small.subarray(length);
     return bytes;
   }
-}
-
-const buffersOf = new WeakMap<Socket, ReceiveBuffers>();
-
-/** `onread` for a socket that does not exist yet; `attach` it as soon as it does. */
-export function ownBuffers(): { readonly onread: OnReadOpts; readonly attach: (socket: Socket) => Socket } {
-  const buffers = new ReceiveBuffers();
-  let owner: Socket | undefined;
-  return {
-    onread: {
-      buffer: () => buffers.next(),
-      callback: (length) => {
-        owner?.emit('data', buffers.take(length));
-        // A listener that wanted no more has paused the socket itself.
-        return true;
-      },
-    },
-    attach: (socket) => {
-      owner = socket;
-      buffersOf.set(socket, buffers);
-      return socket;
-    },
-  };
-}
-
-/**
- * The same connection as `accepted`, which has read nothing yet (`pauseOnConnect`), with buffers of our own. A server offers
- * no `onread`; where its sockets have no handle to pass on, the socket stays as it is, and only speed is lost.
- */
-export function withOwnBuffers(accepted: Socket): Socket {
-  const carrier = accepted as unknown as { _handle: object | null | undefined };
-  const handle = carrier._handle;
-  if (handle === null || handle === undefined) return accepted;
-  carrier._handle = null;
-  const { onread, attach } = ownBuffers();
-  const socket = attach(new Socket({ handle, onread } as ConstructorParameters<typeof Socket>[0]));
-  // The server counts the socket that it made.
-  socket.once('close', () => accepted.destroy());
-  return socket;
-}
-
-/** Lets the socket read into `bulk` from the next read on, or into small buffers again. */
-export function readInto(socket: Socket, bulk: BulkBuffers | undefined): void {
-  const buffers = buffersOf.get(socket);
-  if (buffers !== undefined) buffers.bulk = bulk;
 }

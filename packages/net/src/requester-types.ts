@@ -14,12 +14,15 @@ import type {
 } from '@pesit-node/protocol';
 import type { WireObserver } from './connection.js';
 import type { DataLimits } from './data-limits.js';
+import type { Connect } from './transport.js';
 
 export interface RequesterOptions {
   readonly host: string;
   readonly port: number;
+  /** What carries the session; default: plain TCP. */
+  readonly transport?: Connect;
   readonly dialect: Dialect;
-  /** Milliseconds for TCP and, each, for the answers to pre-connection and CONNECT. */
+  /** Milliseconds for the connection and, each, for the answers to pre-connection and CONNECT. */
   readonly connectTimeout: number;
   readonly timers?: Partial<Timers>;
   readonly limits?: DataLimits;

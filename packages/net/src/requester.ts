@@ -1,14 +1,11 @@
 import { randomInt } from 'node:crypto';
-import { connect as connectSocket } from 'node:net';
-import type { Socket } from 'node:net';
 import { PesitError, RequesterSession, START, SUCCESS } from '@pesit-node/protocol';
 import type { ConnectionTerms, FileTerms, Parameters, PeerDiagnostic, SyncPointOptions } from '@pesit-node/protocol';
 import { now } from './connection.js';
 import type { WireObserver } from './connection.js';
 import { Conversation } from './conversation.js';
 import { asPesitError } from './errors.js';
-import { openSocket, preconnect } from './opening.js';
-import { ownBuffers } from './receive-buffers.js';
+import { openTransport, preconnect } from './opening.js';
 import type {
   MessageReply,
   PartnerTexts,
@@ -18,6 +15,8 @@ import type {
   SendMessage,
   TransferTotals,
 } from './requester-types.js';
+import { connectTcp } from './tcp-transport.js';
+import type { Connected } from './transport.js';
 import { windowAdvice } from './window-advice.js';
 
 /**
@@ -33,23 +32,16 @@ export class PesitRequester {
   readonly #talk: Conversation;
   #answer: Parameters = {};
 
-  /** TCP connection, pre-connection when asked for, CONNECT and its answer. */
+  /** The connection, pre-connection when asked for, CONNECT and its answer. */
   static async open(options: RequesterOptions): Promise<PesitRequester> {
-    const { onread, attach } = ownBuffers();
-    let began = now();
-    const socket = await openSocket(() => {
-      const opened = attach(connectSocket({ host: options.host, port: options.port, noDelay: true, onread }));
-      opened.once('connectionAttempt', () => (began = now()));
-      return opened;
-    }, options);
-    const roundTripMs = now() - began;
-    if (options.preconnection !== undefined) await preconnect(socket, options.preconnection, options);
-    const requester = new PesitRequester(socket, options, roundTripMs);
+    const connected = await openTransport(options.transport ?? connectTcp, options);
+    if (options.preconnection !== undefined) await preconnect(connected.transport, options.preconnection, options);
+    const requester = new PesitRequester(connected, options);
     await requester.#connect(options);
     return requester;
   }
 
-  private constructor(socket: Socket, options: RequesterOptions, roundTripMs: number) {
+  private constructor({ transport, roundTripMs }: Connected, options: RequesterOptions) {
     this.roundTripMs = roundTripMs;
     this.#syncPoints = options.connect.syncPoints;
     this.#session = new RequesterSession(
@@ -64,7 +56,7 @@ export class PesitRequester {
       },
       options.connect.crc === true,
     );
-    this.#talk = new Conversation(socket, this.#session, options);
+    this.#talk = new Conversation(transport, this.#session, options);
   }
 
   async #connect({ connect, connectTimeout, signal }: RequesterOptions): Promise<void> {

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Socket } from 'node:net';
 import { END_CODES, endsForGood, PesitError } from '@pesit-node/protocol';
 import type { ConnectionTerms, FileTerms, FpduName, ServerSession } from '@pesit-node/protocol';
 import { Connection } from './connection.js';
@@ -11,6 +10,7 @@ import type { SessionListener } from './file-data.js';
 import type { ServerConnection, ServerHandler } from './handler.js';
 import { PartnerRequests } from './partner-requests.js';
 import type { RequestTerms } from './partner-requests.js';
+import type { Transport } from './transport.js';
 
 /** Requests in which a partner may say something (PI 29) of a file that goes well. */
 const SAY_OF_A_FILE: ReadonlySet<FpduName> = new Set(['DTF.END', 'CRF', 'DESELECT']);
@@ -19,7 +19,7 @@ const copied = (bytes: Buffer | undefined): Buffer | undefined =>
   bytes === undefined || bytes.length === 0 ? undefined : Buffer.from(bytes);
 
 export interface ServerConnectionOptions extends RequestTerms {
-  readonly socket: Socket;
+  readonly transport: Transport;
   readonly session: ServerSession;
   readonly limits?: DataLimits | undefined;
   readonly accept: (connection: ServerConnection) => ServerHandler;
@@ -49,12 +49,12 @@ export class PartnerConnection implements ServerConnection {
   constructor(options: ServerConnectionOptions) {
     this.#options = options;
     this.#session = options.session;
-    this.remoteAddress = options.socket.remoteAddress ?? 'unknown';
+    this.remoteAddress = options.transport.remoteAddress;
     this.#handler = options.accept(this);
     this.finished = new Promise((resolve) => {
       this.#finish = resolve;
     });
-    this.#connection = new Connection(options.socket, options.session, {
+    this.#connection = new Connection(options.transport, options.session, {
       onEvent: (event) => {
         this.#data.handle(event);
       },
@@ -160,14 +160,14 @@ export class PartnerConnection implements ServerConnection {
     this.#connection.settle();
   }
 
-  /** Resolves when the socket is closed. */
+  /** Resolves when the connection is gone. */
   closed(): Promise<void> {
     return this.#connection.closed();
   }
 
-  /** Closes the socket without a word. */
+  /** Closes the connection without a word. */
   destroy(): void {
-    this.#connection.socket.destroy();
+    this.#connection.destroy();
   }
 
   #listener(): SessionListener {

@@ -4,10 +4,10 @@ import { createServer } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { PesitError } from '@pesit-node/protocol';
 import type { Dialect } from '@pesit-node/protocol';
-import { openSocket } from '../src/opening.js';
-import { Socket } from 'node:net';
 import { PesitRequester } from '../src/index.js';
 import type { RequesterOptions } from '../src/index.js';
+import { openTransport } from '../src/opening.js';
+import type { Connect } from '../src/transport.js';
 import { connect, gate, listen, rawServer, rejectionOf } from './support/harness.js';
 import { BODIES, complement, diagnostic, diagnosticOf, valueOf } from './support/wire.js';
 
@@ -33,6 +33,16 @@ async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
+}
+
+/** Nothing ever answers there. */
+function routeIntoTheVoid() {
+  const targets: Parameters<Connect>[0][] = [];
+  const connect: Connect = (target) => {
+    targets.push(target);
+    return new Promise(() => undefined);
+  };
+  return { connect, targets };
 }
 
 test('what answers is no PeSIT server: said with its first bytes, and what to check', async () => {
@@ -71,25 +81,24 @@ describe('TCP', () => {
   });
 
   test('a host that answers nothing: a timeout', async () => {
-    // A socket that never connects stands for a route into the void.
-    const silent = new Socket();
+    const { connect: silent, targets } = routeIntoTheVoid();
     const opening = { host: 'void', port: 1, dialect: 'raw', connectTimeout: 20 } as const;
-    const error = await rejectionOf(openSocket(() => silent, opening));
+    const error = await rejectionOf(openTransport(silent, opening));
     expect(error).toMatchObject({ fault: 'timeout', diagnostic: '3-317' });
     expect(error.message).toBe('no connection to void:1 within 20 ms: check host, port and firewalls');
-    expect(silent.destroyed).toBe(true);
+    expect(targets).toMatchObject([{ host: 'void', port: 1, signal: { aborted: true } }]);
   });
 
   test('a signal that is aborted before, and while nothing answers', async () => {
     const reason = new PesitError('the queue was stopped', { fault: 'local', diagnostic: '2-216' });
     expect(await refusalOf(1, { signal: AbortSignal.abort(reason) })).toBe(reason);
     const cancel = new AbortController();
-    const silent = new Socket();
+    const { connect: silent, targets } = routeIntoTheVoid();
     const opening = { host: 'void', port: 1, dialect: 'raw', connectTimeout: 5000, signal: cancel.signal } as const;
-    const failing = rejectionOf(openSocket(() => silent, opening));
+    const failing = rejectionOf(openTransport(silent, opening));
     cancel.abort();
     expect(await failing).toMatchObject({ fault: 'local', diagnostic: '2-216', message: 'cancelled by the program' });
-    expect(silent.destroyed).toBe(true);
+    expect(targets).toMatchObject([{ signal: { aborted: true } }]);
   });
 });
 

@@ -1,59 +1,66 @@
 /** A partner that takes our data slowly is not silent; one that takes nothing is, after the write timeout. */
-import { Duplex } from 'node:stream';
-import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { FILE_TYPE_MESSAGE, RequesterSession } from '@pesit-node/protocol';
 import type { SessionEvent } from '@pesit-node/protocol';
 import { Connection, now } from '../src/connection.js';
+import type { Transport } from '../src/transport.js';
 import { create } from './support/harness.js';
 import { BODIES, OK, entity, fpdu } from './support/wire.js';
 import type { Name } from './support/wire.js';
 
 const TP = 1000;
 
-/** A socket whose kernel takes what the test lets it take. */
-class StubSocket extends Duplex {
-  readonly _handle = { writeQueueSize: 0 };
+/** A transport whose system takes what the test lets it take, in order. */
+class SlowTransport implements Transport {
+  readonly remoteAddress = '127.0.0.1';
+  readonly security = undefined;
+  readonly closed = new Promise<void>(() => undefined);
+  destroyed = false;
+  queuedBytes = 0;
   /** Nothing is taken before `accept`. */
   stuck = false;
-  #done: (() => void) | undefined;
+  #writes: { left: number; readonly taken: () => void }[] = [];
 
-  override _read(): void {
-    // Nothing comes from here: the test feeds the connection itself.
-  }
-  override _write(bytes: Buffer, _: string, done: () => void): void {
-    this._handle.writeQueueSize += bytes.length;
-    if (bytes.length < 1000 && !this.stuck) {
-      this.#done = done;
-      this.accept(bytes.length);
-    } else {
-      this.#done = done;
+  write(parts: readonly Buffer[], taken: () => void): void {
+    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    if (length < 1000 && !this.stuck && this.#writes.length === 0) {
+      process.nextTick(taken);
+      return;
     }
+    this.queuedBytes += length;
+    this.#writes.push({ left: length, taken });
   }
+
   accept(bytes: number): void {
-    this._handle.writeQueueSize -= bytes;
-    if (this._handle.writeQueueSize > 0) return;
-    const done = this.#done;
-    this.#done = undefined;
-    done?.();
+    this.queuedBytes -= bytes;
+    let more = bytes;
+    for (let first = this.#writes[0]; first !== undefined && more >= first.left; first = this.#writes[0]) {
+      more -= first.left;
+      this.#writes.shift();
+      first.taken();
+    }
+    if (this.#writes[0] !== undefined) this.#writes[0].left -= more;
   }
-  setNoDelay(): void {
-    // As a socket has it.
-  }
-  setKeepAlive(): void {
-    // As a socket has it.
-  }
+
+  // The test feeds the connection itself, and looks at its session alone.
+  attach = (): void => undefined;
+  readInto = (): void => undefined;
+  unread = (): void => undefined;
+  pause = (): void => undefined;
+  resume = (): void => undefined;
+  end = (): void => undefined;
+  destroy = (): void => undefined;
 }
 
 beforeEach(() => {
-  jest.useFakeTimers({ doNotFake: ['setImmediate'] });
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] });
 });
 afterEach(() => {
   jest.useRealTimers();
 });
 
 interface Situation {
-  readonly socket: StubSocket;
+  readonly transport: SlowTransport;
   readonly session: RequesterSession;
   readonly events: SessionEvent[];
   readonly connection: Connection;
@@ -62,13 +69,13 @@ interface Situation {
 
 /** A session between two files. */
 function idle(write: number): Situation {
-  const socket = new StubSocket();
+  const transport = new SlowTransport();
   const session = new RequesterSession(
     { dialect: 'length-prefixed', now: now(), connectionId: 7, timers: { response: TP, write } },
     false,
   );
   const events: SessionEvent[] = [];
-  const connection = new Connection(socket as unknown as Socket, session, {
+  const connection = new Connection(transport, session, {
     onEvent: (event) => events.push(event),
     onBytes: () => undefined,
     onBug: (error) => {
@@ -80,7 +87,7 @@ function idle(write: number): Situation {
   };
   session.connect({ requester: 'PART', server: 'SERV', accessType: 2 });
   hear('ACONNECT', BODIES.ACONNECT, 9);
-  return { socket, session, events, connection, hear };
+  return { transport, session, events, connection, hear };
 }
 
 /** A session that has a burst of 100 KB on its way, and nothing else. */
@@ -106,9 +113,9 @@ const timedOut = (events: readonly SessionEvent[]): boolean =>
 
 describe('while one burst leaves', () => {
   test('a partner that takes a little in each Tp keeps the session', () => {
-    const { socket, events } = sending();
+    const { transport, events } = sending();
     for (let turn = 0; turn < 20; turn++) {
-      socket.accept(1000);
+      transport.accept(1000);
       jest.advanceTimersByTime(TP - 1);
     }
     expect(timedOut(events)).toBe(false);
@@ -118,17 +125,17 @@ describe('while one burst leaves', () => {
   });
 
   test('TRANS.END waits behind it: its answer is not late before the data have left', () => {
-    const { socket, session, events, connection } = sending();
+    const { transport, session, events, connection } = sending();
     session.endData();
     session.endTransfer();
     connection.settle();
     expect(session.state).toBe('TDE08A');
     for (let turn = 0; turn < 20; turn++) {
-      socket.accept(1000);
+      transport.accept(1000);
       jest.advanceTimersByTime(TP - 1);
     }
     expect(timedOut(events)).toBe(false);
-    socket.accept(socket._handle.writeQueueSize);
+    transport.accept(transport.queuedBytes);
     jest.advanceTimersByTime(TP - 1);
     expect(timedOut(events)).toBe(false);
     jest.advanceTimersByTime(2);
@@ -147,13 +154,13 @@ describe('while one burst leaves', () => {
   );
 
   test('what it owes when it has taken everything is due after Tp, however long the write timeout is', async () => {
-    const { socket, session, events, connection } = sending(100 * TP);
+    const { transport, session, events, connection } = sending(100 * TP);
     session.endData();
     session.endTransfer();
     connection.settle();
     jest.advanceTimersByTime(50 * TP);
     expect(timedOut(events)).toBe(false);
-    socket.accept(socket._handle.writeQueueSize);
+    transport.accept(transport.queuedBytes);
     // TRANS.END leaves behind the burst.
     await new Promise(setImmediate);
     jest.advanceTimersByTime(TP + 1);
@@ -161,8 +168,8 @@ describe('while one burst leaves', () => {
   });
 
   test('a message is written as data are: one that nobody takes ends with the write timeout', () => {
-    const { socket, session, events, connection } = idle(TP / 4);
-    socket.stuck = true;
+    const { transport, session, events, connection } = idle(TP / 4);
+    transport.stuck = true;
     session.sendMessage({
       ...{ fileIdentifier: { fileType: FILE_TYPE_MESSAGE, fileName: 'FILE' }, transferId: 1 },
       message: Buffer.alloc(3000),
