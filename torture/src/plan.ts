@@ -1,6 +1,6 @@
 /** What happens in a round: a walk of the generator from the round's seed, so that the seed alone tells it again. */
 import type { Dialect } from '@pesit-node/protocol';
-import { Chance } from './chance.js';
+import { Chance } from '@pesit-node/protocol/testing';
 import type { Action, Direction, Fault, Moment, Victim } from './faults.js';
 
 export const KB = 1024;

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
-import { Chance } from './chance.js';
+import { Chance } from '@pesit-node/protocol/testing';
 import type { FilePlan } from './plan.js';
 
 const CHUNK = 1 << 20;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { fileURLToPath } from 'node:url';
 import { RequesterSession, ServerSession, type SessionEvent } from '@pesit-node/protocol';
-import { Chance } from '../src/chance.js';
+import { Chance } from '@pesit-node/protocol/testing';
 import { RequesterAutopilot, ServerAutopilot } from '../src/fuzz/autopilot.js';
 import { Inputs } from '../src/fuzz/inputs.js';
 import { concatenated, onTheWire, type Tape } from '../src/fuzz/tapes.js';

@@ -15,8 +15,8 @@ import {
   text,
   valueOf,
   withCrc,
-} from './support/builder.js';
-import type { Dissected, Name } from './support/builder.js';
+} from '../src/testing/index.js';
+import type { Dissected, Name } from '../src/testing/index.js';
 import { OWN, PEER, solo } from './support/solo.js';
 import type { Solo, SoloState, SoloTerms } from './support/solo.js';
 

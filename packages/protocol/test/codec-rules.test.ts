@@ -2,8 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { PARAMETERS, PARAMETER_KEYS, PesitError, decodeBody, encodeFpdu, negotiateVersion } from '../src/index.js';
 import type { Fpdu, ParameterKey, Parameters } from '../src/index.js';
-import { MINIMAL, NAMES, hex, num, pi, text } from './support/builder.js';
-import type { Name } from './support/builder.js';
+import { MINIMAL, NAMES, hex, num, pi, text } from '../src/testing/index.js';
+import type { Name } from '../src/testing/index.js';
 
 type ControlName = keyof typeof MINIMAL;
 

@@ -2,8 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { CONTENTS, FPDU_NAMES, FPDUS, decodeBody, encodeFpdu, isDataFpdu } from '../src/index.js';
 import type { Parameters } from '../src/index.js';
-import { CODES, MINIMAL, NAMES, fpdu, hex, pi, text } from './support/builder.js';
-import type { Name } from './support/builder.js';
+import { CODES, MINIMAL, NAMES, fpdu, hex, pi, text } from '../src/testing/index.js';
+import type { Name } from '../src/testing/index.js';
 
 type Row = readonly [name: Name, destination: number, source: number, parameters: Parameters, body: Buffer];
 

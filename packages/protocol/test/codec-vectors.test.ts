@@ -13,7 +13,7 @@ import {
   toEbcdic,
 } from '../src/index.js';
 import type { ParameterKey, Parameters } from '../src/index.js';
-import { hex, withCrc } from './support/builder.js';
+import { hex, withCrc } from '../src/testing/index.js';
 
 interface Vectors {
   readonly crc: readonly { data: string; crc: string }[];

@@ -3,10 +3,19 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { burstBufferSize } from '../src/index.js';
 import type { CompressionMode, CompressionOptions, Dialect, SyncPointOptions } from '../src/index.js';
-import { articlesOf, difference } from './support/articles.js';
-import { entity, fpdu, hex, minimal, prefixed, text, valueOf } from './support/builder.js';
-import type { Dissected } from './support/builder.js';
-import { Chance } from './support/chance.js';
+import {
+  articlesOf,
+  difference,
+  entity,
+  fpdu,
+  hex,
+  minimal,
+  prefixed,
+  text,
+  valueOf,
+  Chance,
+} from '../src/testing/index.js';
+import type { Dissected } from '../src/testing/index.js';
 import { Pair, errorOf } from './support/pair.js';
 import { connected } from './support/states.js';
 

@@ -5,8 +5,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { STATES } from '../src/index.js';
 import type { Role, State } from '../src/index.js';
-import { MINIMAL, entity, fpdu, minimal, valueOf } from './support/builder.js';
-import type { Name } from './support/builder.js';
+import { MINIMAL, entity, fpdu, minimal, valueOf } from '../src/testing/index.js';
+import type { Name } from '../src/testing/index.js';
 import { OWN, PEER, SOLO_WAYS, solo } from './support/solo.js';
 import type { SoloState } from './support/solo.js';
 

@@ -2,9 +2,20 @@
 import { describe, expect, test } from '@jest/globals';
 import { END_CODES, PesitError } from '../src/index.js';
 import type { Role, SessionEvent } from '../src/index.js';
-import { START, articlesOf, difference } from './support/articles.js';
-import { diagnosticOf, entity, fpdu, hex, minimal, prefixed, text, valueOf } from './support/builder.js';
-import type { Dissected } from './support/builder.js';
+import {
+  START,
+  articlesOf,
+  difference,
+  diagnosticOf,
+  entity,
+  fpdu,
+  hex,
+  minimal,
+  prefixed,
+  text,
+  valueOf,
+} from '../src/testing/index.js';
+import type { Dissected } from '../src/testing/index.js';
 import { CREATE, Pair, errorOf, notices, refusal } from './support/pair.js';
 import { WAYS, connected, inStates, stateOf } from './support/states.js';
 

@@ -2,8 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { FpduReader, PesitError } from '../src/index.js';
 import type { Dialect } from '../src/index.js';
-import { Chance } from './support/chance.js';
-import { MINIMAL, NAMES, entity, fpdu, hex, minimal, pi, text, withCrc } from './support/builder.js';
+import { Chance, MINIMAL, NAMES, entity, fpdu, hex, minimal, pi, text, withCrc } from '../src/testing/index.js';
 
 const DIALECTS: readonly Dialect[] = ['length-prefixed', 'raw'];
 

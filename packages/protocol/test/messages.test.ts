@@ -2,8 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { MAX_MESSAGE_LENGTH, PesitError } from '../src/index.js';
 import type { MessageRequest, Parameters } from '../src/index.js';
-import { Chance } from './support/chance.js';
-import { fpdu, hex, num, pi, text, valueOf } from './support/builder.js';
+import { Chance, fpdu, hex, num, pi, text, valueOf } from '../src/testing/index.js';
 import { Pair, errorOf, refusal } from './support/pair.js';
 import { connected } from './support/states.js';
 

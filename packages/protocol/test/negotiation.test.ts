@@ -1,7 +1,7 @@
 /** CONNECT and its answers: every negotiated parameter lower, higher, absent and undefined on each side (pesit-e.md §3). */
 import { describe, expect, test } from '@jest/globals';
 import type { SyncPointOptions } from '../src/index.js';
-import { entity, fpdu, valueOf, withCrc } from './support/builder.js';
+import { entity, fpdu, valueOf, withCrc } from '../src/testing/index.js';
 import { Pair, errorOf, notices, refusal } from './support/pair.js';
 
 const UNDEFINED = 0xffff;

@@ -7,9 +7,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { RequesterSession, ServerSession, burstBufferSize } from '../src/index.js';
 import type { CreateAnswer, Parameters, SelectAnswer, SessionEvent, SyncPointOptions } from '../src/index.js';
-import { diagnosticOf, dissect, entity, fpdu, hex, num, pi, text, valueOf } from './support/builder.js';
-import type { Dissected, Name } from './support/builder.js';
-import { START, fill } from './support/articles.js';
+import { diagnosticOf, dissect, entity, fpdu, hex, num, pi, text, valueOf, START, fill } from '../src/testing/index.js';
+import type { Dissected, Name } from '../src/testing/index.js';
 import { CREATE, SELECT, refusal } from './support/pair.js';
 
 const X = 5;

@@ -15,10 +15,19 @@ import type { Dialect, Role, SessionEvent } from '../src/index.js';
 import { ArticleReceiver } from '../src/receiving.js';
 import { ArticleSender } from '../src/sending.js';
 import { parametersOf } from './support/arbitraries.js';
-import { Collector, START, difference, fill } from './support/articles.js';
-import { MINIMAL, NAMES, entity, fpdu, minimal } from './support/builder.js';
-import type { Name } from './support/builder.js';
-import { Chance } from './support/chance.js';
+import {
+  Collector,
+  START,
+  difference,
+  fill,
+  MINIMAL,
+  NAMES,
+  entity,
+  fpdu,
+  minimal,
+  Chance,
+} from '../src/testing/index.js';
+import type { Name } from '../src/testing/index.js';
 import { Pair } from './support/pair.js';
 import { RECORDINGS } from './support/recordings.js';
 import { wholeRecording } from './support/replay.js';

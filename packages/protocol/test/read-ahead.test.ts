@@ -5,9 +5,8 @@ import { burstBufferSize } from '../src/index.js';
 import type { CompressionMode, Dialect } from '../src/index.js';
 import { CompressingBurst } from '../src/compressing.js';
 import { ArticleSender } from '../src/sending.js';
-import { START, articlesOf, difference, expectedPoints, fill } from './support/articles.js';
-import { dissect, fpdu, num, pi, valueOf } from './support/builder.js';
-import { Chance } from './support/chance.js';
+import { START, articlesOf, difference, fill, dissect, fpdu, num, pi, valueOf, Chance } from '../src/testing/index.js';
+import { expectedPoints } from './support/points.js';
 import { Pair, errorOf, refusal } from './support/pair.js';
 
 const X = 5;

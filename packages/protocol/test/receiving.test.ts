@@ -3,9 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { FpduReader, PesitError } from '../src/index.js';
 import type { SingleArticleStyle } from '../src/index.js';
 import { ArticleReceiver } from '../src/receiving.js';
-import { Collector, START, difference } from './support/articles.js';
-import { fpdu, hex, prefixed, text } from './support/builder.js';
-import { Chance } from './support/chance.js';
+import { Collector, START, difference, fpdu, hex, prefixed, text, Chance } from '../src/testing/index.js';
 
 interface Received {
   readonly articles: string[];

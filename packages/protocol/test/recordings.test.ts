@@ -5,9 +5,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { ENTITY_PREFIX_LENGTH } from '../src/index.js';
 import type { SessionEvent, SyncPointOptions } from '../src/index.js';
-import { START, difference } from './support/articles.js';
-import { entity, valueOf } from './support/builder.js';
-import type { Name } from './support/builder.js';
+import { START, difference, entity, valueOf } from '../src/testing/index.js';
+import type { Name } from '../src/testing/index.js';
 import { Pair, describe as inWords, errorOf, notices, refusal } from './support/pair.js';
 import { RECORDINGS } from './support/recordings.js';
 import type { RecordingName } from './support/recordings.js';

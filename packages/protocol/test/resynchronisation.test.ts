@@ -3,10 +3,20 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { MAX_RESYNCHRONISATIONS, RequesterSession } from '../src/index.js';
 import type { CompressionMode, ConnectAnswer, ConnectRequest } from '../src/index.js';
-import { START, articlesOf, difference } from './support/articles.js';
-import { entity, fpdu, minimal, pi, text, valueOf, withCrc } from './support/builder.js';
-import type { Dissected } from './support/builder.js';
-import { Chance } from './support/chance.js';
+import {
+  START,
+  articlesOf,
+  difference,
+  entity,
+  fpdu,
+  minimal,
+  pi,
+  text,
+  valueOf,
+  withCrc,
+  Chance,
+} from '../src/testing/index.js';
+import type { Dissected } from '../src/testing/index.js';
 import { CREATE, Pair, SELECT, errorOf, notices, refusal } from './support/pair.js';
 import type { PairOptions } from './support/pair.js';
 

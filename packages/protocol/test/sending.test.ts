@@ -4,9 +4,9 @@ import { MAX_SYNC_POINT, burstBufferSize } from '../src/index.js';
 import type { SyncPoint } from '../src/index.js';
 import { ArticleSender } from '../src/sending.js';
 import type { ArticleSenderOptions } from '../src/sending.js';
-import { START, articlesOf, difference, expectedPoints, fill, lengthsOf } from './support/articles.js';
-import { dissect } from './support/builder.js';
-import type { Dissected } from './support/builder.js';
+import { START, articlesOf, difference, fill, dissect } from '../src/testing/index.js';
+import type { Dissected } from '../src/testing/index.js';
+import { expectedPoints, lengthsOf } from './support/points.js';
 
 const OPTIONS: ArticleSenderOptions = {
   entitySize: 4096,

@@ -2,8 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { PesitError, RequesterSession, ServerSession } from '../src/index.js';
 import type { SessionEvent } from '../src/index.js';
-import { MINIMAL, dissect, entity, fpdu, text } from './support/builder.js';
-import type { Name } from './support/builder.js';
+import { MINIMAL, dissect, entity, fpdu, text } from '../src/testing/index.js';
+import type { Name } from '../src/testing/index.js';
 
 const reason = new PesitError('cancelled by an administrator', { fault: 'local', diagnostic: '2-216' });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { SessionTrace } from '../src/index.js';
 import type { Dialect, TraceLine } from '../src/index.js';
-import { entity, fpdu, hex, pi, text, withCrc } from './support/builder.js';
+import { entity, fpdu, hex, pi, text, withCrc } from '../src/testing/index.js';
 
 const connect = (crc: boolean): Buffer =>
   fpdu('CONNECT', 0, 1, crc ? '010101' : '', pi(3, text('A')), pi(4, text('B')), pi(5, text('Zq7w')), '060102 160100');

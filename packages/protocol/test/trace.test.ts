@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { FPDU_NAMES, describeFpdu } from '../src/index.js';
-import { fpdu, hex, minimal, pi, prefixed, text, withCrc } from './support/builder.js';
+import { fpdu, hex, minimal, pi, prefixed, text, withCrc } from '../src/testing/index.js';
 
 describe('one line an FPDU', () => {
   test.each([

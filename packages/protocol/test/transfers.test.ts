@@ -1,8 +1,8 @@
 /** Files both ways over a pair of sessions: contents, counts, sync points, window, restarts, several files, refusals. */
 import { describe, expect, test } from '@jest/globals';
 import type { FpduName, SyncPoint, SyncPointOptions } from '../src/index.js';
-import { START, articlesOf, difference, expectedPoints, lengthsOf } from './support/articles.js';
-import { entity, fpdu, hex, pi, valueOf } from './support/builder.js';
+import { START, articlesOf, difference, entity, fpdu, hex, pi, valueOf } from '../src/testing/index.js';
+import { expectedPoints, lengthsOf } from './support/points.js';
 import { CREATE, Pair, SELECT, errorOf, notices, refusal } from './support/pair.js';
 import type { PairOptions } from './support/pair.js';
 

@@ -18,7 +18,7 @@ import {
   type SessionEvent,
   type SyncPoint,
 } from '@pesit-node/protocol';
-import type { Chance } from '../chance.js';
+import type { Chance } from '@pesit-node/protocol/testing';
 
 export const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 

@@ -1,5 +1,5 @@
 /** Input k of seed S: which tape, how it was changed, and where it goes. The same two numbers give the same input again. */
-import { Chance } from '../chance.js';
+import { Chance } from '@pesit-node/protocol/testing';
 import { cut, damaged, rearranged } from './mutations.js';
 import { concatenated, generatedTapes, recordedTapes, type Tape } from './tapes.js';
 

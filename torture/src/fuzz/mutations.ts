@@ -1,5 +1,5 @@
 /** Damage, from a flipped bit to FPDUs of another session: the parts of what arrived that a peer can get wrong. */
-import type { Chance } from '../chance.js';
+import type { Chance } from '@pesit-node/protocol/testing';
 
 /** Values at which something begins or ends: signs, lengths with two bytes, groups. */
 const EDGES = [0, 1, 2, 5, 6, 0x3f, 0x40, 0x7f, 0x80, 0xc0, 0xfe, 0xff] as const;

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checksum, RequesterSession, ServerSession, type CompressionMode, type Dialect } from '@pesit-node/protocol';
-import { Chance } from '../chance.js';
+import { Chance } from '@pesit-node/protocol/testing';
 import { RequesterAutopilot, ServerAutopilot, type Manners, type Task } from './autopilot.js';
 
 export interface Tape {

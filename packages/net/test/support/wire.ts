@@ -6,11 +6,11 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import type { Dialect } from '@pesit-node/protocol';
-import { CODES, fpdu, hex, entity as prefixedEntity } from '../../../protocol/test/support/builder.js';
-import type { Dissected, Name } from '../../../protocol/test/support/builder.js';
+import { CODES, fpdu, hex, entity as prefixedEntity } from '@pesit-node/protocol/testing';
+import type { Dissected, Name } from '@pesit-node/protocol/testing';
+export { diagnosticOf, fpdu, hex, valueOf } from '@pesit-node/protocol/testing';
+export type { Name } from '@pesit-node/protocol/testing';
 
-export { diagnosticOf, fpdu, hex, valueOf } from '../../../protocol/test/support/builder.js';
-export type { Name } from '../../../protocol/test/support/builder.js';
 /** An FPDU as it came, read by hand. */
 export type Seen = Dissected;
 

@@ -19,10 +19,8 @@ import type {
   SyncPoint,
   Timers,
 } from '../../src/index.js';
-import { Collector, START, fill } from './articles.js';
-import { dissect, entity } from './builder.js';
-import type { Dissected } from './builder.js';
-import { Chance } from './chance.js';
+import { Collector, START, fill, dissect, entity, Chance } from '../../src/testing/index.js';
+import type { Dissected } from '../../src/testing/index.js';
 
 export interface PairOptions {
   readonly dialect?: Dialect;

@@ -1,8 +1,6 @@
 /** The recorded sessions made whole, and the facts of each that a replay needs. */
-import { fpdu, num, pi, prefixed, valueOf } from './builder.js';
-import type { Dissected } from './builder.js';
-import { dissect, entity } from './builder.js';
-import { Chance } from './chance.js';
+import { fpdu, num, pi, prefixed, valueOf, dissect, entity, Chance } from '../../src/testing/index.js';
+import type { Dissected } from '../../src/testing/index.js';
 import { recording } from './recordings.js';
 import type { RecordedEntity, RecordingName, Side } from './recordings.js';
 

@@ -1,9 +1,8 @@
 /** One session alone, brought into any state by its verbs and by bytes of the independent builder. */
 import { RequesterSession, ServerSession, burstBufferSize } from '../../src/index.js';
 import type { CompressionMode, Dialect, Role, State } from '../../src/index.js';
-import { START, fill } from './articles.js';
-import { dissect, entity, fpdu, minimal, num, pi, withCrc } from './builder.js';
-import type { Dissected, Name } from './builder.js';
+import { START, fill, dissect, entity, fpdu, minimal, num, pi, withCrc } from '../../src/testing/index.js';
+import type { Dissected, Name } from '../../src/testing/index.js';
 import { CREATE, SELECT, refusal } from './pair.js';
 
 /** Identifiers of the session and of its peer. */

@@ -1,6 +1,6 @@
 /** Brings a pair of sessions into any state in which one side waits for the other, or for its own application. */
 import type { Role, State } from '../../src/index.js';
-import { START } from './articles.js';
+import { START } from '../../src/testing/index.js';
 import { CREATE, Pair, SELECT, refusal } from './pair.js';
 import type { PairOptions } from './pair.js';
 

@@ -1,5 +1,5 @@
-/** Articles in and out of bursts and batches, for tests; and the sync points, computed a second time from pesit-e.md §7. */
-import type { ArticleBatch, Burst, SyncPoint } from '../../src/index.js';
+/** Articles in and out of bursts and batches. */
+import type { ArticleBatch, Burst, SyncPoint } from '../index.js';
 import { Chance } from './chance.js';
 
 /** Puts batches together again; a batch may begin and end inside an article. */
@@ -47,30 +47,6 @@ export function fill(burst: Burst, articles: readonly Buffer[], next: number): n
 export function articlesOf(lengths: readonly number[], seed = 1): Buffer[] {
   const chance = new Chance(seed);
   return lengths.map((length) => chance.bytes(length));
-}
-
-export const lengthsOf = (articles: readonly Buffer[]): number[] => articles.map((article) => article.length);
-
-/**
- * Where the points fall: before an article that would bring the bytes since the last point beyond the interval, never
- * before the first and never at the end.
- */
-export function expectedPoints(lengths: readonly number[], interval: number, from: SyncPoint): SyncPoint[] {
-  const points: SyncPoint[] = [];
-  if (interval === 0) return points;
-  let { number, dataBytes, articles } = from;
-  let since = 0;
-  for (const length of lengths) {
-    if (since > 0 && since + length > interval) {
-      number += 1;
-      points.push({ number, dataBytes, articles });
-      since = 0;
-    }
-    since += length;
-    dataBytes += length;
-    articles += 1;
-  }
-  return points;
 }
 
 export const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
