@@ -4,6 +4,7 @@ import { createHttpApp, keysWithoutEffect } from '@pesit-node/service';
 import type {
   Config,
   DatabaseSupervisor,
+  EventStream,
   HealthRegistry,
   Logger,
   Metrics,
@@ -29,6 +30,7 @@ export interface AppDeps {
   readonly logger: Logger;
   readonly health: HealthRegistry;
   readonly metrics: Metrics;
+  readonly events: EventStream;
   readonly database: Pick<DatabaseSupervisor, 'ready' | 'statusReason'>;
   readonly license: LicenseKeeper;
   readonly servers: RemoteServerStore;
@@ -41,9 +43,9 @@ export interface AppDeps {
 
 /** The REST interface of the client app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
-  const { config, info, logger, health, metrics, database, license, exchange, servers } = deps;
+  const { config, info, logger, health, metrics, events, database, license, exchange, servers } = deps;
   const { queue, test, serverChanged: changed } = exchange;
-  const remoteServers = remoteServerService({ store: servers, logger, test, changed });
+  const remoteServers = remoteServerService({ store: servers, events, test, changed });
   const { sendTree, receivedTree } = deps;
   const transfers = transferService({ store: deps.transfers, servers, sendTree, receivedTree, queue, logger });
   return createHttpApp({
@@ -53,6 +55,7 @@ export const createApp = (deps: AppDeps): Express => {
     health,
     metrics,
     database,
+    events,
     keysWithoutEffect: () => [
       ...keysWithoutEffect(config),
       ...keyWithoutEffect(config['license.public-key'], license.publicKey),

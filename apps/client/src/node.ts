@@ -8,7 +8,14 @@ import {
   licenseMetrics,
 } from '@pesit-node/license';
 import type { LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
-import { DatabaseSupervisor, DataDirectoryError, Metrics, PeriodicWork, Traces } from '@pesit-node/service';
+import {
+  DatabaseSupervisor,
+  DataDirectoryError,
+  eventStream,
+  Metrics,
+  PeriodicWork,
+  Traces,
+} from '@pesit-node/service';
 import type {
   Config,
   Database,
@@ -78,6 +85,7 @@ const prepareUploads = async (uploads: ProcessDirectory, retentionMs: number, lo
 export const createNode = (options: NodeOptions) => {
   const { config, logger, health, info, database, secrets } = options;
   const { settings = exchangeSettings(config) } = options;
+  const events = eventStream({ app: 'client', node: options.node }, logger);
   const metrics = new Metrics({ app: 'client', version: info.version, logger });
   const supervisor = new DatabaseSupervisor({
     database,
@@ -134,7 +142,7 @@ export const createNode = (options: NodeOptions) => {
   });
   const exchange = createExchange({
     ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
-    ...{ places, periodic, clusterEvents: cluster.events },
+    ...{ places, periodic, events, clusterEvents: cluster.events },
     mayRun: () => admission.refusal === undefined,
   });
   admission.on('change', () => {
@@ -143,7 +151,7 @@ export const createNode = (options: NodeOptions) => {
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
   clientMetrics(metrics, { knex: database.knex, secrets, supervisor, exchange, space });
   const app = createApp({
-    ...{ config, info, logger, health, metrics, database: supervisor, license },
+    ...{ config, info, logger, health, metrics, events, database: supervisor, license },
     ...{ servers, transfers, sendTree, receivedTree, exchange, traces },
   });
 
@@ -166,6 +174,7 @@ export const createNode = (options: NodeOptions) => {
     await cluster.stop();
     await periodic.stop();
     await supervisor.stop();
+    events.close();
   };
   const drainMs = config['shutdown.drain-timeout'] * 1000;
   const steps = {

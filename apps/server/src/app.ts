@@ -3,6 +3,7 @@ import type { LicenseKeeper } from '@pesit-node/license';
 import { createHttpApp, keysWithoutEffect } from '@pesit-node/service';
 import type {
   Config,
+  EventStream,
   HealthRegistry,
   HttpAppOptions,
   Logger,
@@ -30,6 +31,7 @@ export interface AppDeps {
   readonly logger: Logger;
   readonly health: HealthRegistry;
   readonly metrics: Metrics;
+  readonly events: EventStream;
   /** While not ready, the routes answer 503 with the reason. */
   readonly database: NonNullable<HttpAppOptions['database']>;
   readonly license: LicenseKeeper;
@@ -44,7 +46,7 @@ export interface AppDeps {
 
 /** The REST interface of the server app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
-  const { config, info, logger, health, metrics, database, license, directories } = deps;
+  const { config, info, logger, health, metrics, events, database, license, directories } = deps;
   return createHttpApp({
     config,
     info,
@@ -52,6 +54,7 @@ export const createApp = (deps: AppDeps): Express => {
     health,
     metrics,
     database,
+    events,
     keysWithoutEffect: () => [
       ...keysWithoutEffect(config),
       ...keyWithoutEffect(config['license.public-key'], license.publicKey),
@@ -62,7 +65,7 @@ export const createApp = (deps: AppDeps): Express => {
       listenerRoutes(routes, deps.listeners, directories);
       partnerRoutes(routes, deps);
       partnerTraceRoutes(routes, deps.traces, logger);
-      virtualFileRoutes(routes, deps.virtualFiles, directories, logger);
+      virtualFileRoutes(routes, deps.virtualFiles, directories, events);
       transferRoutes(routes, deps.transfers);
     },
   });

@@ -14,7 +14,7 @@ import {
 import type { LicenseKeeper, LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
 import {
   DatabaseSupervisor,
-  EventStream,
+  eventStream,
   Metrics,
   PasswordHasher,
   PasswordVerifier,
@@ -147,6 +147,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     options;
   const { knex } = database;
   const metrics = new Metrics({ app: 'server', version: info.version, logger });
+  const events = eventStream({ app: 'server', node }, logger);
   const supervisor = new DatabaseSupervisor({
     database,
     migrations: [LICENSE_MIGRATIONS, CLUSTER_MIGRATIONS, MIGRATIONS],
@@ -233,11 +234,6 @@ export const createNode = (options: NodeOptions): ServerNode => {
     ...(options.traceGatherMs === undefined ? {} : { gatherMs: options.traceGatherMs }),
   });
   const renewals = new PasswordRenewals(partners, passwords, verifier, logger);
-  const events = new EventStream({
-    app: 'server',
-    node,
-    failed: (error, event) => logger.error({ err: error, event }, 'a subscriber of the event stream failed'),
-  });
   logExchange(events, logger);
   meterTransfers(events, metrics);
   periodic.add(new ProgressReporter(events, journal, options.progressMs).task);
@@ -272,13 +268,14 @@ export const createNode = (options: NodeOptions): ServerNode => {
     config['listener.host'],
   );
   const drainMs = options.drainMs ?? config['shutdown.drain-timeout'] * 1000;
-  const listeners = new ListenerService({ store: listenerStore, bind: exchange.bind, logger, drainMs });
+  const listeners = new ListenerService({ store: listenerStore, bind: exchange.bind, events, logger, drainMs });
   const app = createApp({
     config,
     info,
     logger,
     health,
     metrics,
+    events,
     database: supervisor,
     license,
     partners,
@@ -384,6 +381,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await cluster.stop();
         await periodic.stop();
         await supervisor.stop();
+        events.close();
       },
     },
     exchangeStep: {
@@ -406,7 +404,6 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await housekeeping.stop();
         await journal.settled(LAST_RECORDS_MS);
         await instances.stop();
-        events.close();
       },
       stopTimeoutMs: drainMs + 2 * LAST_RECORDS_MS,
     },

@@ -45,8 +45,9 @@ export {
   validation,
 } from './errors.js';
 export type { ApiErrorCode, ApiErrorOptions, FieldError } from './errors.js';
-export { EventKind, EventStream } from './events/event-stream.js';
+export { EventKind, EventStream, eventStream } from './events/event-stream.js';
 export type { EventStreamOptions, Published } from './events/event-stream.js';
+export { CONFIGURATION_CHANGED, LOGIN_FAILED } from './events/events.js';
 export { fieldRoutes } from './fields/routes.js';
 export type { FieldResource } from './fields/routes.js';
 export type { ComputedOf, CreateOf, FieldRow, FieldRows, GivenOf, RowOf, ValuesOf, ViewOf } from './fields/row.js';

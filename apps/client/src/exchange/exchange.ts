@@ -1,6 +1,5 @@
 import type { ClusterEvents } from '@pesit-node/cluster';
-import { EventStream } from '@pesit-node/service';
-import type { Logger, Metrics, SecretBox, Traces } from '@pesit-node/service';
+import type { EventStream, Logger, Metrics, SecretBox, Traces } from '@pesit-node/service';
 import { meterTransfers } from '@pesit-node/transfers';
 
 import type { PlaceStore } from '../remote-servers/place-store.js';
@@ -30,6 +29,7 @@ export interface ExchangeOptions extends Pick<
   readonly transfers: TransferStore;
   readonly servers: RemoteServerStore;
   readonly places: PlaceStore;
+  readonly events: EventStream;
   readonly clusterEvents: ClusterEvents;
   /** Between two looks whether a place of this process is wanted, milliseconds. Default 2000. */
   readonly placeLookMs?: number;
@@ -53,13 +53,8 @@ const bindPasswords = async (servers: RemoteServerStore, logger: Logger): Promis
 
 /** The queue, the sessions that it uses, and what is known of the remote servers, tied together. */
 export const createExchange = (options: ExchangeOptions) => {
-  const { settings, secrets, transfers: store, servers, receivedTree, sendTree, traces, logger } = options;
+  const { settings, secrets, events, transfers: store, servers, receivedTree, sendTree, traces, logger } = options;
   const contacts = new Contacts(servers, logger);
-  const events = new EventStream({
-    app: 'client',
-    node: options.node,
-    failed: (error, event) => logger.error({ err: error, event }, 'a subscriber of the event stream failed'),
-  });
   logExchange(events, logger);
   meterTransfers(events, options.metrics);
   meterRetries(events, options.metrics);
@@ -109,7 +104,6 @@ export const createExchange = (options: ExchangeOptions) => {
       places.stop();
       await traces.stop();
       await contacts.settled();
-      events.close();
     },
   };
 };

@@ -1,5 +1,5 @@
-import { ApiError, conflict, isUniqueViolation, validation } from '@pesit-node/service';
-import type { Logger } from '@pesit-node/service';
+import { ApiError, CONFIGURATION_CHANGED, conflict, isUniqueViolation, validation } from '@pesit-node/service';
+import type { EventStream } from '@pesit-node/service';
 import { productOf } from '@pesit-node/transfers';
 
 import type { TestResult } from '../exchange/test-connection.js';
@@ -25,7 +25,7 @@ const view = (row: RemoteServerRow): RemoteServerView => REMOTE_SERVER.view(row,
 
 export interface RemoteServerServiceDeps {
   readonly store: RemoteServerStore;
-  readonly logger: Logger;
+  readonly events: EventStream;
   /** A real CONNECT and RELEASE. */
   readonly test: (server: RemoteServerRow) => Promise<TestResult>;
   /** The server was changed or removed: its idle sessions have the old terms, and its transfers may run now. */
@@ -61,7 +61,10 @@ const isStillUsed = (error: unknown): boolean =>
   (error as { readonly constraint?: unknown }).constraint === 'transfers_of_a_server';
 
 /** The remote servers: what an administrator may do with them. */
-export const remoteServerService = ({ store, logger, test, changed }: RemoteServerServiceDeps) => {
+export const remoteServerService = ({ store, events, test, changed }: RemoteServerServiceDeps) => {
+  const say = (action: 'created' | 'changed' | 'deleted', facts: Readonly<Record<string, unknown>>): void => {
+    events.publish(CONFIGURATION_CHANGED, { what: 'remote server', action, facts });
+  };
   const nameIsTaken = (error: unknown, name: string | undefined): unknown =>
     isUniqueViolation(error, 'remote_servers_name_unique')
       ? conflict(`A remote server named ${JSON.stringify(name)} exists already`)
@@ -81,7 +84,7 @@ export const remoteServerService = ({ store, logger, test, changed }: RemoteServ
       const asked = REMOTE_SERVER.asked(body);
       try {
         const row = await store.create(asked);
-        logger.info({ server: row.name, serverRow: row.id }, 'remote server created');
+        say('created', { server: row.name, serverRow: row.id });
         return view(row);
       } catch (error) {
         throw nameIsTaken(error, body.name);
@@ -99,7 +102,7 @@ export const remoteServerService = ({ store, logger, test, changed }: RemoteServ
         });
         if (row === undefined) throw serverNotFound(id);
         if (fields.length > 0) {
-          logger.info({ server: row.name, serverRow: id, fields }, 'remote server changed');
+          say('changed', { server: row.name, serverRow: id, fields });
           changed(id);
         }
         return view(row);
@@ -115,7 +118,7 @@ export const remoteServerService = ({ store, logger, test, changed }: RemoteServ
         if (!isStillUsed(error)) throw error;
         throw conflict('Transfers with this server are pending or running: let them end first');
       }
-      logger.info({ serverRow: id }, 'remote server removed');
+      say('deleted', { serverRow: id });
       changed(id);
     },
 

@@ -1,5 +1,5 @@
-import { ApiError, conflict, notFound } from '@pesit-node/service';
-import type { HealthComponent, Logger } from '@pesit-node/service';
+import { ApiError, CONFIGURATION_CHANGED, conflict, notFound } from '@pesit-node/service';
+import type { EventStream, HealthComponent, Logger } from '@pesit-node/service';
 import { PesitError } from '@pesit-node/protocol';
 
 import { Turns } from '../turns.js';
@@ -11,6 +11,7 @@ import type { ListenerStore } from './store.js';
 export interface ListenerServiceOptions {
   readonly store: ListenerStore;
   readonly bind: BindPort;
+  readonly events: EventStream;
   readonly logger: Logger;
   /** How long running transfers may go on when a listener stops, milliseconds (`shutdown.drain-timeout`). */
   readonly drainMs: number;
@@ -67,7 +68,7 @@ export class ListenerService {
   async create(id: string, values: Partial<ListenerValues>): Promise<ListenerView> {
     const row = await this.#options.store.create(id, values);
     if (row === undefined) throw conflict(`Listener ${JSON.stringify(id)} exists already`);
-    this.#options.logger.info({ listener: id, port: row.port }, 'listener created');
+    this.#changed('created', { listener: id, port: row.port });
     return this.#view(row);
   }
 
@@ -82,7 +83,7 @@ export class ListenerService {
       const row = await this.#options.store.update(id, values);
       if (row === undefined) throw notFound('Listener', id);
       if (running !== undefined) running.settings = row;
-      this.#options.logger.info({ listener: id, fields: Object.keys(values), port: row.port }, 'listener changed');
+      this.#changed('changed', { listener: id, fields: Object.keys(values), port: row.port });
       // What kept it from its port may be mended by the change.
       if (running?.nextAttemptAt !== undefined) await this.#retry(id, running);
       return this.#view(row);
@@ -97,8 +98,12 @@ export class ListenerService {
         if (this.#running.get(id)?.isRunning === false) this.#running.delete(id);
       });
       await this.#within(end);
-      this.#options.logger.info({ listener: id }, 'listener deleted');
+      this.#changed('deleted', { listener: id });
     });
+  }
+
+  #changed(action: 'created' | 'changed' | 'deleted', facts: object): void {
+    this.#options.events.publish(CONFIGURATION_CHANGED, { what: 'listener', action, facts: { ...facts } });
   }
 
   /** @throws {ApiError} 409 when the port cannot be had: FAILED with the reason, and tried again until it is stopped. */

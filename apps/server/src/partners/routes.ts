@@ -1,5 +1,5 @@
 import { fieldRoutes, validation } from '@pesit-node/service';
-import type { Config, Logger, PasswordHasher, Routes } from '@pesit-node/service';
+import type { Config, EventStream, PasswordHasher, Routes } from '@pesit-node/service';
 import { productOf } from '@pesit-node/transfers';
 
 import { PARTNER } from './fields.js';
@@ -17,12 +17,12 @@ export interface PartnerRoutesDeps {
   readonly config: Pick<Config<'server'>, 'password.min-length'>;
   readonly partners: PartnerStore;
   readonly passwords: PasswordHasher;
-  readonly logger: Logger;
+  readonly events: EventStream;
 }
 
 export const partnerRoutes = (
   routes: Routes,
-  { config, partners: store, passwords, logger }: PartnerRoutesDeps,
+  { config, partners: store, passwords, events }: PartnerRoutesDeps,
 ): void => {
   fieldRoutes(routes, {
     path: '/api/v1/config/partners',
@@ -37,6 +37,6 @@ export const partnerRoutes = (
       return Promise.resolve();
     },
     keep: (password) => passwords.hash(password),
-    logger,
+    events,
   });
 };

@@ -1,5 +1,5 @@
 import { fieldRoutes } from '@pesit-node/service';
-import type { Logger, Routes } from '@pesit-node/service';
+import type { EventStream, Routes } from '@pesit-node/service';
 
 import type { Directories } from '../directories.js';
 import { VIRTUAL_FILE } from './fields.js';
@@ -9,7 +9,7 @@ export const virtualFileRoutes = (
   routes: Routes,
   store: VirtualFileStore,
   directories: Directories,
-  logger: Logger,
+  events: EventStream,
 ): void => {
   fieldRoutes(routes, {
     path: '/api/v1/config/files',
@@ -24,6 +24,6 @@ export const virtualFileRoutes = (
         { field: 'sendFile', path: sendFile, create: false },
       ]),
     answers: { 422: 'A field whose behaviour this version does not have.' },
-    logger,
+    events,
   });
 };

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { KnexLicenseStore, LICENSE_MIGRATIONS, LicenseKeeper, loadPublicKey } from '@pesit-node/license';
-import { HealthRegistry, PeriodicWork, Traces } from '@pesit-node/service';
+import { eventStream, HealthRegistry, PeriodicWork, Traces } from '@pesit-node/service';
 import type { OpenApiDocument } from '@pesit-node/service';
 import {
   answerViolations,
@@ -114,7 +114,9 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       'admin.password': ADMIN.password,
     });
     const { knex } = rest.database;
+    const events = eventStream({ app: 'server', node: 'rest' }, rest.log.logger);
     rest.listeners = new ListenerService({
+      events,
       store: new ListenerStore(knex),
       bind: bindOnly,
       logger: rest.log.logger,
@@ -133,6 +135,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       logger: rest.log.logger,
       health: new HealthRegistry(),
       metrics: testMetrics('server'),
+      events,
       database: { ready: true, statusReason: undefined },
       license,
       partners: new PartnerStore(knex),

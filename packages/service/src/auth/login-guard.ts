@@ -3,9 +3,8 @@ import { isIPv4 } from 'node:net';
 
 import { ipKeyGenerator } from 'express-rate-limit';
 
-import { LogBudget } from '../log-budget.js';
-import type { Logger } from '../logging.js';
-import type { Metrics } from '../metrics/metrics.js';
+import type { EventStream } from '../events/event-stream.js';
+import { LOGIN_FAILED } from '../events/events.js';
 import { FailureLimiter } from './failure-limiter.js';
 import type { FailureLimiterOptions } from './failure-limiter.js';
 
@@ -17,12 +16,11 @@ export interface LoginAttempt {
 }
 
 export interface LoginGuardOptions {
-  readonly logger: Logger;
-  readonly metrics: Metrics;
+  readonly events: EventStream;
   readonly limits?: FailureLimiterOptions;
 }
 
-/** What a log line shows of a name that a stranger chose. */
+/** Characters that are kept of what a stranger chose. */
 const SHOWN = 64;
 
 /** `192.0.2.1:55044` and `[::1]:55044`, as some proxies forward addresses. */
@@ -39,16 +37,12 @@ const withoutPort = (address: string): string => {
  * failed in his place.
  */
 export class LoginGuard {
-  readonly #logger: Logger;
-  readonly #metrics: Metrics;
+  readonly #events: EventStream;
   readonly #limiter: FailureLimiter;
-  readonly #budget: LogBudget;
 
-  constructor({ logger, metrics, limits = {} }: LoginGuardOptions) {
-    this.#logger = logger;
-    this.#metrics = metrics;
+  constructor({ events, limits = {} }: LoginGuardOptions) {
+    this.#events = events;
     this.#limiter = new FailureLimiter(limits);
-    this.#budget = new LogBudget(limits.now === undefined ? {} : { now: limits.now });
   }
 
   /** Seconds for which the password of this attempt is not even looked at; 0 = look. */
@@ -56,7 +50,7 @@ export class LoginGuard {
     const key = keyOf(attempt);
     const seconds = this.#limiter.blockedFor(key);
     if (seconds === 0 || this.#limiter.hasLoggedIn(key)) return 0;
-    this.#metrics.add('pesit_login_failures_total', { result: 'blocked' });
+    this.#publish(attempt, 'blocked', seconds);
     return seconds;
   }
 
@@ -64,28 +58,18 @@ export class LoginGuard {
     this.#limiter.succeeded(keyOf(attempt));
   }
 
-  /** Says and counts it. @returns seconds until the next attempt may succeed, when there were too many already; else 0 */
+  /** @returns seconds until the next attempt may succeed, when there were too many already; else 0 */
   failed(attempt: LoginAttempt): number {
     const key = keyOf(attempt);
     const before = this.#limiter.blockedFor(key);
-    this.#metrics.add('pesit_login_failures_total', { result: before > 0 ? 'blocked' : 'wrong' });
-    if (before > 0) return before;
-    this.#limiter.failed(key);
-    this.#say(attempt, this.#limiter.blockedFor(key));
-    return 0;
+    if (before === 0) this.#limiter.failed(key);
+    this.#publish(attempt, before > 0 ? 'blocked' : 'wrong', this.#limiter.blockedFor(key));
+    return before;
   }
 
-  #say(attempt: LoginAttempt, blockedSeconds: number): void {
-    const address = withoutPort(attempt.address).slice(0, SHOWN);
-    const notLogged = this.#budget.take(address);
-    if (notLogged === undefined) return;
-    const bindings = {
-      address,
-      user: attempt.user.slice(0, SHOWN),
-      ...(blockedSeconds > 0 ? { blockedSeconds } : {}),
-      ...(notLogged > 0 ? { notLogged } : {}),
-    };
-    this.#logger.warn(bindings, 'login failed');
+  #publish({ address, user }: LoginAttempt, result: 'wrong' | 'blocked', blockedSeconds: number): void {
+    const shown = { address: withoutPort(address).slice(0, SHOWN), user: user.slice(0, SHOWN) };
+    this.#events.publish(LOGIN_FAILED, { ...shown, result, blockedSeconds });
   }
 }
 

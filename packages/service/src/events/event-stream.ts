@@ -1,6 +1,8 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Channel } from 'node:diagnostics_channel';
 
+import type { Logger } from '../logging.js';
+
 /** What stands on a channel of `node:diagnostics_channel`: whoever watches the process from outside gets this, too. */
 export interface Published<T> {
   /** Whose event it is: a process may hold several nodes. */
@@ -77,3 +79,12 @@ export class EventStream {
     for (const end of this.#subscriptions) end();
   }
 }
+
+/** The stream of a node: a subscriber that throws is logged. */
+export const eventStream = (whose: Pick<EventStreamOptions, 'app' | 'node'>, logger: Logger): EventStream =>
+  new EventStream({
+    ...whose,
+    failed: (error, event) => {
+      logger.error({ err: error, event }, 'a subscriber of the event stream failed');
+    },
+  });

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 
 import { conflict, notFound } from '../errors.js';
+import type { EventStream } from '../events/event-stream.js';
+import { CONFIGURATION_CHANGED } from '../events/events.js';
 import type { Answer, Routes } from '../http/routes.js';
 import { endpoint } from '../http/validate.js';
-import type { Logger } from '../logging.js';
 import type { ComputedOf, FieldRows, GivenOf, RowOf } from './row.js';
 import type { FieldStore } from './store.js';
 import type { FieldTable, KeepSecret } from './table.js';
@@ -24,7 +25,7 @@ export interface FieldResource<F extends FieldRows, Row extends RowOf<F>> {
   readonly admit?: (change: GivenOf<F>) => Promise<void>;
   /** What may be answered to a request that configures something, besides what is true of all of them. */
   readonly answers?: Readonly<Record<number, Answer>>;
-  readonly logger: Logger;
+  readonly events: EventStream;
 }
 
 /** `virtual file` → `Virtual file`, and `virtualFile` in the log. */
@@ -34,15 +35,15 @@ const logKey = (noun: string): string => noun.replace(/ (\w)/g, (_, first: strin
 /** All verbs of things that are configured by an identifier and otherwise do nothing by themselves. */
 export const fieldRoutes = <F extends FieldRows, Row extends RowOf<F>>(
   routes: Routes,
-  { path, fields, store, computed, keep, admit, answers = {}, logger }: FieldResource<F, Row>,
+  { path, fields, store, computed, keep, admit, answers = {}, events }: FieldResource<F, Row>,
 ): void => {
   const { noun, key, answer } = fields;
   const params = z.strictObject({ [key.field]: key.schema });
   const idOf = (values: unknown): string => (values as Readonly<Record<string, string>>)[key.field] as string;
   const missing = { 404: `There is no such ${noun}.` };
   const view = (row: Row) => fields.view(row, computed(row));
-  const say = (id: string, what: string, more: object = {}): void => {
-    logger.info({ [logKey(noun)]: id, ...more }, `${noun} ${what}`);
+  const say = (id: string, action: 'created' | 'changed' | 'deleted', more: object = {}): void => {
+    events.publish(CONFIGURATION_CHANGED, { what: noun, action, facts: { [logKey(noun)]: id, ...more } });
   };
   const existing = (row: Row | undefined, id: string): Row => {
     if (row === undefined) throw notFound(capital(noun), id);

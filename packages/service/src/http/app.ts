@@ -10,6 +10,9 @@ import type { CommonConfig } from '../config/keys.js';
 import { keysWithoutEffect } from '../config/unused.js';
 import type { KeyWithoutEffect } from '../config/unused.js';
 import { unavailable } from '../errors.js';
+import { eventStream } from '../events/event-stream.js';
+import type { EventStream } from '../events/event-stream.js';
+import { logService, meterLogins } from '../events/service-log.js';
 import type { HealthRegistry } from '../health/registry.js';
 import { healthRoutes, infoRoutes } from '../health/routes.js';
 import type { ServiceInfo } from '../health/routes.js';
@@ -39,6 +42,8 @@ export interface HttpAppOptions {
   readonly logger: Logger;
   readonly health: HealthRegistry;
   readonly metrics: Metrics;
+  /** The stream of the node; default: one of its own. */
+  readonly events?: EventStream;
   /** Mounts the routes of the app, behind login and body parser. Use `routes.resource` and `endpoint`. */
   readonly routes: (routes: Routes) => void;
   /** While not ready, the app's routes answer 503 with the reason. A `DatabaseSupervisor` fits. */
@@ -77,6 +82,9 @@ const noStore: RequestHandler = (_req, res, next) => {
   next();
 };
 
+/** For an app without a node: before one is there, and in tests. */
+const ownStream = (logger: Logger): EventStream => eventStream({ app: 'server', node: '' }, logger);
+
 /**
  * The Express app of a service; it does not listen. In order: request id and log line, headers, the origin of what may change
  * something, the open probes, login, gate, the document of the interface, JSON body, the app's routes, 404, error bodies. Nothing
@@ -84,8 +92,10 @@ const noStore: RequestHandler = (_req, res, next) => {
  */
 export const createHttpApp = (options: HttpAppOptions): Express => {
   const { config, info, logger, health, metrics, routes, database, gate } = options;
-  const { verify = configuredAdmin(config), loginLimits: limits = {} } = options;
-  const login = basicAuth(verify, new LoginGuard({ logger, metrics, limits }));
+  const { verify = configuredAdmin(config), loginLimits: limits = {}, events = ownStream(logger) } = options;
+  logService(events, logger, limits.now === undefined ? {} : { now: limits.now });
+  meterLogins(events, metrics);
+  const login = basicAuth(verify, new LoginGuard({ events, limits }));
   const app = express();
   app.disable('x-powered-by');
   // `?a[b]=1` stays a strange name, and is refused as an unknown field.
