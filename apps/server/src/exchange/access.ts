@@ -1,9 +1,10 @@
 import { operationsOf } from '../partners/fields.js';
 import type { Operation } from '../partners/fields.js';
 import type { VirtualFileRow } from '../virtual-files/fields.js';
-import type { PartnerContext } from './context.js';
 import { mayUseFile } from './grants.js';
 import { isPlausible, readable } from './names.js';
+import type { Files } from './parts.js';
+import type { ProvenPartner } from './proven-partner.js';
 import type { Quota } from './quotas.js';
 import { asking, refusal } from './refusal.js';
 
@@ -25,7 +26,8 @@ export interface GrantedFile {
  * @throws PesitError 2-226, 2-205, 2-201 when the database is away, or why the session has to end
  */
 export const virtualFileFor = async (
-  { virtualFiles, partner: { partner_id }, config, stands }: PartnerContext,
+  { partner: { partner_id }, stands }: Pick<ProvenPartner, 'partner' | 'stands'>,
+  { virtualFiles, config }: Pick<Files, 'virtualFiles' | 'config'>,
   operation: Operation,
   name: string,
   fileType: number,

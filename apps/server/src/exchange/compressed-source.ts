@@ -2,7 +2,8 @@ import type { ArticleSource, Burst, SyncPoint } from '@pesit-node/protocol';
 import type { FileSource } from '@pesit-node/storage';
 
 import type { RecordHandle } from '../transfers/record.js';
-import type { PartnerContext } from './context.js';
+import type { Records } from './parts.js';
+import type { ProvenPartner } from './proven-partner.js';
 import { asking } from './refusal.js';
 
 /**
@@ -10,14 +11,22 @@ import { asking } from './refusal.js';
  * no rule.
  */
 export class CompressedSource implements ArticleSource {
-  readonly #context: PartnerContext;
+  readonly #session: Pick<ProvenPartner['session'], 'totals'>;
+  readonly #sentPoints: Pick<Records['sentPoints'], 'add'>;
   readonly #record: RecordHandle;
   readonly #source: FileSource;
   #lastPoint: number;
 
   /** @param from number of the point at which the attempt begins */
-  constructor(context: PartnerContext, record: RecordHandle, source: FileSource, from: number) {
-    this.#context = context;
+  constructor(
+    session: Pick<ProvenPartner['session'], 'totals'>,
+    sentPoints: Pick<Records['sentPoints'], 'add'>,
+    record: RecordHandle,
+    source: FileSource,
+    from: number,
+  ) {
+    this.#session = session;
+    this.#sentPoints = sentPoints;
     this.#record = record;
     this.#source = source;
     this.#lastPoint = from;
@@ -25,13 +34,13 @@ export class CompressedSource implements ArticleSource {
 
   async fill(burst: Burst): Promise<boolean> {
     // A point stands before the first article of its burst (annex A §3): its totals are those of now.
-    const { dataBytes, articles } = this.#context.session.totals;
+    const { dataBytes, articles } = this.#session.totals;
     const more = await this.#source.fill(burst);
     const { lastPoint: number } = burst;
     const fileOffset = this.#source.points.offsetOf(number);
     if (number > this.#lastPoint && fileOffset !== undefined) {
       const point = { number, fileOffset, dataBytes, articles };
-      await asking('2-201', () => this.#context.sentPoints.add(this.#record, point));
+      await asking('2-201', () => this.#sentPoints.add(this.#record, point));
     }
     this.#lastPoint = number;
     return more;

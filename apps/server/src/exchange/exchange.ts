@@ -4,22 +4,19 @@ import { SESSION_REFUSED } from '@pesit-node/transfers';
 
 import type { BindPort, PortOwner } from '../listeners/running.js';
 import type { ConnectionTimes } from './connection-times.js';
-import type { ExchangeContext } from './context.js';
+import type { ExchangeParts } from './parts.js';
 import { PartnerSession } from './partner-session.js';
 import { admitPreconnection } from './preconnection.js';
 
 /** Where partners meet the configuration, the files and the history: opens ports, and knows what still goes on. */
 export class Exchange {
-  readonly #context: ExchangeContext;
+  readonly #parts: ExchangeParts;
   readonly #times: Pick<ConnectionTimes, 'settled'>;
-  readonly #host: string;
   readonly #pending = new Set<Promise<void>>();
 
-  /** @param host address that listeners bind */
-  constructor(context: ExchangeContext, times: Pick<ConnectionTimes, 'settled'>, host: string) {
-    this.#context = context;
+  constructor(parts: ExchangeParts, times: Pick<ConnectionTimes, 'settled'>) {
+    this.#parts = parts;
     this.#times = times;
-    this.#host = host;
   }
 
   readonly bind: BindPort = (owner) => PesitListener.listen(this.#optionsOf(owner));
@@ -32,13 +29,14 @@ export class Exchange {
 
   /** Read for each connection: what is changed while the port is open applies to the next session. */
   #optionsOf({ settings, sessionsElsewhere, refused }: PortOwner): ListenerOptions {
-    const context = this.#context;
+    const parts = this.#parts;
+    const { config, admitting, observing } = parts;
     const track = (work: Promise<void>): void => {
       const done = work.finally(() => this.#pending.delete(done));
       this.#pending.add(done);
     };
     return {
-      host: this.#host,
+      host: config['listener.host'],
       port: settings().port,
       get maxConnections() {
         return settings().max_connections - sessionsElsewhere();
@@ -47,10 +45,9 @@ export class Exchange {
         return settings().tcpip_header;
       },
       get timers() {
-        return { response: settings().read_timeout, write: context.config['transfer.write-timeout'] };
+        return { response: settings().read_timeout, write: config['transfer.write-timeout'] };
       },
       get limits() {
-        const { config } = context;
         return dataLimits({
           chunk: config['transfer.chunk-size'],
           readBuffer: config['transfer.read-buffer-size'],
@@ -58,12 +55,12 @@ export class Exchange {
         });
       },
       preconnect: (preconnection, remoteAddress) =>
-        admitPreconnection(context, preconnection, { listener: settings().server_id, remoteAddress }),
-      accept: (connection) => new PartnerSession({ context, listener: settings(), connection, refused, track }),
+        admitPreconnection(admitting, observing, preconnection, { listener: settings().server_id, remoteAddress }),
+      accept: (connection) => new PartnerSession({ parts, listener: settings(), connection, refused, track }),
       rejected: (remoteAddress, reason) => {
         refused();
         const session = { facts: { listener: settings().server_id, remoteAddress } };
-        context.events.publish(SESSION_REFUSED, {
+        observing.events.publish(SESSION_REFUSED, {
           session,
           diagnostic: undefined,
           error: undefined,

@@ -5,9 +5,10 @@ import type { FileStore, SendableFile } from '@pesit-node/storage';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { VirtualFileRow } from '../virtual-files/fields.js';
-import type { PartnerContext } from './context.js';
 import { readable } from './names.js';
 import type { AskedFile } from './names.js';
+import type { FileParts, Files, Records } from './parts.js';
+import type { ProvenPartner } from './proven-partner.js';
 import { asking, refusal } from './refusal.js';
 
 export interface Found {
@@ -18,30 +19,39 @@ export interface Found {
   readonly reserved: string | undefined;
 }
 
+interface Wanted {
+  readonly store: FileStore;
+  readonly directory: string;
+  readonly pattern: string;
+  /** PI 12. */
+  readonly fileName: string;
+}
+
 /**
  * The file that is asked for by its name; else the one named exactly PI 12, else the oldest that this partner has not read
  * yet as it is now: that one counts as being read from here on.
  * @throws PesitError 2-205 when there is none, 2-211 when a link leads to where none may be sent from
  */
 export const findToSend = async (
-  context: PartnerContext,
+  proven: ProvenPartner,
+  { files, records }: FileParts,
   virtualFile: VirtualFileRow,
   { virtualFile: fileName, name }: AskedFile,
 ): Promise<Found> => {
-  const directory = directoryOf(context, virtualFile);
+  const directory = directoryOf(proven, files, virtualFile);
   const pattern = virtualFile.filename_pattern ?? '*';
-  const store = context.stores.at(directory);
+  const store = files.stores.at(directory);
   const found =
     name === undefined
-      ? await findNew(context, store, directory, pattern, fileName)
-      : { file: await findNamed(context, store, directory, pattern, name), store, reserved: undefined };
-  await requireReachable(context, directory, found);
+      ? await findNew(proven, { files, records }, { store, directory, pattern, fileName })
+      : { file: await findNamed(proven, store, directory, pattern, name), store, reserved: undefined };
+  await requireReachable(files, directory, found);
   return found;
 };
 
 /** @throws PesitError 2-211 when no partner may read there; the file counts as being read no longer */
 const requireReachable = async (
-  { directories, outgoing }: PartnerContext,
+  { directories, outgoing }: Files,
   directory: string,
   { file, reserved }: Found,
 ): Promise<void> => {
@@ -53,7 +63,7 @@ const requireReachable = async (
 
 /** Never another one: who asks by name stores what comes under that name. */
 const findNamed = async (
-  { partner }: PartnerContext,
+  { partner }: ProvenPartner,
   store: FileStore,
   directory: string,
   pattern: string,
@@ -71,23 +81,20 @@ const findNamed = async (
 
 /** One look at a time for a partner, however many sessions it has: the others of the node do not wait behind it. */
 const findNew = (
-  context: PartnerContext,
-  store: FileStore,
-  directory: string,
-  pattern: string,
-  fileName: string,
+  { partner: { partner_id: partnerId } }: ProvenPartner,
+  { files: { looks, outgoing }, records: { journal } }: FileParts,
+  { store, directory, pattern, fileName }: Wanted,
 ): Promise<Found> =>
-  context.looks.run(context.partner.partner_id, async () => {
-    const { partner_id: partnerId } = context.partner;
+  looks.run(partnerId, async () => {
     let reserved: string | undefined;
     const take = (file: SendableFile): boolean => {
       const place = `${partnerId}\0${file.path}`;
-      if (context.outgoing.has(place)) return false;
-      context.outgoing.add(place);
+      if (outgoing.has(place)) return false;
+      outgoing.add(place);
       reserved = place;
       return true;
     };
-    const wanted = (files: readonly SendableFile[]) => asking('2-201', () => newAmong(context, files));
+    const wanted = (files: readonly SendableFile[]) => asking('2-201', () => newAmong(partnerId, journal, files));
     const file = await store.find({ exactName: fileName, pattern, wanted, take });
     if (file === undefined) {
       throw refusal(
@@ -107,8 +114,8 @@ export const isOfName = ({ filename }: ContextRow, { name }: AskedFile): boolean
  * The file of the first attempt.
  * @throws PesitError 2-207 while another session of the partner reads it, 2-211 when none may be sent from there any more
  */
-export const findAgain = async (context: PartnerContext, before: ContextRow): Promise<Found> => {
-  const { outgoing, partner } = context;
+export const findAgain = async ({ partner }: ProvenPartner, files: Files, before: ContextRow): Promise<Found> => {
+  const { outgoing, stores } = files;
   const path = before.path ?? '';
   const reserved = `${partner.partner_id}\0${path}`;
   if (outgoing.has(reserved)) {
@@ -120,24 +127,25 @@ export const findAgain = async (context: PartnerContext, before: ContextRow): Pr
   }
   outgoing.add(reserved);
   const file = { path: await realpath(path).catch(() => path) };
-  const found = { file, store: context.stores.at(dirname(file.path)), reserved };
-  await requireReachable(context, dirname(path), found);
+  const found = { file, store: stores.at(dirname(file.path)), reserved };
+  await requireReachable(files, dirname(path), found);
   return found;
 };
 
 /** Those that this partner has not read as they are now. Asked for files that are there: those that are gone do not matter. */
 const newAmong = async (
-  { journal, partner }: PartnerContext,
+  partnerId: string,
+  journal: Records['journal'],
   files: readonly SendableFile[],
 ): Promise<ReadonlySet<SendableFile>> => {
   const sent = await journal.sentAmong(
-    partner.partner_id,
+    partnerId,
     files.map(({ path }) => path),
   );
   return new Set(files.filter(({ path, size, mtimeNs }) => sent.get(path) !== `${size}/${mtimeNs}`));
 };
 
-const directoryOf = ({ directories, listener }: PartnerContext, file: VirtualFileRow): string => {
+const directoryOf = ({ listener }: ProvenPartner, { directories }: Files, file: VirtualFileRow): string => {
   const configured = file.send_directory ?? listener.send_directory;
   return configured === null ? directories.send : directories.resolve(configured);
 };

@@ -3,9 +3,9 @@ import { adviseOn } from '@pesit-node/protocol';
 
 import type { ListenerRow } from '../listeners/fields.js';
 import type { PartnerRow } from '../partners/fields.js';
-import type { ExchangeContext } from './context.js';
 import { mayUseListener } from './grants.js';
 import { isPlausible, readable } from './names.js';
+import type { Admitting } from './parts.js';
 import { hasPreconnected } from './preconnection.js';
 import { asking, refusal } from './refusal.js';
 
@@ -22,13 +22,7 @@ const PASSWORD_LENGTH = 8;
  * @throws PesitError 3-301, 3-304, 3-309, or 3-322 when nobody can be served, or the password not looked at, for now
  */
 export const identify = async (
-  {
-    config,
-    partners,
-    passwords,
-    admission,
-    places,
-  }: Pick<ExchangeContext, 'config' | 'partners' | 'passwords' | 'admission' | 'places'>,
+  { config, partners, passwords, admission, places }: Admitting,
   listener: ListenerRow,
   { parameters, preconnection }: ConnectIndication,
   connection: Pick<ServerConnection, 'remoteAddress' | 'over' | 'takePlace'>,
@@ -74,7 +68,7 @@ export const identify = async (
       NOT_AUTHORISED,
     );
   }
-  if (!(await hasPreconnected({ passwords }, partner, preconnection, remoteAddress))) {
+  if (!(await hasPreconnected(passwords, partner, preconnection, remoteAddress))) {
     throw refusal(
       '3-304',
       `${partner.partner_id} did not come by the pre-connection ${partner.preconnect_id ?? ''} that is asked of it: correct it on the other side, or set preconnectId to null`,

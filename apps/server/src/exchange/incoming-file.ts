@@ -16,10 +16,11 @@ import type {
   TransferStart,
 } from '../transfers/record.js';
 import { virtualFileFor } from './access.js';
-import { isRestart, startOf } from './context.js';
-import type { PartnerContext } from './context.js';
 import type { IncomingTransfer } from './file-transfer.js';
 import { INTENT_FROM } from './final-name.js';
+import type { FileParts, Files, Records } from './parts.js';
+import { isRestart, startOf } from './proven-partner.js';
+import type { ProvenPartner } from './proven-partner.js';
 import type { Claim, QuotaRoom } from './quotas.js';
 import { checkPlace, largerThan, leastBytes, newPlace, requireReachable, samePlace } from './receive-place.js';
 import type { ReceivePlace } from './receive-place.js';
@@ -31,40 +32,46 @@ import { requestOf } from './unanswered.js';
 const ASK_MS = 500;
 
 /** Answers a CREATE. @throws PesitError with the diagnostic of the refusal; nothing is left then. */
-export const acceptIncoming = async (context: PartnerContext, parameters: Parameters): Promise<IncomingTransfer> => {
+export const acceptIncoming = async (
+  proven: ProvenPartner,
+  parts: FileParts,
+  parameters: Parameters,
+): Promise<IncomingTransfer> => {
+  const { files, records } = parts;
   const { fileName = '', fileType = 0 } = parameters.fileIdentifier ?? {};
-  const { file, quota } = await virtualFileFor(context, 'WRITE', fileName, fileType);
-  const start = startOf(context, 'RECEIVE', parameters);
+  const { file, quota } = await virtualFileFor(proven, files, 'WRITE', fileName, fileType);
+  const start = startOf(proven, 'RECEIVE', parameters);
   const answer = {
-    maxEntitySize: context.listener.max_entity_size ?? context.config['transfer.max-entity-size'],
+    maxEntitySize: proven.listener.max_entity_size ?? files.config['transfer.max-entity-size'],
     compression: compressionMode(file.compression),
   };
   const request = requestOf(start);
   const claimOf = (place: ReceivePlace): Claim => ({
-    partnerId: context.partner.partner_id,
+    partnerId: proven.partner.partner_id,
     announced: leastBytes(parameters, place),
   });
   const isRestarted = isRestart(parameters);
-  const before = await asking('2-201', () => (isRestarted ? context.restarts.find(start) : unanswered(context, start)));
-  if (before?.status === 'COMPLETED') return new ReplayedFile(context, before, answer, file.text);
+  const before = await asking('2-201', () => (isRestarted ? records.restarts.find(start) : unanswered(records, start)));
+  if (before?.status === 'COMPLETED') return new ReplayedFile(proven, records.contexts, before, answer, file.text);
   if (before !== undefined) {
     const began = { directory: before.directory ?? '', path: before.filename, context: before.context ?? '' };
-    const place = samePlace(context, file, parameters, began);
-    await checkPlace(context, place, parameters);
-    const room = await context.quotas.roomFor(quota, { ...claimOf(place), record: before.id });
-    const taken = await asking('2-201', () => context.restarts.take(before, start));
-    return new IncomingFile(context, taken, place, answer, { request, before: taken, isRestarted, room });
+    const place = samePlace(files, file, parameters, began);
+    await checkPlace(files, place, parameters);
+    const room = await files.quotas.roomFor(quota, { ...claimOf(place), record: before.id });
+    const taken = await asking('2-201', () => records.restarts.take(before, start));
+    return new IncomingFile(proven, parts, taken, answer, { place, request, before: taken, isRestarted, room });
   }
-  const place = newPlace(context, file, parameters, randomUUID());
-  await checkPlace(context, place, parameters);
+  const place = newPlace(proven, files, file, parameters, randomUUID());
+  await checkPlace(files, place, parameters);
   const claim = claimOf(place);
-  const room = await context.quotas.roomFor(quota, claim);
+  const room = await files.quotas.roomFor(quota, claim);
   const staging = { ...place, announced: claim.announced };
-  const record = await context.journal.begin({ ...start, filename: place.path, staging }, room?.admit);
-  return new IncomingFile(context, record, place, answer, { request, before, isRestarted, room });
+  const record = await records.journal.begin({ ...start, filename: place.path, staging }, room?.admit);
+  return new IncomingFile(proven, parts, record, answer, { place, request, before, isRestarted, room });
 };
 
 interface Attempt {
+  readonly place: ReceivePlace;
   /** See `UnansweredRequests`. */
   readonly request: string;
   /** The record when an attempt went before this one. */
@@ -76,9 +83,12 @@ interface Attempt {
 }
 
 /** The record of the same request when nothing came of it; what the partner says of the file must agree. */
-const unanswered = async (context: PartnerContext, start: TransferStart): Promise<ContextRow | undefined> => {
-  const id = context.unanswered.take(requestOf(start));
-  const row = id === undefined ? undefined : await context.contexts.untouched(id);
+const unanswered = async (
+  { unanswered: requests, contexts }: Records,
+  start: TransferStart,
+): Promise<ContextRow | undefined> => {
+  const id = requests.take(requestOf(start));
+  const row = id === undefined ? undefined : await contexts.untouched(id);
   const { label = null, creationDate = null } = start;
   return row?.label === label && row.creation_date === creationDate ? row : undefined;
 };
@@ -100,32 +110,36 @@ export class IncomingFile implements IncomingTransfer {
   readonly record: RecordHandle;
   readonly name: string;
   readonly answer: CreateAnswer;
-  readonly #context: PartnerContext;
+  readonly #proven: ProvenPartner;
+  readonly #files: Files;
+  readonly #records: Records;
   readonly #place: ReceivePlace;
   readonly #attempt: Attempt;
   #staged: ReceivedFile | undefined;
 
   constructor(
-    context: PartnerContext,
+    proven: ProvenPartner,
+    { files, records }: FileParts,
     record: RecordHandle,
-    place: ReceivePlace,
     answer: CreateAnswer,
     attempt: Attempt,
   ) {
     this.id = record.id;
-    this.peer = context.partner.partner_id;
+    this.peer = proven.partner.partner_id;
     this.record = { id: record.id, fence: record.fence };
-    this.name = place.path;
+    this.name = attempt.place.path;
     this.answer = answer;
-    this.#context = context;
-    this.#place = place;
+    this.#proven = proven;
+    this.#files = files;
+    this.#records = records;
+    this.#place = attempt.place;
     this.#attempt = attempt;
   }
 
   readonly progress = (): TransferProgress => {
     if (this.#staged !== undefined) {
       // As PI 27 counts them: compressed articles are longer in the file.
-      return { ...this.#context.session.totals, syncPoint: this.#staged.stablePoint?.number ?? 0 };
+      return { ...this.#proven.session.totals, syncPoint: this.#staged.stablePoint?.number ?? 0 };
     }
     const { bytes_transferred: dataBytes = 0, articles = 0, sync_point: syncPoint = 0 } = this.#attempt.before ?? {};
     return { dataBytes, articles, syncPoint };
@@ -133,7 +147,8 @@ export class IncomingFile implements IncomingTransfer {
 
   /** WRITE: from the newest point of earlier attempts whose bytes are proved to be there. */
   async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
-    const { config, logger, partner, session, stores } = this.#context;
+    const { logger, partner, session } = this.#proven;
+    const { config, stores } = this.#files;
     const { directory, context: key, format, durability } = this.#place;
     const store = stores.at(directory);
     const options = {
@@ -166,7 +181,7 @@ export class IncomingFile implements IncomingTransfer {
   #growth(): GrowthRules {
     const { directory, maxSize } = this.#place;
     const { room } = this.#attempt;
-    const watch = this.#context.reserve.watch(directory);
+    const watch = this.#files.reserve.watch(directory);
     const limits = [
       ...(maxSize === undefined ? [] : [{ bytes: maxSize.bytes, exceeded: () => largerThan(maxSize) }]),
       ...(room === undefined ? [] : [room]),
@@ -186,7 +201,8 @@ export class IncomingFile implements IncomingTransfer {
   async end(): Promise<void> {
     const staged = this.#staged;
     if (staged === undefined) throw refusal('3-311', 'TRANS.END without WRITE');
-    const { directories, lease, journal } = this.#context;
+    const { directories } = this.#files;
+    const { lease, journal } = this.#records;
     const { completions } = journal;
     const { directory, overwrite, path } = this.#place;
     const content = await staged.prepareDelivery();
@@ -200,7 +216,7 @@ export class IncomingFile implements IncomingTransfer {
       path: where,
       filename: path,
       lastPoint: staged.stablePoint,
-      compression: compressionName(this.#context.session.fileTerms?.compression ?? 0),
+      compression: compressionName(this.#proven.session.fileTerms?.compression ?? 0),
     });
     // Without a lease the intent asks, too, whether the transfer is still ours: before the file has its name.
     if (staged.stablePoint !== undefined || content.size >= INTENT_FROM || !lease.isCurrent) {
@@ -212,7 +228,7 @@ export class IncomingFile implements IncomingTransfer {
       marked: true,
       admit: (final) => requireReachable(directories, directory, final),
     });
-    this.#context.events.publish(TRANSFER_DELIVERED, { transfer: this, path: delivery.path, ...content });
+    this.#proven.events.publish(TRANSFER_DELIVERED, { transfer: this, path: delivery.path, ...content });
     try {
       await completions.complete(this.record, completionOf(delivery.path), deadline);
     } catch (error) {
@@ -228,8 +244,8 @@ export class IncomingFile implements IncomingTransfer {
     const totals = this.progress();
     await this.#quietly(() => this.#letGo(failure));
     const progress = { ...totals, syncPoint: this.progress().syncPoint };
-    const { restartable } = await this.#context.journal.failed(this.record, failure, progress);
-    if (restartable && progress.dataBytes === 0) this.#context.unanswered.add(this.#attempt.request, this.record.id);
+    const { restartable } = await this.#records.journal.failed(this.record, failure, progress);
+    if (restartable && progress.dataBytes === 0) this.#records.unanswered.add(this.#attempt.request, this.record.id);
     if (failure.restartable && !restartable) {
       const { directory, context } = this.#place;
       await this.#quietly(() => removeLeftover(directory, context));
@@ -241,7 +257,7 @@ export class IncomingFile implements IncomingTransfer {
     try {
       await work();
     } catch (problem) {
-      this.#context.logger.error({ transfer: this.record.id, err: problem }, 'staged file cannot be let go');
+      this.#proven.logger.error({ transfer: this.record.id, err: problem }, 'staged file cannot be let go');
     }
   }
 
@@ -262,13 +278,13 @@ export class IncomingFile implements IncomingTransfer {
 
   /** True while the database cannot say otherwise: who would take a transfer has to ask it, too. */
   async #isOwned(): Promise<boolean> {
-    const asked = await settledWithin(this.#context.contexts.isOwned(this.record), ASK_MS);
+    const asked = await settledWithin(this.#records.contexts.isOwned(this.record), ASK_MS);
     return asked.kind !== 'done' || asked.value;
   }
 
   /** @returns whether somebody was faster than the record: nothing is there to be taken back */
   async #takeBack(staged: ReceivedFile, path: string): Promise<boolean> {
-    const { logger } = this.#context;
+    const { logger } = this.#proven;
     const transfer = this.record.id;
     try {
       const outcome = await staged.takeBack();

@@ -1,8 +1,9 @@
 import type { MessageAnswer, Parameters } from '@pesit-node/protocol';
 
 import { operationsOf } from '../partners/fields.js';
-import type { PartnerContext } from './context.js';
-import { startOf } from './context.js';
+import type { Admitting, Records } from './parts.js';
+import { startOf } from './proven-partner.js';
+import type { ProvenPartner } from './proven-partner.js';
 import { asking, refusal } from './refusal.js';
 
 /** PI 11 of a message (§4.5.11). */
@@ -15,11 +16,12 @@ const REPLY_EXPECTED = 1;
  * @throws PesitError 2-226 when the partner may not send, 2-201 when the database is away, or why the session has to end
  */
 export const acceptMessage = async (
-  context: PartnerContext,
+  proven: ProvenPartner,
+  { partners, journal }: Pick<Admitting, 'partners'> & Pick<Records, 'journal'>,
   parameters: Parameters,
 ): Promise<{ readonly id: number; readonly answer: MessageAnswer }> => {
-  const { partner, journal, logger } = context;
-  const now = context.stands(await asking('2-201', () => context.partners.get(partner.partner_id)));
+  const { partner, stands, logger } = proven;
+  const now = stands(await asking('2-201', () => partners.get(partner.partner_id)));
   if (!operationsOf(now.access_type).includes('WRITE')) {
     throw refusal(
       '2-226',
@@ -28,7 +30,7 @@ export const acceptMessage = async (
     );
   }
   const { fileIdentifier, message = Buffer.alloc(0), dataCode, attributesWanted } = parameters;
-  const id = await journal.message(startOf(context, 'RECEIVE', parameters), {
+  const id = await journal.message(startOf(proven, 'RECEIVE', parameters), {
     fileType: fileIdentifier?.fileType ?? MESSAGE,
     // A view of the received buffer: copied, for the record outlives it.
     text: Buffer.from(message),

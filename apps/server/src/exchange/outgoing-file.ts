@@ -11,15 +11,14 @@ import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } f
 import { recordSettings } from '../virtual-files/record-settings.js';
 import { virtualFileFor } from './access.js';
 import { CompressedSource } from './compressed-source.js';
-import { isRestart, startOf } from './context.js';
-import type { PartnerContext } from './context.js';
 import type { OutgoingTransfer } from './file-transfer.js';
 import { findAgain, findToSend, isOfName } from './file-to-send.js';
 import { asCreationDate, askedFile, asLabel } from './names.js';
+import type { FileParts, Files, Records } from './parts.js';
+import { isRestart, startOf } from './proven-partner.js';
+import type { ProvenPartner } from './proven-partner.js';
 import { asking, failureOf, refusal } from './refusal.js';
 import { readRequestOf } from './unanswered.js';
-
-/** PI 1: two bytes after each FPDU. */
 
 interface Offer {
   readonly source: FileSource;
@@ -33,55 +32,66 @@ interface Offer {
 }
 
 /** Answers a SELECT. @throws PesitError with the diagnostic of the refusal; nothing is left then. */
-export const acceptOutgoing = async (context: PartnerContext, parameters: Parameters): Promise<OutgoingTransfer> => {
+export const acceptOutgoing = async (
+  proven: ProvenPartner,
+  parts: FileParts,
+  parameters: Parameters,
+): Promise<OutgoingTransfer> => {
+  const { files, records } = parts;
   const { fileName = '', fileType = 0 } = parameters.fileIdentifier ?? {};
   const asked = askedFile(fileName);
-  const { file: virtualFile } = await virtualFileFor(context, 'READ', asked.virtualFile, fileType);
-  const start = startOf(context, 'SEND', parameters);
-  const known = isRestart(parameters) ? await asking('2-201', () => context.restarts.find(start)) : undefined;
+  const { file: virtualFile } = await virtualFileFor(proven, files, 'READ', asked.virtualFile, fileType);
+  const start = startOf(proven, 'SEND', parameters);
+  const known = isRestart(parameters) ? await asking('2-201', () => records.restarts.find(start)) : undefined;
   const before = known !== undefined && isOfName(known, asked) ? known : undefined;
   const { file, store, reserved } =
-    before === undefined ? await findToSend(context, virtualFile, asked) : await findAgain(context, before);
+    before === undefined ? await findToSend(proven, parts, virtualFile, asked) : await findAgain(proven, files, before);
   try {
     const format = formatOf(recordSettings(virtualFile));
     const compression = compressionMode(virtualFile.compression);
-    const source = await openSource(context, store, file.path, format, before);
+    const source = await openSource(parts, store, file.path, format, before);
     const request = readRequestOf(start, file.path);
     try {
-      const pacing = pacingOf(context, parameters, compression);
+      const pacing = pacingOf(proven, files.config, parameters, compression);
       // A link has the name by which it was asked for.
       const name = asked.name ?? basename(file.path);
-      const answer = { ...answerOf(context, { fileName, name }, source, format), compression };
+      const answer = { ...answerOf(proven, files.config, { fileName, name }, source, format), compression };
       const offer = { source, name, reserved, earlier: before?.pacings ?? [], pacing, answer };
       if (before !== undefined) {
         const record =
-          before.status === 'COMPLETED' ? before : await asking('2-201', () => context.restarts.take(before, start));
-        return new OutgoingFile(context, record, before.transfer_id, offer, { request, before });
+          before.status === 'COMPLETED' ? before : await asking('2-201', () => records.restarts.take(before, start));
+        return new OutgoingFile(proven, parts, record, offer, { transferId: before.transfer_id, request, before });
       }
-      const again = await asking('2-201', () => unanswered(context, request, start, source));
+      const again = await asking('2-201', () => unanswered(records, request, start, source));
       if (again !== undefined) {
-        const record = await asking('2-201', () => context.restarts.take(again, start));
-        return new OutgoingFile(context, record, again.transfer_id, offer, { request, before: again });
+        const record = await asking('2-201', () => records.restarts.take(again, start));
+        return new OutgoingFile(proven, parts, record, offer, {
+          transferId: again.transfer_id,
+          request,
+          before: again,
+        });
       }
-      const record = await context.journal.begin({
+      const record = await records.journal.begin({
         ...start,
         filename: name,
         label: answer.fileLabel,
         creationDate: answer.creationDate,
         source: { path: file.path, version: source.version, pacings: [{ from: 0, ...pacing }] },
       });
-      return new OutgoingFile(context, record, record.transferId, offer, { request, before });
+      return new OutgoingFile(proven, parts, record, offer, { transferId: record.transferId, request, before });
     } catch (error) {
       await source.close();
       throw error;
     }
   } catch (error) {
-    if (reserved !== undefined) context.outgoing.delete(reserved);
+    if (reserved !== undefined) files.outgoing.delete(reserved);
     throw error;
   }
 };
 
 interface Attempt {
+  /** PI 13. */
+  readonly transferId: number;
   /** See `UnansweredRequests`. */
   readonly request: string;
   /** The record when an attempt went before this one. */
@@ -90,13 +100,13 @@ interface Attempt {
 
 /** The record of the same request for the same version of the file, when nothing came of it. */
 const unanswered = async (
-  context: PartnerContext,
+  { unanswered: requests, contexts }: Records,
   request: string,
   { transferId }: TransferStart,
   { version }: FileSource,
 ): Promise<ContextRow | undefined> => {
-  const id = context.unanswered.take(request);
-  const row = id === undefined ? undefined : await context.contexts.untouched(id);
+  const id = requests.take(request);
+  const row = id === undefined ? undefined : await contexts.untouched(id);
   if (row?.source_size !== version.size || row.source_mtime_ns !== String(version.mtimeNs)) return undefined;
   return transferId === 0 || transferId === row.transfer_id ? row : undefined;
 };
@@ -114,32 +124,36 @@ export class OutgoingFile implements OutgoingTransfer {
   readonly record: RecordHandle;
   readonly name: string;
   readonly answer: SelectAnswer;
-  readonly #context: PartnerContext;
+  readonly #proven: ProvenPartner;
+  readonly #files: Files;
+  readonly #records: Records;
   readonly #offer: Offer;
   readonly #request: string;
   readonly #before: ContextRow | undefined;
   #began = false;
 
   constructor(
-    context: PartnerContext,
+    proven: ProvenPartner,
+    { files, records }: FileParts,
     record: RecordHandle,
-    transferId: number,
     offer: Offer,
-    { request, before }: Attempt,
+    { transferId, request, before }: Attempt,
   ) {
     this.id = record.id;
-    this.peer = context.partner.partner_id;
+    this.peer = proven.partner.partner_id;
     this.record = { id: record.id, fence: record.fence };
     this.name = offer.name;
     this.answer = { ...offer.answer, transferId };
-    this.#context = context;
+    this.#proven = proven;
+    this.#files = files;
+    this.#records = records;
     this.#offer = offer;
     this.#request = request;
     this.#before = before;
   }
 
   readonly progress = (): TransferProgress => {
-    if (this.#began) return { ...this.#context.session.totals, syncPoint: this.#offer.source.points.last };
+    if (this.#began) return { ...this.#proven.session.totals, syncPoint: this.#offer.source.points.last };
     const { bytes_transferred: dataBytes = 0, articles = 0, sync_point: syncPoint = 0 } = this.#before ?? {};
     return { dataBytes, articles, syncPoint };
   };
@@ -153,14 +167,14 @@ export class OutgoingFile implements OutgoingTransfer {
     }
     const { number, dataBytes, articles } = found;
     // Said with the record already, unless less was agreed than is allowed.
-    const compression = this.#context.session.fileTerms?.compression ?? 0;
+    const compression = this.#proven.session.fileTerms?.compression ?? 0;
     if (this.#before !== undefined || compression !== pacing.compression) {
       const standing = earlier.filter(({ from }) => from < number);
       const pacings = [...standing, { ...pacing, from: number, compression }];
-      await asking('2-201', () => this.#context.contexts.paced(this.record, pacings));
+      await asking('2-201', () => this.#records.contexts.paced(this.record, pacings));
     }
     if (this.#before !== undefined) {
-      this.#context.logger.info(
+      this.#proven.logger.info(
         { transfer: this.record.id, attempt: this.#before.attempts + 1, point: number, dataBytes },
         'transfer goes on from a sync point',
       );
@@ -168,17 +182,20 @@ export class OutgoingFile implements OutgoingTransfer {
     this.#began = true;
     const from = { number, dataBytes, articles };
     if (compression !== 0 || earlier.some(isCompressed)) {
-      await asking('2-201', () => this.#context.sentPoints.forgetAfter(this.record, number));
+      await asking('2-201', () => this.#records.sentPoints.forgetAfter(this.record, number));
     }
     if (compression === 0) return { from, source };
-    return { from, source: new CompressedSource(this.#context, this.record, source, number) };
+    return {
+      from,
+      source: new CompressedSource(this.#proven.session, this.#records.sentPoints, this.record, source, number),
+    };
   }
 
   /** A point that was placed while compressing. */
   async #goToSent(number: number): Promise<SyncPoint | undefined> {
     const { source, earlier } = this.#offer;
     if (!earlier.some(isCompressed)) return undefined;
-    const point = await asking('2-201', () => this.#context.sentPoints.find(this.record, number));
+    const point = await asking('2-201', () => this.#records.sentPoints.find(this.record, number));
     if (point === undefined) return undefined;
     source.points.set(number, point.fileOffset);
     await source.goBack(point);
@@ -199,14 +216,14 @@ export class OutgoingFile implements OutgoingTransfer {
     await source.hashed();
     await source.close();
     if (this.#before?.status !== 'COMPLETED') {
-      const { completions } = this.#context.journal;
+      const { completions } = this.#records.journal;
       const completion = {
         ...this.progress(),
         size: source.size,
         checksum: source.checksum,
         path: source.path,
         filename: this.name,
-        compression: compressionName(this.#context.session.fileTerms?.compression ?? 0),
+        compression: compressionName(this.#proven.session.fileTerms?.compression ?? 0),
         sentMtimeNs: source.version.mtimeNs,
       };
       await completions.complete(this.record, completion, completions.deadline());
@@ -219,17 +236,17 @@ export class OutgoingFile implements OutgoingTransfer {
     const progress = this.progress();
     this.#giveBack();
     await this.#offer.source.close().catch((problem: unknown) => {
-      this.#context.logger.warn({ transfer: this.record.id, err: problem }, 'file to send cannot be closed');
+      this.#proven.logger.warn({ transfer: this.record.id, err: problem }, 'file to send cannot be closed');
     });
     if (this.#before?.status === 'COMPLETED') return failure;
-    const { restartable } = await this.#context.journal.failed(this.record, failure, progress);
-    if (restartable && progress.dataBytes === 0) this.#context.unanswered.add(this.#request, this.record.id);
+    const { restartable } = await this.#records.journal.failed(this.record, failure, progress);
+    if (restartable && progress.dataBytes === 0) this.#records.unanswered.add(this.#request, this.record.id);
     return failure;
   }
 
   #giveBack(): void {
     const { reserved } = this.#offer;
-    if (reserved !== undefined) this.#context.outgoing.delete(reserved);
+    if (reserved !== undefined) this.#files.outgoing.delete(reserved);
   }
 }
 
@@ -237,7 +254,7 @@ const isCompressed = ({ compression = 0 }: Pacing): boolean => compression !== 0
 
 /** @throws StorageError 2-215 when it is not the version of the first attempt: the transfer is not restartable any more */
 const openSource = async (
-  { config, contexts }: PartnerContext,
+  { files: { config }, records: { contexts } }: FileParts,
   store: FileStore,
   path: string,
   format: RecordFormat,
@@ -266,7 +283,8 @@ const dataCodeOf = ({ text, codePage }: RecordFormat): number => {
  * @param compression as allowed; what is agreed is known at READ
  */
 const pacingOf = (
-  { session, listener, config }: PartnerContext,
+  { session, listener }: ProvenPartner,
+  config: Files['config'],
   { maxEntitySize = 0 }: Parameters,
   compression: CompressionMode | 0,
 ): Omit<Pacing, 'from'> => {
@@ -280,7 +298,8 @@ const pacingOf = (
 };
 
 const answerOf = (
-  { listener, config }: PartnerContext,
+  { listener }: ProvenPartner,
+  config: Files['config'],
   { fileName, name }: { readonly fileName: string; readonly name: string },
   source: FileSource,
   format: RecordFormat,

@@ -34,8 +34,6 @@ import type { PartnerSeen } from '../partners/seen.js';
 import type { PartnerRow, PartnerStanding } from '../partners/fields.js';
 import type { RecordHandle, TransferFailure } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';
-import { startOf } from './context.js';
-import type { ExchangeContext, PartnerContext } from './context.js';
 import { PARTNER_SEEN } from './events.js';
 import type { IncomingTransfer, OutgoingTransfer } from './file-transfer.js';
 import { identify } from './identification.js';
@@ -44,11 +42,14 @@ import { acceptMessage } from './message.js';
 import { readable } from './names.js';
 import type { OpenSession } from './open-sessions.js';
 import { acceptOutgoing } from './outgoing-file.js';
+import type { ExchangeParts } from './parts.js';
+import { startOf } from './proven-partner.js';
+import type { ProvenPartner } from './proven-partner.js';
 import { failureOf } from './refusal.js';
 import { revocationOf } from './revocation.js';
 
 export interface PartnerSessionOptions {
-  readonly context: ExchangeContext;
+  readonly parts: ExchangeParts;
   /** As it is when the session begins. */
   readonly listener: ListenerRow;
   readonly connection: ServerConnection;
@@ -69,7 +70,7 @@ export class PartnerSession implements ServerHandler {
   #named: string | undefined;
   /** What was tolerated of a CONNECT: worth a line when its sender is proven. */
   #tolerated: string[] = [];
-  #partner: PartnerContext | undefined;
+  #proven: ProvenPartner | undefined;
   /** As which it is looked after while its partner is known. */
   #open: OpenSession | undefined;
   /** Why the session has to end: its partner is not any more what it was. */
@@ -82,7 +83,7 @@ export class PartnerSession implements ServerHandler {
   #maxEntitySize: number | undefined;
 
   constructor(options: PartnerSessionOptions) {
-    const { context, listener, connection } = options;
+    const { parts, listener, connection } = options;
     this.#options = options;
     const { id, remoteAddress } = connection;
     const facts = { session: id, listener: listener.server_id, remoteAddress };
@@ -94,45 +95,49 @@ export class PartnerSession implements ServerHandler {
         return current();
       },
     };
-    context.traces.begin(this.#observed, connection);
+    parts.observing.traces.begin(this.#observed, connection);
   }
 
   async connect(indication: ConnectIndication): Promise<ConnectAnswer> {
     this.#asked = true;
-    const { context, listener, connection } = this.#options;
+    const { parts, listener, connection } = this.#options;
+    const { admitting, observing } = parts;
     const where = { listener: listener.server_id, remoteAddress: connection.remoteAddress };
     try {
-      const partner = await identify(context, listener, indication, connection, (named) => {
+      const partner = await identify(admitting, listener, indication, connection, (named) => {
         this.#named = named.partner_id;
-        context.traces.named(this.#observed, named, indication, where);
+        observing.traces.named(this.#observed, named, indication, where);
       });
       this.#facts = { ...this.#facts, partner: partner.partner_id };
-      const logger: Logger = context.logger.child(this.#facts);
+      const { events } = observing;
+      const logger: Logger = observing.logger.child(this.#facts);
       const stands = (now: PartnerStanding | undefined): PartnerStanding => this.#stands(now);
-      this.#partner = { ...context, listener, partner, session: connection, stands, logger };
+      this.#proven = { listener, partner, session: connection, stands, events, logger };
     } catch (error) {
       this.#connectionRefused(error, { requester: readable(indication.parameters.requester ?? '', 24) });
       throw error;
     }
-    const { partner } = this.#partner;
+    const { partner } = this.#proven;
     this.#open = { partnerId: partner.partner_id, look: (now) => this.#look(now) };
-    context.sessions.add(this.#open);
+    admitting.sessions.add(this.#open);
     const seen = seenIn(indication, where);
     this.#see(seen);
     const { dialect, freeMessage } = seen;
     const facts = { dialect, ...(freeMessage === null ? {} : { freeMessage }) };
-    context.events.publish(SESSION_OPENED, { session: this.#observed, facts });
+    observing.events.publish(SESSION_OPENED, { session: this.#observed, facts });
     for (const text of this.#tolerated.splice(0)) this.notice(text);
     return this.#connectAnswer(partner);
   }
 
   async create(parameters: Parameters): Promise<CreateAnswer> {
-    const file = await this.#accept('RECEIVE', parameters, (partner) => acceptIncoming(partner, parameters));
+    const file = await this.#accept('RECEIVE', parameters, (proven, parts) =>
+      acceptIncoming(proven, parts, parameters),
+    );
     return file.answer;
   }
 
   async select(parameters: Parameters): Promise<SelectAnswer> {
-    const file = await this.#accept('SEND', parameters, (partner) => acceptOutgoing(partner, parameters));
+    const file = await this.#accept('SEND', parameters, (proven, parts) => acceptOutgoing(proven, parts, parameters));
     return file.answer;
   }
 
@@ -169,34 +174,41 @@ export class PartnerSession implements ServerHandler {
   }
 
   async message(parameters: Parameters): Promise<MessageAnswer> {
-    const partner = this.#partner;
-    if (partner === undefined) throw new Error('a message before CONNECT');
+    const proven = this.#proven;
+    if (proven === undefined) throw new Error('a message before CONNECT');
+    const { partners } = this.#options.parts.admitting;
+    const { journal } = this.#options.parts.records;
     try {
-      const { id, answer } = await acceptMessage(partner, parameters);
-      const { partner_id: peer } = partner.partner;
+      const { id, answer } = await acceptMessage(proven, { partners, journal }, parameters);
+      const { partner_id: peer } = proven.partner;
       const transfer: ObservedTransfer = { id, type: 'MESSAGE', direction: 'RECEIVE', peer, progress: nothing };
       const about = { session: this.#observed, transfer, facts: {} };
-      partner.events.publish(TRANSFER_BEGAN, about);
-      partner.events.publish(TRANSFER_ENDED, { ...about, status: 'COMPLETED', diagnostic: undefined });
+      proven.events.publish(TRANSFER_BEGAN, about);
+      proven.events.publish(TRANSFER_ENDED, { ...about, status: 'COMPLETED', diagnostic: undefined });
       return answer;
     } catch (error) {
-      this.#messageRefused(partner, error);
+      this.#messageRefused(proven, error);
       throw error;
     }
   }
 
   async refused(name: FpduName, parameters: Parameters, error: PesitError): Promise<void> {
-    const partner = this.#partner;
-    if (partner === undefined) return;
-    if (name === 'MSG') this.#messageRefused(partner, error);
-    else await this.#fileRefused(partner, name === 'CREATE' ? 'RECEIVE' : 'SEND', parameters, error);
+    const proven = this.#proven;
+    if (proven === undefined) return;
+    if (name === 'MSG') this.#messageRefused(proven, error);
+    else await this.#fileRefused(proven, name === 'CREATE' ? 'RECEIVE' : 'SEND', parameters, error);
   }
 
   said(name: FpduName, complement: Buffer): void {
-    const { context, track } = this.#options;
+    const { parts, track } = this.#options;
     if (this.#record === undefined) return;
-    context.events.publish(TRANSFER_REMARKED, { session: this.#observed, id: this.#record.id, at: name, complement });
-    track(context.journal.said(this.#record, complement));
+    parts.observing.events.publish(TRANSFER_REMARKED, {
+      session: this.#observed,
+      id: this.#record.id,
+      at: name,
+      complement,
+    });
+    track(parts.records.journal.said(this.#record, complement));
   }
 
   deselected(): Promise<void> {
@@ -209,40 +221,42 @@ export class PartnerSession implements ServerHandler {
   }
 
   notice(text: string): void {
-    if (this.#partner === undefined) {
+    if (this.#proven === undefined) {
       this.#tolerated.push(text);
       return;
     }
-    this.#options.context.events.publish(SESSION_TOLERATED, { session: this.#observed, text });
+    this.#options.parts.observing.events.publish(SESSION_TOLERATED, { session: this.#observed, text });
   }
 
   failed(error: unknown): void {
-    this.#options.context.events.publish(SESSION_FAILED, { session: this.#observed, error });
+    this.#options.parts.observing.events.publish(SESSION_FAILED, { session: this.#observed, error });
   }
 
   ended(error: PesitError | undefined): void {
-    const { context, track } = this.#options;
+    const { parts, track } = this.#options;
+    const { sessions, places } = parts.admitting;
     // A request was answered while the connection went away: nobody else gives its file up.
     if (this.#file !== undefined) track(this.transferFailed(error ?? released(), undefined));
     // Its CONNECT could not be read, or was refused without asking: too many connections, an unknown version.
     const isRefused = !this.#asked && (error?.fault === 'local' || error?.fault === 'remote');
     if (isRefused) this.#connectionRefused(error);
-    if (this.#open !== undefined) context.sessions.remove(this.#open);
-    const opened = this.#partner !== undefined;
-    if (this.#partner !== undefined) context.places.giveBack(this.#partner.partner.partner_id);
-    this.#partner = undefined;
-    context.events.publish(SESSION_ENDED, { session: this.#observed, opened, error });
+    if (this.#open !== undefined) sessions.remove(this.#open);
+    const opened = this.#proven !== undefined;
+    if (this.#proven !== undefined) places.giveBack(this.#proven.partner.partner_id);
+    this.#proven = undefined;
+    parts.observing.events.publish(SESSION_ENDED, { session: this.#observed, opened, error });
   }
 
   /** Ends the session after the file that is running, if there is one, when its partner is not any more what it was. */
   #look(now: PartnerStanding | undefined): void {
-    if (this.#partner === undefined || this.#revoked !== undefined) return;
-    const { partner, listener, config } = this.#partner;
+    if (this.#proven === undefined || this.#revoked !== undefined) return;
+    const { partner, listener } = this.#proven;
+    const { config } = this.#options.parts.admitting;
     const login = { partner, listener: listener.server_id, byDefault: config['access.default'] };
     this.#revoked = revocationOf(login, now);
     if (this.#revoked === undefined) return;
     const about = { session: this.#observed, transfer: this.#file, error: this.#revoked };
-    this.#options.context.events.publish(SESSION_REVOKED, about);
+    this.#options.parts.observing.events.publish(SESSION_REVOKED, about);
     this.#options.connection.retire(this.#revoked);
   }
 
@@ -256,49 +270,50 @@ export class PartnerSession implements ServerHandler {
   async #accept<F extends IncomingTransfer | OutgoingTransfer>(
     direction: TransferDirection,
     parameters: Parameters,
-    accept: (partner: PartnerContext) => Promise<F>,
+    accept: (proven: ProvenPartner, parts: ExchangeParts) => Promise<F>,
   ): Promise<F> {
-    const partner = this.#partner;
-    if (partner === undefined) throw new Error('a file before CONNECT');
+    const proven = this.#proven;
+    if (proven === undefined) throw new Error('a file before CONNECT');
+    const { parts, connection } = this.#options;
     try {
-      const file = await accept(partner);
+      const file = await accept(proven, parts);
       this.#file = file;
       this.#record = file.record;
       this.#seeEntity(parameters.maxEntitySize ?? 0);
       this.#startedAt = Date.now();
-      partner.running.add(file, this.#options.connection);
+      parts.records.running.add(file, connection);
       const facts = { filename: file.name };
-      partner.events.publish(TRANSFER_BEGAN, { session: this.#observed, transfer: file, facts });
+      proven.events.publish(TRANSFER_BEGAN, { session: this.#observed, transfer: file, facts });
       return file;
     } catch (error) {
-      await this.#fileRefused(partner, direction, parameters, error);
+      await this.#fileRefused(proven, direction, parameters, error);
       throw error;
     }
   }
 
   async #fileRefused(
-    partner: PartnerContext,
+    proven: ProvenPartner,
     direction: TransferDirection,
     parameters: Parameters,
     error: unknown,
   ): Promise<void> {
-    const start = startOf(partner, direction, parameters);
+    const start = startOf(proven, direction, parameters);
     const failure = failureOf(error);
-    const { kind, written } = partner.journal.refused(start, failure);
+    const { kind, written } = this.#options.parts.records.journal.refused(start, failure);
     const further = kind === 'counting' ? { further: 'more of the same are counted in the history alone' } : {};
     const facts = { direction, virtualFile: start.virtualFileId, ...further };
     const counted = kind === 'counted';
-    this.#transferRefused(partner, { type: 'FILE', direction, error, ...failure, counted, facts });
+    this.#transferRefused(proven, { type: 'FILE', direction, error, ...failure, counted, facts });
     await written;
   }
 
-  #messageRefused(partner: PartnerContext, error: unknown): void {
+  #messageRefused(proven: ProvenPartner, error: unknown): void {
     const { status, diagnostic } = failureOf(error);
     const about = { type: 'MESSAGE', direction: 'RECEIVE', status, diagnostic, counted: false, facts: {} } as const;
-    this.#transferRefused(partner, { ...about, error });
+    this.#transferRefused(proven, { ...about, error });
   }
 
-  #transferRefused({ events, partner }: PartnerContext, about: Refused): void {
+  #transferRefused({ events, partner }: ProvenPartner, about: Refused): void {
     const { type, direction, status, diagnostic, error, counted, facts } = about;
     const peer = partner.partner_id;
     const refused = { session: this.#observed, type, direction, peer, status, diagnostic, error, counted, facts };
@@ -306,7 +321,7 @@ export class PartnerSession implements ServerHandler {
   }
 
   #connectionRefused(error: unknown, facts: Facts = {}): void {
-    const { context, refused } = this.#options;
+    const { parts, refused } = this.#options;
     refused();
     const about = {
       session: this.#observed,
@@ -315,12 +330,12 @@ export class PartnerSession implements ServerHandler {
       named: this.#named,
       facts,
     };
-    context.events.publish(SESSION_REFUSED, about);
+    parts.observing.events.publish(SESSION_REFUSED, about);
   }
 
   #goesFrom(transfer: ObservedTransfer, { number, dataBytes }: SyncPoint): void {
     const from = { dataBytes, syncPoint: number };
-    this.#options.context.events.publish(TRANSFER_WENT_ON, { transfer, from });
+    this.#options.parts.observing.events.publish(TRANSFER_WENT_ON, { transfer, from });
   }
 
   #over(
@@ -329,9 +344,9 @@ export class PartnerSession implements ServerHandler {
     error: PesitError | undefined,
     facts: Facts,
   ): void {
-    const { running, events } = this.#options.context;
-    running.remove(transfer);
-    events.publish(TRANSFER_ENDED, {
+    const { records, observing } = this.#options.parts;
+    records.running.remove(transfer);
+    observing.events.publish(TRANSFER_ENDED, {
       ...{ session: this.#observed, transfer, status, diagnostic: error?.diagnostic, error },
       facts: { filename: transfer.name, ...facts },
     });
@@ -339,22 +354,23 @@ export class PartnerSession implements ServerHandler {
 
   /** Once a session, not once a file: most partners ask for the same in each. */
   #seeEntity(maxEntitySize: number): void {
-    const { seen } = this.#partner?.partner ?? {};
+    const { seen } = this.#proven?.partner ?? {};
     if ((this.#maxEntitySize ?? seen?.maxEntitySize) !== maxEntitySize) this.#see({ maxEntitySize });
     this.#maxEntitySize = maxEntitySize;
   }
 
   /** Remembers what the partner has shown of itself. */
   #see(seen: PartnerSeen): void {
-    const partnerId = this.#partner?.partner.partner_id;
-    if (partnerId !== undefined) this.#options.context.events.publish(PARTNER_SEEN, { partnerId, seen });
+    const partnerId = this.#proven?.partner.partner_id;
+    if (partnerId !== undefined) this.#options.parts.observing.events.publish(PARTNER_SEEN, { partnerId, seen });
   }
 
   #connectAnswer({ seen: { singleArticle }, multi_article, concatenation }: PartnerRow): ConnectAnswer {
-    const { context, listener } = this.#options;
-    const intervalKb = listener.sync_interval ?? context.config['transfer.sync-point-interval'];
-    const window = listener.sync_window ?? context.config['transfer.sync-window'];
-    const wanted = context.config['transfer.sync-points-enabled'] && intervalKb > 0;
+    const { listener } = this.#options;
+    const { config } = this.#options.parts;
+    const intervalKb = listener.sync_interval ?? config['transfer.sync-point-interval'];
+    const window = listener.sync_window ?? config['transfer.sync-window'];
+    const wanted = config['transfer.sync-points-enabled'] && intervalKb > 0;
     const known = {
       ...(singleArticle === undefined ? {} : { singleArticle }),
       multiArticle: multi_article ?? true,

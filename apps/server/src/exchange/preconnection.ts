@@ -1,9 +1,9 @@
 import type { Preconnection } from '@pesit-node/net';
 
 import type { PartnerRow } from '../partners/fields.js';
-import type { ExchangeContext } from './context.js';
 import { mayUseListener } from './grants.js';
 import { isPlausible, readable } from './names.js';
+import type { Admitting, Observing } from './parts.js';
 import { asking, refusal } from './refusal.js';
 
 /** Longest identifier and password of a pre-connection (§3.8.2). */
@@ -15,7 +15,8 @@ const LENGTH = 8;
  * @throws PesitError 3-304, or 3-322 when nobody can be served, or the password not looked at, for now
  */
 export const admitPreconnection = async (
-  { config, partners, passwords, traces }: Pick<ExchangeContext, 'config' | 'partners' | 'passwords' | 'traces'>,
+  { config, partners, passwords }: Admitting,
+  { traces }: Pick<Observing, 'traces'>,
   preconnection: Preconnection,
   where: Readonly<Record<'listener' | 'remoteAddress', string>>,
 ): Promise<void> => {
@@ -25,9 +26,7 @@ export const admitPreconnection = async (
   );
   const known = named.filter((partner) => mayUseListener(partner, where.listener, config['access.default']));
   if (known.length === 0) return;
-  const proofs = await Promise.all(
-    known.map((partner) => proves({ passwords }, partner, password, where.remoteAddress)),
-  );
+  const proofs = await Promise.all(known.map((partner) => proves(passwords, partner, password, where.remoteAddress)));
   if (proofs.includes(true)) return;
   for (const partner of known) traces.preconnectionRefused(partner, preconnection, where);
   throw refusal('3-304', `the pre-connection of ${JSON.stringify(readable(identifier, LENGTH))} has a wrong password`);
@@ -35,18 +34,18 @@ export const admitPreconnection = async (
 
 /** Whether the session of a partner came by the pre-connection that is asked of it, if one is. */
 export const hasPreconnected = async (
-  context: Pick<ExchangeContext, 'passwords'>,
+  passwords: Admitting['passwords'],
   partner: PartnerRow,
   preconnection: Preconnection | undefined,
   remoteAddress: string,
 ): Promise<boolean> => {
   if (partner.preconnect_id === null) return true;
   if (preconnection?.identifier !== partner.preconnect_id) return false;
-  return proves(context, partner, preconnection.password, remoteAddress);
+  return proves(passwords, partner, preconnection.password, remoteAddress);
 };
 
 const proves = async (
-  { passwords }: Pick<ExchangeContext, 'passwords'>,
+  passwords: Admitting['passwords'],
   { partner_id: partnerId, preconnect_password_hash: stored }: PartnerRow,
   password: string,
   remoteAddress: string,

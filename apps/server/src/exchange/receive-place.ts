@@ -13,9 +13,10 @@ import type { Durability, RecordFormat } from '@pesit-node/storage';
 import type { Directories } from '../directories.js';
 import { recordSettings } from '../virtual-files/record-settings.js';
 import type { VirtualFileRow } from '../virtual-files/fields.js';
-import type { PartnerContext } from './context.js';
 import { finalPath } from './final-name.js';
 import { matchesName, readable } from './names.js';
+import type { Files } from './parts.js';
+import type { ProvenPartner } from './proven-partner.js';
 import { refusal } from './refusal.js';
 
 /** Of which virtual file, for texts. */
@@ -41,7 +42,8 @@ export interface ReceivePlace {
 
 /** The place of a new file. @throws PesitError when the virtual file does not take what CREATE announces */
 export const newPlace = (
-  context: PartnerContext,
+  { partner, listener }: Pick<ProvenPartner, 'partner' | 'listener'>,
+  { directories, config }: Pick<Files, 'directories' | 'config'>,
   file: VirtualFileRow,
   parameters: Parameters,
   uuid: string,
@@ -49,30 +51,29 @@ export const newPlace = (
   const path = expandPattern(
     file.receive_filename_pattern ?? DEFAULT_RECEIVE_PATTERN,
     {
-      partner: context.partner.partner_id,
+      partner: partner.partner_id,
       virtualFile: file.file_id,
       transferId: parameters.transferId ?? 0,
       uuid,
     },
     new Date(),
   );
-  const configured = file.receive_directory ?? context.listener.receive_directory;
-  const { directories } = context;
+  const configured = file.receive_directory ?? listener.receive_directory;
   const directory = configured === null ? directories.received : directories.resolve(configured);
-  const place = { ...howToReceive(context, file, parameters), directory, path, context: uuid };
+  const place = { ...howToReceive(config, file, parameters), directory, path, context: uuid };
   checkName(file, parameters, path);
   return place;
 };
 
 /** The place of a file that goes on: where its first attempt has begun. */
 export const samePlace = (
-  context: PartnerContext,
+  { config }: Pick<Files, 'config'>,
   file: VirtualFileRow,
   parameters: Parameters,
   began: Pick<ReceivePlace, 'directory' | 'path' | 'context'>,
-): ReceivePlace => ({ ...howToReceive(context, file, parameters), ...began });
+): ReceivePlace => ({ ...howToReceive(config, file, parameters), ...began });
 
-const howToReceive = ({ config }: PartnerContext, file: VirtualFileRow, parameters: Parameters) => {
+const howToReceive = (config: Files['config'], file: VirtualFileRow, parameters: Parameters) => {
   const { recordFormat, recordLength = 0 } = parameters.logicalAttributes ?? {};
   const format = receivedFormat({ recordFormat, recordLength }, recordSettings(file, parameters.dataCode));
   const { file_id, max_file_size: bytes } = file;
@@ -145,7 +146,7 @@ export const requireReachable = async (directories: Directories, directory: stri
 
 /** Whether the file can be received there now. @throws PesitError 2-211, 2-204, 2-206, 2-201 while there is too little space */
 export const checkPlace = async (
-  { directories, reserve }: Pick<PartnerContext, 'directories' | 'reserve'>,
+  { directories, reserve }: Pick<Files, 'directories' | 'reserve'>,
   place: ReceivePlace,
   parameters: Parameters,
 ): Promise<void> => {

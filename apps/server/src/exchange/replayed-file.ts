@@ -7,8 +7,9 @@ import type { Compression } from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferFailure, TransferProgress } from '../transfers/record.js';
-import type { PartnerContext } from './context.js';
 import type { IncomingTransfer } from './file-transfer.js';
+import type { Records } from './parts.js';
+import type { ProvenPartner } from './proven-partner.js';
 import { failureOf, refusal } from './refusal.js';
 
 /**
@@ -27,19 +28,27 @@ export class ReplayedFile implements IncomingTransfer {
   readonly record: RecordHandle;
   readonly name: string;
   readonly answer: CreateAnswer;
-  readonly #context: PartnerContext;
+  readonly #proven: ProvenPartner;
+  readonly #contexts: Records['contexts'];
   readonly #done: ContextRow;
   readonly #isText: boolean;
   #hash: Hash | undefined;
 
   /** @param isText of a text the file's bytes are not those of its articles */
-  constructor(context: PartnerContext, done: ContextRow, answer: CreateAnswer, isText: boolean) {
+  constructor(
+    proven: ProvenPartner,
+    contexts: Records['contexts'],
+    done: ContextRow,
+    answer: CreateAnswer,
+    isText: boolean,
+  ) {
     this.id = done.id;
-    this.peer = context.partner.partner_id;
+    this.peer = proven.partner.partner_id;
     this.record = { id: done.id, fence: done.fence };
     this.name = done.filename;
     this.answer = answer;
-    this.#context = context;
+    this.#proven = proven;
+    this.#contexts = contexts;
     this.#done = done;
     this.#isText = isText;
   }
@@ -52,10 +61,10 @@ export class ReplayedFile implements IncomingTransfer {
 
   write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
     const { sync_point: number, point_bytes: dataBytes, point_articles: articles, checksum } = this.#done;
-    const usesPoints = number > 0 && (this.#context.session.terms?.syncInterval ?? 0) > 0;
+    const usesPoints = number > 0 && (this.#proven.session.terms?.syncInterval ?? 0) > 0;
     const from = usesPoints ? { number, dataBytes, articles } : { number: 0, dataBytes: 0, articles: 0 };
     this.#hash = !usesPoints && !this.#isText && checksum !== null ? createHash('sha256') : undefined;
-    this.#context.logger.info(
+    this.#proven.logger.info(
       { transfer: this.record.id, point: from.number },
       'the partner restarts a transfer that is complete here: what it sends again is dropped',
     );
@@ -63,17 +72,17 @@ export class ReplayedFile implements IncomingTransfer {
   }
 
   async end(): Promise<void> {
-    const { dataBytes, articles } = this.#context.session.totals;
+    const { dataBytes, articles } = this.#proven.session.totals;
     const expected = this.progress();
     const isSame =
       this.#hash === undefined
         ? !this.#isComparable() || (dataBytes === expected.dataBytes && articles === expected.articles)
         : `sha256:${this.#hash.digest('hex')}` === this.#done.checksum;
     if (isSame) {
-      if (!this.#isCounted) await this.#context.contexts.count(this.record, { dataBytes, articles }, this.#compression);
+      if (!this.#isCounted) await this.#contexts.count(this.record, { dataBytes, articles }, this.#compression);
       return;
     }
-    await this.#context.contexts.forget(this.record);
+    await this.#contexts.forget(this.record);
     throw refusal(
       '3-319',
       `the partner restarts transfer ${this.record.id}, which is complete here with ${expected.dataBytes} bytes in ${expected.articles} articles, and sends another file (${dataBytes} bytes in ${articles} articles): nothing of it is kept; its next attempt is taken as a new transfer`,
@@ -87,7 +96,7 @@ export class ReplayedFile implements IncomingTransfer {
   }
 
   get #compression(): Compression {
-    return compressionName(this.#context.session.fileTerms?.compression ?? 0);
+    return compressionName(this.#proven.session.fileTerms?.compression ?? 0);
   }
 
   /** With another compression the same articles have other lengths. */

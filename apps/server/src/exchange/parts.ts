@@ -1,0 +1,100 @@
+/**
+ * What the exchange room works with, in four parts. A function takes the part that it needs, or names what it needs of one;
+ * whoever adds a collaborator adds it to the part whose sentence it fits. Each part has the keys of the configuration that it
+ * goes by; they are looked up each time, for SIGHUP changes some of them.
+ */
+import type { Admission } from '@pesit-node/license';
+import type { Config, EventStream, Logger } from '@pesit-node/service';
+import type { FileStores, SpaceReserve } from '@pesit-node/storage';
+
+import type { Directories } from '../directories.js';
+import type { PartnerStore } from '../partners/store.js';
+import type { PartnerTraces } from '../traces/partner-traces.js';
+import type { TransferContexts } from '../transfers/contexts.js';
+import type { Instances } from '../transfers/instances.js';
+import type { TransferJournal } from '../transfers/journal.js';
+import type { SentPoints } from '../transfers/sent-points.js';
+import type { Turns } from '../turns.js';
+import type { VirtualFileStore } from '../virtual-files/store.js';
+import type { OpenSessions } from './open-sessions.js';
+import type { PartnerPasswords } from './partner-passwords.js';
+import type { PartnerPlaces } from './partner-places.js';
+import type { Quotas } from './quotas.js';
+import type { Restarts } from './restarts.js';
+import type { RunningTransfers } from './running-transfers.js';
+import type { UnansweredRequests } from './unanswered.js';
+
+/** Who may come in, and who is in. */
+export interface Admitting {
+  readonly config: Pick<Config<'server'>, 'access.default' | 'partner.max-connections'>;
+  readonly partners: PartnerStore;
+  readonly passwords: PartnerPasswords;
+  /** Whether this pod takes sessions at all. */
+  readonly admission: Pick<Admission, 'refusal'>;
+  readonly places: PartnerPlaces;
+  readonly sessions: OpenSessions;
+}
+
+/** What is known of each transfer, so that it ends once, and continues where it was interrupted. */
+export interface Records {
+  readonly journal: TransferJournal;
+  readonly contexts: TransferContexts;
+  /** Whether the transfers of this process are certainly its own. */
+  readonly lease: Pick<Instances, 'isCurrent'>;
+  readonly sentPoints: SentPoints;
+  readonly restarts: Restarts;
+  readonly running: RunningTransfers;
+  readonly unanswered: UnansweredRequests;
+}
+
+/** Which files partners may write and read, where they lie, and how much may lie there. */
+export interface Files {
+  readonly config: Pick<
+    Config<'server'>,
+    | 'access.default'
+    | 'transfer.max-entity-size'
+    | 'transfer.read-buffer-size'
+    | 'transfer.write-buffer-size'
+    | 'transfer.checksum'
+    | 'transfer.durability'
+  >;
+  readonly virtualFiles: VirtualFileStore;
+  readonly directories: Directories;
+  /** Where files lie that are sent and received. */
+  readonly stores: FileStores;
+  readonly reserve: SpaceReserve;
+  readonly quotas: Quotas;
+  /** Files that are being read now, `partner NUL path`: nobody is offered the same file twice at a time. */
+  readonly outgoing: Set<string>;
+  /** By partner: looking for the next file to send. */
+  readonly looks: Turns;
+}
+
+/** Who hears what happens. */
+export interface Observing {
+  readonly events: EventStream;
+  readonly traces: PartnerTraces;
+  readonly logger: Logger;
+}
+
+/** All four, and what listeners and sessions go by before there is a file. */
+export interface ExchangeParts {
+  readonly config: Pick<
+    Config<'server'>,
+    | 'listener.host'
+    | 'transfer.sync-points-enabled'
+    | 'transfer.sync-point-interval'
+    | 'transfer.sync-window'
+    | 'transfer.write-timeout'
+    | 'transfer.chunk-size'
+    | 'transfer.read-buffer-size'
+    | 'transfer.socket-buffer-size'
+  >;
+  readonly admitting: Admitting;
+  readonly records: Records;
+  readonly files: Files;
+  readonly observing: Observing;
+}
+
+/** What a file in either direction needs: where it lies, and what is known of it. */
+export type FileParts = Pick<ExchangeParts, 'files' | 'records'>;
