@@ -71,7 +71,7 @@ export interface NodeOptions extends Pick<
 const prepareUploads = async (uploads: ProcessDirectory, retentionMs: number, logger: Logger): Promise<void> => {
   try {
     const removed = await uploads.prepare(retentionMs);
-    if (removed.length > 0) logger.info({ removed }, 'uploads that dead processes left are removed');
+    if (removed.length > 0) logger.info({ removed }, 'removed uploads that dead processes left');
   } catch (cause) {
     throw new DataDirectoryError(
       `data.temp-directory ${uploads.root} cannot be used: ${(cause as Error).message}. Expected a directory that the service may ` +

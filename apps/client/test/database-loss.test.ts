@@ -38,7 +38,9 @@ withDatabase((harness) => {
     loseDatabase(the.database());
     held.resolve();
     await until(() => Promise.resolve(partner.written.length === 1));
-    await until(() => Promise.resolve(service.log.lines.some((line) => line.includes('not written yet'))));
+    await until(() =>
+      Promise.resolve(service.log.lines.some((line) => line.includes('could not write the end of a transfer yet'))),
+    );
     findDatabase(the.database());
     expect(await ended).toMatchObject({ status: 'COMPLETED', checksum: expect.stringMatching(/^sha256:/) });
   });

@@ -203,7 +203,7 @@ withDatabase((harness) => {
     const ignored = ({ log }: Service): readonly unknown[] =>
       log
         .entries()
-        .filter(({ msg }) => msg === 'a license of the configuration is not valid: ignored')
+        .filter(({ msg }) => msg === 'ignoring a license of the configuration that is not valid')
         .map(({ source, fault }) => [source, fault]);
 
     test('license.file and license.content', async () => {

@@ -209,7 +209,7 @@ withDatabase((harness) => {
       const waiting = {
         status: 'PENDING',
         nextAttemptAt: null,
-        statusReason: 'Remote server "bank" is disabled: enable it to let the transfer go on, or cancel the transfer',
+        statusReason: 'Remote server "bank" is disabled: enable it to let the transfer run, or cancel the transfer',
       };
       expect(await show()).toMatchObject(waiting);
       expect((await service.api.get('/transfers')).body.content).toMatchObject([waiting]);

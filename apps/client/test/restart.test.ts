@@ -193,7 +193,7 @@ withDatabase((harness) => {
       await change(path);
       const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
       expect(body).toMatchObject({ status: 'FAILED', diagnostic: '2-215', errorCode: 'TRANSFER_FAILED' });
-      expect(body.errorMessage).toContain('is not the file of the first attempt any more');
+      expect(body.errorMessage).toContain('is no longer the file of the first attempt');
       expect(partner.creates).toHaveLength(1);
     });
 

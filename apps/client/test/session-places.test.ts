@@ -94,7 +94,7 @@ withDatabase((harness) => {
     const sending = the.send(a);
     await begun.promise;
     const testing = b.api.post('/servers/1/test');
-    await b.log.next('all sessions that the remote server may have are there: waiting for one to end');
+    await b.log.next('remote server has as many sessions as maxConnections allows: waiting for one to end');
     held.resolve();
     expect((await testing).body).toMatchObject({ success: true });
     expect(await sending).toMatchObject({ status: 'COMPLETED' });

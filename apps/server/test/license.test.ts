@@ -81,7 +81,7 @@ withDatabase((harness) => {
   const ignored = (): readonly unknown[] =>
     log
       .entries()
-      .filter(({ msg }) => msg === 'a license of the configuration is not valid: ignored')
+      .filter(({ msg }) => msg === 'ignoring a license of the configuration that is not valid')
       .map(({ source, fault }) => [source, fault]);
 
   describe('blocked', () => {
@@ -255,7 +255,7 @@ withDatabase((harness) => {
       const { license: keeper } = (await start({ LICENSE_FILE: path, LICENSE_EVALUATION_DAYS: '0' }, database, 5)).node;
       expect(keeper.status).toMatchObject({ blocked: true });
       expect(log.entries()).toContainEqual(
-        expect.objectContaining({ path, msg: 'license.file cannot be read: ignored' }),
+        expect.objectContaining({ path, msg: 'could not read license.file: ignoring it' }),
       );
       const change = once(keeper, 'change');
       await writeFile(path, license());

@@ -47,7 +47,7 @@ withDatabase((harness) => {
       const peer = await write(speaking(name, WORDS));
       expect(await saidOf(WORDS)).toMatchObject({ status: 'COMPLETED', diagnostic: '0-000', errorMessage: null });
       expect(node().log.entries()).toContainEqual(
-        expect.objectContaining({ msg: 'partner said', at: name, partnerSaid: WORDS }),
+        expect.objectContaining({ msg: 'partner sent a text with its answer (PI 29)', at: name, partnerSaid: WORDS }),
       );
       // The session goes on, and what was said of one file is not said of the next.
       const again = [create({ transferId: 10 }), ORF, WRITE, DTF, DTF_END, transEnd(DATA.length, 1), CRF, DESELECT];

@@ -63,7 +63,7 @@ withDatabase((harness) => {
           .find((entry) => String(entry['notice']).includes('end of day')),
       );
       expect(line).toMatchObject({
-        msg: 'tolerated',
+        msg: 'tolerated a deviation of the partner',
         notice: 'CONNECT: parameter 91 of 14 bytes ("end of day.[2J") is not part of this FPDU: skipped',
       });
     });

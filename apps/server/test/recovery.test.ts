@@ -131,8 +131,8 @@ withDatabase((harness) => {
       .map(({ msg }) => msg);
     expect(words).toContain(
       isDelivered
-        ? 'transfer of a process that is gone had delivered its file: COMPLETED'
-        : 'transfer of a process that is gone: FAILED, the partner may restart it',
+        ? 'marked a transfer of a dead process as COMPLETED: its file was delivered'
+        : 'marked a transfer of a dead process as FAILED: the partner may restart it',
     );
   });
 
@@ -166,7 +166,7 @@ withDatabase((harness) => {
     const words = node()
       .log.entries()
       .map(({ msg }) => msg);
-    expect(words).toContain('interrupted transfer cannot be looked at yet: it stays as it is');
+    expect(words).toContain('could not inspect an interrupted transfer yet: leaving it as it is, trying again');
     await rename(join(node().data, 'AWAY'), join(node().data, 'IN'));
     expect(await recovered()).toMatchObject(COMPLETED);
   });
@@ -292,7 +292,7 @@ withDatabase((harness) => {
         .entries()
         .slice(before)
         .map(({ msg }) => msg),
-    ).not.toContain('delivered file taken back: its transfer could not be recorded');
+    ).not.toContain('took the delivered file back: its transfer could not be recorded');
     expect(await first.received('IN')).toEqual([]);
   });
 

@@ -594,7 +594,7 @@ withDatabase((harness) => {
       expect(record).toMatchObject({
         status: 'FAILED',
         restartable: false,
-        errorMessage: expect.stringContaining('is not the file of the first attempt any more'),
+        errorMessage: expect.stringContaining('is no longer the file of the first attempt'),
       });
     });
 
@@ -653,8 +653,10 @@ withDatabase((harness) => {
       const said = node()
         .log.entries()
         .map(({ msg }) => msg);
-      expect(said).toContain('interrupted transfer cannot be restarted any more: too late, or begun anew');
-      expect(said).toContain('leftover of an old transfer removed');
+      expect(said).toContain(
+        'interrupted transfer can no longer be restarted: its time is over, or the partner began it anew',
+      );
+      expect(said).toContain('removed what an old transfer left');
       const peer = await open(RESTART, ORF);
       expect(pointOf(await peer.send(WRITE))).toBe(0);
       peer.socket.destroy();

@@ -61,14 +61,14 @@ const CHANGES: readonly (readonly [what: string, change: Change, diagnostic: str
     '3-304',
     /^the partner ACME was deleted$/,
   ],
-  ['it may only read', put({ allowedOperations: ['READ'] }), '3-304', /may not WRITE any more \(allowedOperations\)$/],
-  ['it may only write', put({ accessType: 'WRITE' }), '3-304', /may not READ any more \(allowedOperations\)$/],
+  ['it may only read', put({ allowedOperations: ['READ'] }), '3-304', /may no longer WRITE \(allowedOperations\)$/],
+  ['it may only write', put({ accessType: 'WRITE' }), '3-304', /may no longer READ \(allowedOperations\)$/],
   ['a pre-connection is asked of it', put({ preconnectId: 'PRE1' }), '3-304', /the pre-connection .* of ACME were/],
   [
     'its listener is not granted to it any more',
     put({ allowedListeners: ['OTHER'] }),
     '3-304',
-    /^the partner ACME is not granted the listener NODE1 any more \(allowedListeners\)$/,
+    /^the partner ACME is no longer granted the listener NODE1 \(allowedListeners\)$/,
   ],
 ];
 

@@ -123,7 +123,7 @@ withDatabase((harness) => {
       unknown.socket.destroy();
       const lines = node().log.entries().slice(before);
       expect(lines.filter(({ msg }) => msg === 'connection rejected')).toHaveLength(10);
-      expect(lines.filter(({ msg }) => msg === 'tolerated')).toEqual([]);
+      expect(lines.filter(({ msg }) => msg === 'tolerated a deviation of the partner')).toEqual([]);
     });
 
     test('what is tolerated of a CONNECT has its line when its sender is proven', async () => {
@@ -131,7 +131,7 @@ withDatabase((harness) => {
       const notices = () =>
         node()
           .log.entries()
-          .filter(({ msg, partner }) => msg === 'tolerated' && partner === 'ACME');
+          .filter(({ msg, partner }) => msg === 'tolerated a deviation of the partner' && partner === 'ACME');
       expect(notices()).toHaveLength(1);
       peer.socket.destroy();
     });

@@ -107,7 +107,7 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
 
   refresh(): Promise<void> {
     return this.#look().catch((error: unknown) => {
-      this.#options.logger.debug({ reason: (error as Error).message }, 'membership of this pod not renewed');
+      this.#options.logger.debug({ reason: (error as Error).message }, 'could not renew the membership of this pod');
     });
   }
 
@@ -152,7 +152,10 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
       await knex.raw('delete from pesit_common.cluster_pods where instance = ?', [pod.instance]);
       events.tell('members');
     } catch (error) {
-      logger.debug({ reason: (error as Error).message }, 'membership of this pod not given back: it will run out');
+      logger.debug(
+        { reason: (error as Error).message },
+        'could not give back the membership of this pod: it expires by itself',
+      );
     }
   }
 

@@ -70,7 +70,7 @@ export class RedisLink extends EventEmitter<LinkEvents> {
 
   #ready(): void {
     if (this.#closed || this.commands.status !== 'ready' || this.subscriber.status !== 'ready') return;
-    if (this.#state === 'lost') this.#logger.info('Redis is back');
+    if (this.#state === 'lost') this.#logger.info('connected to Redis again');
     this.#state = 'connected';
     this.emit('connected');
   }
@@ -78,6 +78,9 @@ export class RedisLink extends EventEmitter<LinkEvents> {
   #lost(reason: string): void {
     if (this.#closed || this.#state === 'lost') return;
     this.#state = 'lost';
-    this.#logger.warn({ reason }, 'Redis cannot be reached: everything goes on, the database is looked at instead');
+    this.#logger.warn(
+      { reason },
+      'could not reach Redis: the service keeps working, and looks at the database instead',
+    );
   }
 }

@@ -189,8 +189,8 @@ withRedis(({ url, unique }) => {
     other.tell('license');
     await heard;
     expect(log.entries().map(({ level, msg }) => [level, msg])).toEqual([
-      ['warn', 'Redis cannot be reached: everything goes on, the database is looked at instead'],
-      ['info', 'Redis is back'],
+      ['warn', 'could not reach Redis: the service keeps working, and looks at the database instead'],
+      ['info', 'connected to Redis again'],
     ]);
   });
 

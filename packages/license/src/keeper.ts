@@ -230,7 +230,7 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
     } catch (error) {
       this.#options.logger.warn(
         { path: file.path, reason: (error as Error).message },
-        'license.file cannot be read: ignored',
+        'could not read license.file: ignoring it',
       );
     }
     if (text === undefined) return;
@@ -247,7 +247,7 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
     const result = checkLicense(text, key, this.#time.paidTime);
     if (!result.ok) {
       const { fault, message } = result.refusal;
-      logger.warn({ source, fault, reason: message }, 'a license of the configuration is not valid: ignored');
+      logger.warn({ source, fault, reason: message }, 'ignoring a license of the configuration that is not valid');
       return;
     }
     const installation = { source, actor: node, at: this.#time.now, replace: false };
@@ -263,7 +263,7 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
       result = verifyLicense(text, this.#options.key);
       this.#verified.set(text, result);
       if (!result.ok) {
-        this.#options.logger.warn({ reason: result.refusal.message }, 'a stored license is not valid: ignored');
+        this.#options.logger.warn({ reason: result.refusal.message }, 'ignoring a stored license that is not valid');
       }
     }
     return result.ok ? [result.license] : [];
@@ -305,7 +305,7 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
       const { message, type, daysUntilExpiration } = status;
       const bindings = { type, daysUntilExpiration, reason: message };
       if (status.blocked) this.#options.logger.error(bindings, 'blocked: a license is required');
-      else this.#options.logger.info(bindings, 'license state');
+      else this.#options.logger.info(bindings, 'license state changed');
       this.emit('change', status);
     }
     return status;

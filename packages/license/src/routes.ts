@@ -18,7 +18,7 @@ const force = z.strictObject({
     .enum(['true', 'false'], { error: 'expected true or false' })
     .transform((text) => text === 'true')
     .optional()
-    .meta({ description: 'Install it even if it allows less than what is valid now.' }),
+    .meta({ description: 'Install it even if it allows less than the license in force.' }),
 });
 const date = () => z.string().meta({ format: 'date' });
 const limit = () => z.int().meta({ description: '-1 = unlimited.' });
@@ -54,7 +54,7 @@ const status = z
       })
       .meta({
         description:
-          'What licenses are verified with: the key inside the build, that of `license.public-key`, or that of evaluation builds.',
+          'Key that verifies licenses: the one inside the build, that of `license.public-key`, or that of evaluation builds.',
       }),
     maxExtensionDays: z
       .int()
@@ -94,7 +94,7 @@ export const licenseRoutes = (routes: Routes, keeper: LicenseKeeper): void => {
         access: 'login',
         body: installation,
         query: force,
-        answers: { 200: status, 409: 'It allows less than what is valid now: `?force=true` installs it all the same.' },
+        answers: { 200: status, 409: 'It allows less than the license in force: `?force=true` installs it anyway.' },
       },
       async ({ body, query, req, res }) => {
         try {

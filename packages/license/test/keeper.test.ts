@@ -68,7 +68,7 @@ withDatabase((harness) => {
     const file = join(directory, 'changed');
     const missing = join(directory, 'not-there');
     const { keeper, log } = await startPod(database, clock, { file: missing });
-    const unreadable = () => log.entries().filter(({ msg }) => msg === 'license.file cannot be read: ignored');
+    const unreadable = () => log.entries().filter(({ msg }) => msg === 'could not read license.file: ignoring it');
     await keeper.refresh();
     expect(unreadable()).toHaveLength(1);
     keeper.useSources({ file: missing, content: '' });
@@ -340,7 +340,7 @@ withDatabase((harness) => {
         });
       const { keeper, log } = await startPod(database, clock);
       expect(keeper.status).toMatchObject({ evaluation: true });
-      expect(log.lines.join('')).toContain('a stored license is not valid: ignored');
+      expect(log.lines.join('')).toContain('ignoring a stored license that is not valid');
     });
   });
 

@@ -240,7 +240,7 @@ export class ServerSession extends Session {
       case 'CONNECT':
         if ((parameters.crc === 1) !== this.reader.crc) {
           const [asked, came] = this.reader.crc ? ['no CRC', 'with one'] : ['a CRC', 'without one'];
-          this.notice(`CONNECT asks for ${asked} (PI 1) and came ${came}: the connection goes on ${came}`);
+          this.notice(`CONNECT asks for ${asked} (PI 1) and came ${came}: the connection continues ${came}`);
         }
         if (negotiateVersion(parameters.version) === undefined) {
           const text = `version ${parameters.version} (PI 6) is not supported: use 2`;

@@ -282,7 +282,7 @@ function requireVersion(path: string, expected: FileVersion, now: FileVersion): 
     size === expected.size
       ? `modified at ${timeOf(mtimeNs)}, then at ${timeOf(expected.mtimeNs)}`
       : `${expected.size} bytes then, ${size} now`;
-  throw new StorageError(`${path} is not the file of the first attempt any more (${how}): send it as a new transfer`, {
+  throw new StorageError(`${path} is no longer the file of the first attempt (${how}): send it as a new transfer`, {
     fault: 'local',
     diagnostic: '2-215',
     condition: 'source changed',

@@ -429,7 +429,7 @@ async function allDone(works: readonly Promise<void>[]): Promise<void> {
 }
 
 const tooLateToGoBack = (path: string) =>
-  new StorageError(`${path} is being delivered: it cannot go back to a sync point any more`, {
+  new StorageError(`${path} is being delivered: it can no longer go back to a sync point`, {
     fault: 'local',
     diagnostic: '2-218',
     peerText: 'the file is being delivered',

@@ -16,7 +16,7 @@ export type ChecksumKind = 'sha256' | 'none';
  *   partner that can go back, and costs time. A file that is complete is safe. With `checksum: 'none'` nothing could tell
  *   bytes lost from bytes kept, so no points are kept at all and a restart begins at the start.
  * - `none`: as `end`, and nothing at the end either. A power cut soon after the end may lose a file that was acknowledged
- *   and recorded COMPLETED, or leave it empty or cut: only for files that can be had again.
+ *   and recorded COMPLETED, or leave it empty or cut: only for files that can be fetched or sent again.
  */
 export type Durability = 'checkpoint' | 'end' | 'none';
 

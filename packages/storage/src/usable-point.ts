@@ -43,7 +43,7 @@ export async function findUsablePoint(
 ): Promise<UsablePoint> {
   const [before, now] = [journal.header.format, format].map(inWords);
   if (before !== now) {
-    return nothing(`it was received as ${before}, and would go on as ${now}`);
+    return nothing(`it was received as ${before}, and would continue as ${now}`);
   }
   if (hashed) return (await knownPoint(journal, size, known)) ?? verifiedPoint(journal, file, size, signal);
   const isWithin = ({ fileOffset }: JournalPoint) => fileOffset <= size;

@@ -82,7 +82,7 @@ describe('text that travels as EBCDIC (PI 16, pesit-e.md §6)', () => {
     await same.file.release();
     const { file, point, reason } = await StagedFile.resume({ ...options, format: TV('1047') });
     expect(point.number).toBe(0);
-    expect(reason).toBe('it was received as TV of 8, EBCDIC 037, and would go on as TV of 8, EBCDIC 1047');
+    expect(reason).toBe('it was received as TV of 8, EBCDIC 037, and would continue as TV of 8, EBCDIC 1047');
     await file.discard();
   });
 });

@@ -469,7 +469,7 @@ describe('a journal that is not as it should be', () => {
     );
     expect({ point, reason }).toEqual({
       point: start,
-      reason: 'it was received as TV of 80, and would go on as TV of 81',
+      reason: 'it was received as TV of 80, and would continue as TV of 81',
     });
     await file.discard();
   });

@@ -84,7 +84,10 @@ export class Contacts {
       .catch((error: unknown) => {
         this.#last.delete(serverId);
         if (!isDatabaseUnavailable(error))
-          this.#logger.error({ err: error, serverRow: serverId }, 'status not written');
+          this.#logger.error(
+            { err: error, serverRow: serverId },
+            'could not store the status of the remote server: trying again at the next contact',
+          );
       })
       .finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);

@@ -8,10 +8,10 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
     logger.info({ ...session.facts, ...facts }, 'session opened');
   });
   events.subscribe(SESSION_TOLERATED, ({ session, text }) => {
-    logger.info({ ...session.facts, notice: text }, 'tolerated');
+    logger.info({ ...session.facts, notice: text }, 'tolerated a deviation of the partner');
   });
   events.subscribe(SESSION_REFUSED, ({ session, error, facts }) => {
     const words = error instanceof PesitError ? logWords(error) : {};
-    logger.warn({ ...session.facts, ...facts, ...words }, 'session refused or not possible');
+    logger.warn({ ...session.facts, ...facts, ...words }, 'session refused by the remote server, or not opened');
   });
 };

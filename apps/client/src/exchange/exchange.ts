@@ -42,11 +42,11 @@ export interface ExchangeOptions extends Pick<
 /** Before the first session: passwords that were sealed without their destination get it, and nobody has to enter them again. */
 const bindPasswords = async (servers: RemoteServerStore, logger: Logger): Promise<void> => {
   const { sealed, unreadable } = await servers.sealAnew({ rotate: false });
-  if (sealed > 0) logger.info({ sealed }, 'passwords of remote servers are bound to their hosts now');
+  if (sealed > 0) logger.info({ sealed }, 'bound the stored passwords of remote servers to their hosts');
   for (const server of unreadable) {
     logger.warn(
       { server },
-      'a password of the remote server cannot be opened: set it again, or add its key to secrets.key',
+      'could not decrypt a password of the remote server: set it again, or add its key to secrets.key',
     );
   }
 };

@@ -12,7 +12,7 @@ const INTERRUPTIONS = {
   },
   lost: {
     diagnostic: '2-223',
-    message: 'given up because the lease of this process has run out: another process goes on with it',
+    message: 'given up because the lease of this process has run out: another process continues it',
     peerText: 'interrupted, a restart follows',
   },
   cancelled: {

@@ -96,7 +96,7 @@ export class Leftovers {
       if (!(await removeLeftover(root, id))) continue;
       await notes.remove(id);
       if (UUID.test(id)) await store.notRestartable(id);
-      logger.info({ transferId: id }, 'what was staged for the transfer is removed: nobody came back for it');
+      logger.info({ transferId: id }, 'removed the staged file of the transfer: nobody came back for it');
     }
   }
 
@@ -112,7 +112,7 @@ export class Leftovers {
     const { root } = this.#options.sendTree;
     for (const { key, modified } of await listLeftovers(root)) {
       if (this.#isOld(modified) && (await removeLeftover(root, key))) {
-        this.#options.logger.info({ key }, 'an upload that was cut off is removed');
+        this.#options.logger.info({ key }, 'removed an upload that was cut off');
       }
     }
   }
@@ -127,7 +127,7 @@ export class Leftovers {
     }
     for (const id of await this.#ownerless(old)) {
       await rm(sendTree.sentPointsPath(id), { force: true });
-      logger.info({ transferId: id }, 'the table of points of the transfer is removed: nobody came back for it');
+      logger.info({ transferId: id }, 'removed the table of points of the transfer: nobody came back for it');
     }
   }
 
@@ -143,10 +143,10 @@ export class Leftovers {
       const content = known.get(id);
       if (content === 'REMOVED') {
         await sendTree.spool.remove(id);
-        logger.info({ transferId: id }, 'the content of a transfer that is over is removed');
+        logger.info({ transferId: id }, 'removed the content of a transfer that has ended');
       } else if (content === undefined && this.#isOld(await sendTree.spool.changedAt(id))) {
         await sendTree.spool.remove(id);
-        logger.info({ transferId: id }, 'an upload without a transfer is removed');
+        logger.info({ transferId: id }, 'removed an upload that belongs to no transfer');
       }
     }
   }

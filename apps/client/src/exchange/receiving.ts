@@ -74,7 +74,7 @@ const resume = async (
   if (noted !== undefined) {
     const path = await findDelivered(root, job.id, noted, signal);
     if (path !== undefined) {
-      logger.warn({ transferId: job.id, localPath: path }, 'the delivery that was cut off is complete');
+      logger.warn({ transferId: job.id, localPath: path }, 'completed a delivery that was cut off');
       const { size, checksum, bytesTransferred, articles } = noted;
       const { transferId } = noted.context;
       return {
@@ -269,7 +269,10 @@ class Receiving implements Work {
       return { from: resumed.point, sink: resumed.file };
     }
     if (resumed !== undefined) {
-      logger.warn({ transferId: id }, "the partner's file is another one than at the first attempt: from the start");
+      logger.warn(
+        { transferId: id },
+        'the partner offers another file than at the first attempt: receiving it from the start',
+      );
       await resumed.file.discard();
       this.#staged = undefined;
     }
@@ -297,7 +300,7 @@ class Receiving implements Work {
     if (this.#nameConfirmed !== false) return;
     this.#deps.logger.info(
       { transferId: id, virtualFile, remoteFilename: name },
-      'the partner names no file (PI 37): whether it is the one that was asked for cannot be checked',
+      'the partner names no file (PI 37): this node cannot check that it is the one asked for',
     );
   }
 

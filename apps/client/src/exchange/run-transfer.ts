@@ -118,7 +118,7 @@ class Attempt {
     }
     await this.#work
       ?.close(this.#kept(end))
-      .catch((error: unknown) => this.#log.error({ err: error }, 'file not closed in order'));
+      .catch((error: unknown) => this.#log.error({ err: error }, 'could not close the file of the transfer'));
     // Points that were on their way to the disk are there now.
     if ('restartable' in end) return { ...end, ...this.#work?.facts, ...this.#said };
     return 'counts' in end ? end : { ...end, ...this.#said };
@@ -141,7 +141,7 @@ class Attempt {
       } catch (thrown) {
         const error = toPesitError(thrown);
         if (this.#signal.aborted || !(await work.startOver(error))) throw thrown;
-        this.#log.warn(logWords(error), 'restart refused: the file goes whole, as a new transfer');
+        this.#log.warn(logWords(error), 'partner refused the restart: sending the whole file as a new transfer');
       }
     }
   }
@@ -160,7 +160,7 @@ class Attempt {
       if (!lease.reused || lease.usable || work.accepted || this.#signal.aborted) throw error;
       this.#log.info(
         { sessionId: lease.sessionId, reason: toPesitError(error).message },
-        'idle session was dead or out of date',
+        'idle session was dead or out of date: taking another',
       );
     } finally {
       this.#end(lease);
@@ -226,7 +226,7 @@ class Attempt {
   /** Not from this side: whether another attempt follows is for the error to say. */
   #refused(thrown: unknown, mayRestart: boolean, figures: Pick<Ended, 'bytesTransferred' | 'articles'>): AttemptEnd {
     const error = toPesitError(thrown);
-    if (error !== thrown) this.#log.error({ err: thrown }, 'transfer failed by an error of this side');
+    if (error !== thrown) this.#log.error({ err: thrown }, 'transfer failed because of an error in this node');
     const { retry } = this.#deps.settings;
     const { failures, postponements } = this.#job;
     const isUnsure = this.#work?.repeatable === false && error.fault !== 'refused';
@@ -239,7 +239,9 @@ class Attempt {
     if (verdict === 'final' || (verdict === 'again' && failures + 1 >= retry.attempts)) {
       this.#log.warn(facts, 'transfer failed');
       const tries = verdict === 'again' && failures > 0 ? ` (given up after ${failures + 1} attempts)` : '';
-      const unsure = isUnsure ? ': whether the partner has it is not known, so it is not sent again by itself' : '';
+      const unsure = isUnsure
+        ? ': this node does not know whether the partner has it, and does not send it again by itself'
+        : '';
       return { status: 'FAILED', ...end, errorMessage: `${explain(error)}${tries}${unsure}` };
     }
     const delay = delayAfter(1 + (verdict === 'later' ? postponements : failures), retry);

@@ -119,7 +119,7 @@ export class SessionPlaces extends EventEmitter<SessionPlacesEvents> {
         const { serverName, limit } = server;
         this.#options.logger.info(
           { server: serverName, maxConnections: limit },
-          'all sessions that the remote server may have are there: waiting for one to end',
+          'remote server has as many sessions as maxConnections allows: waiting for one to end',
         );
         this.#options.events.tell('sessions');
       }
@@ -140,7 +140,10 @@ export class SessionPlaces extends EventEmitter<SessionPlacesEvents> {
     try {
       if (await store.give(session)) events.tell('sessions');
     } catch (error) {
-      logger.debug({ sessionId: session, reason: (error as Error).message }, 'place not given back: it will run out');
+      logger.debug(
+        { sessionId: session, reason: (error as Error).message },
+        'could not give back the place of a session: it expires by itself',
+      );
     }
     this.#notice();
   }
@@ -191,7 +194,7 @@ export class SessionPlaces extends EventEmitter<SessionPlacesEvents> {
       .take({ session, serverId, limit, leaseSeconds })
       .catch((cause: unknown) => {
         throw isDatabaseUnavailable(cause)
-          ? databaseAway('whether one more session may be opened is not known', cause)
+          ? databaseAway('this node cannot tell whether it may open one more session', cause)
           : cause;
       });
     if (isTaken) this.#held.set(session, { serverId, until: since + this.#leaseMs });

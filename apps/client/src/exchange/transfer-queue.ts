@@ -185,10 +185,16 @@ export class TransferQueue {
     const looked = this.#work?.endLooks();
     await this.#taking;
     if (!(await this.#emptied(drainMs))) {
-      this.#log.warn({ running: this.#running.size }, 'transfers still run: interrupting them');
+      this.#log.warn(
+        { running: this.#running.size },
+        'interrupting the transfers that still run: the drain time is over',
+      );
       for (const { abort } of this.#running.values()) abort.abort(new Interruption('stopped'));
       if (!(await this.#emptied(INTERRUPT_MS))) {
-        this.#log.error({ running: [...this.#running.keys()] }, 'transfers could not be ended in order');
+        this.#log.error(
+          { running: [...this.#running.keys()] },
+          'transfers did not end in time: the next start takes them back',
+        );
       }
     }
     this.#state = 'ended';
@@ -233,7 +239,7 @@ export class TransferQueue {
       try {
         await this.#take();
       } catch (error) {
-        this.#databaseFailed(error, 'no transfer taken');
+        this.#databaseFailed(error, 'could not take a transfer from the queue');
         // The database may have given one all the same. How many wait is unknown now; the poll looks again.
         this.#doubtful = true;
         this.#lookAnew();
@@ -321,7 +327,10 @@ export class TransferQueue {
   /** What was kept for another attempt, or for a replay, goes now or with the next sweep. */
   async #settle(row: TransferRow, transfer: RunningTransfer): Promise<void> {
     await transfer.settled(row).catch((error: unknown) => {
-      this.#log.error({ err: error, transferId: row.id }, 'what was kept for a restart stays until the next sweep');
+      this.#log.error(
+        { err: error, transferId: row.id },
+        'could not remove what was kept for a restart: the next sweep removes it',
+      );
     });
   }
 
@@ -352,11 +361,11 @@ export class TransferQueue {
         if (attempt > 1 && found?.status === end.status && found.fence === job.fence) return found;
         this.#log.warn(
           { transferId: job.id, end: end.status },
-          'not recorded: another process has the transfer meanwhile',
+          'could not record the end of the transfer: another process has taken it over',
         );
         return undefined;
       } catch (error) {
-        this.#databaseFailed(error, 'end of a transfer not written yet');
+        this.#databaseFailed(error, 'could not write the end of a transfer yet');
         if (!isDatabaseUnavailable(error) || this.#state === 'ended') return undefined;
         await new Promise((resolve) => setTimeout(resolve, Math.min(pollMs, 1000)).unref());
       }
@@ -380,7 +389,10 @@ export class TransferQueue {
     const { store, settings } = this.#options;
     const rows = await store.requeueOrphans(which, settings.retry.attempts, message);
     for (const row of rows) {
-      this.#log.warn({ transferId: row.id, status: row.status, reason: message }, 'transfer of a dead process');
+      this.#log.warn(
+        { transferId: row.id, status: row.status, reason: message },
+        'took a transfer back from a process that ended without recording it',
+      );
       if (isOver(row)) this.over(row);
     }
     return rows.length;

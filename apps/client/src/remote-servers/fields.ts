@@ -67,7 +67,7 @@ const lastSeen = z
     maxEntitySize: z.int().nullable().meta({ description: 'PI 25 as it answered to the last file.' }),
     freeMessage: z.string().nullable().meta({ description: 'PI 99 of its last ACONNECT.' }),
     singleArticle: z.enum(['plain', 'prefixed']).nullable().meta({ description: 'How it writes ID.SRC = 1.' }),
-    product: z.string().nullable().meta({ description: 'The product that these habits are known of.' }),
+    product: z.string().nullable().meta({ description: 'Product that is known for these habits.' }),
   })
   .meta({ id: 'ServerSeen' });
 
@@ -149,7 +149,7 @@ export const REMOTE_SERVER = new FieldTable(
       column: 'status',
       schema: z.enum(CONTACT_STATUSES),
       readOnly: true,
-      words: 'What the last contact came to.',
+      words: 'Outcome of the last contact.',
     },
     statusReason: { column: 'status_reason', schema: z.string(), readOnly: true, unset: 'nothing is wrong' },
     lastContact: { column: 'last_contact', schema: storedTime(), readOnly: true, unset: 'none yet' },
@@ -157,20 +157,20 @@ export const REMOTE_SERVER = new FieldTable(
       column: 'negotiated',
       schema: negotiated,
       readOnly: true,
-      words: 'Of the last session.',
+      words: 'Terms of the last session.',
       unset: 'none yet',
     },
     lastSeen: {
       schema: lastSeen,
       readOnly: true,
-      words: 'What its last sessions have shown of it.',
+      words: 'Properties of the partner that the last sessions have shown.',
       unset: 'none yet',
     },
     traceUntil: {
       column: 'trace_until',
       schema: storedTime(),
       readOnly: true,
-      words: 'Until then sessions with it are traced.',
+      words: 'Sessions with it are traced until then.',
       unset: 'they are not',
     },
   },

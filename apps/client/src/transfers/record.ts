@@ -73,7 +73,7 @@ export const toRecord = (row: TransferRow, live?: Progress) => ({
 const isHeld = ({ status, server_enabled: enabled }: TransferRow): boolean => status === 'PENDING' && enabled === false;
 
 const heldBy = ({ server_name: server }: TransferRow): string =>
-  `Remote server ${JSON.stringify(server)} is disabled: enable it to let the transfer go on, or cancel the transfer`;
+  `Remote server ${JSON.stringify(server)} is disabled: enable it to let the transfer run, or cancel the transfer`;
 
 const messageOf = ({ settings, reply, reply_data_code: dataCode }: TransferRow) => ({
   message: settings.message ?? null,

@@ -190,7 +190,7 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
   });
   routes.resource('/api/v1/transfers/stats', {
     get: endpoint(
-      { summary: 'What the history adds up to', query: statisticsQuery, answers: { 200: transferStatistics } },
+      { summary: 'Totals of the history', query: statisticsQuery, answers: { 200: transferStatistics } },
       async ({ query, res }) => res.json(await transfers.statistics(query)),
     ),
   });

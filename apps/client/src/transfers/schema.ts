@@ -326,7 +326,7 @@ export const transferAnswer = z
     pesitTransferId: z.int().nullable().meta({ description: 'PI 13.' }),
     attempts: z.int(),
     nextAttemptAt: timestamp().nullable().meta({ description: 'null also while the remote server is disabled.' }),
-    restartable: z.boolean().meta({ description: 'The next attempt goes on where the last one was interrupted.' }),
+    restartable: z.boolean().meta({ description: 'The next attempt continues where the last one was interrupted.' }),
     syncPoint: z.int().nullable(),
     node: z.string().nullable().meta({ description: 'Who made the last attempt.' }),
     roundTrip: z.number().nullable().meta({ description: 'Milliseconds.' }),
@@ -338,11 +338,11 @@ export const transferAnswer = z
     creationDate: z.string().nullable().meta({ description: 'PI 51, in the time of its sender.' }),
     nameConfirmed: z.boolean().nullable().meta({
       description:
-        'Of a RECEIVE by name (virtualFile and remoteFilename): whether the label (PI 37) of the partner is that name; false: the partner sent none, and the name could not be checked.',
+        'For a RECEIVE by name (virtualFile and remoteFilename): whether the label (PI 37) of the partner is that name; false: the partner sent none, and this node could not check the name.',
     }),
     contentKept: z.boolean().nullable().meta({
       description:
-        'Of a content that came with the request: whether it is still there, as a retry or a replay needs it; null: none came.',
+        'Whether the content that came with the request is still there, as a retry or a replay needs it; null: none came.',
     }),
     diagnosticComplement: z.string().nullable().meta({
       description: 'PI 29 of the last answer of the partner that had one, beside a success too; as `freeMessage`.',
@@ -351,8 +351,8 @@ export const transferAnswer = z
       description: 'PI 99 of the last answer of the partner that had one; as `freeMessage`.',
     }),
     fileType: z.int().optional().meta({ description: 'PI 11 of a MESSAGE.' }),
-    message: z.string().nullable().optional().meta({ description: 'Of a MESSAGE, in its own record; not in a page.' }),
-    reply: z.string().nullable().optional().meta({ description: 'Of a MESSAGE, in its own record; not in a page.' }),
+    message: z.string().nullable().optional().meta({ description: 'For a MESSAGE: in its own record, not in a page.' }),
+    reply: z.string().nullable().optional().meta({ description: 'For a MESSAGE: in its own record, not in a page.' }),
   })
   .meta({ id: 'Transfer' });
 

@@ -96,7 +96,7 @@ export const transferService = (deps: TransferServiceDeps) => {
         requireContent(row);
         await (status === 'FAILED' ? admit(serverId) : requireEnabled(serverId));
         const again = await store.again(id);
-        if (again === undefined) throw conflict('The transfer cannot be tried again any more: see its status');
+        if (again === undefined) throw conflict('The transfer can no longer be tried again: see its status');
         logger.info({ transferId: id, restartable: again.restartable }, 'transfer tried again on request');
         queue.arrived(again);
         return again;
@@ -159,7 +159,7 @@ export const transferService = (deps: TransferServiceDeps) => {
       if (direction !== 'RECEIVE') throw conflict('Only received files can be downloaded: this transfer is a SEND');
       if (status !== 'COMPLETED' || path === null) throw conflict(`The file is not there: the transfer is ${status}`);
       const real = await receivedTree.find(path).catch((cause: unknown) => {
-        throw new ApiError('FILE_NOT_FOUND', 'The received file is not in the received tree any more', { cause });
+        throw new ApiError('FILE_NOT_FOUND', 'The received file is no longer in the received tree', { cause });
       });
       return { path: real, name: basename(path) };
     },

@@ -18,6 +18,6 @@ export const transferSettings = {
   codePage: z.enum(CODE_PAGES),
   selectByName: z.boolean().meta({
     description:
-      'Of a RECEIVE with virtualFile and remoteFilename: PI 12 is `<virtualFile>/<remoteFilename>`, which nodes of this product answer with exactly that file.',
+      'For a RECEIVE with virtualFile and remoteFilename: PI 12 is `<virtualFile>/<remoteFilename>`, which nodes of this product answer with exactly that file.',
   }),
 };

@@ -35,7 +35,7 @@ export class ConnectionTimes {
         await this.#partners.connected(seen);
       } catch (error) {
         const partners = [...seen.keys()];
-        this.#logger.debug({ partners, reason: (error as Error).message }, 'time of connection not recorded');
+        this.#logger.debug({ partners, reason: (error as Error).message }, 'could not record when partners connected');
       }
     }
     this.#writing = undefined;

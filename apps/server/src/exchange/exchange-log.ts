@@ -24,10 +24,10 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
     logger.info({ ...session.facts, ...facts }, 'partner connected');
   });
   events.subscribe(SESSION_TOLERATED, ({ session, text }) => {
-    logger.info({ ...session.facts, notice: text }, 'tolerated');
+    logger.info({ ...session.facts, notice: text }, 'tolerated a deviation of the partner');
   });
   events.subscribe(SESSION_FAILED, ({ session, error }) => {
-    logger.error({ ...session.facts, err: error }, 'session failed here');
+    logger.error({ ...session.facts, err: error }, 'session failed because of an error in this node');
   });
   events.subscribe(SESSION_REFUSED, ({ session, diagnostic, error, named, facts }) => {
     // A fault of this program is reported by the session itself.
@@ -51,7 +51,10 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
     if (type === 'FILE') logger.info({ ...session?.facts, transfer: id, direction, ...facts }, 'transfer begins');
   });
   events.subscribe(TRANSFER_REMARKED, ({ session, id, at, complement }) => {
-    logger.info({ ...session.facts, transfer: id, at, partnerSaid: printable(complement) }, 'partner said');
+    logger.info(
+      { ...session.facts, transfer: id, at, partnerSaid: printable(complement) },
+      'partner sent a text with its answer (PI 29)',
+    );
   });
   events.subscribe(TRANSFER_ENDED, ({ session, transfer: { id, type }, status, error, facts }) => {
     if (type === 'MESSAGE') return;

@@ -69,7 +69,10 @@ export class Housekeeping {
   async expire(): Promise<void> {
     const { contexts, logger } = this.#options;
     for (const { id: transfer, filename, directory, context } of await contexts.expire()) {
-      logger.info({ transfer, filename }, 'interrupted transfer cannot be restarted any more: too late, or begun anew');
+      logger.info(
+        { transfer, filename },
+        'interrupted transfer can no longer be restarted: its time is over, or the partner began it anew',
+      );
       if (directory !== null) await this.#remove(directory, context);
     }
   }
@@ -94,7 +97,7 @@ export class Housekeeping {
         ({ key, modified, delivered }) => UUID.test(key) && (delivered || modified.getTime() < limit),
       );
     } catch (error) {
-      logger.warn({ directory, err: error }, 'staged files cannot be looked at');
+      logger.warn({ directory, err: error }, 'could not list the staged files of the receive directory');
       return;
     }
     if (old.length === 0) return;
@@ -105,9 +108,9 @@ export class Housekeeping {
   async #remove(directory: string, key: string): Promise<void> {
     const { logger } = this.#options;
     try {
-      if (await removeLeftover(directory, key)) logger.info({ directory, key }, 'leftover of an old transfer removed');
+      if (await removeLeftover(directory, key)) logger.info({ directory, key }, 'removed what an old transfer left');
     } catch (error) {
-      logger.warn({ directory, key, err: error }, 'leftover of an old transfer cannot be removed');
+      logger.warn({ directory, key, err: error }, 'could not remove what an old transfer left');
     }
   }
 }

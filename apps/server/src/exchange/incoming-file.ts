@@ -173,7 +173,7 @@ export class IncomingFile implements IncomingTransfer {
     const { number, dataBytes, articles } = point;
     logger.info(
       { transfer: this.record.id, attempt: before.attempts, point: number, dataBytes, reason },
-      'transfer goes on from a sync point',
+      'transfer continues from a sync point',
     );
     return { from: { number, dataBytes, articles }, sink: file };
   }
@@ -257,7 +257,10 @@ export class IncomingFile implements IncomingTransfer {
     try {
       await work();
     } catch (problem) {
-      this.#proven.logger.error({ transfer: this.record.id, err: problem }, 'staged file cannot be let go');
+      this.#proven.logger.error(
+        { transfer: this.record.id, err: problem },
+        'could not release or remove the staged file',
+      );
     }
   }
 
@@ -291,11 +294,14 @@ export class IncomingFile implements IncomingTransfer {
       if (outcome === 'fetched') {
         logger.warn({ transfer, path }, 'delivered file was fetched before its transfer could be recorded');
       } else if (outcome === 'stays') {
-        logger.error({ transfer, path }, 'delivered file is not recorded: the next attempt overwrites it');
-      } else logger.error({ transfer, path }, 'delivered file taken back: its transfer could not be recorded');
+        logger.error({ transfer, path }, 'could not record the delivered file: the next attempt overwrites it');
+      } else logger.error({ transfer, path }, 'took the delivered file back: its transfer could not be recorded');
       return outcome === 'fetched';
     } catch (error) {
-      logger.error({ transfer, path, err: error }, 'delivered file could not be taken back: it may come twice');
+      logger.error(
+        { transfer, path, err: error },
+        'could not take the delivered file back: the partner may deliver it twice',
+      );
       return false;
     }
   }

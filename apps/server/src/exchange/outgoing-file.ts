@@ -176,7 +176,7 @@ export class OutgoingFile implements OutgoingTransfer {
     if (this.#before !== undefined) {
       this.#proven.logger.info(
         { transfer: this.record.id, attempt: this.#before.attempts + 1, point: number, dataBytes },
-        'transfer goes on from a sync point',
+        'transfer continues from a sync point',
       );
     }
     this.#began = true;
@@ -236,7 +236,7 @@ export class OutgoingFile implements OutgoingTransfer {
     const progress = this.progress();
     this.#giveBack();
     await this.#offer.source.close().catch((problem: unknown) => {
-      this.#proven.logger.warn({ transfer: this.record.id, err: problem }, 'file to send cannot be closed');
+      this.#proven.logger.warn({ transfer: this.record.id, err: problem }, 'could not close the file that was sent');
     });
     if (this.#before?.status === 'COMPLETED') return failure;
     const { restartable } = await this.#records.journal.failed(this.record, failure, progress);

@@ -15,7 +15,7 @@ export interface ShownPassword extends ProvenPassword {
 /** Wrong passwords of one partner from one address before it has to wait, and the time in which they count. */
 const WRONG = { limit: 10, windowMs: 10_000 } as const;
 
-const LATER = 'the node cannot look at this password now: try again later';
+const LATER = 'the node cannot check this password now: try again later';
 
 /**
  * Proves partners by their passwords, with bounds that no stranger can turn against one: wrong passwords are throttled for
@@ -54,13 +54,13 @@ export class PartnerPasswords {
       return valid;
     } catch (error) {
       if (error instanceof PasswordHashError) {
-        const text = `the password of ${partnerId} was not looked at: ${error.message}; give ${partnerId} its password anew, or the node the key`;
+        const text = `the password of ${partnerId} was not checked:  ${error.message}; give ${partnerId} its password anew, or the node the key`;
         throw refusal('3-322', text, LATER);
       }
       if (!(error instanceof UncheckedPasswordError)) throw error;
       const wrong = `${WRONG.limit} wrong passwords of ${partnerId} came from ${address} within ${WRONG.windowMs / 1000} s: correct the password there, or find out who tries`;
       const text = throttled() ? wrong : `${error.message}: find out who connects so often`;
-      throw refusal('3-322', `the password of ${partnerId} was not looked at: ${text}`, LATER);
+      throw refusal('3-322', `the password of ${partnerId} was not checked:  ${text}`, LATER);
     }
   }
 }

@@ -263,7 +263,7 @@ export class PartnerSession implements ServerHandler {
   #stands(now: PartnerStanding | undefined): PartnerStanding {
     this.#look(now);
     if (this.#revoked !== undefined) throw this.#revoked;
-    if (now === undefined) throw new Error('a session goes on without its partner');
+    if (now === undefined) throw new Error('a session asked for its partner before it had one');
     return now;
   }
 

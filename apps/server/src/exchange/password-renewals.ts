@@ -62,11 +62,11 @@ export class PasswordRenewals {
       const renewed = await this.#hasher.hash(password);
       if (!(await this.#partners.renewHash(partnerId, column, stored, renewed))) return;
       this.#verifier.learned(password, renewed);
-      this.#logger.info({ partner: partnerId, column }, 'stored hash of a password renewed');
+      this.#logger.info({ partner: partnerId, column }, 'renewed the stored hash of a password');
     } catch (error) {
       this.#logger.warn(
         { err: error, partner: partnerId, column },
-        'the stored hash of a password could not be renewed: it is tried again at its next login',
+        'could not renew the stored hash of a password: trying again at the next login with it',
       );
     }
   }

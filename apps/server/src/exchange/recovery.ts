@@ -64,7 +64,7 @@ export class Recovery {
         if (!this.#stuck.has(row.id)) {
           logger.error(
             { transfer: row.id, err: error },
-            'interrupted transfer cannot be looked at yet: it stays as it is',
+            'could not inspect an interrupted transfer yet: leaving it as it is, trying again',
           );
         }
         this.#stuck.add(row.id);
@@ -81,13 +81,13 @@ export class Recovery {
     const { id: transfer, filename, directory, context } = row;
     if (finding.kind === 'interrupted') {
       await journal.failed(record, { ...STOPPED, restartable: context !== null });
-      logger.warn({ transfer, filename }, 'transfer of a process that is gone: FAILED, the partner may restart it');
+      logger.warn({ transfer, filename }, 'marked a transfer of a dead process as FAILED: the partner may restart it');
       return;
     }
     await journal.completions.complete(record, finding.completion, journal.completions.deadline());
     logger.warn(
       { transfer, filename, path: finding.completion.path },
-      'transfer of a process that is gone had delivered its file: COMPLETED',
+      'marked a transfer of a dead process as COMPLETED: its file was delivered',
     );
     if (directory !== null && context !== null) await removeLeftover(directory, context);
   }
@@ -107,10 +107,7 @@ export class Recovery {
     if (final?.isFile() !== true) return { kind: 'interrupted' };
     if (staged !== undefined && staged.size > 0) {
       if (!row.overwrite && (await freeEmptyName(path))) {
-        logger.warn(
-          { transfer: row.id, path },
-          'name of a delivery that was cut off is free again: its file was empty',
-        );
+        logger.warn({ transfer: row.id, path }, 'freed the name of a delivery that was cut off: its file was empty');
       }
       return { kind: 'interrupted' };
     }

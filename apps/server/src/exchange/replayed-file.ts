@@ -66,7 +66,7 @@ export class ReplayedFile implements IncomingTransfer {
     this.#hash = !usesPoints && !this.#isText && checksum !== null ? createHash('sha256') : undefined;
     this.#proven.logger.info(
       { transfer: this.record.id, point: from.number },
-      'the partner restarts a transfer that is complete here: what it sends again is dropped',
+      'the partner restarts a transfer that is complete here: dropping the data that it sends again',
     );
     return Promise.resolve({ from, sink: new Drain(this.#hash) });
   }

@@ -77,7 +77,7 @@ export class Restarts {
     if (row.label === (label ?? null) && row.creation_date === (creationDate ?? null)) return true;
     this.#options.logger.warn(
       { transfer: row.id, label, creationDate },
-      'the partner restarts with the identity of a transfer that is complete here, and means another file: taken as a new transfer',
+      'the partner restarts a transfer that is complete here, but with another file: taking it as a new transfer',
     );
     return false;
   }
@@ -93,6 +93,6 @@ const replaced = (id: number) =>
 const busy = (id: number) =>
   refusal(
     '2-207',
-    `transfer ${id} goes on in another session: let that one end, or wait until its connection is given up`,
+    `another session still runs transfer ${id}: let that one end, or wait until its connection is given up`,
     'this transfer is in progress already',
   );

@@ -31,7 +31,7 @@ export const revocationOf = (
   if (now === undefined) return refusal('3-304', `the partner ${id} was deleted`, CONNECT_AGAIN);
   if (now.credentials !== partner.credentials) return refusal('3-304', otherCredentials(partner, now), CONNECT_AGAIN);
   if (!mayUseListener(now, listener, byDefault)) {
-    const text = `the partner ${id} is not granted the listener ${listener} any more (allowedListeners)`;
+    const text = `the partner ${id} is no longer granted the listener ${listener} (allowedListeners)`;
     return refusal('3-304', text, CONNECT_AGAIN);
   }
   return now.enabled ? undefined : refusal('3-322', `the partner ${id} was disabled`, LATER);
@@ -45,6 +45,6 @@ const otherCredentials = ({ partner_id: id, access_type }: PartnerStanding, now:
   const left = operationsOf(now.access_type);
   const lost = operationsOf(access_type).filter((operation) => !left.includes(operation));
   return lost.length > 0
-    ? `the partner ${id} may not ${lost.join(' and ')} any more (allowedOperations)`
+    ? `the partner ${id} may no longer ${lost.join(' and ')} (allowedOperations)`
     : `the password, the pre-connection or the allowedOperations of ${id} were changed, or it was deleted and created anew`;
 };

@@ -89,7 +89,7 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
         description: 'New sessions have the new settings; another port is taken at once.',
         params,
         body: update,
-        answers: { 200: answer, ...NOT_FOUND, 409: 'The port cannot be had.', ...UNBUILT },
+        answers: { 200: answer, ...NOT_FOUND, 409: 'The port cannot be taken.', ...UNBUILT },
       },
       async ({ params: { serverId: id }, body, res }) => {
         const before = await listeners.get(id);
@@ -113,7 +113,7 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
       {
         summary: 'Starts a listener',
         params,
-        answers: { 200: listenerOutcome, ...NOT_FOUND, 409: 'The port cannot be had.' },
+        answers: { 200: listenerOutcome, ...NOT_FOUND, 409: 'The port cannot be taken.' },
       },
       async ({ params: { serverId: id }, res }) => {
         const outcome = await listeners.start(id);
@@ -137,7 +137,7 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
   });
   routes.resource(below('/status'), {
     get: endpoint(
-      { summary: 'What a listener does now', params, answers: { 200: listenerStatus, ...NOT_FOUND } },
+      { summary: 'Status and sessions of a listener', params, answers: { 200: listenerStatus, ...NOT_FOUND } },
       async ({ params: { serverId: id }, res }) => {
         res.json(statusOf(await listeners.get(id)));
       },

@@ -148,7 +148,7 @@ export class ListenerService {
       wanted.map(({ server_id: id }) =>
         this.start(id).catch((error: unknown) => {
           if (!(error instanceof ApiError)) throw error;
-          this.#options.logger.error({ listener: id, reason: error.message }, 'listener not started');
+          this.#options.logger.error({ listener: id, reason: error.message }, 'could not start the listener');
         }),
       ),
     );
@@ -289,8 +289,8 @@ const explain = (error: NodeJS.ErrnoException, port: number, otherListener: stri
       return `port ${port} needs more rights: choose a port above 1023`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `port ${port} cannot be had on that address (${error.message}): correct listener.host`;
+      return `port ${port} cannot be taken on that address (${error.message}): correct listener.host`;
     default:
-      return `port ${port} cannot be had: ${error.message}`;
+      return `port ${port} cannot be taken:  ${error.message}`;
   }
 };

@@ -41,7 +41,7 @@ const lastSeen = z.object({
   freeMessage: z.string().nullable().optional().meta({ description: 'PI 99 of its last CONNECT.' }),
   maxEntitySize: z.int().optional(),
   singleArticle: z.enum(['unknown', 'plain', 'prefixed']).optional(),
-  product: z.string().nullable().meta({ description: 'The product that has these habits, where they tell.' }),
+  product: z.string().nullable().meta({ description: 'Product that is known for these habits, if they point to one.' }),
 });
 
 /** Who may connect. */
@@ -83,7 +83,7 @@ export const PARTNER = new FieldTable(
       column: 'allowed_files',
       schema: grants('virtual files'),
       words:
-        'Virtual files that it may use, identifiers and globs; to every other one it is told what is said of an unknown one.',
+        'Virtual files that it may use, identifiers and globs; for every other one it is told that the file is unknown.',
       unset: 'what `access.default` says, unless `allowedPartners` of the file does',
     },
     allowedListeners: {
@@ -139,12 +139,17 @@ export const PARTNER = new FieldTable(
     },
     lastConnection: { column: 'last_connection', schema: storedTime(), readOnly: true, unset: 'none yet' },
     transferCount: { column: 'transfer_count', schema: z.int(), readOnly: true },
-    lastSeen: { schema: lastSeen, readOnly: true, words: 'What its last sessions have shown.', unset: 'none yet' },
+    lastSeen: {
+      schema: lastSeen,
+      readOnly: true,
+      words: 'Properties of the partner that the last sessions have shown.',
+      unset: 'none yet',
+    },
     traceUntil: {
       column: 'trace_until',
       schema: storedTime(),
       readOnly: true,
-      words: 'Until then its sessions are traced.',
+      words: 'Its sessions are traced until then.',
       unset: 'they are not',
     },
   },

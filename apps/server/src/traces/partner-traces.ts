@@ -35,7 +35,7 @@ export class PartnerTraces {
       note(session, `tolerated: ${text}`);
     });
     events.subscribe(SESSION_FAILED, ({ session }) => {
-      note(session, 'session failed here: the log has the reason');
+      note(session, 'session failed because of an error in this node: the log has the reason');
     });
     events.subscribe(SESSION_REFUSED, ({ session, error }) => {
       if (error instanceof PesitError) note(session, `connection refused: ${inOneLine(error)}`);

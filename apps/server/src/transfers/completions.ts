@@ -35,10 +35,10 @@ export const noDatabase = (cause: unknown): PesitError =>
   });
 
 const taken = (id: number): PesitError =>
-  new PesitError(`transfer ${id} goes on in another session: this one has lost it`, {
+  new PesitError(`another session has taken over transfer ${id}: this one has lost it`, {
     fault: 'local',
     diagnostic: '2-207',
-    peerText: 'this transfer goes on in another session',
+    peerText: 'another session has taken over this transfer',
   });
 
 /**
@@ -122,7 +122,7 @@ export class Completions {
       }
       logger.warn(
         { transfer: id, reason: (cause as Error).message },
-        'end of the transfer not recorded yet, trying again',
+        'could not record the end of the transfer yet: trying again',
       );
       await delay(RETRY_MS);
     }

@@ -70,7 +70,10 @@ export class Instances {
       .where({ instance })
       .delete()
       .catch((error: unknown) => {
-        logger.debug({ reason: (error as Error).message }, 'lease of this process not given back: it will run out');
+        logger.debug(
+          { reason: (error as Error).message },
+          'could not give back the lease of this process: it expires by itself',
+        );
       });
   }
 

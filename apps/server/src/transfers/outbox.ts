@@ -38,7 +38,7 @@ export class Outbox {
   add(what: string, write: () => Promise<void>): Promise<void> {
     return new Promise((resolve) => {
       if (this.#entries.length >= CAPACITY) {
-        this.#logger.error({ what, waiting: CAPACITY }, 'record lost: too many wait for the database');
+        this.#logger.error({ what, waiting: CAPACITY }, 'lost a record: too many wait for the database');
         resolve();
         return;
       }
@@ -71,7 +71,7 @@ export class Outbox {
         if (!this.#database.ready) await this.#database.whenReady();
         return false;
       }
-      this.#logger.error({ what, err: error }, 'record cannot be written');
+      this.#logger.error({ what, err: error }, 'could not write a record');
     }
     return true;
   }

@@ -86,7 +86,7 @@ export const transferRoutes = (routes: Routes, store: TransferStore): void => {
   routes.resource('/api/v1/transfers/stats', {
     get: endpoint(
       {
-        summary: 'What the history adds up to',
+        summary: 'Totals of the history',
         query: statisticsQuery,
         answers: { 200: transferStatistics },
       },

@@ -91,7 +91,7 @@ export const transferAnswer = z
     articles: z.int(),
     syncPoint: z.int(),
     attempts: z.int(),
-    restartable: z.boolean().meta({ description: 'The partner may go on with it.' }),
+    restartable: z.boolean().meta({ description: 'The partner may restart it.' }),
     checksum: z.string().nullable().meta({ description: '`sha256:` and the digest in hexadecimal.' }),
     diagnostic: z
       .string()

@@ -34,8 +34,7 @@ export const VIRTUAL_FILE = new FieldTable(
     allowedPartners: {
       column: 'allowed_partners',
       schema: grants('partners'),
-      words:
-        'Partners that may use it, identifiers and globs; every other one is told what is said of an unknown file.',
+      words: 'Partners that may use it, identifiers and globs; every other one is told that the file is unknown.',
       unset: 'what `access.default` says, unless `allowedFiles` of the partner does',
     },
     receiveDirectory: {

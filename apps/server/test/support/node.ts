@@ -402,7 +402,9 @@ export const useNode = (harness: DatabaseHarness, { listener, ...options }: UseN
   afterAll(() => {
     const said = [...answers, ...log.lines].join('\n');
     for (const text of [PASSWORD, ADMIN.password, LOGIN, '$scrypt$']) expect(said).not.toContain(text);
-    const bugs = log.entries().filter(({ msg }) => msg === 'session failed here' || msg === 'request failed');
+    const bugs = log
+      .entries()
+      .filter(({ msg }) => msg === 'session failed because of an error in this node' || msg === 'request failed');
     expect(bugs).toEqual([]);
   });
 

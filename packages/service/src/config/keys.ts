@@ -83,7 +83,7 @@ export const CONFIG_KEYS = {
     unit: 'bytes',
     reload: true,
     description:
-      'Space that received files and uploads leave free on their volumes, so that a database, logs and journals that lie there can go on. With less, nothing new is taken (2-201: come again later; an upload: 503), and what runs is interrupted with 2-219 and can go on later. 0 = none.',
+      'Space that received files and uploads leave free on their volumes, so that a database, logs and journals that lie there keep working. With less, nothing new is taken (2-201: come again later; an upload: 503), and what runs is interrupted with 2-219 and can be restarted later. 0 = none.',
   }),
   'database.url': key('both', {
     type: text('postgresql://user:password@host:port/database, or nothing for the embedded database'),
@@ -119,7 +119,7 @@ export const CONFIG_KEYS = {
     default: '',
     secret: true,
     description:
-      'Key of what is stored of passwords: 32 bytes in base64, or the path of a file with them; several, separated by commas or lines: the first is for what is new, all for what is there. Generated into `data.directory` when the database is embedded, required otherwise; the same for all pods.',
+      'Key that protects stored passwords: 32 bytes in base64, or the path of a file with them; several, separated by commas or lines: the first protects new ones, all of them read stored ones. Generated into `data.directory` when the database is embedded, required otherwise; the same for all pods.',
   }),
   'log.level': key('both', {
     type: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
@@ -137,7 +137,7 @@ export const CONFIG_KEYS = {
     type: integer(0, 86_400),
     default: 60,
     unit: 'seconds',
-    description: 'How long running transfers may go on after SIGTERM.',
+    description: 'How long running transfers may continue after SIGTERM.',
   }),
   'listener.host': key('server', {
     type: requiredText('an address or a host name'),
@@ -150,7 +150,7 @@ export const CONFIG_KEYS = {
     default: 'all',
     reload: true,
     description:
-      'What no grant speaks of (`allowedFiles` and `allowedListeners` of a partner, `allowedPartners` of a virtual file): `all` = allowed, `none` = refused. `none` is for production.',
+      'Access that no grant names (`allowedFiles` and `allowedListeners` of a partner, `allowedPartners` of a virtual file): `all` = allowed, `none` = refused. `none` is for production.',
   }),
   'password.min-length': key('server', {
     type: integer(1, 8),
@@ -158,7 +158,7 @@ export const CONFIG_KEYS = {
     unit: 'characters',
     reload: true,
     description:
-      'Least length of a new password of a partner. PI 5 and the pre-connection hold 8, and many partners dictate a shorter one, so any is taken unless configured; set 8 in production. Those that are there stay.',
+      'Least length of a new password of a partner. PI 5 and the pre-connection hold 8, and many partners dictate a shorter one, so any is taken unless configured; set 8 in production. Stored passwords stay valid.',
   }),
   'partner.max-connections': key('server', {
     type: integer(1, 10_000),
@@ -211,13 +211,13 @@ export const CONFIG_KEYS = {
     type: oneOf(['sha256', 'none']),
     default: 'sha256',
     description:
-      'Hash computed on the way and kept in the record. `none` saves processor time; a file that was damaged on the disk is then not noticed, and a received file that is restarted goes on from flushed points alone.',
+      'Hash computed on the way and kept in the record. `none` saves processor time; a file that was damaged on the disk is then not noticed, and a received file that is restarted continues from flushed points alone.',
   }),
   'transfer.durability': key('both', {
     type: oneOf(['checkpoint', 'end', 'none']),
     default: 'checkpoint',
     description:
-      'When received data reach stable storage; a process that is killed loses nothing with any of them, only a power cut tells them apart. `checkpoint` = before each sync point is acknowledged, and at the end: loses nothing. `end` = at the end alone: a power cut may take back points that the partner counts as stored, so the file goes on from an older one or from the start. `none` = never: a power cut soon after the end may lose a file that was acknowledged and recorded; only for files that can be had again.',
+      'When received data reach stable storage; a process that is killed loses nothing with any of them, only a power cut tells them apart. `checkpoint` = before each sync point is acknowledged, and at the end: loses nothing. `end` = at the end alone: a power cut may take back points that the partner counts as stored, so the file continues from an older one or from the start. `none` = never: a power cut soon after the end may lose a file that was acknowledged and recorded; only for files that can be fetched or sent again.',
   }),
   'transfer.staging-retention': key('both', {
     type: integer(1, 3650),
@@ -251,7 +251,7 @@ export const CONFIG_KEYS = {
     type: decimal(1, 100),
     default: 3,
     reload: true,
-    description: 'By what each delay is longer than the one before.',
+    description: 'Factor by which each delay is longer than the one before.',
   }),
   'transfer.retry.jitter': key('client', {
     type: decimal(0, 1),

@@ -104,8 +104,16 @@ export const infoRoutes = (
   keysWithoutEffect: () => readonly KeyWithoutEffect[],
 ): void => {
   routes.resource('/actuator/info', {
-    get: endpoint({ summary: 'What runs here', access, query: ANY_QUERY, answers: { 200: information } }, ({ res }) => {
-      res.json({ name, version, node: process.version, keysWithoutEffect: keysWithoutEffect() });
-    }),
+    get: endpoint(
+      {
+        summary: 'Name and versions of the service, and keys without effect',
+        access,
+        query: ANY_QUERY,
+        answers: { 200: information },
+      },
+      ({ res }) => {
+        res.json({ name, version, node: process.version, keysWithoutEffect: keysWithoutEffect() });
+      },
+    ),
   });
 };

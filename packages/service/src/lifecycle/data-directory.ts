@@ -7,7 +7,7 @@ import { codeOf, reasonOf } from '../thrown.js';
 export const DATA_MARK = '.pesit-node';
 
 const MARK_TEXT =
-  'Data directory of a service of PeSIT Node: no other one lets partners in here. Remove this file when no service uses the directory any more.\n';
+  'Data directory of a service of PeSIT Node: no other one lets partners in here. Remove this file once no service uses the directory.\n';
 
 /** `data.directory` cannot be used; the message says why and what to do. */
 export class DataDirectoryError extends Error {

@@ -129,7 +129,7 @@ export class Lifecycle {
         this.#logger.debug({ step: name }, 'stopped');
       } catch (error) {
         clean = false;
-        this.#logger.error({ step: name, err: error }, 'step did not stop in order');
+        this.#logger.error({ step: name, err: error }, 'a part of the service did not stop cleanly');
       }
     }
     this.#logger.info({ clean }, 'stopped');

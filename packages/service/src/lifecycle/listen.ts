@@ -85,7 +85,7 @@ export const listen = (app: RequestListener, options: ListenOptions): Promise<Ht
     server.listen(options.port, options.host, () => {
       server.off('error', failed);
       // One connection that cannot be taken must not end the process.
-      server.on('error', (error) => options.logger?.error({ err: error }, 'REST connection not taken'));
+      server.on('error', (error) => options.logger?.error({ err: error }, 'could not take a REST connection'));
       const serve = (next: RequestListener): void => {
         current = next;
       };

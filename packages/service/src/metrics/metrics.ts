@@ -121,7 +121,7 @@ export class Metrics<A extends AppName = AppName> {
       const reading = Promise.resolve(read());
       readings = await within(reading, this.#readTimeoutMs, `no answer within ${this.#readTimeoutMs} ms`);
     } catch (error) {
-      this.#logger.debug({ metrics: what, reason: reasonOf(error) }, 'metrics not read');
+      this.#logger.debug({ metrics: what, reason: reasonOf(error) }, 'could not read metrics');
     }
     for (const name of names) this.#show(name, readings[name]);
   }

@@ -83,7 +83,7 @@ export const METRICS = {
     'counter',
     'both',
     { direction },
-    'Transfers that went on from a sync point instead of from the start.',
+    'Transfers that continued from a sync point instead of from the start.',
   ),
   pesit_sync_points_total: row(
     'counter',
@@ -116,7 +116,7 @@ export const METRICS = {
     'gauge',
     'both',
     {},
-    'Of these, bytes that must stay free (`storage.reserve`): with less nothing new is received.',
+    'Bytes of these that must stay free (`storage.reserve`): with less nothing new is received.',
   ),
   pesit_license_days_remaining: row('gauge', 'both', {}, 'Days until the license or the evaluation ends; 0 = blocked.'),
   pesit_license_blocked: row('gauge', 'both', {}, '1 while a license is required, else 0.'),
@@ -148,7 +148,7 @@ export const METRICS = {
     'gauge',
     'client',
     { status: ['UNKNOWN', 'CONNECTED', 'UNREACHABLE', 'REFUSED'] },
-    'Remote servers by what the last contact came to.',
+    'Remote servers by the outcome of the last contact.',
   ),
   pesit_queue_depth: row(
     'gauge',

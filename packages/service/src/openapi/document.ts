@@ -182,7 +182,7 @@ const mediaOf = ({ contentType, description }: MediaAnswer): ResponseObject => (
 
 const DESCRIPTION = `HTTP Basic with \`admin.username\` and \`admin.password\`. Times are ISO 8601 in UTC. Unknown fields of a request are refused.
 An answer has \`X-License-Days-Remaining\` in the last 14 days of a license or an evaluation.
-What a method that a path does not have is answered is 405 with Allow.`;
+A method that a path does not have is answered 405 with Allow.`;
 
 /** The document of what these routes serve. */
 export const openApiDocument = (

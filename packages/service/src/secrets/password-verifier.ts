@@ -100,7 +100,7 @@ export class PasswordVerifier {
       const next = this.#waiting.take();
       if (next === undefined) return;
       if (!next.wanted.some((isWanted) => isWanted())) {
-        next.outcome.reject(new UncheckedPasswordError('nobody waits for the answer any more'));
+        next.outcome.reject(new UncheckedPasswordError('nobody waits for the answer'));
         continue;
       }
       this.#running += 1;

@@ -61,7 +61,10 @@ export class Traces {
     if (until === null || until.getTime() <= startedAt) return undefined;
     if (this.#recordings.size >= TRACE_LIMITS.sessionsAtATime) {
       const { logger } = this.#options;
-      logger.warn({ session: start.id, atATime: TRACE_LIMITS.sessionsAtATime }, 'session not traced: too many are');
+      logger.warn(
+        { session: start.id, atATime: TRACE_LIMITS.sessionsAtATime },
+        'session not traced: too many sessions are traced already',
+      );
       return undefined;
     }
     const recording = new SessionRecording({ ...start, startedAt, until: until.getTime() }, (changed) => {
@@ -121,8 +124,8 @@ export class Traces {
     } catch (error) {
       const { logger } = this.#options;
       const facts = { sessions: changed.length, reason: reasonOf(error) };
-      if (isDatabaseUnavailable(error)) logger.debug(facts, 'traces not written yet');
-      else logger.warn(facts, 'traces not written yet');
+      if (isDatabaseUnavailable(error)) logger.debug(facts, 'could not write traces yet: trying again');
+      else logger.warn(facts, 'could not write traces yet: trying again');
       for (const { recording } of changed) this.#changed.add(recording);
       this.#timer ??= setTimeout(() => void this.#write(), AGAIN_MS).unref();
     }
@@ -140,6 +143,6 @@ export class Traces {
   async #sweep(): Promise<void> {
     const { retentionDays, logger } = this.#options;
     const sessions = await this.store.removeOlder(retentionDays);
-    if (sessions > 0) logger.info({ sessions, retentionDays }, 'old traces removed');
+    if (sessions > 0) logger.info({ sessions, retentionDays }, 'removed old traces');
   }
 }

@@ -42,7 +42,7 @@ export const traceSwitch = z
       .int(`expected 0 to ${TRACE_LIMITS.minutes}`)
       .min(0)
       .max(TRACE_LIMITS.minutes)
-      .meta({ description: 'For so long new sessions are traced; 0 = off.' }),
+      .meta({ description: 'How long new sessions are traced; 0 = off.' }),
   })
   .meta({ id: 'TraceSwitch' });
 

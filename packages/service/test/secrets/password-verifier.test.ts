@@ -149,7 +149,7 @@ describe('the checks', () => {
     const { verifier, checks, begun } = byHand({ maxRunning: 1 });
     const [gone, here] = [() => false, () => true];
     const first = verifier.verify('a', '=a', HERE, gone);
-    await expect(first).rejects.toThrow(new UncheckedPasswordError('nobody waits for the answer any more'));
+    await expect(first).rejects.toThrow(new UncheckedPasswordError('nobody waits for the answer'));
     const running = verifier.verify('b', '=b', HERE, here);
     const [left, both, also] = [
       verifier.verify('c', '=c', HERE, gone),

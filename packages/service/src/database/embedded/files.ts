@@ -90,7 +90,7 @@ export const refusePredecessor = ({ root, data }: DatabaseFiles, predecessor: st
   throw new EmbeddedDatabaseError(
     `${predecessor} holds the data of the embedded database of an earlier version (PGlite), which this version cannot read. ` +
       `To begin with an empty database in ${root}, move it away: mv ${predecessor} ${predecessor}.old. ` +
-      'To keep partners, files and history, go on with the earlier version, or enter them anew',
+      'To keep partners, files and history, keep using the earlier version, or enter them again',
   );
 };
 

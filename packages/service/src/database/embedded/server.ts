@@ -159,7 +159,7 @@ export class EmbeddedServer {
       await this.ensureRunning();
     } catch (error) {
       if (isClosed()) return;
-      logger.error({ at: files.root, err: error }, 'embedded database not started, trying again later');
+      logger.error({ at: files.root, err: error }, 'could not start the embedded database: trying again later');
     }
   }
 
