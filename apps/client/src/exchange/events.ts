@@ -12,6 +12,22 @@ export const TRANSFER_PUT_OFF = new EventKind<{ readonly reason: 'failed' | 'pos
   'pesit:transfer:put-off',
 );
 
+/** What a log line says of an attempt: `transferId` and `server` among it. */
+export type AttemptFacts = Readonly<Record<string, unknown>>;
+
+/** This process begins an attempt of a transfer. */
+export const ATTEMPT_STARTED = new EventKind<AttemptFacts>('pesit:attempt:started');
+
+/** The partner cannot go on where the transfer was: the file goes whole, as a new transfer, in the same attempt. */
+export const ATTEMPT_STARTED_OVER = new EventKind<AttemptFacts>('pesit:attempt:started-over');
+
+/** An attempt is over. Its record may follow later, or say that another process has the transfer. */
+export const ATTEMPT_ENDED = new EventKind<{
+  /** `put off`: another follows by itself; `interrupted`: by this side. */
+  readonly outcome: 'completed' | 'failed' | 'put off' | 'interrupted';
+  readonly facts: AttemptFacts;
+}>('pesit:attempt:ended');
+
 export const meterRetries = (events: EventStream, metrics: Metrics<'client'>): void => {
   events.subscribe(TRANSFER_PUT_OFF, ({ reason }) => {
     metrics.add('pesit_transfer_retries_total', { reason });

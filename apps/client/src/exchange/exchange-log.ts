@@ -2,10 +2,29 @@ import { logWords, PesitError } from '@pesit-node/protocol';
 import type { EventStream, Logger } from '@pesit-node/service';
 import { SESSION_OPENED, SESSION_REFUSED, SESSION_TOLERATED } from '@pesit-node/transfers';
 
-/** The lines of the log about sessions with remote servers, from their events. */
+import { ATTEMPT_ENDED, ATTEMPT_STARTED, ATTEMPT_STARTED_OVER } from './events.js';
+
+const ENDS = {
+  completed: ['info', 'transfer completed'],
+  failed: ['warn', 'transfer failed'],
+  'put off': ['warn', 'transfer will be tried again'],
+  interrupted: ['warn', 'transfer interrupted'],
+} as const;
+
+/** The lines of the log about sessions with remote servers and about attempts of transfers, from their events. */
 export const logExchange = (events: EventStream, logger: Logger): void => {
   events.subscribe(SESSION_OPENED, ({ session, facts }) => {
     logger.info({ ...session.facts, ...facts }, 'session opened');
+  });
+  events.subscribe(ATTEMPT_STARTED, (facts) => {
+    logger.info(facts, 'transfer started');
+  });
+  events.subscribe(ATTEMPT_STARTED_OVER, (facts) => {
+    logger.warn(facts, 'partner refused the restart: sending the whole file as a new transfer');
+  });
+  events.subscribe(ATTEMPT_ENDED, ({ outcome, facts }) => {
+    const [level, text] = ENDS[outcome];
+    logger[level](facts, text);
   });
   events.subscribe(SESSION_TOLERATED, ({ session, text }) => {
     logger.info({ ...session.facts, notice: text }, 'tolerated a deviation of the partner');

@@ -64,7 +64,7 @@ export const createExchange = (options: ExchangeOptions) => {
   });
   options.periodic.add(places.task);
   const pool = new SessionPool({ idleTimeout: settings.idleTimeout, places, contacts, traces, events, logger });
-  const deps = { settings, secrets, pool, receivedTree, sendTree, store, logger };
+  const deps = { settings, secrets, pool, receivedTree, sendTree, store, events, logger };
   const queue = new TransferQueue({
     ...options,
     store,

@@ -6,6 +6,8 @@ import { errorCodeOf, keepsTrust, outcomeOf, toPesitError, verdictOn } from '@pe
 import type { Figures, ObservedTransfer, Phase } from '@pesit-node/transfers';
 
 import type { AttemptEnd, Ended, Job, TransferRow } from '../transfers/row.js';
+import { ATTEMPT_ENDED, ATTEMPT_STARTED, ATTEMPT_STARTED_OVER } from './events.js';
+import type { AttemptFacts } from './events.js';
 import { Interruption } from './interruption.js';
 import { messaging } from './messaging.js';
 import { receiving } from './receiving.js';
@@ -58,6 +60,7 @@ class Attempt {
   readonly #deps: TransferDeps;
   readonly #signal: AbortSignal;
   readonly #requireLease: () => Promise<void>;
+  readonly #names: AttemptFacts;
   readonly #log: Logger;
   #phase: Phase = 'connecting';
   #work: Work | undefined;
@@ -74,7 +77,8 @@ class Attempt {
     this.#deps = deps;
     this.#signal = signal;
     this.#requireLease = requireLease;
-    this.#log = deps.logger.child({ transferId: job.id, server: job.server_name });
+    this.#names = { transferId: job.id, server: job.server_name };
+    this.#log = deps.logger.child(this.#names);
   }
 
   get totals(): TransferTotals | undefined {
@@ -101,7 +105,8 @@ class Attempt {
 
   async run(): Promise<AttemptEnd> {
     const { direction, filename, partner_id: partner, pesit_transfer_id: pesitTransferId, attempts } = this.#job;
-    this.#log.info({ direction, filename, partner, pesitTransferId, attempt: attempts }, 'transfer started');
+    const about = { direction, filename, partner, pesitTransferId, attempt: attempts };
+    this.#deps.events.publish(ATTEMPT_STARTED, { ...this.#names, ...about });
     let end: AttemptEnd;
     try {
       const begun = await this.#begin();
@@ -111,7 +116,7 @@ class Attempt {
       const { size, bytesTransferred: bytes, localPath, advice } = completed;
       const restart = attempts > 1 ? { attempt: attempts, restartPoint: this.from?.syncPoint ?? 0 } : {};
       const partnerSaid = printable(this.#said.diagnosticComplement) || undefined;
-      this.#log.info({ size, bytes, localPath, ...restart, advice, partnerSaid }, 'transfer completed');
+      this.#publishEnd('completed', { size, bytes, localPath, ...restart, advice, partnerSaid });
       end = { ...completed, diagnostic: SUCCESS };
     } catch (thrown) {
       end = this.#failed(thrown);
@@ -141,7 +146,7 @@ class Attempt {
       } catch (thrown) {
         const error = toPesitError(thrown);
         if (this.#signal.aborted || !(await work.startOver(error))) throw thrown;
-        this.#log.warn(logWords(error), 'partner refused the restart: sending the whole file as a new transfer');
+        this.#deps.events.publish(ATTEMPT_STARTED_OVER, { ...this.#names, ...logWords(error) });
       }
     }
   }
@@ -197,6 +202,10 @@ class Attempt {
     return lease;
   }
 
+  #publishEnd(outcome: 'completed' | 'failed' | 'put off' | 'interrupted', facts: AttemptFacts): void {
+    this.#deps.events.publish(ATTEMPT_ENDED, { outcome, facts: { ...this.#names, ...facts } });
+  }
+
   #failed(thrown: unknown): AttemptEnd {
     // Found out on the way, or told.
     const reason: unknown = thrown instanceof Interruption ? thrown : this.#signal.reason;
@@ -206,7 +215,7 @@ class Attempt {
     const figures = totals === undefined ? {} : { bytesTransferred: totals.dataBytes, articles: totals.articles };
     if (this.#interruption === undefined) return this.#refused(thrown, restartable, figures);
     const { kind, diagnostic, message: errorMessage } = this.#interruption;
-    this.#log.warn({ reason: errorMessage }, 'transfer interrupted');
+    this.#publishEnd('interrupted', { reason: errorMessage });
     if (kind === 'cancelled') return { status: 'CANCELLED', ...figures, diagnostic, errorMessage };
     if (this.#work?.repeatable === false) return this.#refused(this.#interruption, false, figures);
     if (totals === undefined) return { status: 'PENDING', counts: 'untouched' };
@@ -237,7 +246,7 @@ class Attempt {
     const end = { ...figures, restartable, diagnostic, errorCode: errorCodeOf(error, this.#phase) };
     const facts = { ...logWords(error), errorCode: end.errorCode, restartable };
     if (verdict === 'final' || (verdict === 'again' && failures + 1 >= retry.attempts)) {
-      this.#log.warn(facts, 'transfer failed');
+      this.#publishEnd('failed', facts);
       const tries = verdict === 'again' && failures > 0 ? ` (given up after ${failures + 1} attempts)` : '';
       const unsure = isUnsure
         ? ': this node does not know whether the partner has it, and does not send it again by itself'
@@ -245,7 +254,7 @@ class Attempt {
       return { status: 'FAILED', ...end, errorMessage: `${explain(error)}${tries}${unsure}` };
     }
     const delay = delayAfter(1 + (verdict === 'later' ? postponements : failures), retry);
-    this.#log.warn({ ...facts, delay }, 'transfer will be tried again');
+    this.#publishEnd('put off', { ...facts, delay });
     const counts = verdict === 'later' ? 'later' : 'failed';
     return { status: 'PENDING', counts, delay, ...end, errorMessage: explain(error) };
   }

@@ -1,6 +1,6 @@
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import type { PesitError, SyncPoint } from '@pesit-node/protocol';
-import type { Logger, SecretBox } from '@pesit-node/service';
+import type { EventStream, Logger, SecretBox } from '@pesit-node/service';
 
 import type { Ended } from '../transfers/row.js';
 import type { SendTree } from '../transfers/send-tree.js';
@@ -62,5 +62,6 @@ export interface TransferDeps {
   readonly receivedTree: ReceivedTree;
   readonly sendTree: SendTree;
   readonly store: TransferStore;
+  readonly events: EventStream;
   readonly logger: Logger;
 }
