@@ -20,6 +20,7 @@ export { DAY_MS, LICENSE_TYPES } from './claims.js';
 export type { LicenseClaims, LicenseType, Limits } from './claims.js';
 export type { ClockRecord, SeenTimes } from './clock.js';
 export { ExtensionCapError, LicenseRefusedError, LicenseTooSmallError } from './errors.js';
+export { LICENSE_KEY } from './first-stage.js';
 export { licenseGate, licenseHealth, LICENSE_PATH } from './gate.js';
 export type { LicenseRequiredBody } from './gate.js';
 export { licenseInCluster } from './in-cluster.js';

@@ -1,12 +1,14 @@
 /**
  * What both apps share outside PeSIT.
  *
- * An app's `main.ts` is the only place where things meet: it calls `loadConfig` (one table of keys, `CONFIG_KEYS`), makes a
- * logger (`createLogger`, secrets masked), opens the database (`openDatabase`: a PostgreSQL, its own where none is named)
- * and hands it to a `DatabaseSupervisor`, which waits for it, migrates it and follows it down and up. `createHttpApp` puts
- * login, limits, error bodies, probes and metrics around the app's own routes, which are written with `Routes`, `endpoint`,
- * `pagingFields` and `ApiError`. `openSecretBox`, `PasswordHasher` and `PasswordVerifier` keep what must not be read. All of it hangs on a
+ * An app's `main.ts` calls `runService`, the builder of every service, with what differs. It loads the configuration
+ * (`LiveConfig`, one table of keys, `CONFIG_KEYS`), makes a logger (`createLogger`, secrets masked), takes the port, opens secrets
+ * (`openSecretBox`) and database (`openDatabase`: a PostgreSQL, its own where none is named), and hangs what the app builds on a
  * `Lifecycle`, which starts the steps in order and stops them in reverse on SIGTERM, readiness first.
+ *
+ * A `DatabaseSupervisor` waits for the database, migrates it and follows it down and up. `createHttpApp` puts login, limits, error
+ * bodies, probes and metrics around the app's own routes, which are written with `Routes`, `endpoint`, `pagingFields` and `ApiError`.
+ * `PasswordHasher` and `PasswordVerifier` keep what must not be read.
  *
  * Nothing here reads the environment, knows a resource of an app, or speaks PeSIT.
  */
@@ -81,6 +83,14 @@ export { reloadOnSignal } from './lifecycle/reload.js';
 export type { ReloadOptions } from './lifecycle/reload.js';
 export { runMain } from './lifecycle/main-guard.js';
 export type { MainProcess } from './lifecycle/main-guard.js';
+export { runService } from './lifecycle/run-service.js';
+export type {
+  BuiltService,
+  FirstStage,
+  ServiceDefinition,
+  ServiceGround,
+  ServiceProcess,
+} from './lifecycle/run-service.js';
 export { LogBudget } from './log-budget.js';
 export type { LogBudgetOptions } from './log-budget.js';
 export { createLogger } from './logging.js';

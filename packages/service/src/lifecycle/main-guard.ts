@@ -5,7 +5,7 @@ import { isError } from '../thrown.js';
 import { DataDirectoryError } from './data-directory.js';
 import { ListenError } from './listen.js';
 
-type ErrorClass = abstract new (...args: never[]) => Error;
+export type ErrorClass = abstract new (...args: never[]) => Error;
 
 /** What `main.ts` needs of `process`. */
 export interface MainProcess {
