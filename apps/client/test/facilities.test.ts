@@ -394,7 +394,7 @@ withDatabase((harness) => {
       await the.remote(service, server.port);
       const { body } = await service.api.post('/transfers/message', MESSAGE);
       expect(body).toMatchObject({ status: 'FAILED', diagnostic: '3-310', restartable: false });
-      expect(body.errorMessage).toContain('is not sent again by itself');
+      expect(body.errorMessage).toContain('does not send it again by itself');
       expect(server.sessions).toBe(1);
     });
 

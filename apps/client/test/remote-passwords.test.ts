@@ -139,7 +139,10 @@ withDatabase((harness) => {
     const second = await the.service();
     await until(() =>
       Promise.resolve(
-        second.log.lines.some((line) => line.includes('bound to their hosts') && line.includes('"sealed":3')),
+        second.log.lines.some(
+          (line) =>
+            line.includes('bound the stored passwords of remote servers to their hosts') && line.includes('"sealed":3'),
+        ),
       ),
     );
     expect((await the.send(second)).status).toBe('COMPLETED');
@@ -156,7 +159,7 @@ withDatabase((harness) => {
     // Its key may come back: it is kept, and said.
     expect(after[2].password).toBe(foreign);
     expect(
-      second.log.lines.filter((line) => line.includes('cannot be opened') && line.includes('foreign')),
+      second.log.lines.filter((line) => line.includes('could not decrypt a password') && line.includes('foreign')),
     ).toHaveLength(1);
     // From now on the old form opens nothing.
     const unbound = box.seal(PASSWORD, 'remote-server/1/password');

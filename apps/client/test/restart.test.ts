@@ -294,7 +294,7 @@ withDatabase((harness) => {
       const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
       expect(body).toMatchObject({ status: 'COMPLETED', size: 90_000 });
       expect(partner.reads).toEqual([0, 0]);
-      expect(service.log.lines.join()).toContain('another one than at the first attempt');
+      expect(service.log.lines.join()).toContain('another file than at the first attempt');
     });
 
     test('a partner that gave no PI 13, and a process that was killed: from the start, whatever is staged', async () => {
@@ -624,7 +624,7 @@ withDatabase((harness) => {
       never.resolve();
       await until(() => Promise.resolve(partner.written.length === 1 && service.exchange.queue.running === 0));
       expect(await service.transfers.find(sent.id as string)).toMatchObject({ status: 'IN_PROGRESS', node: 'other' });
-      expect(service.log.lines.join()).toContain('another process has the transfer meanwhile');
+      expect(service.log.lines.join()).toContain('another process has taken it over');
     });
 
     test('a process that was killed: another takes its transfers over when its lease has run out', async () => {

@@ -220,7 +220,7 @@ withDatabase((harness) => {
         : { status: 'FAILED', restartable: true, diagnostic: '2-223' };
       expect([step, found, none]).toEqual([step, expect.objectContaining(state), []]);
       expect([step, (await delivered()).length]).toEqual([step, stay + (isDelivered && !fetched ? 1 : 0)]);
-      const words = isDelivered ? 'had delivered its file: COMPLETED' : 'FAILED, the partner may restart it';
+      const words = isDelivered ? 'as COMPLETED: its file was delivered' : 'as FAILED: the partner may restart it';
       if (step !== 'after:complete' && !step.endsWith('settle'))
         expect([step, log()]).toEqual([step, expect.stringContaining(words)]);
 

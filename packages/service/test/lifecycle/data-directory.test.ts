@@ -30,7 +30,7 @@ test('is marked, so that no service lets its partners into the data of another o
   const path = join(root, 'a');
   await prepareDataDirectory(path);
   const text = await readFile(join(path, '.pesit-node'), 'utf8');
-  expect(text).toContain('Remove this file when no service uses the directory');
+  expect(text).toContain('Remove this file once no service uses the directory');
   await prepareDataDirectory(path);
   expect(await readFile(join(path, '.pesit-node'), 'utf8')).toBe(text);
 });
