@@ -8,6 +8,7 @@ import type {
   HealthRegistry,
   Logger,
   Metrics,
+  PeriodicWork,
   ServiceInfo,
   Traces,
 } from '@pesit-node/service';
@@ -32,6 +33,7 @@ export interface AppDeps {
   readonly metrics: Metrics;
   readonly events: EventStream;
   readonly database: Pick<DatabaseSupervisor, 'ready' | 'statusReason'>;
+  readonly periodic: Pick<PeriodicWork, 'status'>;
   readonly license: LicenseKeeper;
   readonly servers: RemoteServerStore;
   readonly transfers: TransferStore;
@@ -43,7 +45,7 @@ export interface AppDeps {
 
 /** The REST interface of the client app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
-  const { config, info, logger, health, metrics, events, database, license, exchange, servers } = deps;
+  const { config, info, logger, health, metrics, events, database, periodic, license, exchange, servers } = deps;
   const { queue, test, serverChanged: changed } = exchange;
   const remoteServers = remoteServerService({ store: servers, events, test, changed });
   const { sendTree, receivedTree } = deps;
@@ -56,6 +58,7 @@ export const createApp = (deps: AppDeps): Express => {
     metrics,
     database,
     events,
+    periodic,
     keysWithoutEffect: () => [
       ...keysWithoutEffect(config),
       ...keyWithoutEffect(config['license.public-key'], license.publicKey),

@@ -151,7 +151,7 @@ export const createNode = (options: NodeOptions) => {
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
   clientMetrics(metrics, { knex: database.knex, secrets, supervisor, exchange, space });
   const app = createApp({
-    ...{ config, info, logger, health, metrics, events, database: supervisor, license },
+    ...{ config, info, logger, health, metrics, events, database: supervisor, periodic, license },
     ...{ servers, transfers, sendTree, receivedTree, exchange, traces },
   });
 

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
+import request from 'supertest';
 
 import { refusal } from './support/partner.js';
 import { GOOD } from './support/raw-server.js';
 import type { Script } from './support/raw-server.js';
-import { expectNoSecrets } from './support/service.js';
+import { AUTHORIZATION, expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
 import { CONTENT, deferred, until, world } from './support/world.js';
 
@@ -418,6 +419,29 @@ withDatabase((harness) => {
   });
 
   describe('the end of the process', () => {
+    test('ends what looks for work, and at last what keeps the leases; what the process does is shown', async () => {
+      const { partner, held, reached } = await holding(1);
+      const service = await the.service();
+      await the.remote(service, partner.port);
+      await post(service);
+      await reached.promise;
+      const tasks = async (): Promise<readonly string[]> => {
+        const { body } = await request(service.app).get('/actuator/info').set('Authorization', AUTHORIZATION);
+        return (body.periodicWork as readonly { readonly name: string }[]).map(({ name }) => name).sort();
+      };
+      const leases = ['end of transfers whose lease runs out', 'leases and figures of running transfers'];
+      const looks = ['look at the queue', 'queueing of transfers whose process is gone'];
+      expect(await tasks()).toEqual(expect.arrayContaining([...leases, ...looks]));
+      const stopped = service.exchange.stop(10_000);
+      const shown = async (names: readonly string[]): Promise<readonly string[]> =>
+        (await tasks()).filter((name) => names.includes(name));
+      while ((await shown(looks)).length > 0) await new Promise(setImmediate);
+      expect(await shown(leases)).toEqual(leases);
+      held.resolve();
+      await stopped;
+      expect(await shown([...leases, ...looks])).toEqual([]);
+    });
+
     test('leases are renewed until the last transfer has ended, so that no other process takes it', async () => {
       const { partner, held, reached } = await holding(1);
       const service = await the.service({ progressMs: 20 });

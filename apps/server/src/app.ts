@@ -9,6 +9,7 @@ import type {
   Logger,
   Metrics,
   PasswordHasher,
+  PeriodicWork,
   ServiceInfo,
   Traces,
 } from '@pesit-node/service';
@@ -34,6 +35,7 @@ export interface AppDeps {
   readonly events: EventStream;
   /** While not ready, the routes answer 503 with the reason. */
   readonly database: NonNullable<HttpAppOptions['database']>;
+  readonly periodic: Pick<PeriodicWork, 'status'>;
   readonly license: LicenseKeeper;
   readonly partners: PartnerStore;
   readonly passwords: PasswordHasher;
@@ -46,7 +48,7 @@ export interface AppDeps {
 
 /** The REST interface of the server app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
-  const { config, info, logger, health, metrics, events, database, license, directories } = deps;
+  const { config, info, logger, health, metrics, events, database, periodic, license, directories } = deps;
   return createHttpApp({
     config,
     info,
@@ -55,6 +57,7 @@ export const createApp = (deps: AppDeps): Express => {
     metrics,
     database,
     events,
+    periodic,
     keysWithoutEffect: () => [
       ...keysWithoutEffect(config),
       ...keyWithoutEffect(config['license.public-key'], license.publicKey),

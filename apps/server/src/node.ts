@@ -56,6 +56,7 @@ import { ListenerStore } from './listeners/store.js';
 import { serverMetrics } from './metrics.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { PartnerStore } from './partners/store.js';
+import { servingTasks } from './serving-tasks.js';
 import { Startup } from './startup.js';
 import { PartnerTraces } from './traces/partner-traces.js';
 import { TransferContexts } from './transfers/contexts.js';
@@ -128,14 +129,8 @@ export interface ServerNode {
 
 /** Between two attempts to begin, when the database fails in between. */
 const RETRY_MS = 1000;
-/** Between two looks at listeners that failed; each has its own back-off. */
-const LISTENER_RETRY_MS = 1000;
-/** Between two counts of what partners ask for in vain. */
-const REFUSALS_MS = 1000;
 /** Between two looks at the partners of open sessions: another pod may have changed them, and its word may be lost. */
 const PARTNER_LOOK_MS = 5000;
-/** Between two looks at whether files were fetched that count towards a quota. */
-const WAITING_LOOK_MS = 60_000;
 /** How long writing what is left may take after the last session. */
 const LAST_RECORDS_MS = 5000;
 
@@ -282,6 +277,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     metrics,
     events,
     database: supervisor,
+    periodic,
     license,
     partners,
     passwords,
@@ -308,35 +304,12 @@ export const createNode = (options: NodeOptions): ServerNode => {
   /** What ends when the node begins to stop; leases are renewed, and figures written, as long as transfers run. */
   const whileServing = [partnerLook];
   const serve = (): void => {
-    whileServing.push(
-      periodic.add({
-        name: 'start of failed listeners',
-        intervalMs: options.listenerRetryMs ?? LISTENER_RETRY_MS,
-        first: 'after an interval',
-        run: () => listeners.retryFailed(),
-      }),
-      periodic.add({
-        name: 'count of refused transfers',
-        intervalMs: REFUSALS_MS,
-        first: 'after an interval',
-        // Not waited for: it waits for the database, and the service may be stopped meanwhile.
-        run: () => void journal.countRefusals(),
-      }),
-    );
+    const { listenerRetryMs } = options;
+    const tasks = servingTasks({ listeners, journal, waitingFiles, listenerRetryMs });
+    whileServing.push(...tasks.map((task) => periodic.add(task)));
     housekeeping.start();
     traces.start();
   };
-
-  periodic.add({
-    name: 'look at files that wait to be fetched',
-    intervalMs: WAITING_LOOK_MS,
-    jitter: 0.2,
-    first: 'after an interval',
-    run: async () => {
-      await waitingFiles.forgetUnlimited();
-      await waitingFiles.look();
-    },
-  });
 
   const stop = new AbortController();
   const begin = async (): Promise<void> => {

@@ -161,6 +161,38 @@ withDatabase((harness) => {
   describe('a node that stops', () => {
     const node = useNode(harness, { leaseMs: 150 });
 
+    test('has shown what it does by itself, and ends what is not for its last transfers', async () => {
+      const tasks = async (): Promise<readonly string[]> => {
+        const { periodicWork } = await node().call('get', '/actuator/info');
+        return (periodicWork as readonly { readonly name: string }[]).map(({ name }) => name).sort();
+      };
+      const always = [
+        'figures of running transfers',
+        'look at the license',
+        'recovery of transfers whose process is gone',
+        'removal of leftovers of transfers',
+        'removal of old traces',
+        'renewal of the lease of this process',
+        'renewal of the membership in the cluster',
+      ];
+      const serving = [
+        'count of refused transfers',
+        'look at files that wait to be fetched',
+        'look at the partners of open sessions',
+        'start of failed listeners',
+      ];
+      expect(await tasks()).toEqual([...always, ...serving].sort());
+      const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF);
+      const stopping = node().node.exchangeStep.stop?.();
+      // Its place in the cluster is given back at once as well.
+      const draining = always.filter((name) => !name.includes('membership'));
+      await until(async () => JSON.stringify(await tasks()) === JSON.stringify(draining) || undefined);
+      expect(diagnosticOf(await peer.say(...endOf(1)))).toBe('0-000');
+      peer.socket.destroy();
+      await stopping;
+      expect(await tasks()).toEqual(['figures of running transfers', 'look at the license']);
+    });
+
     test('renews its lease until its last transfer has ended, so that nobody takes it for gone', async () => {
       const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF);
       const stopping = node().stop();

@@ -137,6 +137,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       metrics: testMetrics('server'),
       events,
       database: { ready: true, statusReason: undefined },
+      periodic,
       license,
       partners: new PartnerStore(knex),
       passwords,

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { ANY_QUERY, endpoint } from '../http/validate.js';
 import type { Access, Routes } from '../http/routes.js';
 import type { KeyWithoutEffect } from '../config/unused.js';
+import type { PeriodicStatus } from '../periodic/periodic-work.js';
 import { isError, reasonOf } from '../thrown.js';
 import { statusAlone } from './registry.js';
 import type { HealthRegistry, HealthReport } from './registry.js';
@@ -30,6 +31,12 @@ const report = z
   })
   .meta({ id: 'Health' });
 
+/** Of routes that need no login. */
+const WRONG_LOGIN = {
+  401: 'A login was given, and is wrong.',
+  429: 'A login was given, after too many wrong ones: see Retry-After.',
+} as const;
+
 const probe = (summary: string) =>
   ({
     summary,
@@ -39,8 +46,7 @@ const probe = (summary: string) =>
     answers: {
       200: report,
       503: report,
-      401: 'A login was given, and is wrong.',
-      429: 'A login was given, after too many wrong ones: see Retry-After.',
+      ...WRONG_LOGIN,
     },
   }) as const;
 
@@ -93,27 +99,57 @@ const information = z
     keysWithoutEffect: z
       .array(z.object({ key: z.string(), reason: z.string() }))
       .meta({ description: 'Keys of the configuration that are set and do nothing, and why.' }),
+    periodicWork: z
+      .array(
+        z.object({
+          name: z.string(),
+          running: z.boolean(),
+          lastEnd: z.iso.datetime().nullable().meta({ description: 'Null before the first run ended.' }),
+          failure: z.string().nullable().meta({ description: 'Why the last run failed; null when it did not.' }),
+          failures: z.int().min(0).meta({ description: 'Runs that failed in a row.' }),
+        }),
+      )
+      .optional()
+      .meta({ description: 'What this process does again and again by itself; with a login alone.' }),
   })
   .meta({ id: 'Info' });
 
-/** `/actuator/info`: name, version, the version of Node, and what is configured for nothing. */
+export interface InfoRoutesOptions {
+  readonly info: ServiceInfo;
+  readonly access: Access;
+  /** What checks a login where `access` asks for none. */
+  readonly login: RequestHandler;
+  readonly keysWithoutEffect: () => readonly KeyWithoutEffect[];
+  readonly periodicWork: () => readonly PeriodicStatus[];
+}
+
+/** `/actuator/info`: name, version, the version of Node, what is configured for nothing, and what happens by itself. */
 export const infoRoutes = (
   routes: Routes,
-  { name, version }: ServiceInfo,
-  access: Access,
-  keysWithoutEffect: () => readonly KeyWithoutEffect[],
+  { info: { name, version }, access, login, keysWithoutEffect, periodicWork }: InfoRoutesOptions,
 ): void => {
+  const isOpen = access === 'open';
+  const answers = { 200: information, ...(isOpen ? WRONG_LOGIN : {}) };
   routes.resource('/actuator/info', {
     get: endpoint(
       {
-        summary: 'Name and versions of the service, and keys without effect',
+        summary: 'Name and versions of the service, keys without effect, periodic work',
         access,
         query: ANY_QUERY,
-        answers: { 200: information },
+        answers,
       },
-      ({ res }) => {
-        res.json({ name, version, node: process.version, keysWithoutEffect: keysWithoutEffect() });
+      async ({ req, res }) => {
+        const shown = { name, version, node: process.version, keysWithoutEffect: keysWithoutEffect() };
+        // Reasons name directories and hosts.
+        const isKnown = !isOpen || (await hasLoggedIn(login, req, res));
+        res.json(isKnown ? { ...shown, periodicWork: periodicWork().map(shownStatus) } : shown);
       },
     ),
   });
 };
+
+const shownStatus = ({ name, running, lastEnd, failure, failures }: PeriodicStatus) => ({
+  ...{ name, running, failures },
+  lastEnd: lastEnd?.toISOString() ?? null,
+  failure: failure ?? null,
+});

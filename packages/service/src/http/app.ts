@@ -21,6 +21,7 @@ import type { Metrics } from '../metrics/metrics.js';
 import { metricsRoutes } from '../metrics/routes.js';
 import { liveNetworkMatcher } from '../networks.js';
 import { documentRoutes } from '../openapi/routes.js';
+import type { PeriodicWork } from '../periodic/periodic-work.js';
 import { accessLog } from './access-log.js';
 import { errorHandler, notFoundHandler } from './error-handler.js';
 import { requestBound } from './request-bound.js';
@@ -50,6 +51,8 @@ export interface HttpAppOptions {
   readonly database?: { readonly ready: boolean; readonly statusReason: string | undefined };
   /** For `/actuator/info`. Default: what the configuration alone tells. */
   readonly keysWithoutEffect?: () => readonly KeyWithoutEffect[];
+  /** For `/actuator/info`. Default: nothing happens by itself. */
+  readonly periodic?: Pick<PeriodicWork, 'status'>;
   /** Default: `admin.username` and `admin.password`. */
   readonly verify?: VerifyCredentials;
   /** How often a login may fail. */
@@ -115,8 +118,10 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   const figures = new Routes();
   const isPublic = config['metrics.public'];
   const { keysWithoutEffect: unused = () => keysWithoutEffect(config) } = options;
-  infoRoutes(figures, info, isPublic ? 'open' : 'licensed', unused);
-  metricsRoutes(figures, metrics, isPublic ? 'open' : 'licensed');
+  const access = isPublic ? 'open' : 'licensed';
+  const periodicWork = () => options.periodic?.status ?? [];
+  infoRoutes(figures, { info, access, login, keysWithoutEffect: unused, periodicWork });
+  metricsRoutes(figures, metrics, access);
   const own = new Routes();
   routes(own);
   const documents = documentRoutes(info, () => [probes, figures, own].flatMap(({ mounted }) => mounted));

@@ -467,10 +467,33 @@ describe('health', () => {
       version: '1.2.3',
       node: process.version,
       keysWithoutEffect: [],
+      periodicWork: [],
     });
     const open = build({ config: testConfig('server', { 'data.directory': '/nowhere', 'metrics.public': true }) });
     expect((await request(open.app).get('/actuator/info')).status).toBe(200);
     expect((await request(open.app).get('/api/v1/things')).status).toBe(401);
+  });
+
+  test('info shows what happens by itself, and what of it fails, to those who have logged in', async () => {
+    const never = { lastEnd: undefined, failure: undefined, failures: 0 };
+    const lastEnd = new Date('2027-03-01T08:00:00Z');
+    const failing = { name: 'removal of leftovers', running: false, lastEnd, failure: 'disk full', failures: 3 };
+    const periodic = { status: [{ name: 'look at the queue', running: true, ...never }, failing] };
+    const shown = [
+      { name: 'look at the queue', running: true, lastEnd: null, failure: null, failures: 0 },
+      { ...failing, lastEnd: '2027-03-01T08:00:00.000Z' },
+    ];
+    const info = await request(build({ periodic }).app).get('/actuator/info').set(auth);
+    expect(info.body).toMatchObject({ periodicWork: shown });
+    const config = testConfig('server', { 'data.directory': '/nowhere', 'metrics.public': true });
+    const open = build({ periodic, config });
+    const ask = () => request(open.app).get('/actuator/info');
+    expect((await ask()).body).toEqual({
+      ...{ name: 'pesit-server', version: '1.2.3', node: process.version, keysWithoutEffect: [] },
+    });
+    expect((await ask().set(auth)).body).toMatchObject({ periodicWork: shown });
+    const wrong = `Basic ${Buffer.from('admin:no').toString('base64')}`;
+    expect((await ask().set('Authorization', wrong)).status).toBe(401);
   });
 
   test('info shows the keys that are set for nothing, with the reason and without the value', async () => {
