@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-import { flag, integer, list, requiredText } from './kinds.js';
+import { flag, integer, list, objects, requiredText } from './kinds.js';
 import type { ConfigKey } from './row.js';
 
 const NO_GZIP =
@@ -9,6 +9,8 @@ const NO_TLS = 'TLS is not built yet in this version: connections are not encryp
 const BASIC = 'callers log in with HTTP Basic: set admin.username and admin.password';
 const NO_AUDIT = 'the audit log is not built yet in this version';
 const NO_ROTATION = 'certificates are not built yet in this version';
+const NO_BOOTSTRAP =
+  'objects of the file are not created in this version: post each to /api/v1/config/partners, /api/v1/config/files, /api/v1/servers';
 const ONE_PORT = 'each app has one REST interface: set server.port';
 
 /** Undefined: it was not set. */
@@ -39,6 +41,10 @@ export const KEYS_WITHOUT_EFFECT = {
   'pesit.api-key': row(BASIC, requiredText(), { secret: true }),
   'pesit.audit-max-entries': row(NO_AUDIT, integer(1, 100_000_000)),
   'pesit.cert-rotation-days': row(NO_ROTATION, integer(0, 3650), { unit: 'days' }),
+  // Their items hold passwords.
+  partners: row(NO_BOOTSTRAP, objects(), { secret: true, notFromEnvironment: true }),
+  files: row(NO_BOOTSTRAP, objects(), { secret: true, notFromEnvironment: true }),
+  servers: row(NO_BOOTSTRAP, objects(), { secret: true, notFromEnvironment: true }),
   'api-port': row(ONE_PORT, integer(0, 65_535), { notFromEnvironment: true }),
   'transfer-port': row(ONE_PORT, integer(0, 65_535), { notFromEnvironment: true }),
 } as const;
