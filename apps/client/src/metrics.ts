@@ -14,7 +14,7 @@ interface Sources {
   readonly secrets: Pick<SecretBox, 'keyId'>;
   readonly supervisor: Pick<DatabaseSupervisor, 'ready'>;
   readonly exchange: Pick<Exchange, 'pool'>;
-  /** Of the volume of the trees. */
+  /** Space on the volume of the trees. */
   readonly space: () => Promise<Space | undefined>;
 }
 

@@ -41,7 +41,7 @@ import { remoteServerStore } from './remote-servers/store.js';
 import { SendTree } from './transfers/send-tree.js';
 import { transferStore } from './transfers/store.js';
 
-/** What interrupting the last transfers and releasing the sessions may take beyond the drain. */
+/** Time beyond the drain for interrupting the last transfers and releasing the sessions. */
 const STOP_MARGIN_MS = 20_000;
 const START_AGAIN_MS = 5000;
 
@@ -61,7 +61,7 @@ export interface NodeOptions extends Pick<
   readonly info: ServiceInfo;
   readonly database: Database;
   readonly secrets: SecretBox;
-  /** What licenses are verified with. */
+  /** The key that licenses are verified with. */
   readonly licenseKey: VendorKey;
   /** Default: the clock of the machine, and every 5 seconds. */
   readonly licenseTimes?: Pick<LicenseKeeperOptions, 'clock' | 'refreshEveryMs'>;

@@ -7,7 +7,7 @@
  * connection, from `identification` over `access` to an `IncomingFile` or `OutgoingFile`, which know the order in which
  * file, record and acknowledgement become final. `transfers/journal.ts` writes the history, never on the data path, and
  * keeps in an `Outbox` what must be written but cannot be now. A record is also the context of its transfer
- * (`transfers/contexts.ts`): `Restarts` finds the one that a partner goes on with, `Recovery` brings those of dead processes
+ * (`transfers/contexts.ts`): `Restarts` finds the one that a partner restarts, `Recovery` brings those of dead processes
  * (`transfers/instances.ts`) to their end, `Housekeeping` calls it and removes what nobody restarts.
  */
 export { createApp } from './app.js';

@@ -13,7 +13,7 @@ interface Sources {
   readonly secrets: Pick<SecretBox, 'keyId'>;
   readonly supervisor: Pick<DatabaseSupervisor, 'ready'>;
   readonly listeners: ListenerService;
-  /** Of the fullest volume that files are received on. */
+  /** Space on the fullest volume that files are received on. */
   readonly space: () => Promise<Space | undefined>;
 }
 

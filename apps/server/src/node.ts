@@ -74,7 +74,7 @@ export interface NodeOptions {
   readonly health: HealthRegistry;
   readonly info: ServiceInfo;
   readonly database: Database;
-  /** What licenses are verified with. */
+  /** The key that licenses are verified with. */
   readonly licenseKey: VendorKey;
   /** Default: the clock of the machine, and every 5 seconds. */
   readonly licenseTimes?: Pick<LicenseKeeperOptions, 'clock' | 'refreshEveryMs'>;
@@ -83,7 +83,7 @@ export interface NodeOptions {
   /** Namespace of the pod. Default `default`. */
   readonly namespace?: string | undefined;
   readonly secrets: SecretBox;
-  /** What makes the hashes of partners' passwords. Default: under `secrets`, at the cost of today. */
+  /** Makes the hashes of partners' passwords. Default: under `secrets`, at the cost of today. */
   readonly passwords?: PasswordHasher;
   /** Default: one of its own, over `passwords`. */
   readonly verifier?: PasswordVerifier;
@@ -93,7 +93,7 @@ export interface NodeOptions {
   readonly progressMs?: number;
   /** See `TracesOptions.gatherMs`. */
   readonly traceGatherMs?: number;
-  /** How long running transfers may go on when a listener stops, milliseconds. Default: `shutdown.drain-timeout`. */
+  /** How long running transfers may continue when a listener stops, milliseconds. Default: `shutdown.drain-timeout`. */
   readonly drainMs?: number;
   /** Bytes that are free on the volume of a directory. Default: as the operating system says. */
   readonly freeSpace?: (directory: string) => Promise<number>;
@@ -301,7 +301,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   });
 
   const startup = new Startup();
-  /** What ends when the node begins to stop; leases are renewed, and figures written, as long as transfers run. */
+  /** Tasks that end when the node begins to stop; leases are renewed, and figures written, as long as transfers run. */
   const whileServing = [partnerLook];
   const serve = (): void => {
     const { listenerRetryMs } = options;

@@ -10,7 +10,7 @@ export type PathConfig = Pick<
   'data.temp-directory' | 'data.directory' | 'storage.roots' | 'database.directory' | 'secrets.key'
 >;
 
-/** What lives in `data.directory` besides directories of partners: database, keys, log, and the trees of a client app that shares it. */
+/** Contents of `data.directory` besides directories of partners: database, keys, log, and the trees of a client app that shares it. */
 const OWN = /^(?:database(?:$|-)|secrets\.key|service\.log)/;
 const OF_THE_CLIENT_APP = /^(?:send|received|temp)$/;
 

@@ -1,7 +1,7 @@
 export type Outcome<T> =
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'failed'; readonly error: unknown }
-  /** Not settled yet; it goes on. */
+  /** Not settled yet; the work continues. */
   | { readonly kind: 'late' };
 
 /** How `work` ended, if it ended within `limitMs`. Never rejects. */

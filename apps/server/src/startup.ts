@@ -1,6 +1,6 @@
 import type { HealthComponent } from '@pesit-node/service';
 
-/** What the start waits for, in its order; words of the health document. */
+/** Steps that the start waits for, in their order; words of the health document. */
 export type StartupStep = 'database' | 'recovery' | 'license' | 'listeners';
 
 /**

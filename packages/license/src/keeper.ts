@@ -159,7 +159,7 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
     });
   }
 
-  /** What licenses are verified with. */
+  /** The key that licenses are verified with. */
   get publicKey(): VendorKey {
     return this.#options.key;
   }

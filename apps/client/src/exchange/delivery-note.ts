@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { receivedContext } from './received-context.js';
 
 /**
- * What is about to be delivered: written before the partner hears that the file is here, removed when the record is
- * COMPLETED. Whoever takes the transfer over finds out by it what a dead process had done.
+ * The file that is about to be delivered: written before the partner hears that the file is here, removed when the record is
+ * COMPLETED. The process that takes the transfer over learns from it what a dead process had done.
  */
 const note = z.strictObject({
   context: receivedContext,

@@ -13,7 +13,7 @@ export const EBCDIC = 1;
 const ASCII = 0;
 const BINARY = 2;
 
-/** Of which code page EBCDIC lines are, and whether they are EBCDIC whatever the partner says. */
+/** The code page of EBCDIC lines, and whether lines are EBCDIC whatever the partner says. */
 export interface WantedCodePage {
   readonly codePage: CodePage;
   readonly always: boolean;
@@ -35,7 +35,7 @@ export const dataCodeOf = ({ text, codePage }: RecordFormat): number => {
   return codePage === undefined ? ASCII : EBCDIC;
 };
 
-/** What CREATE and SELECT carry alike, beside the names: PI 21 of ORF, 61, 62, 99. */
+/** Parameters that CREATE and SELECT both carry, beside the names: PI 21 of ORF, 61, 62, 99. */
 export const extrasOf = ({
   settings,
   server,

@@ -24,7 +24,7 @@ export interface LeftoversOptions {
   readonly logger: Logger;
 }
 
-/** What interrupted transfers and requests left on the disk: removed when nobody will come back for it, a log line each. */
+/** Removes files that interrupted transfers and requests left and nobody will come back for, a log line each. */
 export class Leftovers {
   readonly #options: LeftoversOptions;
   #sweeps: PeriodicHandle | undefined;
@@ -54,7 +54,7 @@ export class Leftovers {
     await this.#sweeping;
   }
 
-  /** What cannot be removed is looked at again an hour later. @throws why, when everything else was looked at */
+  /** Looks again an hour later at files that it could not remove. @throws why, when everything else was looked at */
   sweep(): Promise<void> {
     const sweep = this.#sweeping.then(() => this.#sweepAll());
     this.#sweeping = sweep.catch(() => undefined);
@@ -68,7 +68,7 @@ export class Leftovers {
     ];
     const failures: Error[] = [];
     for (const part of parts) await part().catch((error: unknown) => failures.push(error as Error));
-    // Of a database that is away the supervisor tells.
+    // The supervisor reports a database that is away.
     const own = failures.filter((failure) => !isDatabaseUnavailable(failure));
     if (own.length > 0) throw new AggregateError(own, [...new Set(own.map(({ message }) => message))].join('; '));
     if (failures[0] !== undefined) throw failures[0];
@@ -132,7 +132,7 @@ export class Leftovers {
   }
 
   /**
-   * Contents that came with requests: of transfers that are over for long enough, and of none. What a process has given up in
+   * Contents that came with requests: of transfers that ended long enough ago, and of none. A content that a process gave up in
    * the database, and was killed before it removed it, goes here too.
    */
   async #spooled(): Promise<void> {

@@ -2,7 +2,7 @@ import type { Pacing } from '@pesit-node/storage';
 
 /**
  * The attempts that placed the points which stand when one more begins to place some: those after its start are gone, and an
- * attempt that goes on exactly as the one before it adds nothing.
+ * attempt that continues exactly as the one before it adds nothing.
  * @returns `pacings` itself when nothing is to be written down
  */
 export const pacingsWith = (pacings: readonly Pacing[], attempt: Pacing): readonly Pacing[] => {

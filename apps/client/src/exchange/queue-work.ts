@@ -8,7 +8,7 @@ export interface QueueWorkOptions {
   readonly progressMs?: number;
 }
 
-/** What the queue does again and again. */
+/** Work that the queue repeats. */
 export interface QueueWork {
   readonly look: () => Promise<void>;
   /** Queues again what processes have left behind that are gone. */

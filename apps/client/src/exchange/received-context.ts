@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { EBCDIC } from './file-extras.js';
 import type { WantedCodePage } from './file-extras.js';
 
-/** What a restart needs of the answer to the first SELECT: kept in the journal of the staged file, and in the note of its delivery. */
+/** The part of the answer to the first SELECT that a restart needs: kept in the journal of the staged file, and in the note of its delivery. */
 export const receivedContext = z.strictObject({
   /** PI 13 as the server allocated it. */
   transferId: z.int(),

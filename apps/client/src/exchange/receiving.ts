@@ -50,7 +50,7 @@ const storedAs = (path: string) => ({ filename: basename(path), localPath: path 
 
 type Deps = Pick<TransferDeps, 'settings' | 'receivedTree' | 'logger'>;
 
-/** What earlier attempts left. */
+/** State that earlier attempts left. */
 interface Begun {
   readonly resumed: (ResumedReceiving & { readonly context: ReceivedContext }) | undefined;
   /** PI 13 of the first attempt; undefined: the partner has to be asked for a new one. */
@@ -231,7 +231,7 @@ class Receiving implements Work {
   }
 
   async close(keep: Keep): Promise<void> {
-    // Without a point there is nothing to go on from.
+    // Without a point there is nothing to continue from.
     if (keep === 'nothing' || (keep === 'what is of use' && (await this.#staged?.lastPoint()) === undefined)) {
       await this.#staged?.discard();
     } else {

@@ -6,7 +6,7 @@ import type { Job } from '../transfers/row.js';
 import type { TransferStore } from '../transfers/store.js';
 import { Interruption } from './interruption.js';
 
-/** What a running attempt writes down for the one after it. Every method rejects with a `PesitError`. */
+/** Facts that a running attempt stores for the one after it. Every method rejects with a `PesitError`. */
 export interface RestartContext {
   keepSourceVersion(version: FileVersion): Promise<void>;
   keepPacings(pacings: readonly Pacing[]): Promise<void>;

@@ -45,7 +45,7 @@ export class RestartableSource implements ArticleSource {
     await this.#source.startAt(0, []);
   }
 
-  /** Undefined: no attempt has placed such a point, or it is not known any more where. */
+  /** Undefined: no attempt has placed such a point, or its place is no longer known. */
   async goTo(number: number, signal: AbortSignal): Promise<SyncPoint | undefined> {
     const point = (await this.#goToSent(number)) ?? (await this.#goToCounted(number, signal));
     if (point === undefined) return undefined;
@@ -54,7 +54,7 @@ export class RestartableSource implements ArticleSource {
     return point;
   }
 
-  /** The attempts before are of no account any more. */
+  /** Forgets the attempts before. */
   async forget(): Promise<void> {
     this.#pacings = [];
     await this.#sent.forgetAfter(0);

@@ -24,7 +24,7 @@ export interface RunningTransfer {
   readonly ended: Promise<AttemptEnd>;
   /** Undefined before the partner accepted the file. */
   totals(): TransferTotals | undefined;
-  /** For the metrics: how far it is, and where it goes on from. */
+  /** For the metrics: how far it is, and from where it continues. */
   readonly figures: Pick<ObservedTransfer, 'progress' | 'from'>;
   /** To be called when the record says that the transfer is over. @param restartable as the record says */
   settled(row: Pick<TransferRow, 'restartable' | 'content'>): Promise<void>;
@@ -69,7 +69,7 @@ class Attempt {
   #interruption: Interruption | undefined;
   /** Free text in the partner's answers. */
   #said: Pick<Ended, 'diagnosticComplement' | 'answerFreeMessage'> = {};
-  /** What is there is of no use, the transfer is. */
+  /** Discard the staged data, but retry the transfer. */
   #startsAnew = false;
 
   constructor(job: Job, deps: TransferDeps, signal: AbortSignal, requireLease: () => Promise<void>) {
@@ -97,7 +97,7 @@ class Attempt {
 
   async settled({ restartable, content }: Pick<TransferRow, 'restartable' | 'content'>): Promise<void> {
     if (content === 'REMOVED') await this.#deps.sendTree.spool.remove(this.#job.id);
-    // What is staged was not taken up again: there is no work that could remove it.
+    // No attempt took the staged file up again: there is no work that could remove it.
     const isLeft = this.#work === undefined && this.#job.direction === 'RECEIVE' && !restartable;
     if (this.#wasDelivered || isLeft) await this.#deps.receivedTree.forget(this.#job.id);
     await this.#work?.settled(restartable);
@@ -260,7 +260,7 @@ class Attempt {
   }
 
   /**
-   * A file that is read and was to go on did not come a point further, twice in a row, for the partner sent what does not fit:
+   * A file that is read and was to continue did not come a point further, twice in a row, for the partner sent what does not fit:
    * it means something else by this point, and would again. It stays the same transfer, for the partner may count it as complete.
    */
   #isMisunderstood(error: PesitError): boolean {

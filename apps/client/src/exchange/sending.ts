@@ -98,7 +98,7 @@ export const sending = async (
       try {
         const pointOf = async (number: number) => (startPoint = await source.goTo(number, signal));
         const { dataBytes, articles } = await session.sendFile({ request, source, pointOf, signal });
-        // Nobody waits for us any more: the partner has acknowledged the file.
+        // The partner has acknowledged the file: nobody waits for us.
         await file.hashed(60_000);
         return { ...done, bytesTransferred: dataBytes, articles, checksum: file.checksum };
       } catch (error) {

@@ -65,7 +65,7 @@ export class SentPoints {
     const text = await readFile(this.#path, 'latin1').catch(() => '');
     this.#text = text;
     this.#exists = text !== '';
-    // What stands behind the last line end was cut off while it was written.
+    // A crash while writing cut off the text behind the last line end.
     return text
       .split('\n')
       .slice(0, -1)

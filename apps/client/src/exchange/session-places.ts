@@ -27,7 +27,7 @@ export interface LimitedServer {
 export interface SessionPlacesEvents {
   /** Another pod, or another session of this one, wants a place with this server. */
   wanted: [serverId: number];
-  /** The session has no place any more. */
+  /** The session has lost its place. */
   lost: [session: string];
 }
 
@@ -134,7 +134,7 @@ export class SessionPlaces extends EventEmitter<SessionPlacesEvents> {
     const held = this.#held.get(session);
     if (held === undefined) return;
     this.#held.delete(session);
-    // Whoever wished has a place now; who still wishes is seen with the next look.
+    // The session that wished has a place now; the next look sees those that still wish.
     this.#wishes.delete(held.serverId);
     const { store, events, logger } = this.#options;
     try {

@@ -26,7 +26,7 @@ export interface Lease {
   readonly reused: boolean;
   /** It is there, and the partner has not refused it: it can serve another transfer. */
   readonly usable: boolean;
-  /** What the transfer failed with: for a trace, and to know whether the session may serve another one. */
+  /** The error that the transfer failed with: for a trace, and to know whether the session may serve another one. */
   failed(thrown: unknown): void;
   /** Gives it back: kept for the next transfer when it can serve one, closed otherwise. */
   release(): void;
@@ -217,7 +217,7 @@ export class SessionPool {
     }
   }
 
-  /** A partner may end a session while it is idle: then it takes no place any more. */
+  /** A partner may end a session while it is idle: then it no longer takes a place. */
   #gone(sessionId: string): void {
     const idle = [...this.#idle.values()].flat().find((one) => one.sessionId === sessionId);
     if (idle !== undefined) void this.#discard(idle);

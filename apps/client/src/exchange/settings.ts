@@ -9,7 +9,7 @@ export interface SpoolRetention {
   readonly failed: number;
 }
 
-/** What the exchange takes from the configuration; milliseconds, bytes, and KB of 1,024 bytes for the sync interval. */
+/** Settings that the exchange takes from the configuration; milliseconds, bytes, and KB of 1,024 bytes for the sync interval. */
 export interface ExchangeSettings {
   readonly maxEntitySize: number;
   readonly syncPointsEnabled: boolean;
@@ -24,9 +24,9 @@ export interface ExchangeSettings {
   readonly writeBufferSize: number;
   readonly socketBufferSize: number;
   readonly checksum: ChecksumKind;
-  /** Of received files. */
+  /** Durability of received files. */
   readonly durability: Durability;
-  /** What is staged is kept so long after it was last written. */
+  /** How long staged data are kept after they were last written. */
   readonly stagingRetention: number;
   readonly spoolRetention: SpoolRetention;
   readonly retry: RetryPolicy;

@@ -22,7 +22,7 @@ export type TestResult =
       readonly serverVersion: number;
       readonly message: string;
       readonly negotiated: Negotiated;
-      /** Of the line alone. */
+      /** Round trip of the line alone. */
       readonly roundTrip: number;
       /** Which sync points to ask the partner for; null where those negotiated let the line be filled. */
       readonly advice: string | null;

@@ -219,7 +219,7 @@ export class TransferQueue {
     this.wake();
   }
 
-  /** @returns whether nothing runs any more */
+  /** @returns whether all transfers have ended */
   async #emptied(ms: number): Promise<boolean> {
     if (this.#running.size === 0) return true;
     return new Promise((resolve) => {
@@ -240,7 +240,7 @@ export class TransferQueue {
         await this.#take();
       } catch (error) {
         this.#databaseFailed(error, 'could not take a transfer from the queue');
-        // The database may have given one all the same. How many wait is unknown now; the poll looks again.
+        // The database may still have given one. How many wait is unknown now; the poll looks again.
         this.#doubtful = true;
         this.#lookAnew();
       }
@@ -324,7 +324,7 @@ export class TransferQueue {
     events.publish(TRANSFER_PUT_OFF, { reason: RETRY_REASONS[end.counts] });
   }
 
-  /** What was kept for another attempt, or for a replay, goes now or with the next sweep. */
+  /** Removes files kept for another attempt, or for a replay, now or with the next sweep. */
   async #settle(row: TransferRow, transfer: RunningTransfer): Promise<void> {
     await transfer.settled(row).catch((error: unknown) => {
       this.#log.error(

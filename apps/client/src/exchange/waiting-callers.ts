@@ -35,7 +35,7 @@ export class WaitingCallers {
   }
 
   /**
-   * For what ends in other processes. Whoever came after the last look is left out: what it asks for may not have begun.
+   * For transfers that end in other processes. Leaves out a caller that came after the last look: its transfer may not have begun.
    * @param find the record of a transfer
    */
   async look(find: (id: string) => Promise<TransferRow | undefined>): Promise<void> {

@@ -14,7 +14,7 @@ export interface Completed extends Ended {
   readonly status: 'COMPLETED';
 }
 
-/** What stays of an attempt for the next one; `all` where somebody else may be at it by now. */
+/** State of an attempt that stays for the next one; `all` where another process may work on it by now. */
 export type Keep = 'nothing' | 'what is of use' | 'all';
 
 /** One direction of a transfer: what the two of them do alike is in `runTransfer`. */
@@ -27,7 +27,7 @@ export interface Work {
   readonly accepted: boolean;
   /** The partner may know the transfer: the next attempt has to be a restart. */
   readonly restartable: boolean;
-  /** The point of earlier attempts from which a file that is read goes on; 0 or undefined: from its start. */
+  /** The point of earlier attempts from which a file that is read continues; 0 or undefined: from its start. */
   readonly from?: number;
   /** A second attempt does no harm, however the first ended. */
   readonly repeatable: boolean;
@@ -35,9 +35,9 @@ export interface Work {
   readonly totals: TransferTotals;
   /** The last point: sent, or stored here. */
   readonly syncPoint: number;
-  /** Where this attempt goes on; undefined: from the start, or not known yet. */
+  /** Where this attempt continues; undefined: from the start, or not known yet. */
   readonly startPoint: SyncPoint | undefined;
-  /** What the record should keep when the attempt fails. */
+  /** Figures that the record should keep when the attempt fails. */
   readonly facts: Pick<
     Ended,
     | 'pesitTransferId'

@@ -46,7 +46,7 @@ const tcpipHeader = () =>
     )
     .pipe(dialect());
 
-/** What the last session came to. */
+/** Outcome of the last session. */
 export const negotiated = z
   .object({
     dialect: dialect(),
@@ -74,7 +74,7 @@ const lastSeen = z
 const CONTACT_STATUSES = ['UNKNOWN', 'CONNECTED', 'UNREACHABLE', 'REFUSED'] as const;
 export type ContactStatus = (typeof CONTACT_STATUSES)[number];
 
-/** PeSIT servers that this node connects to. What is not set is as the configuration has it when the server is used. */
+/** PeSIT servers that this node connects to. A setting that is null follows the configuration when the server is used. */
 export const REMOTE_SERVER = new FieldTable(
   { id: 'RemoteServer', noun: 'remote server', table: 'remote_servers' },
   {

@@ -24,7 +24,7 @@ export interface PlaceKept {
   readonly wanted: boolean;
 }
 
-/** Whoever waits for a place says so again before this is over. */
+/** A session that waits for a place says so again before this time is over. */
 const WISH_SECONDS = 5;
 
 /** How often one `take` asks again when others are quicker. */

@@ -1,7 +1,7 @@
 import { SecretError } from '@pesit-node/service';
 import type { SecretBox } from '@pesit-node/service';
 
-/** Of a row of `remote_servers`: where its passwords go, and for whom. */
+/** Where the passwords of a row of `remote_servers` go, and for whom. */
 export interface Destination {
   readonly id: number;
   readonly host: string;
@@ -15,7 +15,7 @@ export interface Destination {
 export type SealedColumn = 'password' | 'preconnect_password';
 
 /**
- * What a password is bound to: the associated data of its seal. Who changes one of these has to give the password again, and
+ * The destination a password is bound to: the associated data of its seal. Anyone who changes one of these has to give the password again, and
  * who changes them behind the service's back, in the database, gets nothing that can be opened: a password that was entered
  * for one host is never shown to another.
  */

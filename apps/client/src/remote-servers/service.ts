@@ -9,7 +9,7 @@ import { leadsElsewhere } from './secrets.js';
 import type { SealedColumn } from './secrets.js';
 import type { RemoteServerStore } from './store.js';
 
-/** What its sessions have shown; null before the first. */
+/** Properties that its sessions have shown; null before the first. */
 const lastSeen = ({ seen, single_article: singleArticle }: RemoteServerRow) =>
   seen.version === undefined
     ? null

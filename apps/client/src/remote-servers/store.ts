@@ -113,7 +113,7 @@ export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
     /** @throws a check violation (`transfers_of_a_server`) while transfers of the server wait or run */
     remove: async (id: number): Promise<boolean> => (await knex(table).where({ id }).delete()) > 0,
 
-    /** What the last contact with the server came to; `negotiated` stays when there was no session. */
+    /** Stores the outcome of the last contact with the server; `negotiated` stays when there was no session. */
     contacted: async (
       id: number,
       status: ContactStatus,

@@ -4,7 +4,7 @@ import { negotiated } from './fields.js';
 
 const milliseconds = () => z.number().meta({ description: 'Milliseconds.' });
 
-/** What a test of a connection came to. */
+/** Outcome of a connection test. */
 export const testAnswer = z
   .union([
     z.object({

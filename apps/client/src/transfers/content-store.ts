@@ -28,7 +28,7 @@ const EXPIRE = `
     and end_time <= now() - make_interval(secs => case status
       when 'COMPLETED' then cast(:completed as double precision) else cast(:failed as double precision) end)`;
 
-/** What the database knows of the contents that came with requests: whose they are, and which are on their way. */
+/** Contents that came with requests, in the database: whose they are, and which are on their way. */
 export const contentStore = (knex: Knex) => ({
   /**
    * Until the request is answered no other with this key is taken in, on any pod.

@@ -4,7 +4,7 @@ export const FILE_NAME_MAX = 76;
 /** PI 12 of a node of our own that is asked for one file of a virtual file: no identifier has a `/` (design §4). */
 export const nameInVirtualFile = (virtualFile: string, name: string): string => `${virtualFile}/${name}`;
 
-/** What PI 12 is made of. */
+/** The names that PI 12 is made of. */
 export interface FileNames {
   readonly virtualFile?: string | undefined;
   readonly remoteFilename?: string | undefined;

@@ -24,7 +24,7 @@ const canonical = (value: unknown): string => {
 };
 
 /**
- * What makes two requests the same: all that was asked for, and the content that came with it.
+ * Two requests are the same when these are: all that was asked for, and the content that came with it.
  * @param content its checksum
  */
 export const requestHash = (transfer: NewTransfer, content: string | undefined): string => {

@@ -25,7 +25,7 @@ export interface Taken {
 /** One lease of a transfer: nobody else has this number. */
 export type Lease = Pick<TransferRow, 'id' | 'fence'>;
 
-/** What became of a lease that was to be renewed. */
+/** Outcome of renewing a lease. */
 export interface Renewed {
   readonly id: string;
   /** Somebody wants the transfer cancelled. */
@@ -41,7 +41,7 @@ const MAX_LOOKS = 5;
 
 /**
  * Takes the oldest transfer of the server that has the fewest under way, and a session to spare: a slow partner keeps the
- * others waiting no longer than for a slot. Several processes never take the same one. What it costs does not grow with the
+ * others waiting no longer than for a slot. Several processes never take the same one. Its cost does not grow with the
  * queue: a look at two indexes for each server, and rows are counted no further than somebody wants to know.
  */
 const TAKE = `

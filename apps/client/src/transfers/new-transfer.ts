@@ -8,7 +8,7 @@ export type Names = Pick<
   'serverId' | 'server' | 'partnerId' | 'virtualFile' | 'remoteFilename'
 >;
 
-/** What a request asks for. */
+/** The transfer that a request asks for. */
 export type Asked = Names & TransferSettings;
 
 /** The file of a SEND, or the name that one is to have. */
@@ -36,11 +36,11 @@ const settingsOf = (body: TransferSettings): TransferSettings => {
 /** Id or name of the remote server, as the request has it. */
 export const serverOf = ({ serverId, server }: Names): number | string => serverId ?? (server as string);
 
-/** What a transfer without a local file name is called. */
+/** Name of a transfer without a local file name. */
 export const nameOf = ({ remoteFilename, virtualFile }: Pick<Names, 'remoteFilename' | 'virtualFile'>): string =>
   remoteFilename ?? (virtualFile as string);
 
-/** What a file that is to be received is called until it has a name. */
+/** Name of a file to receive until it has one. */
 export const nameToReceive = (asked: Parameters<typeof nameOf>[0] & Pick<TransferSettings, 'localName'>): string =>
   asked.localName ?? nameOf(asked);
 

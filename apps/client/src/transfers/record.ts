@@ -10,7 +10,7 @@ const EBCDIC = 1;
 /**
  * The outbound transfer record of the interface, as a page has it. `duration` in milliseconds, `size` in bytes of the file,
  * `bytesTransferred` and `articles` as PI 27 and PI 28 count them; what is not known (yet) is null. A PENDING one with
- * `nextAttemptAt` waits for another attempt, and says why the last one failed. `restartable`: the next attempt goes on where
+ * `nextAttemptAt` waits for another attempt, and says why the last one failed. `restartable`: the next attempt continues where
  * the last one was interrupted. `statusReason`: what a PENDING one waits for that will not come by itself. `label`, `freeMessage`, `originalSender`, `finalReceiver` and `creationDate` are PI 37, 99,
  * 61, 62 and 51, of the partner's file or of the request. `node` is the process that made the last attempt; `roundTrip` in
  * milliseconds and `advice` are what it saw of the line. `nameConfirmed`: whether the partner said that the file is the one

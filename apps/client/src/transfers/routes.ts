@@ -31,7 +31,7 @@ const KEY_HEADER = {
   'Idempotency-Key':
     'A request that is sent again with the same key, fields and content is answered with the first record.',
 };
-/** What may come of a request for a transfer, as long as its answer is not held for the end. */
+/** Answers to a request for a transfer, as long as its answer is not held for the end. */
 const ACCEPTED = {
   200: transferAnswer,
   202: transferAnswer,
@@ -61,7 +61,7 @@ const callerOf = (...[seconds, req, res, otherwise]: Parameters<typeof waitOf>):
   key: idempotencyKeyOf(req.get('Idempotency-Key')),
 });
 
-/** 202 while the transfer goes on, 200 when its end is known. */
+/** 202 while the transfer runs, 200 when its end is known. */
 const accepted = (res: Response, record: TransferRecord): void => {
   const isOver = record.status !== 'PENDING' && record.status !== 'IN_PROGRESS';
   answered(res, record, isOver ? 200 : 202);
@@ -144,7 +144,7 @@ const download = (res: Response, { path, name }: { readonly path: string; readon
         resolve();
         return;
       }
-      // What is answered instead is JSON, and no file.
+      // The answer is then JSON, and no file.
       for (const header of ['Content-Type', 'Content-Disposition', 'Content-Range']) res.removeHeader(header);
       const { code, headers: answered } = error as SendError;
       const size = answered?.['Content-Range'];
@@ -220,7 +220,7 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
         async ({ params: { id }, query, req, res }) => {
           const wait = waitOf(query.wait, req, res);
           const record = await act(id, wait);
-          // One that waited is CANCELLED at once: the wish was taken all the same, and nobody waited for the end.
+          // One that waited is CANCELLED at once: the wish was still taken, and nobody waited for the end.
           if (wait === undefined) answered(res, record, 202);
           else accepted(res, record);
         },

@@ -10,7 +10,7 @@ export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
 export type Direction = (typeof DIRECTIONS)[number];
 export type TransferType = (typeof TRANSFER_TYPES)[number];
 
-/** What a request set beside the names; absent = as the remote server has it. */
+/** Settings of a request beside the names; absent = as the remote server has it. */
 export interface TransferSettings {
   readonly maxEntitySize?: number | undefined;
   readonly syncPointsEnabled?: boolean | undefined;
@@ -33,13 +33,13 @@ export interface TransferSettings {
   readonly resync?: boolean | undefined;
   readonly ebcdic?: boolean | undefined;
   readonly codePage?: CodePage | undefined;
-  /** Of a MESSAGE: PI 91 as `readBytes` takes it, and whether an answer is wanted. */
+  /** For a MESSAGE: PI 91 as `readBytes` takes it, and whether an answer is wanted. */
   readonly message?: string | undefined;
   readonly expectReply?: boolean | undefined;
   /** PI 11 and PI 13 of a MESSAGE. */
   readonly fileType?: number | undefined;
   readonly pesitTransferId?: number | undefined;
-  /** Of a RECEIVE: PI 12 has the name of the file too. */
+  /** For a RECEIVE: PI 12 has the name of the file too. */
   readonly selectByName?: boolean | undefined;
 }
 
@@ -61,11 +61,11 @@ export interface TransferRow {
   readonly filename: string;
   readonly remote_filename: string | null;
   readonly virtual_file: string | null;
-  /** Of a SEND: the absolute path that is read. */
+  /** For a SEND: the absolute path that is read. */
   readonly source_path: string | null;
-  /** Of a SEND: the file as it was when it was asked for, then as the first attempt found it. */
+  /** For a SEND: the file as it was when it was asked for, then as the first attempt found it. */
   readonly source_version: StoredVersion | null;
-  /** Of a content that came with the request, or of the one that was replayed: REMOVED or about to be; null: none came. */
+  /** State of the content that came with the request, or with the replayed one: REMOVED or about to be; null: none came. */
   readonly content: 'KEPT' | 'REMOVED' | null;
   readonly settings: TransferSettings;
   readonly created_time: Date;
@@ -89,34 +89,34 @@ export interface TransferRow {
   readonly next_attempt_at: Date | null;
   /** The next attempt carries PI 15 = 1. */
   readonly restartable: boolean;
-  /** The newest point known to be a place to go on from. */
+  /** The newest point from which the transfer is known to be able to continue. */
   readonly sync_point: number | null;
-  /** Of a SEND: how the attempts placed their points. */
+  /** For a SEND: how the attempts placed their points. */
   readonly pacings: readonly Pacing[] | null;
-  /** Of a MESSAGE: PI 91 of the answer. */
+  /** For a MESSAGE: PI 91 of the answer. */
   readonly reply: Buffer | null;
   /** PI 16 of it. */
   readonly reply_data_code: number | null;
   /** PI 29 and PI 99 of the last answer to the last attempt that had one. */
   readonly diagnostic_complement: Buffer | null;
   readonly answer_free_message: Buffer | null;
-  /** Of a RECEIVE, as the partner has them: PI 37, 99, 61, 62. */
+  /** For a RECEIVE, as the partner has them: PI 37, 99, 61, 62. */
   readonly label: string | null;
   readonly free_message: Buffer | null;
   readonly original_sender: string | null;
   readonly final_receiver: string | null;
   /** PI 51 as it went over the wire. */
   readonly creation_date: string | null;
-  /** Of a RECEIVE by name: whether the partner said that it is the file; null: no name was asked for. */
+  /** For a RECEIVE by name: whether the partner said that it is the file; null: no name was asked for. */
   readonly name_confirmed: boolean | null;
-  /** Of the session, in milliseconds. */
+  /** Round trip of the session, milliseconds. */
   readonly round_trip: number | null;
   /** Which sync points to ask the partner for, where those of the session hold the transfer up. */
   readonly advice: string | null;
-  /** Of the lease: what is written under an older one has no effect. */
+  /** Number of the lease: writes under an older one have no effect. */
   readonly fence: number;
   readonly node: string | null;
-  /** Of a row that was looked up: of its remote server, null when that was removed. */
+  /** In a row that was looked up: whether its remote server is enabled, null when that was removed. */
   readonly server_enabled?: boolean | null;
 }
 
@@ -145,7 +145,7 @@ export interface NewTransfer {
   readonly sourcePath: string | undefined;
   readonly sourceVersion: StoredVersion | undefined;
   readonly size: number | undefined;
-  /** The source came with the request: it is ours, and goes when nobody needs it any more. */
+  /** The source came with the request: it is ours, and is removed when nobody needs it. */
   readonly hasContent: boolean;
   readonly settings: TransferSettings;
   readonly idempotency?: Idempotency | undefined;
@@ -157,9 +157,9 @@ export interface Idempotency {
   readonly hash: string;
 }
 
-/** What is known when an attempt ends; absent = as the record has it. */
+/** Facts known when an attempt ends; absent = as the record has it. */
 interface Figures {
-  /** Of a RECEIVE: the name that the file was stored under. */
+  /** For a RECEIVE: the name that the file was stored under. */
   readonly filename?: string | undefined;
   readonly size?: number | undefined;
   readonly bytesTransferred?: number | undefined;
@@ -189,7 +189,7 @@ interface Figures {
 /** The end of a transfer. */
 export interface Ended extends Figures {
   readonly status: 'COMPLETED' | 'FAILED' | 'CANCELLED';
-  /** Of a FAILED one: a further attempt would be a restart. */
+  /** For a FAILED one: a further attempt would be a restart. */
   readonly restartable?: boolean;
 }
 
@@ -234,7 +234,7 @@ const COLUMNS = [
 export const columnsOf = (table: string): string => COLUMNS.map((column) => `${table}.${column}`).join(', ');
 
 /**
- * What a page of the history is made of: the texts of a message and of its reply are read with their own record alone, for five
+ * The columns of a page of the history: the texts of a message and of its reply are read with their own record alone, for five
  * hundred of them would be large.
  */
 export const PAGE_COLUMNS = COLUMNS.map((column) => {

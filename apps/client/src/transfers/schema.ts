@@ -301,7 +301,7 @@ export const transferAnswer = z
     direction: z.enum(DIRECTIONS),
     filename: z.string().meta({
       description:
-        'The name here. Of a received file: the one that it was stored under; until then what was asked for.',
+        'The name here. A received file: the one that it was stored under; until then the one that was asked for.',
     }),
     remoteFilename: z.string().nullable(),
     virtualFile: z.string().nullable(),

@@ -77,7 +77,7 @@ export const transferService = (deps: TransferServiceDeps) => {
       return enqueue(newTransfer(randomUUID(), 'RECEIVE', body, { filename }), caller);
     },
 
-    /** Whoever asks without a word on waiting waits for the answer of the partner: that is what a message is sent for. */
+    /** A caller that says nothing on waiting waits for the answer of the partner: a message is sent for that. */
     message: (body: z.output<typeof messageBody>, caller: Caller): Promise<TransferRecord> =>
       enqueue(
         newTransfer(randomUUID(), 'SEND', { ...body, remoteFilename: undefined }, { filename: body.virtualFile }),
@@ -120,7 +120,7 @@ export const transferService = (deps: TransferServiceDeps) => {
       const transfer: NewTransfer = {
         ...{ id: replayed, type: row.type, direction, server, settings, hasContent },
         ...{ partnerId: row.partner_id, ...names },
-        // Of a received file the record has the name that the first one got.
+        // The record of a received file has the name that the first one got.
         filename: direction === 'RECEIVE' ? nameToReceive({ ...names, ...settings }) : row.filename,
         ...{ sourcePath: source?.path, sourceVersion: source?.version, size: source?.size },
       };

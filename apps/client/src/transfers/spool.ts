@@ -31,7 +31,7 @@ interface Writing {
   readonly hashed: boolean;
 }
 
-/** What was named or renamed in a directory is so after a power cut, too. */
+/** Makes new names and renames in a directory survive a power cut. */
 const flush = async (path: string): Promise<void> => {
   const directory = await open(path, 'r');
   await directory.sync().finally(() => directory.close());

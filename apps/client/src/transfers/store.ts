@@ -98,7 +98,7 @@ const requestStore = (knex: Knex) => ({
   find: (id: string): Promise<TransferRow | undefined> =>
     knex('transfers').where({ id }).first<TransferRow | undefined>('*', knex.raw(SERVER_ENABLED)),
 
-  /** Of those ids that are known. */
+  /** Statuses of those ids that are known. */
   statusesOf: async (ids: readonly string[]): Promise<ReadonlyMap<string, TransferStatus>> => {
     const rows: readonly Pick<TransferRow, 'id' | 'status'>[] = await knex('transfers')
       // One value, however many there are: a statement takes 65,535.
@@ -107,7 +107,7 @@ const requestStore = (knex: Knex) => ({
     return new Map(rows.map(({ id, status }) => [id, status]));
   },
 
-  /** What a restart needs of a FAILED transfer is gone. */
+  /** Records that the data a restart of a FAILED transfer needs are gone. */
   notRestartable: async (id: string): Promise<void> => {
     await knex('transfers').where({ id, status: 'FAILED', direction: 'RECEIVE' }).update({ restartable: false });
   },

@@ -8,7 +8,7 @@ import type { ExchangeParts } from './parts.js';
 import { PartnerSession } from './partner-session.js';
 import { admitPreconnection } from './preconnection.js';
 
-/** Where partners meet the configuration, the files and the history: opens ports, and knows what still goes on. */
+/** Where partners meet the configuration, the files and the history: opens ports, and knows what still runs. */
 export class Exchange {
   readonly #parts: ExchangeParts;
   readonly #times: Pick<ConnectionTimes, 'settled'>;

@@ -112,7 +112,7 @@ export const isOfName = ({ filename }: ContextRow, { name }: AskedFile): boolean
 
 /**
  * The file of the first attempt.
- * @throws PesitError 2-207 while another session of the partner reads it, 2-211 when none may be sent from there any more
+ * @throws PesitError 2-207 while another session of the partner reads it, 2-211 when none may be sent from there now
  */
 export const findAgain = async ({ partner }: ProvenPartner, files: Files, before: ContextRow): Promise<Found> => {
   const { outgoing, stores } = files;

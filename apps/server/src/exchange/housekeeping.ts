@@ -24,7 +24,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** What has to be done from time to time: transfers of processes that died, and what nobody restarted in time. */
+/** Repeated work: transfers of processes that died, and data that nobody restarted in time. */
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
   readonly #tasks: PeriodicHandle[] = [];
@@ -65,7 +65,7 @@ export class Housekeeping {
     await Promise.all(this.#tasks.splice(0).map((task) => task.remove()));
   }
 
-  /** Ends interrupted transfers that cannot go on any more, and removes what they have staged. */
+  /** Ends interrupted transfers that can no longer be restarted, and removes their staged files. */
   async expire(): Promise<void> {
     const { contexts, logger } = this.#options;
     for (const { id: transfer, filename, directory, context } of await contexts.expire()) {
@@ -77,7 +77,7 @@ export class Housekeeping {
     }
   }
 
-  /** Removes what is left of transfers that cannot go on any more, and of others that nobody knows. */
+  /** Removes what is left of transfers that can no longer be restarted, and of others that nobody knows. */
   async sweep(): Promise<void> {
     const { instances, sentPoints, retentionDays, receiveDirectories } = this.#options;
     await this.expire();
@@ -92,7 +92,7 @@ export class Housekeeping {
     let old: readonly Leftover[];
     try {
       const leftovers = await listLeftovers(directory);
-      // What was delivered waits for nothing but its record.
+      // A delivered file waits for its record alone.
       old = leftovers.filter(
         ({ key, modified, delivered }) => UUID.test(key) && (delivered || modified.getTime() < limit),
       );

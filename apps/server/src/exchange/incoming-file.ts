@@ -76,9 +76,9 @@ interface Attempt {
   readonly request: string;
   /** The record when an attempt went before this one. */
   readonly before: ContextRow | undefined;
-  /** PI 15: the partner goes on where this side says. */
+  /** PI 15: the partner continues where this side says. */
   readonly isRestarted: boolean;
-  /** Of a partner with a quota. */
+  /** Room of a partner with a quota. */
   readonly room: QuotaRoom | undefined;
 }
 
@@ -98,7 +98,7 @@ const unanswered = async (
  *
  * The order at its end, whatever is lost and whenever: data on stable storage → what will be delivered recorded (large files,
  * those with sync points, and any when our lease is not certain) → final name on stable storage → record COMPLETED committed → ACK(TRANS.END). If this process
- * dies in between, `Recovery` finishes it or leaves it to the partner to go on, and knows of a delivery by its mark although
+ * dies in between, `Recovery` finishes it or leaves it to the partner to restart, and knows of a delivery by its mark although
  * the file was fetched meanwhile; if the database is away, the commit is tried again while the partner waits, and when it
  * finally fails the delivered file is taken back before the partner is told no: what it then sends again is not there twice.
  */
@@ -165,7 +165,7 @@ export class IncomingFile implements IncomingTransfer {
       this.#staged = await store.receive(options);
       return { from: START, sink: this.#staged };
     }
-    // Without points in this session, or PI 15, the partner could not be told where to go on.
+    // Without points in this session, or PI 15, the partner could not be told where to continue.
     const fromStart = !isRestarted || (session.terms?.syncInterval ?? 0) === 0;
     if (fromStart && !(await removeLeftover(store.staging, key))) throw inUse();
     const { file, point, reason } = await store.resume(options);

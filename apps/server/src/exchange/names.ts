@@ -1,16 +1,16 @@
 import { matchesGlob } from '@pesit-node/storage';
 
-/** What a peer sent, as a record or a log can hold it: without control characters, and not longer than `max`. */
+/** A text of a peer, as a record or a log can hold it: without control characters, and not longer than `max`. */
 export const readable = (text: string, max: number): string =>
   text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '.').slice(0, max);
 
 /** Whether `text` can be an identifier of the configuration at all; NUL, for one, is nothing to ask a database for. */
 export const isPlausible = (text: string, max: number): boolean => text.length <= max && /^[\x20-\x7e]+$/.test(text);
 
-/** What the PI 12 of a SELECT asks for. */
+/** The file that the PI 12 of a SELECT asks for. */
 export interface AskedFile {
   readonly virtualFile: string;
-  /** Of exactly this file; undefined: whatever the virtual file has for the partner. */
+  /** Exactly this file; undefined: any that the virtual file has for the partner. */
   readonly name: string | undefined;
 }
 

@@ -4,7 +4,7 @@ import type { PartnerStore } from '../partners/store.js';
 /** A session whose partner is proven. */
 export interface OpenSession {
   readonly partnerId: string;
-  /** @param now the partner, read after the session was added; undefined: it does not exist any more */
+  /** @param now the partner, read after the session was added; undefined: it no longer exists */
   readonly look: (now: PartnerStanding | undefined) => void;
 }
 

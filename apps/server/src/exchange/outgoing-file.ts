@@ -252,7 +252,7 @@ export class OutgoingFile implements OutgoingTransfer {
 
 const isCompressed = ({ compression = 0 }: Pacing): boolean => compression !== 0;
 
-/** @throws StorageError 2-215 when it is not the version of the first attempt: the transfer is not restartable any more */
+/** @throws StorageError 2-215 when it is not the version of the first attempt: the transfer is no longer restartable */
 const openSource = async (
   { files: { config }, records: { contexts } }: FileParts,
   store: FileStore,

@@ -5,7 +5,7 @@ import type { PasswordVerifier } from '@pesit-node/service';
 import type { PasswordRenewals, ProvenPassword } from './password-renewals.js';
 import { refusal } from './refusal.js';
 
-/** What a partner shows, where it comes from, and the hash that it has to fit. */
+/** The password that a partner shows, where it comes from, and the hash that it has to fit. */
 export interface ShownPassword extends ProvenPassword {
   readonly remoteAddress: string;
   /** Whether the partner still waits. Default: it does. */

@@ -55,7 +55,7 @@ export interface PartnerSessionOptions {
   readonly connection: ServerConnection;
   /** A CONNECT was refused: for the figures of the listener. */
   readonly refused: () => void;
-  /** Work that goes on after the end of the session. */
+  /** Work that continues after the end of the session. */
   readonly track: (work: Promise<void>) => void;
 }
 
@@ -68,12 +68,12 @@ export class PartnerSession implements ServerHandler {
   #asked = false;
   /** The configured partner that the CONNECT names, proven or not. */
   #named: string | undefined;
-  /** What was tolerated of a CONNECT: worth a line when its sender is proven. */
+  /** Deviations tolerated in a CONNECT: worth a line when its sender is proven. */
   #tolerated: string[] = [];
   #proven: ProvenPartner | undefined;
   /** As which it is looked after while its partner is known. */
   #open: OpenSession | undefined;
-  /** Why the session has to end: its partner is not any more what it was. */
+  /** Why the session has to end: its partner was changed or removed. */
   #revoked: PesitError | undefined;
   #file: IncomingTransfer | OutgoingTransfer | undefined;
   /** The record of that file, until it is deselected. */
@@ -247,7 +247,7 @@ export class PartnerSession implements ServerHandler {
     parts.observing.events.publish(SESSION_ENDED, { session: this.#observed, opened, error });
   }
 
-  /** Ends the session after the file that is running, if there is one, when its partner is not any more what it was. */
+  /** Ends the session after the file that is running, if there is one, when its partner was changed or removed. */
   #look(now: PartnerStanding | undefined): void {
     if (this.#proven === undefined || this.#revoked !== undefined) return;
     const { partner, listener } = this.#proven;

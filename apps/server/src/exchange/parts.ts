@@ -1,6 +1,6 @@
 /**
- * What the exchange room works with, in four parts. A function takes the part that it needs, or names what it needs of one;
- * whoever adds a collaborator adds it to the part whose sentence it fits. Each part has the keys of the configuration that it
+ * The collaborators of the exchange room, in four parts. A function takes the part that it needs, or names what it needs of one;
+ * a new collaborator belongs in the part whose sentence it fits. Each part has the keys of the configuration that it
  * goes by; they are looked up each time, for SIGHUP changes some of them.
  */
 import type { Admission } from '@pesit-node/license';
@@ -35,7 +35,7 @@ export interface Admitting {
   readonly sessions: OpenSessions;
 }
 
-/** What is known of each transfer, so that it ends once, and continues where it was interrupted. */
+/** The records of each transfer, so that it ends once, and continues where it was interrupted. */
 export interface Records {
   readonly journal: TransferJournal;
   readonly contexts: TransferContexts;
@@ -96,5 +96,5 @@ export interface ExchangeParts {
   readonly observing: Observing;
 }
 
-/** What a file in either direction needs: where it lies, and what is known of it. */
+/** Collaborators that a file in either direction needs: where it lies, and what is known of it. */
 export type FileParts = Pick<ExchangeParts, 'files' | 'records'>;

@@ -4,7 +4,7 @@ import type { Knex } from 'knex';
 import type { Usage, WaitingFiles } from '../transfers/waiting-files.js';
 import { asking, refusal } from './refusal.js';
 
-/** Of a partner, as configured; null: none. */
+/** Limits of a partner, as configured; null: none. */
 export interface Quota {
   readonly quota_bytes: number | null;
   readonly quota_files: number | null;
@@ -15,7 +15,7 @@ export interface Claim {
   readonly partnerId: string;
   /** Bytes that it will have at least. */
   readonly announced: number;
-  /** Its record, when it goes on. */
+  /** Its record, when the partner restarts it. */
   readonly record?: number;
 }
 
@@ -40,7 +40,7 @@ const LOOK_EVERY_MS = 1000;
  */
 export class Quotas {
   readonly #waiting: WaitingFiles;
-  /** Of partners that have a quota: when their files were looked at last. */
+  /** When the files of each partner with a quota were looked at last. */
   readonly #looked = new Map<string, number>();
 
   constructor(waiting: WaitingFiles) {

@@ -19,7 +19,7 @@ import type { Files } from './parts.js';
 import type { ProvenPartner } from './proven-partner.js';
 import { refusal } from './refusal.js';
 
-/** Of which virtual file, for texts. */
+/** The limit, and the virtual file that sets it, for texts. */
 interface MaxSize {
   readonly bytes: number;
   readonly file: string;
@@ -65,7 +65,7 @@ export const newPlace = (
   return place;
 };
 
-/** The place of a file that goes on: where its first attempt has begun. */
+/** The place of a restarted file: where its first attempt has begun. */
 export const samePlace = (
   { config }: Pick<Files, 'config'>,
   file: VirtualFileRow,

@@ -17,7 +17,7 @@ export interface RecoveryOptions {
   readonly logger: Logger;
 }
 
-/** What the file system says of a transfer without its process. */
+/** Outcome of a transfer without its process, judged by the file system. */
 type Finding =
   { readonly kind: 'delivered'; readonly completion: TransferCompletion } | { readonly kind: 'interrupted' };
 
@@ -25,7 +25,7 @@ const STOPPED = { status: 'FAILED', diagnostic: '2-223', message: 'the service s
 
 /**
  * Brings transfers to their end whose process has died: what it had delivered is COMPLETED, anything else is left to the
- * partner to go on with. At start, every few seconds for processes of other machines, and when a partner asks.
+ * partner to restart. At start, every few seconds for processes of other machines, and when a partner asks.
  */
 export class Recovery {
   readonly #options: RecoveryOptions;

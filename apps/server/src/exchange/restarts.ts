@@ -21,10 +21,10 @@ export interface RestartsOptions {
 }
 
 const ASK_AGAIN_MS = 100;
-/** How long a session that was ended for a restart may take to let go. */
+/** How long a session that was ended for a restart may take to release its transfer. */
 const LET_GO_MS = 5000;
 
-/** What a partner means that restarts a transfer (PI 15 = 1). */
+/** The transfer that a partner restarts (PI 15 = 1). */
 export class Restarts {
   readonly #options: RestartsOptions;
 
@@ -33,8 +33,8 @@ export class Restarts {
   }
 
   /**
-   * The transfer that the partner goes on with: interrupted, or COMPLETED. Nobody works on it any more: of one that another
-   * session still has, the end is waited for, and one whose process has died is brought to its end here. A session of this
+   * The transfer that the partner restarts: interrupted, or COMPLETED. Nobody works on it by then: when another
+   * session still has it, its end is waited for, and one whose process has died is brought to its end here. A session of this
    * process in which nothing has moved all the while is a connection that the partner has lost without our knowing: it ends.
    * @returns undefined when it is not known here: it begins anew (pesit-e.md §5)
    * @throws PesitError 2-207 while another session has it
@@ -46,7 +46,7 @@ export class Restarts {
     for (;;) {
       const row = await contexts.find(start);
       if (row === undefined) return undefined;
-      // What is read is what this side has said of it.
+      // A file that is read is what this side has said of it.
       if (row.status === 'COMPLETED') return start.direction === 'SEND' || this.#isSame(row, start) ? row : undefined;
       if (row.status === 'FAILED') return row;
       if (await recovery.settle(row)) continue;

@@ -20,8 +20,8 @@ const LATER = 'this partner is not served for now: try again later';
 
 /**
  * Why a session has to end for what was changed since its CONNECT, if it has to (design §4): 3-304, as it would not be let in
- * like this any more, or has to prove itself anew; 3-322 where the partner is disabled and nothing else, which may pass.
- * @param now undefined: the partner does not exist any more
+ * like this now, or has to prove itself anew; 3-322 where the partner is disabled and nothing else, which may pass.
+ * @param now undefined: the partner no longer exists
  */
 export const revocationOf = (
   { partner, listener, byDefault }: Login,

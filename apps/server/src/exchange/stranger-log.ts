@@ -12,7 +12,7 @@ export interface Stranger {
 const PARTNER_LINES = 1000;
 
 /**
- * The log of those who have proved nothing, and of what a partner asks in vain. Whoever connects can cause a line, so lines are bounded: by network, and by partner
+ * The log of those who have proved nothing, and of what a partner asks in vain. Anyone who connects can cause a line, so lines are bounded: by network, and by partner
  * where one is named, so that strangers cannot hide what an operator has to see of a partner. The next line says how many were
  * left out; the metrics count all.
  */
@@ -27,7 +27,7 @@ export class StrangerLog {
     warn(logger, leftOut, facts, text);
   }
 
-  /** Of one that has proved to be a partner, and whose lines no stranger can use up. */
+  /** Warns of a proven partner, whose lines no stranger can use up. */
   warnOfPartner(logger: Logger, partnerId: string, facts: object, text: string): void {
     warn(logger, this.#proven.take(partnerId), facts, text);
   }

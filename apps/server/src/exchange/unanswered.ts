@@ -3,7 +3,7 @@ import type { TransferIdentity } from '../transfers/record.js';
 /** Requests that are remembered; the oldest goes first. */
 const MAX_REQUESTS = 1000;
 
-/** What a partner asks for when it begins a file that it writes (pesit-e.md §5). */
+/** The request with which a partner begins a file that it writes (pesit-e.md §5). */
 export const requestOf = (identity: TransferIdentity): string => {
   const { partnerId, virtualFileId, transferId, originalSender = '', finalReceiver = '' } = identity;
   return JSON.stringify(['RECEIVE', partnerId, virtualFileId, transferId, originalSender, finalReceiver]);
@@ -15,7 +15,7 @@ export const readRequestOf = ({ partnerId, virtualFileId }: TransferIdentity, pa
 
 /**
  * Transfers that were interrupted before anything of their file had moved. The partner may not have heard that they began: it
- * asks once more as if it never had (PI 15 = 0), and goes on in the same record. By this process alone: elsewhere such a
+ * asks once more as if it never had (PI 15 = 0), and continues in the same record. By this process alone: elsewhere such a
  * request gets a record of its own.
  */
 export class UnansweredRequests {

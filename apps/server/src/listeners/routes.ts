@@ -18,7 +18,7 @@ const UNBUILT = { 422: 'A field whose behaviour this version does not have.' };
 
 const { create, update, answer } = LISTENER;
 
-/** What a listener does at the moment. */
+/** State of a listener at the moment. */
 const listenerStatus = answer
   .pick({
     ...{ serverId: true, status: true, statusReason: true, nextAttemptAt: true },

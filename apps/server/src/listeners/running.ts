@@ -5,12 +5,12 @@ import type { ListenerRow, ListenerStatus } from './fields.js';
 /** A port that takes partners; `PesitListener` of net is one. */
 export interface BoundPort {
   readonly activeConnections: number;
-  /** Gives up the port; its sessions go on. Resolves when the last has ended. */
+  /** Gives up the port; its sessions continue. Resolves when the last has ended. */
   abandon(): Promise<void>;
   close(reason: PesitError, graceMs: number): Promise<void>;
 }
 
-/** What a port asks its listener, and tells it. */
+/** Questions and news of a port for its listener. */
 export interface PortOwner {
   /** Asked at each new session, so that a change applies to the next one. */
   readonly settings: () => ListenerRow;
@@ -23,14 +23,14 @@ export interface PortOwner {
 /** Takes a port for a listener. */
 export type BindPort = (owner: PortOwner) => Promise<BoundPort>;
 
-/** Before a port that could not be had is tried again: the first wait, doubled each time up to the longest. */
+/** Wait before a port that could not be taken is tried again: the first wait, doubled each time up to the longest. */
 const RETRY = { firstMs: 1000, longestMs: 60_000 } as const;
 
-/** What runs of one listener: its port, and ports that it has given up and that still have sessions. */
+/** The running parts of one listener: its port, and ports that it has given up and that still have sessions. */
 export class RunningListener {
   status: ListenerStatus = 'STOPPED';
   statusReason: string | undefined;
-  /** When a port that could not be had is tried again, milliseconds since 1970; undefined: it need not be. */
+  /** When a port that could not be taken is tried again, milliseconds since 1970; undefined: it need not be. */
   nextAttemptAt: number | undefined;
   /** As configured now. */
   settings: ListenerRow;
@@ -69,7 +69,7 @@ export class RunningListener {
     return this.#bound === undefined ? 0 : Math.floor((now - this.#startedAt) / 1000);
   }
 
-  /** Whether it is started, or would be if its port could be had. */
+  /** Whether it is started, or would be if its port could be taken. */
   get shouldRun(): boolean {
     return this.isRunning || this.nextAttemptAt !== undefined;
   }
@@ -92,8 +92,8 @@ export class RunningListener {
   }
 
   /**
-   * Moves to the port of `settings`: the new one is taken first, so that nothing changes when it cannot be had. Sessions on
-   * the old port go on as if nothing were.
+   * Moves to the port of `settings`: the new one is taken first, so that nothing changes when it cannot be taken. Sessions on
+   * the old port continue.
    */
   async move(bind: BindPort, settings: ListenerRow): Promise<void> {
     const before = this.settings;

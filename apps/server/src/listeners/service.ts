@@ -13,7 +13,7 @@ export interface ListenerServiceOptions {
   readonly bind: BindPort;
   readonly events: EventStream;
   readonly logger: Logger;
-  /** How long running transfers may go on when a listener stops, milliseconds (`shutdown.drain-timeout`). */
+  /** How long running transfers may continue when a listener stops, milliseconds (`shutdown.drain-timeout`). */
   readonly drainMs: number;
   /** Default `Date.now`. */
   readonly now?: () => number;
@@ -72,7 +72,7 @@ export class ListenerService {
     return this.#view(row);
   }
 
-  /** New sessions get the new settings. Another port is taken before anything is stored: 409 when it cannot be had. */
+  /** New sessions get the new settings. Another port is taken before anything is stored: 409 when it cannot be taken. */
   update(id: string, values: Partial<ListenerValues>): Promise<ListenerView> {
     return this.#turns.run(id, async () => {
       const before = await this.#row(id);
@@ -84,7 +84,7 @@ export class ListenerService {
       if (row === undefined) throw notFound('Listener', id);
       if (running !== undefined) running.settings = row;
       this.#changed('changed', { listener: id, fields: Object.keys(values), port: row.port });
-      // What kept it from its port may be mended by the change.
+      // The change may have removed the reason why it could not take its port.
       if (running?.nextAttemptAt !== undefined) await this.#retry(id, running);
       return this.#view(row);
     });
@@ -106,7 +106,7 @@ export class ListenerService {
     this.#options.events.publish(CONFIGURATION_CHANGED, { what: 'listener', action, facts: { ...facts } });
   }
 
-  /** @throws {ApiError} 409 when the port cannot be had: FAILED with the reason, and tried again until it is stopped. */
+  /** @throws {ApiError} 409 when the port cannot be taken: FAILED with the reason, and tried again until it is stopped. */
   start(id: string): Promise<ListenerOutcome> {
     return this.#turns.run(id, async () => {
       const row = await this.#row(id);
@@ -139,7 +139,7 @@ export class ListenerService {
   }
 
   /**
-   * Starts the listeners with `autoStart`; one whose port cannot be had is logged and shown as FAILED, and the others start.
+   * Starts the listeners with `autoStart`; one whose port cannot be taken is logged and shown as FAILED, and the others start.
    * May be called again when the database failed in between.
    */
   async startAll(): Promise<void> {
@@ -154,19 +154,19 @@ export class ListenerService {
     );
   }
 
-  /** Tries those again whose port could not be had and whose time has come. @throws when the database fails */
+  /** Tries those again whose port could not be taken and whose time has come. @throws when the database fails */
   async retryFailed(): Promise<void> {
     const due = [...this.#running].filter(([, { nextAttemptAt }]) => (nextAttemptAt ?? Infinity) <= this.#now());
     await Promise.all(due.map(([id, running]) => this.#turns.run(id, () => this.#retry(id, running))));
   }
 
-  /** Stops all and starts none any more; resolves when the last session has ended, at the latest after `drainMs`. */
+  /** Stops all, and starts none from now on; resolves when the last session has ended, at the latest after `drainMs`. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#running.keys()].map((id) => this.#turns.run(id, () => this.#stop(id))));
   }
 
-  /** Of all listeners here. */
+  /** Sessions of all listeners here. */
   get activeConnections(): number {
     return [...this.#running.values()].reduce((sum, { activeConnections }) => sum + activeConnections, 0);
   }
@@ -222,7 +222,7 @@ export class ListenerService {
     this.#options.logger.info({ listener: id }, 'listener stopped');
   }
 
-  /** @throws {ApiError} 409, said and logged, when the port cannot be had */
+  /** @throws {ApiError} 409, logged too, when the port cannot be taken */
   async #take(id: string, port: number, bind: () => Promise<void>): Promise<void> {
     try {
       await this.#bind(id, port, bind);
@@ -267,7 +267,7 @@ export class ListenerService {
     return { ...this.#view(row), message };
   }
 
-  /** Waits for the end of `work`, but not longer than an answer may take; the work goes on. */
+  /** Waits for the end of `work`, but not longer than an answer may take; the work continues. */
   async #within(work: Promise<void>): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const limit = new Promise<void>((resolve) => {
@@ -278,7 +278,7 @@ export class ListenerService {
   }
 }
 
-/** Why a port cannot be had, and what to do. */
+/** Why a port cannot be taken, and what to do. */
 const explain = (error: NodeJS.ErrnoException, port: number, otherListener: string | undefined): string => {
   switch (error.code) {
     case 'EADDRINUSE':

@@ -6,7 +6,7 @@ import { grants, partnerId } from '../schemas.js';
 import type { PartnerSeen } from './seen.js';
 
 export const ACCESS_TYPES = ['READ', 'WRITE', 'BOTH'] as const;
-/** What a partner may do, seen by the partner: WRITE = it sends to us, READ = it fetches from us. */
+/** Operations of a partner, seen by the partner: WRITE = it sends to us, READ = it fetches from us. */
 export type AccessType = (typeof ACCESS_TYPES)[number];
 export type Operation = 'READ' | 'WRITE';
 
@@ -19,7 +19,7 @@ export const operationsOf = (access: AccessType): Operation[] => (access === 'BO
 
 const accessType = () => z.enum(ACCESS_TYPES);
 
-/** What is sent in eight bytes, padded with blanks. */
+/** A text that is sent in eight bytes, padded with blanks. */
 const eight = (expected: string) =>
   z
     .string(`expected ${expected}`)
@@ -164,7 +164,7 @@ export interface PartnerRow extends RowOf<typeof PARTNER.rows> {
   readonly credentials: string;
 }
 
-/** What a session that is open must know of its partner. */
+/** Columns of its partner that an open session must know. */
 export type PartnerStanding = Pick<
   PartnerRow,
   'partner_id' | 'credentials' | 'enabled' | 'access_type' | 'allowed_files' | 'allowed_listeners'

@@ -3,7 +3,7 @@ import type { Dialect } from '@pesit-node/protocol';
 import { shownFreeMessage } from '@pesit-node/transfers';
 import type { PartnerHabits } from '@pesit-node/transfers';
 
-/** What the last sessions of a partner have shown of it, by the names of the specification. */
+/** Properties of a partner that its last sessions have shown, by the names of the specification. */
 export interface PartnerSeen extends PartnerHabits {
   readonly listener?: string;
   readonly remoteAddress?: string;
@@ -17,7 +17,7 @@ export interface PartnerSeen extends PartnerHabits {
   readonly accessType?: number;
 }
 
-/** What a CONNECT shows. */
+/** Properties that a CONNECT shows. */
 export const seenIn = (
   { parameters, dialect, preconnection }: ConnectIndication,
   where: { readonly listener: string; readonly remoteAddress: string },

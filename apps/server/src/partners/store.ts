@@ -42,7 +42,7 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
     this.#changed = changed;
   }
 
-  /** What an administrator changes. A hash of the same password, made anew, does not go this way: it ends no session. */
+  /** Stores a change by an administrator. A hash of the same password, made anew, does not go this way: it ends no session. */
   override async update(id: string, values: PartnerValues): Promise<PartnerRow | undefined> {
     const row = await super.update(id, values, this.#beside(values));
     if (row !== undefined && concernsSessions(values)) await this.#changed();
@@ -60,7 +60,7 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
     return this.knex<PartnerRow>('partners').where('preconnect_id', identifier);
   }
 
-  /** How these partners stand now, in one statement; those that are not there any more are left out. */
+  /** How these partners stand now, in one statement; those that no longer exist are left out. */
   async standings(ids: readonly string[]): Promise<readonly PartnerStanding[]> {
     const { rows } = await this.knex.raw<{ rows: PartnerStanding[] }>(
       `select partner_id, credentials, enabled, access_type, allowed_files, allowed_listeners from partners

@@ -8,7 +8,7 @@ import type { PartnerRow } from '../partners/fields.js';
 
 /** Bytes before the partner is known: those of a CONNECT. */
 const MAX_EARLY = 8192;
-/** What a transfer begins with; it lasts until the next of these, or the end. */
+/** FPDUs that begin a transfer; it lasts until the next of these, or the end. */
 const REQUESTS = ['CREATE ', 'SELECT ', 'MSG ', 'MSGDM '];
 const ENDS = ['RELEASE ', 'ABORT '];
 
@@ -22,7 +22,7 @@ type Where = Readonly<Record<'listener' | 'remoteAddress', string>>;
 
 /**
  * The trace of one session. Whether there is one is known when the partner is, from its CONNECT: until then what passes is
- * kept; from then on a session without trace is not looked at any more.
+ * kept; from then on a session without trace is no longer looked at.
  */
 export class PartnerTracer {
   readonly #traces: Traces;
@@ -66,7 +66,7 @@ export class PartnerTracer {
     });
   }
 
-  /** What happened here, beside what passes. */
+  /** Records an event of this side, beside the FPDUs that pass. */
   note(text: string): void {
     this.#tracer?.note(text);
   }

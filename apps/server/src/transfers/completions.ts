@@ -94,7 +94,7 @@ export class Completions {
     );
   }
 
-  /** Records COMPLETED as soon as the database answers: what was delivered cannot be taken back any more. */
+  /** Records COMPLETED as soon as the database answers: a delivered file can no longer be taken back. */
   completeLater(record: RecordHandle, completion: TransferCompletion): void {
     void this.#options.outbox.add('completed transfer', async () => {
       while ((await this.#commit(record, completion)) === 'again');

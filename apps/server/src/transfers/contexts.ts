@@ -84,8 +84,8 @@ const bindingsOf = (identity: TransferIdentity): Record<string, Knex.Value> => (
 });
 
 /**
- * Transfer contexts (pesit-e.md §5): the records of transfers that are under way, may go on, or are complete and may be asked
- * for once more. Whoever takes one raises its fence; the writes of a former owner miss from then on.
+ * Transfer contexts (pesit-e.md §5): the records of transfers that are under way, may be restarted, or are complete and may be asked
+ * for once more. A session that takes one raises its fence; the writes of a former owner miss from then on.
  */
 export class TransferContexts {
   readonly #options: ContextsOptions;
@@ -172,12 +172,12 @@ export class TransferContexts {
       .update({ pacings: JSON.stringify(pacings) });
   }
 
-  /** A completed transfer that turned out to be another one than a partner means: not recognised any more. */
+  /** A completed transfer that turned out to be another one than a partner means: no longer recognised. */
   async forget({ id }: Pick<RecordHandle, 'id'>): Promise<void> {
     await this.#options.knex('transfers').where({ id }).update({ context: null });
   }
 
-  /** Of a completed transfer whose articles nobody had counted: PI 27 and PI 28 as its partner confirms them. */
+  /** Stores the counts of a completed transfer whose articles nobody had counted: PI 27 and PI 28 as its partner confirms them. */
   async count(
     { id, fence }: RecordHandle,
     { dataBytes, articles }: Pick<TransferProgress, 'dataBytes' | 'articles'>,
@@ -189,7 +189,7 @@ export class TransferContexts {
       .update({ bytes_transferred: dataBytes, articles, compression });
   }
 
-  /** An interrupted transfer that cannot go on: what the partner is told is added to its reason. */
+  /** Marks an interrupted transfer that cannot be restarted: the text for the partner is added to its reason. */
   async giveUp({ id, fence }: RecordHandle, reason: string): Promise<void> {
     await this.#options.knex.raw(
       `update transfers set restartable = false, error_message = left(error_message || '; ' || ?, 2000)
@@ -209,7 +209,7 @@ export class TransferContexts {
     return other !== undefined;
   }
 
-  /** Interrupted transfers that cannot go on any more: their time is over, or the partner has begun them anew. */
+  /** Ends interrupted transfers that can no longer be restarted: their time is over, or the partner has begun them anew. */
   async expire(): Promise<readonly ExpiredContext[]> {
     const { knex, retentionDays } = this.#options;
     const { rows } = await knex.raw<{ rows: ExpiredContext[] }>(
@@ -222,7 +222,7 @@ export class TransferContexts {
     return rows;
   }
 
-  /** Of these keys of staged files, those that belong to a transfer which is under way or may go on. */
+  /** Those of the given keys of staged files that belong to a transfer which is under way or may be restarted. */
   async wantedAmong(keys: readonly string[]): Promise<ReadonlySet<string>> {
     const rows = await this.#options
       .knex('transfers')

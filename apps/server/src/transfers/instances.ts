@@ -77,7 +77,7 @@ export class Instances {
       });
   }
 
-  /** Of these processes, those that are gone for sure. This one is never among them. */
+  /** Those of the given processes that are gone for sure. This one is never among them. */
   async goneAmong(instances: readonly string[]): Promise<ReadonlySet<string>> {
     const { knex, instance: self, exclusive } = this.#options;
     const gone = new Set(instances.filter((instance) => instance !== self));

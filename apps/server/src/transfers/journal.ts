@@ -154,7 +154,7 @@ export class TransferJournal {
 
   /**
    * Records why a transfer ended otherwise. Written later when the database is away.
-   * @returns whether the partner may go on with it: not when it has begun it anew meanwhile; as asked for while it waits
+   * @returns whether the partner may restart it: not when it has begun it anew meanwhile; as asked for while it waits
    */
   async failed(
     { id, fence }: RecordHandle,
@@ -183,7 +183,7 @@ export class TransferJournal {
     return { restartable };
   }
 
-  /** What the partner said of the file (PI 29), perhaps after its end. The last counts. */
+  /** Stores the text of the partner about the file (PI 29), perhaps after its end. The last counts. */
   async said({ id, fence }: RecordHandle, complement: Buffer): Promise<void> {
     const kept = keptBytes(complement);
     await this.#soon('text of the partner', async () => {
@@ -209,7 +209,7 @@ export class TransferJournal {
     );
   }
 
-  /** Of these files, those that the partner has read: path → `size/mtime in nanoseconds` as they were then. */
+  /** Those of the given files that the partner has read: path → `size/mtime in nanoseconds` as they were then. */
   async sentAmong(partnerId: string, paths: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const { rows } = await this.#options.knex.raw<{ rows: { path: string; size: number; mtime: string }[] }>(
       `select path, size, mtime_ns::text as mtime from sent_files where partner_id = ? and path = any(?::text[])`,
@@ -222,7 +222,7 @@ export class TransferJournal {
   async settled(limitMs: number): Promise<void> {
     const all = async (): Promise<void> => {
       await this.#refusals.flush();
-      // What was counted while the first of them was written.
+      // Counted while the first of them was written.
       await this.#refusals.flush();
       await this.#outbox.empty();
     };

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 
-/** What is known of the database; a `DatabaseSupervisor` fits. */
+/** State of the database; a `DatabaseSupervisor` fits. */
 export interface Availability {
   readonly ready: boolean;
   whenReady(signal?: AbortSignal): Promise<void>;

@@ -4,7 +4,7 @@ import type { Compression } from '@pesit-node/transfers';
 
 import type { TransferDirection } from './schema.js';
 
-/** What names a transfer over all its attempts (pesit-e.md §5); PI 11 is 0 for every file. */
+/** Parameters that name a transfer over all its attempts (pesit-e.md §5); PI 11 is 0 for every file. */
 export interface TransferIdentity {
   readonly partnerId: string;
   readonly direction: TransferDirection;
@@ -24,7 +24,7 @@ export interface AttemptOrigin {
   readonly remoteAddress: string;
 }
 
-/** What is known of a transfer when it begins. */
+/** Facts known of a transfer when it begins. */
 export interface TransferStart extends TransferIdentity, AttemptOrigin {
   readonly filename?: string | undefined;
   /** PI 37. */
@@ -33,16 +33,16 @@ export interface TransferStart extends TransferIdentity, AttemptOrigin {
   readonly creationDate?: string | undefined;
   /** PI 99, as much as is kept. */
   readonly freeMessage?: Buffer | undefined;
-  /** Of a file that is received. */
+  /** Where a file that is received is staged. */
   readonly staging?: Staging | undefined;
-  /** Of a file that is read. */
+  /** Version of a file that is read. */
   readonly source?: Source | undefined;
 }
 
 /** A request that was refused; without a virtual file when it stands for requests of several. */
 export type RefusedStart = Omit<TransferStart, 'virtualFileId'> & { readonly virtualFileId: string | null };
 
-/** What a message is made of. */
+/** The parts of a message. */
 export interface MessageContent {
   /** PI 11: 65535 a message, 65534 a reply, anything else the acknowledgement of a file of that type. */
   readonly fileType: number;
@@ -93,7 +93,7 @@ export interface TransferCompletion extends TransferProgress {
   readonly compression: Compression;
   /** The last sync point with its totals; undefined when there was none. */
   readonly lastPoint?: SyncPoint | undefined;
-  /** Of a file that was read: with path and size it says which one the partner has. */
+  /** Modification time of a file that was read: with path and size it says which one the partner has. */
   readonly sentMtimeNs?: bigint | undefined;
 }
 
@@ -103,6 +103,6 @@ export interface TransferFailure {
   readonly diagnostic: PeerDiagnostic;
   /** For the operator. */
   readonly message: string;
-  /** The partner may go on with it. */
+  /** The partner may restart it. */
   readonly restartable: boolean;
 }

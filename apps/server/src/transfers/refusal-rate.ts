@@ -1,4 +1,4 @@
-/** What makes two refusals equal. */
+/** The facts by which two refusals are equal. */
 export interface RefusalKind {
   readonly partnerId: string;
   readonly listener: string;
@@ -57,7 +57,7 @@ export class RefusalRate {
   readonly #perHour: number;
   readonly #now: () => number;
   readonly #kinds = new Map<string, Kind>();
-  /** Of proven partners alone: as many as are configured, at most. */
+  /** Windows of proven partners alone: as many as are configured, at most. */
   readonly #partners = new Map<string, Window>();
 
   constructor({ perMinute = 10, perHour = 1000, now = () => performance.now() }: RefusalRateOptions = {}) {

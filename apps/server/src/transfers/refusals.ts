@@ -14,7 +14,7 @@ export interface RefusalsOptions {
   readonly rate?: RefusalRate;
 }
 
-/** What became of a refusal. */
+/** How a refusal was recorded. */
 export interface RecordedRefusal {
   /** `own`: a record of its own. `counting`: one that further ones are counted in. `counted`: no more than that. */
   readonly kind: 'own' | 'counting' | 'counted';

@@ -33,7 +33,7 @@ export class SentPoints {
     await this.#knex('sent_points').where('transfer', id).andWhere('number', '>', number).delete();
   }
 
-  /** Those of transfers that nobody can restart any more. */
+  /** Removes the points of transfers that nobody can restart. */
   async forgetOld(retentionDays: number): Promise<void> {
     await this.#knex.raw(
       `delete from sent_points where not exists (

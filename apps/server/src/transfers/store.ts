@@ -39,7 +39,7 @@ export interface TransferRow {
   readonly creation_date: string | null;
   readonly compression: Compression | null;
   readonly file_type: number;
-  /** Of a refusal: how often it came. */
+  /** How often a refused request came. */
   readonly occurrences: number;
   readonly last_occurrence: Date | null;
 }
@@ -51,7 +51,7 @@ export interface TransferDetail extends TransferRow {
   readonly data_code: number | null;
 }
 
-/** What a page shows: all columns of `TransferRow`. */
+/** The columns of a page: all of `TransferRow`. */
 const COLUMNS = [
   'id',
   'type',

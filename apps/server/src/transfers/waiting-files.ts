@@ -1,7 +1,7 @@
 import type { FileStores } from '@pesit-node/storage';
 import type { Knex } from 'knex';
 
-/** What of a partner lies here, or is about to. */
+/** Bytes and files of a partner that lie here, or are about to. */
 export interface Usage {
   readonly bytes: number;
   readonly files: number;
@@ -17,7 +17,7 @@ interface WaitingRow {
 const LOOK_AT = 500;
 const LOOKS_AT_A_TIME = 16;
 
-/** What transfers commit beside COMPLETED: a statement of `Completions`. A file that replaces another is there once. */
+/** Changes that transfers commit beside COMPLETED: a statement of `Completions`. A file that replaces another is there once. */
 export const WAITING_CTES = `replaced as (
     delete from waiting_files w using done where w.path = :path and done.direction = 'RECEIVE'
   ), waiting as (
@@ -39,8 +39,8 @@ export class WaitingFiles {
 
   /**
    * Files that wait, those that are being received, and, for a new one, those that are staged for a restart: of two that were
-   * interrupted for each other's sake, each could go on only without the other.
-   * @param except a transfer that goes on
+   * interrupted for each other's sake, each could continue only without the other.
+   * @param except a transfer that the partner restarts
    */
   async usage(partnerId: string, except: number | undefined, db: Knex = this.#knex): Promise<Usage> {
     const { rows } = await db.raw<{ rows: [Usage] }>(
@@ -56,7 +56,7 @@ export class WaitingFiles {
     return rows[0];
   }
 
-  /** Of this partner, until the end of the transaction: two files that begin at a time do not both take the last place. */
+  /** Locks the quota of this partner until the end of the transaction: two files that begin at a time do not both take the last place. */
   async lock(transaction: Knex.Transaction, partnerId: string): Promise<void> {
     await transaction.raw(`select pg_advisory_xact_lock(hashtextextended(?, 0))`, [`pesit quota of ${partnerId}`]);
   }
@@ -111,7 +111,7 @@ export class WaitingFiles {
     }
   }
 
-  /** Those of partners that have no quota any more, or are not there. */
+  /** Forgets files of partners that no longer have a quota, or do not exist. */
   async forgetUnlimited(): Promise<void> {
     await this.#knex.raw(
       `delete from waiting_files w where not exists (select from partners p

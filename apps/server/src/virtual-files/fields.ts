@@ -17,7 +17,7 @@ const receivePattern = () =>
     if (message !== undefined) context.addIssue({ code: 'custom', message });
   });
 
-/** What partners may write and read. */
+/** Virtual files that partners may write and read. */
 export const VIRTUAL_FILE = new FieldTable(
   { id: 'VirtualFile', noun: 'virtual file', table: 'virtual_files' },
   {
@@ -88,7 +88,7 @@ export const VIRTUAL_FILE = new FieldTable(
       column: 'ebcdic',
       schema: orDefault(z.boolean(), false),
       default: false,
-      words: 'Of a text file: its articles are EBCDIC.',
+      words: 'For a text file: its articles are EBCDIC.',
     },
     codePage: { column: 'code_page', schema: z.enum(CODE_PAGES), unset: DEFAULT_CODE_PAGE },
     compression: { column: 'compression', schema: orDefault(z.enum(COMPRESSIONS), 'none'), default: 'none' },

@@ -5,7 +5,7 @@ import { DATA_CODES } from '@pesit-node/transfers';
 import type { VirtualFileRow } from './fields.js';
 
 /**
- * What an administrator has set of the records of a virtual file.
+ * Settings of an administrator for the records of a virtual file.
  * @param dataCode PI 16 of the partner; the setting `ebcdic` says what a partner means that leaves it out
  */
 export const recordSettings = (file: VirtualFileRow, dataCode?: number): RecordSettings => {

@@ -9,7 +9,7 @@ import type { VirtualFileRow } from './fields.js';
 export interface FileAccess {
   readonly file: VirtualFileRow | undefined;
   readonly partner: PartnerStanding | undefined;
-  /** Of the partner. */
+  /** Quota of the partner. */
   readonly quota: Pick<PartnerRow, 'quota_bytes' | 'quota_files'>;
 }
 
