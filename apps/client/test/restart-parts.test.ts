@@ -7,11 +7,11 @@ import type { PesitError } from '@pesit-node/protocol';
 import { verdictOn } from '@pesit-node/transfers';
 
 import { writeNote } from '../src/exchange/delivery-note.js';
-import { Leases } from '../src/exchange/leases.js';
-import type { LeasesOptions } from '../src/exchange/leases.js';
-import type { Interruption } from '../src/exchange/interruption.js';
+import { Leases } from '../src/queue/leases.js';
+import type { LeasesOptions } from '../src/queue/leases.js';
+import type { Interruption } from '../src/queue/interruption.js';
 import { pacingsWith } from '../src/exchange/pacings.js';
-import { delayAfter } from '../src/exchange/retry.js';
+import { delayAfter } from '../src/queue/retry.js';
 import { SentPoints } from '../src/exchange/sent-points.js';
 
 describe('the delay before another attempt', () => {

@@ -6,7 +6,7 @@ import { silentLogger, withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { openRedis, withRedis } from '../../../packages/cluster/test/support/redis.js';
-import { SessionPlaces } from '../src/exchange/session-places.js';
+import { SessionPlaces } from '../src/sessions/session-places.js';
 import { REMOTE_SERVER } from '../src/remote-servers/fields.js';
 import { placeStore } from '../src/remote-servers/place-store.js';
 import type { PlaceStore } from '../src/remote-servers/place-store.js';

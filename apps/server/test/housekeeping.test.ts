@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { PeriodicWork } from '@pesit-node/service';
 import { silentLogger } from '@pesit-node/service/testing';
 
-import { Housekeeping } from '../src/exchange/housekeeping.js';
-import type { HousekeepingOptions } from '../src/exchange/housekeeping.js';
+import { Housekeeping } from '../src/recovery/housekeeping.js';
+import type { HousekeepingOptions } from '../src/recovery/housekeeping.js';
 import { until } from './support/node.js';
 
 test('stops when all that it has begun has ended, also what began before something else', async () => {

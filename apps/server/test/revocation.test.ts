@@ -8,7 +8,7 @@ import { captureLog, withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { withRedis } from '../../../packages/cluster/test/support/redis.js';
-import { OpenSessions } from '../src/exchange/open-sessions.js';
+import { OpenSessions } from '../src/admission/open-sessions.js';
 import type { PartnerStanding } from '../src/partners/fields.js';
 import { PartnerStore } from '../src/partners/store.js';
 import { MIGRATIONS } from '../src/migrations/index.js';

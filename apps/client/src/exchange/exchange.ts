@@ -6,18 +6,18 @@ import type { PlaceStore } from '../remote-servers/place-store.js';
 import type { RemoteServerStore } from '../remote-servers/store.js';
 import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
-import { Contacts } from './contacts.js';
+import { Contacts } from '../sessions/contacts.js';
 import { meterRetries } from './events.js';
 import { logExchange } from './exchange-log.js';
-import { Leftovers } from './leftovers.js';
+import { Leftovers } from '../queue/leftovers.js';
 import type { ReceivedTree } from './received-tree.js';
 import { runTransfer } from './run-transfer.js';
-import { SessionPlaces } from './session-places.js';
-import { SessionPool } from './session-pool.js';
+import { SessionPlaces } from '../sessions/session-places.js';
+import { SessionPool } from '../sessions/session-pool.js';
 import type { ExchangeSettings } from './settings.js';
-import { testConnection } from './test-connection.js';
-import { TransferQueue } from './transfer-queue.js';
-import type { TransferQueueOptions } from './transfer-queue.js';
+import { testConnection } from '../sessions/test-connection.js';
+import { TransferQueue } from '../queue/transfer-queue.js';
+import type { TransferQueueOptions } from '../queue/transfer-queue.js';
 
 export interface ExchangeOptions extends Pick<
   TransferQueueOptions,

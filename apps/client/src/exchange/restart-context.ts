@@ -4,7 +4,7 @@ import type { FileVersion, Pacing } from '@pesit-node/storage';
 
 import type { Job } from '../transfers/row.js';
 import type { TransferStore } from '../transfers/store.js';
-import { Interruption } from './interruption.js';
+import { Interruption } from '../queue/interruption.js';
 
 /** Facts that a running attempt stores for the one after it. Every method rejects with a `PesitError`. */
 export interface RestartContext {

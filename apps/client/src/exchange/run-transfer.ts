@@ -8,14 +8,14 @@ import type { Figures, ObservedTransfer, Phase } from '@pesit-node/transfers';
 import type { AttemptEnd, Ended, Job, TransferRow } from '../transfers/row.js';
 import { ATTEMPT_ENDED, ATTEMPT_STARTED, ATTEMPT_STARTED_OVER } from './events.js';
 import type { AttemptFacts } from './events.js';
-import { Interruption } from './interruption.js';
+import { Interruption } from '../queue/interruption.js';
 import { messaging } from './messaging.js';
 import { receiving } from './receiving.js';
 import { restartContext } from './restart-context.js';
-import { delayAfter } from './retry.js';
+import { delayAfter } from '../queue/retry.js';
 import { sending } from './sending.js';
-import type { Lease } from './session-pool.js';
-import { sessionTarget } from './session-target.js';
+import type { Lease } from '../sessions/session-pool.js';
+import { sessionTarget } from '../sessions/session-target.js';
 import type { Completed, Keep, TransferDeps, Work } from './work.js';
 
 /** A transfer while this process runs it. */

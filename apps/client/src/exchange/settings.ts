@@ -1,7 +1,7 @@
 import type { Config } from '@pesit-node/service';
 import type { ChecksumKind, Durability } from '@pesit-node/storage';
 
-import type { RetryPolicy } from './retry.js';
+import type { RetryPolicy } from '../queue/retry.js';
 
 /** `spool.*`: how long the content of a request outlives its transfer, milliseconds. */
 export interface SpoolRetention {

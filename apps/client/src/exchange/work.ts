@@ -6,7 +6,7 @@ import type { Ended } from '../transfers/row.js';
 import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
 import type { ReceivedTree } from './received-tree.js';
-import type { SessionPool } from './session-pool.js';
+import type { SessionPool } from '../sessions/session-pool.js';
 import type { ExchangeSettings } from './settings.js';
 
 /** How a transfer ends that went well. */

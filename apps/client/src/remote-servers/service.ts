@@ -2,7 +2,7 @@ import { ApiError, CONFIGURATION_CHANGED, conflict, isUniqueViolation, validatio
 import type { EventStream } from '@pesit-node/service';
 import { productOf } from '@pesit-node/transfers';
 
-import type { TestResult } from '../exchange/test-connection.js';
+import type { TestResult } from '../sessions/test-connection.js';
 import { REMOTE_SERVER } from './fields.js';
 import type { CreateRemoteServer, RemoteServerChange, RemoteServerRow, RemoteServerView } from './fields.js';
 import { leadsElsewhere } from './secrets.js';

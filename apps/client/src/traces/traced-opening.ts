@@ -5,7 +5,7 @@ import { SessionTracer } from '@pesit-node/service';
 import type { SessionRecording, Traces } from '@pesit-node/service';
 import { toPesitError } from '@pesit-node/transfers';
 
-import type { SessionTarget } from '../exchange/session-target.js';
+import type { SessionTarget } from '../sessions/session-target.js';
 
 export interface TracedSession {
   readonly session: PesitRequester;

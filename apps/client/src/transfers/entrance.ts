@@ -1,7 +1,7 @@
 import { ApiError, conflict, isUniqueViolation, notFound, unavailable, unprocessable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 
-import type { TransferQueue } from '../exchange/transfer-queue.js';
+import type { TransferQueue } from '../queue/transfer-queue.js';
 import { serverNotFound } from '../remote-servers/service.js';
 import type { RemoteServerStore } from '../remote-servers/store.js';
 import { requestHash } from './idempotency.js';

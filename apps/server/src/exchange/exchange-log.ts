@@ -13,8 +13,8 @@ import {
   TRANSFER_REMARKED,
 } from '@pesit-node/transfers';
 
-import { revocationText } from './revocation.js';
-import { StrangerLog } from './stranger-log.js';
+import { revocationText } from '../admission/revocation.js';
+import { StrangerLog } from '../admission/stranger-log.js';
 
 /** Every line of the log about sessions and transfers, from their events. */
 export const logExchange = (events: EventStream, logger: Logger): void => {

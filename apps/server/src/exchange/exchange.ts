@@ -6,7 +6,7 @@ import type { BindPort, PortOwner } from '../listeners/running.js';
 import type { ConnectionTimes } from './connection-times.js';
 import type { ExchangeParts } from './parts.js';
 import { PartnerSession } from './partner-session.js';
-import { admitPreconnection } from './preconnection.js';
+import { admitPreconnection } from '../admission/preconnection.js';
 
 /** Where partners meet the configuration, the files and the history: opens ports, and knows what still runs. */
 export class Exchange {

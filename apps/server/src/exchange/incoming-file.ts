@@ -15,18 +15,18 @@ import type {
   TransferProgress,
   TransferStart,
 } from '../transfers/record.js';
-import { virtualFileFor } from './access.js';
+import { virtualFileFor } from '../admission/access.js';
 import type { IncomingTransfer } from './file-transfer.js';
 import { INTENT_FROM } from './final-name.js';
 import type { FileParts, Files, Records } from './parts.js';
 import { isRestart, startOf } from './proven-partner.js';
 import type { ProvenPartner } from './proven-partner.js';
-import type { Claim, QuotaRoom } from './quotas.js';
+import type { Claim, QuotaRoom } from '../admission/quotas.js';
 import { checkPlace, largerThan, leastBytes, newPlace, requireReachable, samePlace } from './receive-place.js';
 import type { ReceivePlace } from './receive-place.js';
 import { asking, failureOf, refusal } from './refusal.js';
 import { ReplayedFile } from './replayed-file.js';
-import { requestOf } from './unanswered.js';
+import { requestOf } from '../recovery/unanswered.js';
 
 /** How long the database may keep the end of a session waiting, milliseconds. */
 const ASK_MS = 500;

@@ -9,7 +9,7 @@ import { compressionMode, compressionName, DATA_CODES } from '@pesit-node/transf
 import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } from '../transfers/record.js';
 import { recordSettings } from '../virtual-files/record-settings.js';
-import { virtualFileFor } from './access.js';
+import { virtualFileFor } from '../admission/access.js';
 import { CompressedSource } from './compressed-source.js';
 import type { OutgoingTransfer } from './file-transfer.js';
 import { findAgain, findToSend, isOfName } from './file-to-send.js';
@@ -18,7 +18,7 @@ import type { FileParts, Files, Records } from './parts.js';
 import { isRestart, startOf } from './proven-partner.js';
 import type { ProvenPartner } from './proven-partner.js';
 import { asking, failureOf, refusal } from './refusal.js';
-import { readRequestOf } from './unanswered.js';
+import { readRequestOf } from '../recovery/unanswered.js';
 
 interface Offer {
   readonly source: FileSource;

@@ -36,17 +36,17 @@ import type { RecordHandle, TransferFailure } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import { PARTNER_SEEN } from './events.js';
 import type { IncomingTransfer, OutgoingTransfer } from './file-transfer.js';
-import { identify } from './identification.js';
+import { identify } from '../admission/identification.js';
 import { acceptIncoming } from './incoming-file.js';
 import { acceptMessage } from './message.js';
 import { readable } from './names.js';
-import type { OpenSession } from './open-sessions.js';
+import type { OpenSession } from '../admission/open-sessions.js';
 import { acceptOutgoing } from './outgoing-file.js';
 import type { ExchangeParts } from './parts.js';
 import { startOf } from './proven-partner.js';
 import type { ProvenPartner } from './proven-partner.js';
 import { failureOf } from './refusal.js';
-import { revocationOf } from './revocation.js';
+import { revocationOf } from '../admission/revocation.js';
 
 export interface PartnerSessionOptions {
   readonly parts: ExchangeParts;

@@ -16,13 +16,13 @@ import type { TransferJournal } from '../transfers/journal.js';
 import type { SentPoints } from '../transfers/sent-points.js';
 import type { Turns } from '../turns.js';
 import type { VirtualFileStore } from '../virtual-files/store.js';
-import type { OpenSessions } from './open-sessions.js';
-import type { PartnerPasswords } from './partner-passwords.js';
-import type { PartnerPlaces } from './partner-places.js';
-import type { Quotas } from './quotas.js';
-import type { Restarts } from './restarts.js';
-import type { RunningTransfers } from './running-transfers.js';
-import type { UnansweredRequests } from './unanswered.js';
+import type { OpenSessions } from '../admission/open-sessions.js';
+import type { PartnerPasswords } from '../admission/partner-passwords.js';
+import type { PartnerPlaces } from '../admission/partner-places.js';
+import type { Quotas } from '../admission/quotas.js';
+import type { Restarts } from '../recovery/restarts.js';
+import type { RunningTransfers } from '../recovery/running-transfers.js';
+import type { UnansweredRequests } from '../recovery/unanswered.js';
 
 /** Who may come in, and who is in. */
 export interface Admitting {

@@ -15,7 +15,7 @@ import {
 } from '@pesit-node/transfers';
 import type { ObservedSession } from '@pesit-node/transfers';
 
-import { revocationText } from '../exchange/revocation.js';
+import { revocationText } from '../admission/revocation.js';
 import type { PartnerRow } from '../partners/fields.js';
 import { addPreconnection, PartnerTracer } from './partner-tracer.js';
 

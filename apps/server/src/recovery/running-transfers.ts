@@ -1,7 +1,7 @@
 import type { ServerConnection } from '@pesit-node/net';
 import type { PesitError } from '@pesit-node/protocol';
 
-import type { FileTransfer } from './file-transfer.js';
+import type { FileTransfer } from '../exchange/file-transfer.js';
 
 interface Running {
   readonly file: FileTransfer;

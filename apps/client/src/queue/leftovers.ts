@@ -6,8 +6,8 @@ import { DeliveryNotes, listLeftovers, removeLeftover } from '@pesit-node/storag
 
 import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
-import type { ReceivedTree } from './received-tree.js';
-import type { SpoolRetention } from './settings.js';
+import type { ReceivedTree } from '../exchange/received-tree.js';
+import type { SpoolRetention } from '../exchange/settings.js';
 
 const HOUR_MS = 3_600_000;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -3,7 +3,7 @@ import { FailureLimiter, PasswordHashError, UncheckedPasswordError } from '@pesi
 import type { PasswordVerifier } from '@pesit-node/service';
 
 import type { PasswordRenewals, ProvenPassword } from './password-renewals.js';
-import { refusal } from './refusal.js';
+import { refusal } from '../exchange/refusal.js';
 
 /** The password that a partner shows, where it comes from, and the hash that it has to fit. */
 export interface ShownPassword extends ProvenPassword {

@@ -8,13 +8,13 @@ import type { EndStatus, ObservedTransfer } from '@pesit-node/transfers';
 import { isOver } from '../transfers/row.js';
 import type { AttemptEnd, Job, Progress, TransferRow, TransferStatus } from '../transfers/row.js';
 import type { TransferStore } from '../transfers/store.js';
-import { TRANSFER_OVER, TRANSFER_PUT_OFF } from './events.js';
+import { TRANSFER_OVER, TRANSFER_PUT_OFF } from '../exchange/events.js';
 import { Interruption } from './interruption.js';
 import { LEASE_MS, Leases } from './leases.js';
 import { beginQueueWork } from './queue-work.js';
 import type { QueueWorkOptions, RunningQueueWork } from './queue-work.js';
-import type { RunningTransfer } from './run-transfer.js';
-import type { ExchangeSettings, SpoolRetention } from './settings.js';
+import type { RunningTransfer } from '../exchange/run-transfer.js';
+import type { ExchangeSettings, SpoolRetention } from '../exchange/settings.js';
 import { WaitingCallers } from './waiting-callers.js';
 
 export interface TransferQueueOptions extends QueueWorkOptions {

@@ -4,7 +4,7 @@ import type { EventStream } from '@pesit-node/service';
 
 import { isOver } from '../transfers/row.js';
 import type { TransferRow } from '../transfers/row.js';
-import { TRANSFER_OVER } from './events.js';
+import { TRANSFER_OVER } from '../exchange/events.js';
 
 /** Who waits for the end of which transfer. */
 export class WaitingCallers {

@@ -2,9 +2,9 @@ import type { Preconnection } from '@pesit-node/net';
 
 import type { PartnerRow } from '../partners/fields.js';
 import { mayUseListener } from './grants.js';
-import { isPlausible, readable } from './names.js';
-import type { Admitting, Observing } from './parts.js';
-import { asking, refusal } from './refusal.js';
+import { isPlausible, readable } from '../exchange/names.js';
+import type { Admitting, Observing } from '../exchange/parts.js';
+import { asking, refusal } from '../exchange/refusal.js';
 
 /** Longest identifier and password of a pre-connection (§3.8.2). */
 const LENGTH = 8;

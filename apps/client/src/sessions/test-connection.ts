@@ -11,7 +11,7 @@ import { negotiatedOf } from './contacts.js';
 import type { Contacts } from './contacts.js';
 import type { SessionPool } from './session-pool.js';
 import { sessionTarget } from './session-target.js';
-import type { ExchangeSettings } from './settings.js';
+import type { ExchangeSettings } from '../exchange/settings.js';
 
 /** Times in milliseconds, `syncInterval` in KB. */
 export type TestResult =

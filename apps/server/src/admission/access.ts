@@ -2,11 +2,11 @@ import { operationsOf } from '../partners/fields.js';
 import type { Operation } from '../partners/fields.js';
 import type { VirtualFileRow } from '../virtual-files/fields.js';
 import { mayUseFile } from './grants.js';
-import { isPlausible, readable } from './names.js';
-import type { Files } from './parts.js';
-import type { ProvenPartner } from './proven-partner.js';
+import { isPlausible, readable } from '../exchange/names.js';
+import type { Files } from '../exchange/parts.js';
+import type { ProvenPartner } from '../exchange/proven-partner.js';
 import type { Quota } from './quotas.js';
-import { asking, refusal } from './refusal.js';
+import { asking, refusal } from '../exchange/refusal.js';
 
 /** How each request is refused where the specification tells them apart (pesit-e.md §9). */
 const RULES = {

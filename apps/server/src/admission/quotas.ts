@@ -2,7 +2,7 @@ import type { PesitError } from '@pesit-node/protocol';
 import type { Knex } from 'knex';
 
 import type { Usage, WaitingFiles } from '../transfers/waiting-files.js';
-import { asking, refusal } from './refusal.js';
+import { asking, refusal } from '../exchange/refusal.js';
 
 /** Limits of a partner, as configured; null: none. */
 export interface Quota {

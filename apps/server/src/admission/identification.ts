@@ -4,10 +4,10 @@ import { adviseOn } from '@pesit-node/protocol';
 import type { ListenerRow } from '../listeners/fields.js';
 import type { PartnerRow } from '../partners/fields.js';
 import { mayUseListener } from './grants.js';
-import { isPlausible, readable } from './names.js';
-import type { Admitting } from './parts.js';
+import { isPlausible, readable } from '../exchange/names.js';
+import type { Admitting } from '../exchange/parts.js';
 import { hasPreconnected } from './preconnection.js';
-import { asking, refusal } from './refusal.js';
+import { asking, refusal } from '../exchange/refusal.js';
 
 /** The same for a wrong password and a disabled partner: never say which (pesit-e.md §9). */
 const NOT_AUTHORISED = adviseOn('3-304');

@@ -5,7 +5,7 @@ import type { Logger } from '@pesit-node/service';
 import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
 import type { AttemptOrigin, TransferStart } from '../transfers/record.js';
 import type { Recovery } from './recovery.js';
-import { refusal } from './refusal.js';
+import { refusal } from '../exchange/refusal.js';
 import type { RunningTransfers } from './running-transfers.js';
 
 export interface RestartsOptions {

@@ -4,7 +4,7 @@ import type { Config } from '@pesit-node/service';
 import { operationsOf } from '../partners/fields.js';
 import type { PartnerStanding } from '../partners/fields.js';
 import { mayUseListener } from './grants.js';
-import { refusal } from './refusal.js';
+import { refusal } from '../exchange/refusal.js';
 
 /** On what a session was opened. */
 export interface Login {
