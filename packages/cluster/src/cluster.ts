@@ -24,7 +24,7 @@ export interface ClusterOptions {
   readonly namespace?: string | undefined;
 }
 
-/** What an app has of its cluster. */
+/** The cluster as an app sees it. */
 export interface Cluster {
   readonly pod: PodIdentity;
   readonly members: Members;

@@ -1,4 +1,4 @@
-/** What pods tell each other of. Each means: look at the database, something of this kind has changed there. */
+/** Topics of events between pods. Each means: look at the database, something of this kind has changed there. */
 export const TOPICS = ['license', 'members', 'partners', 'sessions'] as const;
 export type Topic = (typeof TOPICS)[number];
 
@@ -6,7 +6,7 @@ export type Topic = (typeof TOPICS)[number];
 export type TopicListener = () => void | Promise<void>;
 
 /**
- * Events between the pods of a cluster: hints without content, at most once. What counts is in the database, and everyone
+ * Events between the pods of a cluster: hints without content, at most once. The database holds the truth, and everyone
  * looks there from time to time anyway; an event only makes it look sooner. So a lost event costs seconds and a forged one
  * a query.
  */

@@ -1,5 +1,5 @@
 /**
- * What the pods of a node have to do with each other (design §4, Cluster).
+ * How the pods of a node work together (design §4, Cluster).
  *
  * `createCluster` gives an app three things. `members`: every process on a PostgreSQL has a row with a lease, and all see the
  * same list, oldest first; with the embedded database a pod is alone. `events`: hints from pod to pod that something in the
@@ -7,7 +7,7 @@
  * few texts in Redis that are not lost with the database.
  *
  * The database is the truth, and everyone looks there every few seconds; Redis only makes it sooner. So nothing is lost with
- * an event, and when Redis goes everything goes on. Leadership, which Redis will decide, is to stand beside these three:
+ * an event, and when Redis goes the pods keep working. Leadership, which Redis will decide, is to stand beside these three:
  * one more port over `RedisLink`, and one for a single node.
  */
 export { createCluster } from './cluster.js';

@@ -21,7 +21,7 @@ export interface LivingPod {
   readonly since: number;
 }
 
-/** What one pod sees of the others. All see the same, some seconds apart. */
+/** The other pods as one pod sees them. All see the same, some seconds apart. */
 export interface MembersView {
   readonly cluster: string;
   readonly self: LivingPod;
@@ -31,10 +31,10 @@ export interface MembersView {
   readonly pods: readonly LivingPod[];
 }
 
-/** What runs on this database, of the app that has most. */
+/** Clusters and pods on this database, for the app that has most. */
 export interface ClusterUsage {
   readonly clusters: number;
-  /** Of the cluster that has most. */
+  /** Pods of the cluster that has most. */
   readonly podsPerCluster: number;
 }
 

@@ -46,7 +46,7 @@ export class RedisEvents implements ClusterEvents {
 
   #listen(): void {
     this.#link.subscriber.subscribe(this.#channel).then(
-      // What was told until now may have been missed.
+      // Events that were told until now may have been missed.
       () => this.#subscriptions.tellAll(),
       // The connection was lost again: the next one listens.
       () => undefined,

@@ -27,7 +27,7 @@ export interface AdmissionOptions {
 }
 
 interface AdmissionEvents {
-  /** What is refused, or how many pods there are, may have changed. */
+  /** Called when the limits or the number of pods may have changed. */
   change: [];
 }
 
@@ -46,7 +46,7 @@ export class Admission extends EventEmitter<AdmissionEvents> {
     options.cluster.members.on('change', () => this.#changed());
   }
 
-  /** What a listener answers to a new session, and why the queue waits; undefined = go on. Never waits. */
+  /** The answer of a listener to a new session, and why the queue waits; undefined = serve. Never waits. */
   get refusal(): SessionRefusal | undefined {
     const { status } = this.#options.license;
     if (status === undefined) return refused('the license has not been read yet');

@@ -1,5 +1,5 @@
 /**
- * What a build has inside. A build for customers is made by `bakeBuild`, which replaces the text of `BAKED` in the built file; as it
+ * Settings inside a build. A build for customers is made by `bakeBuild`, which replaces the text of `BAKED` in the built file; as it
  * comes from the repository a build is for evaluation.
  */
 export interface Build {

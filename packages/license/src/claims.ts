@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a license may be, and how much it allows when it does not say (specification, Limits). −1 = unlimited. */
+/** Types of licenses, and how much each allows when it does not say (specification, Limits). −1 = unlimited. */
 export const LICENSE_TYPES = {
   PROFESSIONAL: { maxClusters: 1, maxPodsPerCluster: 3 },
   BUSINESS: { maxClusters: 5, maxPodsPerCluster: -1 },
@@ -17,7 +17,7 @@ export interface Limits {
   readonly maxPodsPerCluster: number;
 }
 
-/** What the vendor signed. Times are milliseconds since 1970. */
+/** The claims that the vendor signed. Times are milliseconds since 1970. */
 export interface LicenseClaims extends Limits {
   readonly licenseId: string;
   readonly type: LicenseType;
@@ -25,7 +25,7 @@ export interface LicenseClaims extends Limits {
   readonly email: string;
   /** `2027-12-31`: the last day on which it is valid, in UTC. */
   readonly expiryDate: string;
-  /** First instant at which it is not valid any more: the end of `expiryDate`, or `exp` when that is earlier. */
+  /** First instant at which it is no longer valid: the end of `expiryDate`, or `exp` when that is earlier. */
   readonly expiresAt: number;
   /** First instant at which it is valid (`nbf`); −Infinity when it does not say. */
   readonly notBefore: number;

@@ -10,7 +10,7 @@
  *   Should it have been wrong and be corrected, the evaluation stands still until the right clock gets there: nothing is
  *   given, and nothing is taken twice.
  * - It is ahead by more, or was set forward under a running service: it counts while it stands there, and no longer.
- * - It is behind `counted`: it was turned back, or is wrong; `highest` goes on with the time that the service runs.
+ * - It is behind `counted`: it was turned back, or is wrong; `highest` advances with the time that the service runs.
  *
  * The evaluation goes by `highest`, a paid license by `counted` and the clock alone: a clock that was wrong for an hour must
  * not end a business.
@@ -25,7 +25,7 @@ export interface ClockRecord {
 }
 
 export interface Observation {
-  /** What the clock says. */
+  /** Time of the clock. */
   readonly now: number;
   /** By the monotonic clock, since this process observed last; 0 the first time. Milliseconds. */
   readonly ran: number;
@@ -63,7 +63,7 @@ export const observe = (record: ClockRecord, { now, ran, starting }: Observation
   };
 };
 
-/** What two witnesses know together: the earlier start, the later times. A record from before the clock was set yields. */
+/** The records of two witnesses put together: the earlier start, the later times. A record from before the clock was set yields. */
 export const mergeRecords = (one: ClockRecord, other: ClockRecord): ClockRecord => {
   if (one.startedAt < EARLIEST_MS !== other.startedAt < EARLIEST_MS) {
     return one.startedAt < EARLIEST_MS ? other : one;

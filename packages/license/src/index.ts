@@ -3,7 +3,7 @@
  *
  * A license is text: base64 of an RS256 JWT. `verifyLicense` turns it into claims or into a refusal that says why, whatever
  * the time. `decide` makes the state of the product (valid, evaluation or blocked) from the licenses, the evaluation and the
- * time; both are pure. What the time is, when the clock may have been turned, is `clock.ts`.
+ * time; both are pure. `clock.ts` finds the time when the clock may have been turned.
  *
  * `LicenseKeeper` holds the state of a running app: it reads the store (`KnexLicenseStore`, schema `pesit_common`, shared by
  * all pods and both apps), counts the time, loads what the configuration names, and installs. `Admission` puts it together with

@@ -30,7 +30,7 @@ export const issueLicense = (claims: Readonly<Record<string, unknown>>, privateK
   }
   const key = parsePublicKey(createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }) as string);
   const text = Buffer.from(jwt.sign({ ...claims }, privateKey, { algorithm: 'RS256' })).toString('base64');
-  // What a customer cannot install must not leave the house.
+  // A license that a customer cannot install must not leave the house.
   const result = verifyLicense(text, key);
   if (!result.ok) throw new IssueError(result.refusal.message);
   return text;
@@ -41,7 +41,7 @@ export interface Inspection {
   readonly payload: unknown;
 }
 
-/** What a license text says, whoever signed it. @returns undefined when it holds no JWT. */
+/** The claims of a license text, whoever signed it. @returns undefined when it holds no JWT. */
 export const inspectLicense = (text: string): Inspection | undefined => {
   const token = Buffer.from(text.slice(0, MAX_LICENSE_TEXT), 'base64').toString('latin1').trim();
   const decoded = jwt.decode(token, { complete: true });

@@ -20,7 +20,7 @@ import { checkLicense, timeFault, verifyLicense } from './verify.js';
 import type { License, Verification } from './verify.js';
 import type { LicenseWitness } from './witness.js';
 
-/** What the keeper needs of a logger; pino's fits. */
+/** The part of a logger that the keeper needs; pino's fits. */
 export interface LicenseLog {
   info(bindings: object, message: string): void;
   warn(bindings: object, message: string): void;
@@ -41,11 +41,11 @@ export interface LicenseKeeperOptions {
   /** Runs the looks at the store. */
   readonly periodic: Pick<PeriodicWork, 'add'>;
   readonly logger: LicenseLog;
-  /** What remembers the times besides the store. */
+  /** Remembers the times besides the store. */
   readonly witnesses?: readonly LicenseWitness[];
   /** Redis, where there is one: remembers the times when the database is restored from an older copy. */
   readonly shared?: Pick<SharedRecordOptions, 'memory' | 'secrets'> | undefined;
-  /** What runs now: clusters, and pods of the largest one. Default: this pod alone. */
+  /** Number of running clusters, and pods of the largest one. Default: this pod alone. */
   readonly usage?: () => Promise<ClusterUsage>;
   /** Who acts when nobody does: name of the node, for the audit. */
   readonly node: string;
@@ -68,7 +68,7 @@ interface Loaded {
 
 /**
  * Knows the state of the license at any time, without waiting: `status`. It reads the store every few seconds, counts the
- * time, loads `license.file` and `license.content`, and installs. While the store is out of reach it goes on with what it
+ * time, loads `license.file` and `license.content`, and installs. While the store is out of reach it keeps deciding by what it
  * knows; before it was read for the first time, `status` is undefined.
  */
 export class LicenseKeeper extends EventEmitter<KeeperEvents> {

@@ -72,7 +72,7 @@ const shown = (state: LicenseStatus, { publicKey, maxExtensionDays }: LicenseKee
   return { ...state, publicKey: { source, fingerprint }, maxExtensionDays: maxExtensionDays ?? null };
 };
 
-/** What the keeper refuses, as an answer. */
+/** A refusal of the keeper, as an answer. */
 const toAnswer = (error: unknown): unknown => {
   if (error instanceof LicenseRefusedError) return validation([{ field: 'license', message: error.message }]);
   if (error instanceof LicenseTooSmallError || error instanceof ExtensionCapError) {

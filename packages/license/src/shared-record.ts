@@ -6,7 +6,7 @@ import type { SecretBox } from '@pesit-node/service';
 import { mergeRecords } from './clock.js';
 import type { ClockRecord } from './clock.js';
 
-/** Of the keys that are derived from `secrets.key` (RFC 5869, info). */
+/** Purpose of the keys that are derived from `secrets.key` (RFC 5869, info). */
 const PURPOSE = 'pesit-node license clock record v1';
 
 /** `<startedAt> <counted> <highest> <signature>`, times in milliseconds since 1970. */
@@ -42,7 +42,7 @@ export interface SharedRecordOptions {
  * The clock record once more, in Redis, where a database that is restored from an older copy does not reach. Its name is made of
  * the installation and of a key from `secrets.key`, its text is signed with that key: who sees or writes Redis, or the database, or
  * both, can neither find out which one it is nor sign another, and installations that do not share both have records of their own.
- * What is not signed counts for nothing, and is written over.
+ * A value that is not signed counts for nothing, and is written over.
  */
 export class SharedRecord {
   readonly #memory: SharedMemory;
@@ -57,7 +57,7 @@ export class SharedRecord {
   }
 
   /**
-   * What both know together; Redis knows it from now on, under the newest key. What was signed with an older one counts as long
+   * Both records put together; Redis keeps the result, under the newest key. A value signed with an older one counts as long
    * as `secrets.key` has that.
    * @throws when it cannot be reached.
    */

@@ -157,7 +157,7 @@ const licensed = (license: License, now: number): LicenseStatus => {
 
 const INSTALL = 'Install a license with POST /api/v1/license';
 
-/** What there was last, so that the operator sees what is over. */
+/** The last license or evaluation, so that the operator sees what is over. */
 const over = (licenses: readonly License[], evaluation: Evaluation, paidTime: number) => {
   const last = licenses.toSorted((a, b) => b.expiresAt - a.expiresAt)[0];
   if (last === undefined) {

@@ -38,7 +38,7 @@ export interface LicenseStore {
   /** @returns false when it is there already (one from a file stays replaced once it was). */
   install(license: License, installation: Installation): Promise<boolean>;
   extend(extension: Extension, actor: string): Promise<void>;
-  /** What the audit remembers of the times. */
+  /** Times that the audit remembers. */
   seen(): Promise<SeenTimes>;
 }
 
@@ -150,7 +150,7 @@ export class KnexLicenseStore implements LicenseStore {
       const insert = this.#table('licenses', trx)
         .insert({ digest, ...row })
         .onConflict('digest');
-      // What an operator installs again counts again; a file that still lies there does not undo a replacement.
+      // A license that an operator installs again counts again; a file that still lies there does not undo a replacement.
       const written = await (
         source === 'API' ? insert.merge({ replaced_at: null }).whereNotNull('licenses.replaced_at') : insert.ignore()
       ).returning('digest');

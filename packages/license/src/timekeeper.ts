@@ -6,7 +6,7 @@ import { joinSeen } from './witness.js';
 import type { LicenseWitness } from './witness.js';
 
 export interface LicenseClock {
-  /** What the clock says, milliseconds since 1970. */
+  /** Time of the clock, milliseconds since 1970. */
   now(): number;
   /** Milliseconds of a clock that nobody can set. */
   monotonic(): number;
@@ -24,7 +24,7 @@ export interface TimekeeperOptions {
   readonly node: string;
 }
 
-/** What is stored may be older than what this process knows by this much before it is written again. */
+/** The stored times may be this much older than those of this process before they are written again. */
 const WRITE_EVERY_MS = 60_000;
 
 /** The clock record of this process, kept in step with the store's. The rules are those of `clock.ts`. */
@@ -48,7 +48,7 @@ export class Timekeeper {
     return this.#record;
   }
 
-  /** What a paid license is measured by. */
+  /** The time that a paid license is measured by. */
   get paidTime(): number {
     return this.#record === undefined ? this.now : licenseTime(this.#record, this.now);
   }

@@ -44,7 +44,7 @@ export const historyWitness = (knex: Knex, tables: readonly HistoryTable[] = HIS
 const least = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined ? b : b === undefined ? a : Math.min(a, b);
 
-/** What two witnesses saw together. */
+/** The times of two witnesses put together. */
 export const joinSeen = (one: SeenTimes, other: SeenTimes): SeenTimes => {
   const negated = (time: number | undefined): number | undefined => (time === undefined ? undefined : -time);
   return {

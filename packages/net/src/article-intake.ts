@@ -29,7 +29,7 @@ export class ArticleIntake {
   #paid: () => void = () => undefined;
 
   /**
-   * @param onFailure what to do when the sink fails, once: the transfer cannot go on
+   * @param onFailure what to do when the sink fails, once: the transfer cannot continue
    * @param readSize most that is read at a time, bytes
    */
   constructor(connection: Connection, sink: ArticleSink, onFailure: (error: unknown) => void, readSize?: number) {

@@ -46,7 +46,7 @@ export class ArticleOutflow {
     this.#wake = undefined;
   }
 
-  /** The transfer is over: a source that still reads for it has no say any more, whatever the session does next. */
+  /** The transfer is over: a source that still reads for it no longer counts, whatever the session does next. */
   stop(): void {
     this.#stopped = true;
     this.wake();
@@ -125,7 +125,7 @@ export class ArticleOutflow {
     return this.#back !== undefined;
   }
 
-  /** Our RESYN has no answer yet: where to go on from is not known. */
+  /** Our RESYN has no answer yet: the place to continue from is not known. */
   #held(): boolean {
     return !this.#goesBack() && !this.#connection.session.sending;
   }

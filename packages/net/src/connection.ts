@@ -17,7 +17,7 @@ export interface ConnectionHooks {
   readonly onEvent: (event: SessionEvent) => void;
   /** Every byte of the session, in order; valid only during the call. Not called again once it has thrown. */
   readonly onBytes: WireObserver;
-  /** Something of this side threw: the session is aborted, the process goes on. */
+  /** Something of this side threw: the session is aborted, the process keeps running. */
   readonly onBug: (error: unknown) => void;
 }
 
@@ -122,7 +122,7 @@ export class Connection {
       // Progress: what waits behind it has its own time.
       this.session.setOutputBlocked(this.#blockedWrites > 0, now());
       this.#queued = this.#transport.queuedBytes;
-      // What is waited for from now on may have less time.
+      // The FPDU awaited from now on may have less time.
       this.#watch();
       taken?.();
     });
@@ -139,7 +139,7 @@ export class Connection {
       this.#holds -= 1;
       if (this.#holds > 0) return;
       this.session.setHeld(false);
-      // What was received before goes first; it may hold us again.
+      // Bytes received before go first; they may hold us again.
       this.settle();
       if (!this.#held()) this.#transport.resume();
     };
@@ -238,7 +238,7 @@ export class Connection {
     );
   }
 
-  /** What was written is on its way to a partner that takes it, however slowly: its answer cannot come before. */
+  /** Written bytes are on their way to a partner that takes them, however slowly: its answer cannot come before. */
   #moves(): boolean {
     if (this.#blockedWrites === 0) return false;
     const before = this.#queued;

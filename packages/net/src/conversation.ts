@@ -1,5 +1,5 @@
 /**
- * What a requester and its partner say to each other, one thing at a time: which answer is waited for, and what ends the
+ * The dialogue of a requester and its partner, one thing at a time: which answer is waited for, and what ends the
  * waiting before it comes: an IDT, a RESYN that overtakes it, the end of the connection, a signal of the program.
  */
 import { END_CODES, PesitError, SUCCESS, refuses } from '@pesit-node/protocol';
@@ -65,7 +65,7 @@ export class Conversation {
     return this.#ended;
   }
 
-  /** Of the answers to the running or last operation. */
+  /** Texts of the answers to the running or last operation. */
   get texts(): PartnerTexts {
     return this.#texts;
   }

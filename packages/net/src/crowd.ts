@@ -1,7 +1,7 @@
 import { networkOf } from './network.js';
 
 /**
- * Whoever has proved nothing yet, by where it comes from: when there is no room for all, the network that has most gives way,
+ * Callers that have proved nothing yet, by where they come from: when there is no room for all, the network that has most gives way,
  * so that no stranger can keep a partner of another network out.
  */
 export class Crowd<T> {

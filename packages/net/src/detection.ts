@@ -1,4 +1,4 @@
-/** What a partner is, from its first bytes (pesit-e.md §1): a server must not need to be told. Pure: bytes in, verdict out. */
+/** Finds out from its first bytes what a partner speaks (pesit-e.md §1): a server must not need to be told. Pure: bytes in, verdict out. */
 import { fromEbcdic, toEbcdic } from '@pesit-node/protocol';
 import type { Dialect } from '@pesit-node/protocol';
 import type { Preconnection } from './handler.js';

@@ -1,7 +1,7 @@
 import { PesitError } from '@pesit-node/protocol';
 import type { DiagnosticCode, SyncPoint } from '@pesit-node/protocol';
 
-/** Whatever an application's method rejected with, as what to tell the partner. */
+/** The error to tell the partner for anything that an application's method rejected with. */
 export function asPesitError(error: unknown, diagnostic: DiagnosticCode): PesitError {
   if (error instanceof PesitError) return error;
   return new PesitError(`internal error: ${error instanceof Error ? error.message : String(error)}`, {

@@ -23,7 +23,7 @@ import { ArticleOutflow } from './article-outflow.js';
 import type { DataLimits } from './data-limits.js';
 import { cannotGoBack } from './errors.js';
 
-/** What a role does with the events that are not about data. */
+/** How a role handles the events that are not about data. */
 export interface SessionListener {
   /** An FPDU to answer, or an answer that was waited for. */
   fpdu(name: FpduName, parameters: Parameters): void;
@@ -38,7 +38,7 @@ export interface SessionListener {
   refused?(name: FpduName, parameters: Parameters, error: PesitError): void;
   notice(text: string): void;
   ended(error: PesitError | undefined): void;
-  /** The file cannot go on here: interrupt the transfer. */
+  /** The file cannot continue here: interrupt the transfer. */
   failed(error: unknown): void;
 }
 
@@ -51,7 +51,7 @@ export class FileData {
   #outflow: ArticleOutflow | undefined;
   /** Where this attempt began. */
   #from = 0;
-  /** What came while the sink goes back. */
+  /** Events that came while the sink goes back. */
   #deferred: SessionEvent[] | undefined;
 
   constructor(connection: Connection, listener: SessionListener, limits: DataLimits = {}) {
@@ -162,7 +162,7 @@ export class FileData {
   #bringBack(sink: ArticleSink, point: SyncPoint, answer: boolean, arrived: () => void): void {
     if (sink.goBack === undefined) throw cannotGoBack(point);
     this.#intake?.stop();
-    // Checkpoints of the old one may still be flushed: they are not acknowledged any more.
+    // Checkpoints of the old one may still be flushed: they are no longer acknowledged.
     const intake = this.#newIntake(sink);
     this.#intake = intake;
     this.#deferred = [];

@@ -1,5 +1,5 @@
 /**
- * What an application answers to a partner. The listener calls these in the order of the protocol, one at a time for a
+ * The answers of an application to a partner. The listener calls these in the order of the protocol, one at a time for a
  * connection. A method that rejects with a `PesitError` refuses: its diagnostic and `peerText` go to the partner; any other
  * error is a bug of this side, reported to `failed` and answered 2-215 or 3-399.
  */
@@ -28,7 +28,7 @@ export interface Preconnection {
   readonly password: string;
 }
 
-/** What is known of a connection before its CONNECT is answered. */
+/** Facts known of a connection before its CONNECT is answered. */
 export interface ConnectIndication {
   /** PI 3, 4, 5 …; PI 5 is the secret of the partner: never log it. */
   readonly parameters: Parameters;
@@ -42,16 +42,16 @@ export interface ServerConnection {
   readonly remoteAddress: string;
   /** After `connect` was accepted. */
   readonly terms: ConnectionTerms | undefined;
-  /** Of the current or last file; after `create` or `select` was accepted, its compression after ORF. */
+  /** Terms of the current or last file; after `create` or `select` was accepted, its compression after ORF. */
   readonly fileTerms: FileTerms | undefined;
   /** Data bytes and articles of the current transfer. */
   readonly totals: { readonly dataBytes: number; readonly articles: number };
   /**
    * Shows every byte of the session to `observer` from now on, e.g. to a `SessionTrace`; undefined: to nobody. Called in
-   * `accept`, it sees the CONNECT too. What it throws ends the session.
+   * `accept`, it sees the CONNECT too. An error that it throws ends the session.
    */
   observe(observer: WireObserver | undefined): void;
-  /** Nobody waits for an answer any more: the connection was lost or given up. */
+  /** The connection was lost or given up: nobody waits for an answer. */
   readonly over: boolean;
   /**
    * Takes one of the listener's places for sessions: to be called by `connect` when the partner is proven, before anything is
@@ -59,7 +59,7 @@ export interface ServerConnection {
    */
   takePlace(): void;
   /**
-   * Begins no file any more: the one that is selected may come to its end, the partner may then release for the time of a
+   * Begins no file from now on: the one that is selected may come to its end, the partner may then release for the time of a
    * closing session, and is aborted with `reason` otherwise. A session that does nothing is aborted at once.
    */
   retire(reason: PesitError): void;
@@ -72,7 +72,7 @@ export interface ServerConnection {
 export interface ServerHandler {
   /** Identify the partner, and take a place for it. Rejection: RCONNECT. */
   connect(indication: ConnectIndication): Promise<ConnectAnswer>;
-  /** A file to receive. Rejection: negative ACK(CREATE); the connection goes on. */
+  /** A file to receive. Rejection: negative ACK(CREATE); the connection stays open. */
   create(parameters: Parameters): Promise<CreateAnswer>;
   /** A file to serve. Rejection: negative ACK(SELECT). */
   select(parameters: Parameters): Promise<SelectAnswer>;
@@ -87,7 +87,7 @@ export interface ServerHandler {
   endTransfer(): Promise<void>;
   /**
    * The file accepted by `create` or `select` ended without `endTransfer`: interrupted, refused later, or the connection
-   * is gone, perhaps while `create` or `select` was still asked. Called once a file, when its source is not asked any more,
+   * is gone, perhaps while `create` or `select` was still asked. Called once a file, when its source is no longer asked,
    * and awaited before DESELECT or the end is handled.
    */
   transferFailed(error: PesitError, endCode: number | undefined): Promise<void>;
@@ -99,7 +99,7 @@ export interface ServerHandler {
   message?(parameters: Parameters): Promise<MessageAnswer | undefined>;
   /**
    * A CREATE, SELECT or MSG that the protocol forbids (outside PI 22, PI 13 or PI 32 of 0, a message that is too long): it was
-   * refused without asking, and the connection goes on. For the history.
+   * refused without asking, and the connection stays open. For the history.
    */
   refused?(name: FpduName, parameters: Parameters, error: PesitError): Promise<void>;
   /** PI 29 of a DTF.END, CRF or DESELECT, 1 to 4096 bytes: what the partner says of the file, beside a success too. */

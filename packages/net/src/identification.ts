@@ -17,7 +17,7 @@ export interface IdentificationOptions {
 export interface Identified {
   readonly dialect: Dialect;
   readonly preconnection: Preconnection | undefined;
-  /** What was read of the session already. */
+  /** Bytes already read of the session. */
   readonly received: Buffer;
 }
 
@@ -89,7 +89,7 @@ export function identify(transport: Transport, options: IdentificationOptions, r
 
   const ask = async (who: Preconnection, ack: Buffer, nak: Buffer): Promise<void> => {
     asking = true;
-    // What the partner sends meanwhile stays with the system: it is bounded there.
+    // Bytes that the partner sends meanwhile stay with the system, which bounds them.
     transport.pause();
     try {
       await options.preconnect(who);
@@ -129,7 +129,7 @@ export function identify(transport: Transport, options: IdentificationOptions, r
 
 const firstBytes = (bytes: Buffer): string => bytes.subarray(0, 16).toString('hex');
 
-/** What garbage most often is. */
+/** Names what garbage most often is. */
 function nameOf(bytes: Buffer): string {
   const http = /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|PRI) /.test(bytes.toString('latin1', 0, 8));
   return http ? 'not PeSIT: the partner speaks HTTP' : 'not PeSIT';

@@ -8,7 +8,7 @@
  * sessions (`opening.ts`) and drives files and messages through them, answer by answer (`conversation.ts`). Both leave the
  * data of a file to `file-data.ts`, which follows a RESYN too, and that to `article-intake.ts` and `article-outflow.ts`:
  * articles to and from `storage`, through the interfaces of `protocol`, with back-pressure from disk to peer and from peer
- * to disk, into and out of buffers that are used again (`receive-buffers.ts`). Whatever an application throws ends a request,
+ * to disk, into and out of buffers that are used again (`receive-buffers.ts`). An error that an application throws ends a request,
  * a transfer or a session, never the process.
  */
 export type { WireObserver } from './connection.js';

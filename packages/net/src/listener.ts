@@ -16,7 +16,7 @@ export interface ListenerOptions {
   readonly host: string;
   /** 0 chooses a free port. */
   readonly port: number;
-  /** What carries the sessions; default: plain TCP. */
+  /** Network that carries the sessions; default: plain TCP. */
   readonly transport?: Serve;
   /** Sessions of proven partners at a time; one more gets RCONNECT 3-309. */
   readonly maxConnections: number;
@@ -65,7 +65,7 @@ export class PesitListener {
   readonly #displaced = new Set<PartnerConnection>();
   readonly #established = new Set<PartnerConnection>();
   readonly #leaving = new Set<PartnerConnection>();
-  /** Why no session is taken any more. */
+  /** Why the listener takes no more sessions. */
   #closing: PesitError | undefined;
   /** The port was given up; resolves when the last connection is closed. */
   #abandoned: Promise<void> | undefined;
@@ -104,7 +104,7 @@ export class PesitListener {
     return this.#established.size;
   }
 
-  /** Gives up the port; the sessions on it go on as if nothing were. Resolves when the last connection is closed. */
+  /** Gives up the port; the sessions on it continue. Resolves when the last connection is closed. */
   abandon(): Promise<void> {
     return (this.#abandoned ??= this.#server.close());
   }

@@ -1,5 +1,5 @@
 /**
- * Whose address it is, for shares and limits: an IPv4 address, or the /64 of an IPv6 one, which a single subscriber has whole.
+ * The network of an address, for shares and limits: an IPv4 address, or the /64 of an IPv6 one, which a single subscriber has whole.
  */
 export const networkOf = (address: string): string => {
   const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];

@@ -1,4 +1,4 @@
-/** What comes before CONNECT on a requester's side: the connection and, where asked for, the pre-connection. */
+/** Steps before CONNECT on a requester's side: the connection and, where asked for, the pre-connection. */
 import { PesitError } from '@pesit-node/protocol';
 import type { Dialect } from '@pesit-node/protocol';
 import { decodePreconnectionAnswer, encodePreconnection } from './detection.js';
@@ -68,7 +68,7 @@ export function preconnect(
     return (failed) => {
       if (failed) transport.destroy();
       else {
-        // What follows the answer belongs to the session, which reads in a moment.
+        // Bytes behind the answer belong to the session, which reads in a moment.
         transport.pause();
         if (answer.length > expected) transport.unread(answer.subarray(expected));
       }

@@ -9,7 +9,7 @@ import { asPesitError } from './errors.js';
 import type { FileData } from './file-data.js';
 import type { ConnectIndication, ServerHandler } from './handler.js';
 
-/** What the listener has to say to the requests of a partner. */
+/** Answers of the listener to the requests of a partner. */
 export interface RequestTerms {
   readonly indication: Omit<ConnectIndication, 'parameters'>;
   /** Asked before the application: reasons of the listener to refuse a CONNECT. */
@@ -27,7 +27,7 @@ interface PartnerRequestsOptions {
   readonly terms: RequestTerms;
   /** Sends what the session has to say. */
   readonly settle: () => void;
-  /** The file that is being sent cannot go on. */
+  /** The file that is being sent cannot continue. */
   readonly interrupt: (reason: PesitError) => void;
   /** A bug of this side. */
   readonly report: (error: unknown) => void;
@@ -44,7 +44,7 @@ export class PartnerRequests {
   #fileOpen = false;
   /** The application was asked to deliver the file: too late to go back. */
   #ending = false;
-  /** What the partner said of its own data in DTF.END. */
+  /** Counts of its own data that the partner gave in DTF.END. */
   #dataError: PesitError | undefined;
 
   constructor(options: PartnerRequestsOptions) {
@@ -130,7 +130,7 @@ export class PartnerRequests {
     if (!this.#fileOpen) return;
     this.#fileOpen = false;
     this.#data.stop();
-    // The application may close its file now: nothing reads it any more.
+    // The application may close its file now: nothing reads it.
     await this.#sent;
     await this.#handler.transferFailed(error, endCode);
   }

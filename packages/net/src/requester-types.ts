@@ -1,4 +1,4 @@
-/** What a program asks of a `PesitRequester`, and what it gets. */
+/** Requests of a program to a `PesitRequester`, and their results. */
 import type {
   ArticleSink,
   ArticleSource,
@@ -19,7 +19,7 @@ import type { Connect } from './transport.js';
 export interface RequesterOptions {
   readonly host: string;
   readonly port: number;
-  /** What carries the session; default: plain TCP. */
+  /** Network that carries the session; default: plain TCP. */
   readonly transport?: Connect;
   readonly dialect: Dialect;
   /** Milliseconds for the connection and, each, for the answers to pre-connection and CONNECT. */
@@ -30,7 +30,7 @@ export interface RequesterOptions {
   /** Sent before CONNECT. */
   readonly preconnection?: { readonly identifier: string; readonly password: string } | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** What earlier connections have learned of this partner's single articles. */
+  /** How this partner writes single articles, as earlier connections have learned. */
   readonly singleArticle?: SingleArticleStyle | undefined;
   /** Whether we send several articles in one DTF; default true. */
   readonly multiArticle?: boolean | undefined;
@@ -40,7 +40,7 @@ export interface RequesterOptions {
   readonly learned?: (style: SingleArticleStyle) => void;
   /** See `observe`: from CONNECT on. */
   readonly observer?: WireObserver | undefined;
-  /** What was tolerated of the partner: for the log. */
+  /** Deviations of the partner that were tolerated: for the log. */
   readonly notice?: (text: string) => void;
 }
 

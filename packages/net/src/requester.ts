@@ -70,7 +70,7 @@ export class PesitRequester {
         this.#answer = await this.#talk.answerTo('ACONNECT');
       });
     } catch (error) {
-      // What cannot be sent, or was cancelled, leaves nothing behind.
+      // A message that cannot be sent, or was cancelled, leaves nothing behind.
       const reason = this.#withAdvice(asPesitError(error, '3-399'));
       this.abort(reason);
       throw reason;
@@ -103,7 +103,7 @@ export class PesitRequester {
     return this.#answer;
   }
 
-  /** Of the running or last file: PI 25, and PI 21 once the file is open. */
+  /** Terms of the running or last file: PI 25, and PI 21 once the file is open. */
   get fileTerms(): FileTerms | undefined {
     return this.#session.fileTerms;
   }

@@ -71,7 +71,7 @@ class TcpTransport implements Transport {
       this.#reader.received(bytes);
     };
     reads.deliver = received;
-    // What was put back comes here, and everything of a socket without `onread`.
+    // Bytes that were put back come here, and everything of a socket without `onread`.
     socket.on('data', received);
     socket.on('error', (error) => {
       this.#ended(error);
@@ -92,7 +92,7 @@ class TcpTransport implements Transport {
     return this.#socket.destroyed;
   }
 
-  /** What Node's own idle timer looks at, and no public property tells. */
+  /** The field that Node's own idle timer looks at, and no public property tells. */
   get queuedBytes(): number {
     const { _handle: handle } = this.#socket as unknown as { readonly _handle?: { readonly writeQueueSize?: number } };
     return handle?.writeQueueSize ?? 0;

@@ -12,8 +12,8 @@
  * and whoever writes no more than a few bursts ahead of `taken` is held back as the peer reads. The transport sets no time
  * for that: `queuedBytes` shows the session whether the peer still takes something.
  *
- * Ending. `end` closes our half, and reading goes on; `destroy` closes at once. When the peer closes its half, what was
- * written still leaves, then the transport closes by itself. The reader hears `ended` when the peer or the line ended it, not
+ * Ending. `end` closes our half, and reading continues; `destroy` closes at once. When the peer closes its half, bytes
+ * already written still leave, then the transport closes by itself. The reader hears `ended` when the peer or the line ended it, not
  * when `destroy` did, and `closed` in any case.
  *
  * No method throws because of what the peer or the line does, and no error without a reader ends the process.
@@ -27,7 +27,7 @@ export interface ReadBuffers {
   take(length: number): Buffer;
 }
 
-/** Whoever reads a transport; must not throw. */
+/** The reader of a transport; must not throw. */
 export interface TransportReader {
   /** The next bytes of the peer, at least one. */
   received(bytes: Buffer): void;
@@ -40,7 +40,7 @@ export interface TransportReader {
   closed(): void;
 }
 
-/** What TLS found out about the peer of a connection. */
+/** Facts that TLS found out about the peer of a connection. */
 export interface PeerCertificate {
   /** Distinguished names (RFC 4514). */
   readonly subject: string;
@@ -57,7 +57,7 @@ export interface PeerCertificate {
   readonly raw: Buffer;
 }
 
-/** What a handshake has agreed on. */
+/** Terms that a handshake has agreed on. */
 export interface TransportSecurity {
   /** e.g. `TLSv1.3` */
   readonly protocol: string;
@@ -71,11 +71,11 @@ export interface TransportSecurity {
 
 /** One connection. */
 export interface Transport {
-  /** Of the peer, as text; `unknown` when it was gone before it could be asked. Stays when the connection is closed. */
+  /** Address of the peer, as text; `unknown` when it was gone before it could be asked. Stays when the connection is closed. */
   readonly remoteAddress: string;
   /** undefined: nothing secures the connection, and the peer has no certificate */
   readonly security: TransportSecurity | undefined;
-  /** Closed, or about to be, by either side: nothing is written any more. */
+  /** Closed, or about to be, by either side: writes have no effect. */
   readonly destroyed: boolean;
   /**
    * Bytes of writes that the system has not taken yet: a change is progress of the peer. 0 where a transport cannot know:
@@ -91,7 +91,7 @@ export interface Transport {
   readInto(buffers: ReadBuffers | undefined): void;
   /** Puts back what was received too much, for the reader that comes next; while the transport is paused. */
   unread(bytes: Buffer): void;
-  /** The end of the connection may be noticed all the same. */
+  /** The end of the connection may still be noticed. */
   pause(): void;
   resume(): void;
 
@@ -121,7 +121,7 @@ export class TransportError extends Error {
 export interface Target {
   readonly host: string;
   readonly port: number;
-  /** Aborted when it takes too long, or nobody wants the connection any more. */
+  /** Aborted when it takes too long, or nobody wants the connection now. */
   readonly signal: AbortSignal;
 }
 
@@ -139,11 +139,11 @@ export interface Connected {
  */
 export type Connect = (target: Target) => Promise<Connected>;
 
-/** What a server of connections tells. */
+/** Events of a server of connections. */
 export interface Arrivals {
   /** A connection, paused, through every handshake. */
   readonly arrived: (transport: Transport) => void;
-  /** A connection that could not be taken, and why, in words; the server goes on. Address `unknown` where there is none. */
+  /** A connection that could not be taken, and why, in words; the server keeps listening. Address `unknown` where there is none. */
   readonly failed: (remoteAddress: string, reason: string) => void;
 }
 
@@ -156,7 +156,7 @@ export interface TransportServer {
    * @throws NodeJS.ErrnoException EADDRINUSE, EACCES …
    */
   listen(at: { readonly host: string; readonly port: number }): Promise<void>;
-  /** Gives up the port, once; what has arrived goes on. Resolves when the last connection is closed. */
+  /** Gives up the port, once; connections that have arrived continue. Resolves when the last connection is closed. */
   close(): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What interval and window of sync points to ask a partner for (PI 7). A sender stops at `window` unacknowledged points, so
+ * Computes which interval and window of sync points to ask a partner for (PI 7). A sender stops at `window` unacknowledged points, so
  * at most interval × window bytes cross a line in one round trip, however fast it is (docs/performance.md).
  */
 import type { SyncPointOptions } from '@pesit-node/protocol';

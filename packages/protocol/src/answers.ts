@@ -1,4 +1,4 @@
-/** What a server answers to the requests of a partner, in the words of the specification. */
+/** Answers of a server to the requests of a partner, in the words of the specification. */
 import type { CompressionMode } from './compression.js';
 import { SUCCESS } from './diagnostics.js';
 import type { Parameters, SyncPointOptions } from './parameters.js';
@@ -6,13 +6,13 @@ import type { SingleArticleStyle } from './receiving.js';
 import { free } from './texts.js';
 
 export interface ConnectAnswer {
-  /** What this side wants for PI 7; undefined = no sync points. */
+  /** PI 7 as this side wants it; undefined = no sync points. */
   readonly syncPoints?: SyncPointOptions | undefined;
   /** PI 23: resynchronisation is allowed; it needs sync points. Default false. */
   readonly resynchronisation?: boolean | undefined;
   /** Interval for our own points when PI 7 stays undefined on both sides, in KB. Default 256. */
   readonly defaultIntervalKb?: number;
-  /** What earlier connections have learned of this partner's single articles. */
+  /** How this partner writes single articles, as earlier connections have learned. */
   readonly singleArticle?: SingleArticleStyle | undefined;
   /** Whether this partner is sent several articles in one DTF; default that of the session. */
   readonly multiArticle?: boolean | undefined;

@@ -44,7 +44,7 @@ export interface ArticleSink {
   /**
    * Resolves when everything written before this call, and the point itself, are on stable storage.
    * Calls may overlap; one flush may resolve several (group commit), always in order.
-   * @param gather how many points may wait, this one included, before a flush has to begin: the peer goes on sending until
+   * @param gather how many points may wait, this one included, before a flush has to begin: the peer keeps sending until
    *   then. 1 unless said otherwise.
    */
   checkpoint(point: SyncPoint, gather?: number): Promise<void>;
@@ -86,7 +86,7 @@ export interface ArticleSource {
    */
   fill(burst: Burst): Promise<boolean>;
   /**
-   * RESYN (§3.6.3 p): `fill` goes on behind `point`, which is the start or one that it saw placed (`Burst.lastPoint`). Not
+   * RESYN (§3.6.3 p): `fill` continues behind `point`, which is the start or one that it saw placed (`Burst.lastPoint`). Not
    * called while `fill` runs; rejects when it cannot go there. Absent: a RESYN interrupts the transfer.
    */
   goBack?(point: SyncPoint): Promise<void>;

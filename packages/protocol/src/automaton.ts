@@ -49,7 +49,7 @@ const ck = (to: State): Transition => ({ to, when: 'ck' });
 
 /**
  * States 02 to 08 of one half of the data phase (tables 7 to 10): the same shape for writing and reading, sender and
- * receiver. What differs: who sends data, who sends TRANS.END, and who wins when two IDTs or two RESYNs cross (§4.8.3).
+ * receiver. The differences: who sends data, who sends TRANS.END, and who wins when two IDTs or two RESYNs cross (§4.8.3).
  */
 function transfer(role: Role, direction: 'TDE' | 'TDL'): Partial<Record<State, Row>> {
   const suffix = role === 'requester' ? 'A' : 'B';

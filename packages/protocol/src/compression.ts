@@ -15,7 +15,7 @@ const REPEATED = 0x80;
 const PREVIOUS = 0xc0;
 const KIND = 0xc0;
 const MAX_STRING = 63;
-/** What the specification pads a shorter previous article with: a blank in EBCDIC. We never refer to it. */
+/** The byte with which the specification pads a shorter previous article: a blank in EBCDIC. We never refer to it. */
 const PADDING = 0x40;
 
 /** The most that `length` bytes can become: one header for every 63 bytes. */

@@ -34,7 +34,7 @@ export function checksum(parts: readonly Buffer[]): number {
       c1 %= 255;
     }
   }
-  // The two bytes of the CRC itself count as zeros: c1 goes on by c0 twice.
+  // The two bytes of the CRC itself count as zeros: c1 is extended by c0 twice.
   c1 = (c1 + 2 * c0) % 255;
   const first = (c0 - c1 + 255) % 255;
   const second = (((c1 - 2 * c0) % 255) + 255) % 255;

@@ -31,7 +31,7 @@ export abstract class DataSession extends SessionCore {
 
   protected readonly receiver: ArticleReceiver;
   protected sender: ArticleSender | undefined;
-  /** What PI 21 agreed on for the open file; 0 none. */
+  /** Compression agreed on in PI 21 for the open file; 0 none. */
   protected agreedCompression: CompressionMode | 0 = 0;
   /** Direction of the selected file. */
   protected direction: 'writing' | 'reading' | undefined;
@@ -51,7 +51,7 @@ export abstract class DataSession extends SessionCore {
   #compressing: CompressingBurst | undefined;
   /** Whether a burst is filled, and whether DTF.END goes with it. */
   #burst: 'none' | 'open' | 'last' = 'none';
-  /** What a peer does with every FPDU of a kind is said once. */
+  /** A notice about something that a peer does with every FPDU of a kind is given once. */
   readonly #noted = new Set<'large entity' | 'unwanted ACK(SYN)'>();
 
   protected constructor(role: Role, options: SessionOptions, crc: boolean | undefined) {
@@ -74,7 +74,7 @@ export abstract class DataSession extends SessionCore {
   /** PI 25 as negotiated for the selected file; 0 before the first. */
   abstract get entitySize(): number;
 
-  /** What was agreed for the file that is selected, or was last; undefined before the first. */
+  /** Terms of the file that is selected, or was last; undefined before the first. */
   get fileTerms(): FileTerms | undefined {
     if (this.entitySize === 0) return undefined;
     return { maxEntitySize: this.entitySize, compression: this.agreedCompression };

@@ -1,5 +1,5 @@
 /**
- * What a peer sends: control FPDUs by the two tables (§4.7). Decoding never copies: B values are views of the input.
+ * Decodes what a peer sends: control FPDUs by the two tables (§4.7). Decoding never copies: B values are views of the input.
  * `encoding.ts` is the way back.
  *
  * Liberal in what is readable (pesit-e.md §2): unknown parameters, a wrong order, a duplicate or an empty parameter are
@@ -24,12 +24,12 @@ export interface Fpdu {
   readonly destination: number;
   readonly source: number;
   readonly parameters: Parameters;
-  /** What was tolerated, one sentence each; at most `MAX_NOTICES`. */
+  /** Tolerated deviations, one sentence each; at most `MAX_NOTICES`. */
   readonly notices: readonly string[];
 }
 
 const MAX_NOTICES = 8;
-/** Of a text that is skipped, what a notice shows. */
+/** Most characters of a skipped text that a notice shows. */
 const MAX_SAID = 64;
 /** More parameters than any FPDU has, few enough to bound the work that a peer can ask for. */
 const MAX_PARAMETERS = 128;

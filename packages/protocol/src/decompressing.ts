@@ -1,6 +1,6 @@
 /**
  * Compressed articles to plain ones (annex A). Results lie in memory of our own that is never used twice: whoever was handed a
- * view may keep it. What is kept here is one chunk, and the compressed bytes of an article that came in pieces.
+ * view may keep it. The decoder itself keeps one chunk, and the compressed bytes of an article that came in pieces.
  */
 import { decompressArticle } from './compression.js';
 import type { CompressionMode } from './compression.js';

@@ -11,7 +11,7 @@ export type ActingParty = 'nobody' | 'asking' | 'answering' | 'both' | 'network'
 
 export interface DiagnosticRow {
   readonly text: string;
-  /** What the operator of either side should look at or change. */
+  /** Advice for the operator of either side: what to look at or change. */
   readonly advice: string;
   /** Where the fault is to be looked for. */
   readonly fault: ActingParty;
@@ -133,7 +133,7 @@ export type DiagnosticCode = keyof typeof DIAGNOSTICS;
 
 declare const unlisted: unique symbol;
 
-/** What a partner may say: a code of the table, or any other number, of which nothing is known. */
+/** A code that a partner may say: one of the table, or any other number, of which nothing is known. */
 export type PeerDiagnostic = DiagnosticCode | (string & { readonly [unlisted]: true });
 
 /** PI 2 as it stands on the wire: the type, 0 to 3, and the reason. */
@@ -142,7 +142,7 @@ export const diagnosticOf = (type: number, reason: number): PeerDiagnostic =>
 
 export const SUCCESS = '0-000' satisfies DiagnosticCode;
 
-/** What the table knows of `code`; undefined for a partner's own number. */
+/** The row of `code`; undefined for a partner's own number. */
 export function diagnosticRow(code: string): DiagnosticRow | undefined {
   return Object.hasOwn(DIAGNOSTICS, code) ? DIAGNOSTICS[code as DiagnosticCode] : undefined;
 }

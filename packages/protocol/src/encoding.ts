@@ -1,4 +1,4 @@
-/** What this node sends: control FPDUs by the two tables (§4.7), strictly canonical. `decoding.ts` is the way back. */
+/** Encodes what this node sends: control FPDUs by the two tables (§4.7), strictly canonical. `decoding.ts` is the way back. */
 import type { PeerDiagnostic } from './diagnostics.js';
 import { PesitError } from './errors.js';
 import { CONTENTS, FPDU_HEADER_LENGTH, FPDUS, MAX_FPDU_LENGTH } from './fpdus.js';

@@ -112,7 +112,7 @@ export class EntityLayout {
     return this.#buffer.subarray(0, this.#used);
   }
 
-  /** What is left in the buffer, beside DTF.END and the CRC that the open DTF still needs. */
+  /** Room left in the buffer, beside DTF.END and the CRC that the open DTF still needs. */
   get room(): number {
     const kept = this.#entityLength(END_LENGTH) + (this.#open >= 0 ? this.#trailer : 0);
     return this.#buffer.length - this.#used - kept;

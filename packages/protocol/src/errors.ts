@@ -12,7 +12,7 @@ import type { PeerDiagnostic } from './diagnostics.js';
 export type Fault = 'local' | 'remote' | 'refused' | 'transport' | 'timeout';
 
 /**
- * What happened, where code has to tell one failure from others. `diagnostic` is only what the partner gets: several of these
+ * The condition, where code has to tell one failure from others. `diagnostic` is only what the partner gets: several of these
  * share one, and it may be chosen by the moment.
  *
  * - `cancelled`: somebody ended the transfer on purpose
@@ -40,11 +40,11 @@ export type ErrorCondition =
 
 export interface PesitErrorDetails {
   readonly fault: Fault;
-  /** What to put in PI 2 (local, remote, timeout), or what the peer put there (refused). */
+  /** The value to put in PI 2 (local, remote, timeout), or the one that the peer put there (refused). */
   readonly diagnostic: PeerDiagnostic;
-  /** What the specification or the configuration wanted. */
+  /** The value that the specification or the configuration wanted. */
   readonly expected?: string;
-  /** What came instead. */
+  /** The value that came instead. */
   readonly got?: string;
   /** The same for the peer (PI 29), where `message` names paths or other things of this machine. */
   readonly peerText?: string;
@@ -62,7 +62,7 @@ export class PesitError extends Error {
   readonly expected: string | undefined;
   readonly got: string | undefined;
   readonly peerText: string | undefined;
-  /** Of a transfer that the peer interrupted (IDT); undefined for every other error. */
+  /** PI 19 of an IDT with which the peer interrupted the transfer; undefined for every other error. */
   readonly endCode: number | undefined;
   readonly condition: ErrorCondition | undefined;
 

@@ -34,7 +34,7 @@ const GATHER_SIZE = 4096;
 
 export class FpduReader {
   readonly #dialect: Dialect;
-  /** What is not read yet; the first `#offset` bytes of the first piece are. */
+  /** Pieces not read yet; the first `#offset` bytes of the first one are. */
   readonly #pieces: Buffer[] = [];
   #offset = 0;
   #available = 0;
@@ -61,7 +61,7 @@ export class FpduReader {
     return this.#crc === true;
   }
 
-  /** Of the entity whose FPDU was returned last, in bytes; in the raw dialect of that FPDU with its CRC. */
+  /** Length of the entity whose FPDU was returned last, bytes; in the raw dialect that of the FPDU with its CRC. */
   get entityLength(): number {
     return this.#entityLength;
   }
@@ -105,7 +105,7 @@ export class FpduReader {
   /**
    * The next complete FPDU, or `undefined` when more bytes are needed.
    * @throws PesitError fault `remote`: 3-311 unknown or impossible FPDU; 3-310 wrong CRC: that FPDU is passed over, and the
-   *   next call goes on behind it
+   *   next call continues behind it
    */
   next(): RawFpdu | undefined {
     if (this.#dialect === 'length-prefixed' && this.#entityLeft < FPDU_HEADER_LENGTH) {

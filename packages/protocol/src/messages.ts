@@ -19,7 +19,7 @@ export const FILE_TYPE_REPLY = 0xfffe;
 export const REPLY_EXPECTED = 1;
 /** Longest text, sent or taken, in bytes. */
 export const MAX_MESSAGE_LENGTH = 65_536;
-/** Bytes after which a partner whose message has no end is not listened to any more. */
+/** Bytes after which a partner whose message has no end is no longer listened to. */
 const MAX_SEGMENTED_LENGTH = 16 * MAX_MESSAGE_LENGTH;
 
 export interface MessageRequest {
@@ -112,7 +112,7 @@ const withText = (parameters: Parameters, text: Buffer): Parameters =>
 
 /** A segmented message while it comes in: the parameters of its MSGDM and the text so far. */
 export class MessageAssembly {
-  /** Of MSGDM. */
+  /** Parameters of MSGDM. */
   readonly head: Parameters;
   readonly #pieces: Buffer[] = [];
   #length = 0;

@@ -7,7 +7,7 @@ import type { CompressionOptions, SyncPointOptions } from './parameters.js';
 /** PI 7: no fixed interval; loses against any number. */
 export const UNDEFINED_INTERVAL = 0xffff;
 
-/** What both sides agreed on for a connection. */
+/** Terms that both sides agreed on for a connection. */
 export interface ConnectionTerms {
   readonly dialect: Dialect;
   /** 1 = D, 2 = E. */
@@ -23,7 +23,7 @@ export interface ConnectionTerms {
   readonly accessType: number;
 }
 
-/** What both sides agreed on for a file. */
+/** Terms that both sides agreed on for a file. */
 export interface FileTerms {
   /** PI 25. */
   readonly maxEntitySize: number;
@@ -86,7 +86,7 @@ export function negotiateCompression(
 }
 
 /**
- * What the answer to our PI 21 means. Its second byte has a meaning only when both kinds were asked for (annex A §1); a server
+ * The meaning of the answer to our PI 21. Its second byte has a meaning only when both kinds were asked for (annex A §1); a server
  * that leaves it out otherwise accepts what was asked.
  * @throws PesitError 3-318 when it accepts what was not asked for: the data could not be read
  */

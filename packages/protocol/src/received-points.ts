@@ -51,7 +51,7 @@ export class ReceivedPoints {
     this.#last = number;
   }
 
-  /** What the point that was received last stands for. */
+  /** Keeps the totals that the point received last stands for. */
   keep(point: SyncPoint): void {
     this.#kept.push(point);
     if (this.#kept.length > MAX_POINTS_KEPT) this.#kept.splice(1, 1);

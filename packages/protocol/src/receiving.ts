@@ -46,7 +46,7 @@ export class ArticleReceiver {
     this.discard();
   }
 
-  /** Of the batch so far. */
+  /** Bytes of the batch so far. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -70,7 +70,7 @@ export class ArticleReceiver {
     this.#decompressor?.restart();
   }
 
-  /** What was received since the last call; `undefined` when nothing was. */
+  /** The batch received since the last call; `undefined` when nothing was. */
   take(): ArticleBatch | undefined {
     if (this.#parts.length === 0 && this.#ends.length === 0) return undefined;
     const batch = { parts: this.#parts, ends: this.#ends, bytes: this.#bytes };
@@ -120,7 +120,7 @@ export class ArticleReceiver {
     } else if (prefixed) {
       this.#receiveMany(body, length, 1);
     } else {
-      // The first DTF looked prefixed by chance. What was stored may lack two bytes: start again clean.
+      // The first DTF looked prefixed by chance. The stored data may lack two bytes: start again clean.
       this.style = 'plain';
       throw new PesitError(
         'DTF with one article: expected a length prefix as before, got none; the transfer must restart',

@@ -30,7 +30,7 @@ export class RequesterSession extends Session {
   #askedResynchronisation = false;
   #accessType = 2;
   #defaultIntervalKb = 256;
-  /** Of the request, and of the last ORF. */
+  /** Compression wanted by the request, and by the last ORF. */
   #wantedCompression: CompressionOptions | undefined;
   #askedCompression: CompressionOptions | undefined;
   #entitySize = 0;
@@ -80,7 +80,7 @@ export class RequesterSession extends Session {
   }
 
   /**
-   * ORF (§4.4.10). What the server agreed on is in `fileTerms`.
+   * ORF (§4.4.10). `fileTerms` holds what the server agreed on.
    * @param compression asked for as PI 21; default that of the request
    */
   open(compression = this.#wantedCompression): void {

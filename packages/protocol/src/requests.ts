@@ -1,4 +1,4 @@
-/** What a requester asks for, in the words of the specification, and the parameters that say it. */
+/** Requests of a requester, in the words of the specification, and the parameters that say them. */
 import type { CompressionMode } from './compression.js';
 import type { Parameters, SyncPointOptions } from './parameters.js';
 import { free } from './texts.js';

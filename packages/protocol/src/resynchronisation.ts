@@ -1,6 +1,6 @@
 /**
  * Going back to a sync point within a transfer (RESYN, §3.6.3 p, §4.4.24, §4.8.3): which point it is, and how often it may
- * happen. What both ends forget then is the business of `receiving.ts` and `sending.ts`.
+ * happen. `receiving.ts` and `sending.ts` decide what both ends forget then.
  */
 import { START } from './articles.js';
 import type { SyncPoint } from './articles.js';
@@ -13,7 +13,7 @@ export const MAX_RESYNCHRONISATIONS = 16;
 
 export class Resynchronisation {
   readonly #received: ReceivedPoints;
-  /** Of our own data, when this side sends. */
+  /** Sender of our own data, when this side sends. */
   #sender: ArticleSender | undefined;
   /** Our RESYN, until it is answered or overtaken; the peer's, until we have answered. */
   #asked: SyncPoint | undefined;
@@ -88,7 +88,7 @@ export class Resynchronisation {
   answered(number: number): SyncPoint {
     const asked = this.#asked ?? START;
     this.#asked = undefined;
-    // What we asked for may be forgotten by now, when a later point was stored meanwhile.
+    // The point we asked for may be forgotten by now, when a later point was stored meanwhile.
     if (number === asked.number) return asked;
     const legal = number === 0 || (this.#sender !== undefined && number > asked.number);
     const point = legal ? this.#find(number) : undefined;

@@ -178,7 +178,7 @@ export class ArticleSender implements Burst {
 
   /**
    * At its bound the window suspends the data, not the point that has reached it (§3.7 f). A burst may begin there and wait, laid
-   * out (`blocked`), up to and with the next point; none goes on behind it.
+   * out (`blocked`), up to and with the next point; none continues behind it.
    */
   #opens(): boolean {
     const { window } = this.#options;

@@ -26,13 +26,13 @@ import { Session } from './session.js';
 import type { SessionOptions } from './session-events.js';
 import { free, textForPeer } from './texts.js';
 
-/** What a request proposes, kept until it is answered. */
+/** Proposals of a request, kept until it is answered. */
 interface Pending {
   readonly parameters: Parameters;
   readonly name: FpduName;
 }
 
-/** What the secured profile asks for; a first byte of 0 asks for nothing (§4.7.3). */
+/** Parameters by which the secured profile is asked for; a first byte of 0 asks for nothing (§4.7.3). */
 const SECURED = ['authenticationType', 'sealingType', 'encryptionType', 'signatureType'] as const;
 
 const NEGATIVE: Partial<Record<FpduName, FpduName>> = {
@@ -174,7 +174,7 @@ export class ServerSession extends Session {
     this.send('ACK(TRANS.END)', { diagnostic: SUCCESS, ...countsToSend(this.totals) });
   }
 
-  /** A negative ACK(TRANS.END): the file is not delivered; it is closed and deselected all the same. */
+  /** A negative ACK(TRANS.END): the file is not delivered; it is still closed and deselected. */
   refuseEnd(reason: PesitError): void {
     this.#take('TRANS.END');
     this.transferEnded = true;
@@ -280,7 +280,7 @@ export class ServerSession extends Session {
     this.emit({ kind: 'FPDU', name: 'MSG', parameters: whole });
   }
 
-  /** What the protocol alone decides about a file, before the application is asked. */
+  /** Refusals that the protocol alone decides about a file, before the application is asked. */
   #refusesFile(name: 'CREATE' | 'SELECT', parameters: Parameters): boolean {
     const size = parameters.maxEntitySize as number;
     if (size < MIN_ENTITY_SIZE) {

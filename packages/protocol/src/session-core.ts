@@ -66,7 +66,7 @@ export abstract class SessionCore {
     return this.#state;
   }
 
-  /** What the present state means: the columns of `states.ts`. After the end those of CN01. */
+  /** Meaning of the present state: the columns of `states.ts`. After the end those of CN01. */
   get situation(): StateRow {
     return STATES[this.#state];
   }
@@ -82,7 +82,7 @@ export abstract class SessionCore {
     if (this.#phase === 'closing') return this.#armedAt + this.timers.close;
     const wait = this.#wait;
     if (wait === undefined) return undefined;
-    // What it has to answer has not reached it yet.
+    // The request it has to answer has not reached it yet.
     if (this.#outputBlocked) return this.#armedAt + this.timers.write;
     if (wait !== 'blocked') return this.#armedAt + this.timers[wait];
     return this.waitsForWindow ? this.#armedAt + this.timers.response : undefined;
@@ -105,7 +105,7 @@ export abstract class SessionCore {
   }
 
   /**
-   * While held, what came and was not taken apart yet stays as it is: the disk is behind. Of plain data there is nothing left
+   * While held, bytes that came and were not taken apart yet stay as they are: the disk is behind. No plain data are left
    * after `receive`; compressed data may become sixty times as long.
    */
   setHeld(held: boolean): void {
@@ -174,7 +174,7 @@ export abstract class SessionCore {
           : ['was closed by the partner', 'see its log, and check firewalls on the way'];
       const text = `the connection ${what} (${this.describeState()}): ${advice}`;
       const error = new PesitError(text, { fault: 'transport', diagnostic: '3-310', cause });
-      // A requester that has sent RELEASE may not wait for our RELCONF: it is done all the same.
+      // A requester that has sent RELEASE may not wait for our RELCONF: it is still done.
       this.end(this.situation.releaseReceived ? undefined : error, 'closed');
     }
     this.#phase = 'closed';
@@ -218,7 +218,7 @@ export abstract class SessionCore {
     return `${this.situation.meaning}; state ${this.#state}`;
   }
 
-  /** What the peer said, as an error of the `refused` kind. */
+  /** The refusal of the peer, as an error of the `refused` kind. */
   refusal(what: string, diagnostic: PeerDiagnostic, parameters: Parameters): PesitError {
     const text = printable(parameters.diagnosticComplement ?? parameters.freeMessage);
     return new PesitError(`the partner ${what}: ${quoteDiagnostic(diagnostic, text)}`, {
@@ -249,7 +249,7 @@ export abstract class SessionCore {
   /** Whether a condition of the automaton holds (§4.8.1.3). */
   protected abstract holds(condition: Condition): boolean;
 
-  /** Whether the session goes on behind bytes that cannot be read. */
+  /** Whether the session continues behind bytes that cannot be read. */
   protected abstract survives(error: unknown): boolean;
 
   /** The next FPDU; what is damaged and can be sent again is passed over. */
@@ -274,7 +274,7 @@ export abstract class SessionCore {
       if (this.#step(DATA_EVENTS[raw.name], raw.name)) this.takeData(raw);
       return;
     }
-    // Whatever else is wrong with it: an ABORT names who has sent it (§4.7.1).
+    // An ABORT names who has sent it, whatever else is wrong with it (§4.7.1).
     if (this.peerId === 0 && (raw.name === 'CONNECT' || raw.name === 'ACONNECT')) this.peerId = raw.source;
     // Copied: opaque parameters outlive the buffers that the transport reads into.
     const body = Buffer.concat(raw.body);
@@ -338,7 +338,7 @@ export abstract class SessionCore {
     this.end(this.refusal('aborted the connection', parameters.diagnostic ?? '3-399', parameters), 'closing');
   }
 
-  /** Ends the session on any error of the peer; errors that are not `PesitError` are bugs and go on. */
+  /** Ends the session on any error of the peer; errors that are not `PesitError` are bugs and are thrown on. */
   protected fail(error: unknown): void {
     if (!(error instanceof PesitError)) throw error;
     this.discard();

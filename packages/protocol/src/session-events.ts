@@ -1,4 +1,4 @@
-/** What a session tells its owner, and what it has to know of the connection. */
+/** Events of a session for its owner, and the facts that it has to know of the connection. */
 import type { ArticleBatch, SyncPoint } from './articles.js';
 import type { PesitError } from './errors.js';
 import type { FpduName } from './fpdus.js';
@@ -19,7 +19,7 @@ export type SessionEvent =
   | { readonly kind: 'RESYN'; readonly point: SyncPoint; readonly error: PesitError }
   /** The peer has answered our RESYN: bring the file to `point`, which may be the start; data follow from there. */
   | { readonly kind: 'ACK(RESYN)'; readonly point: SyncPoint }
-  /** The transfer was interrupted (IDT); the file has to be closed and deselected, the connection goes on. */
+  /** The transfer was interrupted (IDT); the file has to be closed and deselected, the connection stays open. */
   | { readonly kind: 'INTERRUPTED'; readonly by: 'us' | 'peer'; readonly endCode: number; readonly error: PesitError }
   /** How the peer writes a single article; worth remembering for the partner. */
   | { readonly kind: 'STYLE'; readonly style: SingleArticleStyle }
@@ -37,7 +37,7 @@ export interface SessionOptions {
   /** Our half of the identifiers: 1 to 255 (X of a requester, Y of a server). */
   readonly connectionId: number;
   readonly timers?: Partial<Timers>;
-  /** What is known of the peer's single articles. */
+  /** How the peer writes single articles, as far as it is known. */
   readonly singleArticle?: SingleArticleStyle;
   /**
    * Whether we send several articles in one DTF; default true. Some products compare the whole body of a DTF of fixed records

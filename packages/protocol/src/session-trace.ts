@@ -41,7 +41,7 @@ export class SessionTrace {
   /**
    * @param bytes the next of this direction; free to be used again when it returns
    * @param time of the clock that the lines shall show
-   * @returns a line for each FPDU that is complete with them, but for data that may go on
+   * @returns a line for each FPDU that is complete with them, but for data that may continue
    */
   take(direction: WireDirection, bytes: Buffer, time: number): TraceLine[] {
     const reader = this.#readerOf(direction);
@@ -62,7 +62,7 @@ export class SessionTrace {
     } catch (error) {
       if (!(error instanceof PesitError)) throw error;
       lines.push(...this.end());
-      // An FPDU with a wrong CRC is passed over; otherwise what follows cannot be told apart any more.
+      // An FPDU with a wrong CRC is passed over; otherwise the bytes behind it cannot be told apart.
       const isPassedOver = error.condition === 'damaged FPDU';
       if (!isPassedOver) this.#readers.set(direction, undefined);
       const what = isPassedOver ? 'damaged' : 'unreadable from here on';

@@ -1,5 +1,5 @@
 /**
- * What both ends of a PeSIT connection share: bytes and `now` in; bytes, events and a deadline out. No I/O, no clock.
+ * The part that both ends of a PeSIT connection share: bytes and `now` in; bytes, events and a deadline out. No I/O, no clock.
  *
  * Use, in any order: `receive(bytes, now)`, the verbs of the role, `handleTimeout(now)`, `connectionLost(now)`. After each,
  * write what `takeOutput()` gives, handle `nextEvent()` until it is undefined, and call `handleTimeout` at `deadline`.
@@ -41,7 +41,7 @@ export abstract class Session extends DataSession {
   }
 
   /**
-   * Asks the peer to go back to a sync point and go on from there (RESYN, §4.4.24). Its answer is an ACK(RESYN) event.
+   * Asks the peer to go back to a sync point and continue from there (RESYN, §4.4.24). Its answer is an ACK(RESYN) event.
    * @param from number of the point, 0 the start; default: the last one that is stored here, or that the peer has acknowledged
    * @returns false when it was not negotiated (PI 23) or no transfer is under way: interrupt instead. After
    *   `MAX_RESYNCHRONISATIONS` of a transfer the session is aborted with 3-320.
@@ -65,7 +65,7 @@ export abstract class Session extends DataSession {
   /**
    * ACK(RESYN) (§4.4.25): answers a RESYN event, once the file stands where it said.
    * @param fromStart instead of there, go back to the start of the file
-   * @returns false when there is nothing to answer any more: the transfer was interrupted, or the connection is over
+   * @returns false when there is nothing left to answer: the transfer was interrupted, or the connection is over
    */
   acceptResyn(fromStart = false): boolean {
     if (this.phase !== 'open' || this.situation.resynchronising !== 'to answer') return false;

@@ -1,8 +1,8 @@
 /**
  * The states of §4.8, by the names of the specification (pesit-e.md §4), and what each means for a session: one row a state.
  *
- * Whatever a session, a connection or an app wants to know of a state is a column here, never a comparison of names elsewhere.
- * What may be sent and received is not: that is the table of `automaton.ts`. Suffixes A and B are requester and server; a state
+ * Everything that a session, a connection or an app wants to know of a state is a column here, never a comparison of names elsewhere.
+ * The messages that may be sent and received are not: they are the table of `automaton.ts`. Suffixes A and B are requester and server; a state
  * without one is a state of both. The suffix `ab` follows an interruption: the file can only be closed and deselected.
  */
 

@@ -1,4 +1,4 @@
-/** What goes to a peer as PI 29 and PI 99, and what comes from one into a log. */
+/** Texts that go to a peer as PI 29 and PI 99, and those that come from one into a log. */
 import { diagnosticRow } from './diagnostics.js';
 import type { PesitError } from './errors.js';
 import { PARAMETERS } from './parameters.js';
@@ -10,7 +10,7 @@ export function complement(text: string | undefined): Parameters {
   return { diagnosticComplement: Buffer.from(text.replace(/[^\u0020-\u00ff]/g, '?'), 'latin1').subarray(0, 254) };
 }
 
-/** Of what a peer says in PI 29 or PI 99, as much as a record keeps: what the specification allows. A copy, for it outlives the FPDU. */
+/** The part of a peer's PI 29 or PI 99 that a record keeps: what the specification allows. A copy, for it outlives the FPDU. */
 export const keptBytes = (said: Buffer): Buffer => Buffer.from(said.subarray(0, PARAMETERS.freeMessage.max));
 
 /** Characters of a reason that a record keeps: it may quote what a peer has said. */
@@ -23,7 +23,7 @@ export const keptReason = (text: string): string => readable(text).slice(0, MAX_
 export const free = (freeMessage: Buffer | undefined): Parameters =>
   freeMessage === undefined || freeMessage.length === 0 ? {} : { freeMessage };
 
-/** What a partner is told: its own mistakes in full; of ours, which may name paths, the words of the diagnostic alone. */
+/** The text for a partner: its own mistakes in full; for ours, which may name paths, the words of the diagnostic alone. */
 export function textForPeer(error: PesitError): Parameters {
   return complement(
     error.peerText ?? (error.fault === 'local' ? diagnosticRow(error.diagnostic)?.text : error.message),

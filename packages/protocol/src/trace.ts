@@ -1,6 +1,6 @@
 /**
  * FPDUs as text for people: one line each, parameters with their names, secrets masked, data and long texts summarised.
- * Whatever the bytes are, the answer is a line: a trace shows above all what is wrong.
+ * The answer is a line, whatever the bytes are: a trace shows above all what is wrong.
  */
 import { CRC_LENGTH } from './crc.js';
 import { decodeBody } from './decoding.js';
@@ -19,7 +19,7 @@ import { printable } from './texts.js';
 const SHOWN_BYTES = 64;
 const MASK = '********';
 
-/** What the numbers of the symbolic parameters mean (pesit-e.md §2). */
+/** Meaning of the numbers of the symbolic parameters (pesit-e.md §2). */
 export const MEANINGS: Partial<Record<ParameterKey, Readonly<Record<number, string>>>> = {
   crc: { 0: 'no', 1: 'yes' },
   version: { 1: 'D', 2: 'E' },
@@ -129,5 +129,5 @@ function describeOpaque(bytes: Buffer): string {
   return bytes.length > SHOWN_BYTES ? `${shown}… of ${bytes.length} bytes` : shown;
 }
 
-/** What a partner sends can never end the line, nor colour a terminal. */
+/** Keeps text of a partner from ending the line or colouring a terminal. */
 const quoted = (bytes: Buffer): string => `"${printable(bytes)}"`;

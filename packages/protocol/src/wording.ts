@@ -6,7 +6,7 @@ import { describeDiagnostic, diagnosticRow } from './diagnostics.js';
 import type { DiagnosticCode, PeerDiagnostic } from './diagnostics.js';
 import type { PesitError } from './errors.js';
 
-/** What is left of a text when case, blanks and punctuation do not count. */
+/** The text without case, blanks and punctuation, for comparing. */
 const gist = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
 
 const says = (text: string, part: string): boolean => gist(text).includes(gist(part));
@@ -40,13 +40,13 @@ export const logWords = ({ diagnostic, message, fault }: PesitError) => ({
   fault,
 });
 
-/** What happened and, when a partner has refused, what to do about it. */
+/** Says what happened and, when a partner has refused, what to do about it. */
 export function explain({ message, fault, diagnostic }: PesitError): string {
   const advice = fault === 'refused' ? diagnosticRow(diagnostic)?.advice : undefined;
   return advice === undefined || says(message, advice) ? message : `${message}: ${advice}`;
 }
 
-/** What a partner is told that wants more than a code: the words of the table, and what to do. */
+/** The text for a partner that wants more than a code: the words of the table, and what to do. */
 export function adviseOn(code: DiagnosticCode): string {
   const { text = code, advice = 'see the log' } = diagnosticRow(code) ?? {};
   return `${text}: ${advice}`;

@@ -8,7 +8,7 @@ import { EventKind } from '@pesit-node/service';
 
 import type { Direction } from './vocabulary.js';
 
-/** What a log line says: short words by name. */
+/** Fields of a log line: short words by name. */
 export type Facts = Readonly<Record<string, unknown>>;
 
 /** A session with a partner. */
@@ -26,13 +26,13 @@ export interface Figures {
 
 /** One attempt of a transfer. */
 export interface ObservedTransfer {
-  /** Of its record. */
+  /** Id of its record. */
   readonly id: string | number;
   readonly type: 'FILE' | 'MESSAGE';
   readonly direction: Direction;
   /** A partner or a remote server that is configured. */
   readonly peer: string;
-  /** Of the file, as this side calls it. */
+  /** Name of the file, as this side calls it. */
   readonly name?: string;
   /** Undefined before there are data. */
   readonly progress: () => Figures | undefined;
@@ -50,7 +50,7 @@ export const SESSION_OPENED = new EventKind<{ readonly session: ObservedSession;
 
 /** There will be no session, whoever said so. */
 export const SESSION_REFUSED = new EventKind<{
-  /** Of a connection that was rejected before anything came, its facts alone. */
+  /** A connection that was rejected before anything came has its facts alone. */
   readonly session: Pick<ObservedSession, 'facts'>;
   /** Undefined: it did not come to a CONNECT. */
   readonly diagnostic: PeerDiagnostic | undefined;

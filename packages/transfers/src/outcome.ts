@@ -17,13 +17,13 @@ export type TransferErrorCode = ContactErrorCode | Extract<ApiErrorCode, 'FILE_N
 /** `connecting`: no session yet. `transferring`: a session is there. */
 export type Phase = 'connecting' | 'transferring';
 
-/** What a diagnostic means for the transfer that it ended. */
+/** Meaning of a diagnostic for the transfer that it ended. */
 export interface Outcome {
-  /** What another attempt of the same transfer would bring. */
+  /** Whether another attempt of the same transfer may succeed. */
   readonly verdict: Verdict;
   /** As an answer to a restart: not from here, but perhaps from the start. `when reading`: only to the one who reads. */
   readonly refusesRestart: 'no' | 'when reading' | 'yes';
-  /** The transfer may go on under its PI 13, but the named point is not known: read from the start (`pesit-e.md` §5). */
+  /** The transfer may continue under its PI 13, but the named point is not known: read from the start (`pesit-e.md` §5). */
   readonly unknownPoint: boolean;
   /** Whether what is staged can be trusted afterwards; if not, the next attempt begins at the start. */
   readonly distrusts: 'nobody' | 'the receiver' | 'both';
@@ -33,7 +33,7 @@ export interface Outcome {
   readonly cancels: boolean;
   /** The partner has the whole file: the confirmation of its end was lost on the way. */
   readonly delivered: boolean;
-  /** As an answer to a file: the session is not trusted any more; one that proves itself anew may be (pesit-e.md §9). */
+  /** As an answer to a file: the session is no longer trusted; one that proves itself anew may be (pesit-e.md §9). */
   readonly outdatesSession: boolean;
   /** The client error code, where the diagnostic alone decides it. */
   readonly errorCode: TransferErrorCode | undefined;
@@ -82,10 +82,10 @@ export const OUTCOMES = Object.fromEntries(
   Object.keys(DIAGNOSTICS).map((code) => [code, outcome(code as DiagnosticCode)]),
 ) as Readonly<Record<DiagnosticCode, Outcome>>;
 
-/** Of a partner's own code nothing is known that would make another attempt better. */
+/** Nothing is known of a partner's own code that would make another attempt better. */
 const UNLISTED = outcome('' as PeerDiagnostic);
 
-/** What `code` means for a transfer; a code that is not in the specification is final. */
+/** Meaning of `code` for a transfer; a code that is not in the specification is final. */
 export const outcomeOf = (code: PeerDiagnostic): Outcome =>
   Object.hasOwn(OUTCOMES, code) ? OUTCOMES[code as DiagnosticCode] : UNLISTED;
 
@@ -114,7 +114,7 @@ export const refusesRestart = (error: PesitError, direction: Direction): boolean
   return refuses === 'yes' || (refuses === 'when reading' && direction === 'RECEIVE');
 };
 
-/** Whether what this side has of the file can be gone on with after `diagnostic`. @param direction seen by this side */
+/** Whether what this side has of the file can be continued after `diagnostic`. @param direction seen by this side */
 export const keepsTrust = (diagnostic: PeerDiagnostic, direction: Direction): boolean => {
   const { distrusts } = outcomeOf(diagnostic);
   return distrusts === 'nobody' || (distrusts === 'the receiver' && direction === 'SEND');

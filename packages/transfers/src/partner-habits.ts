@@ -2,7 +2,7 @@ import type { SingleArticleStyle } from '@pesit-node/protocol';
 
 import { freeMessageText } from './texts.js';
 
-/** What sessions have shown of the other side, by the names of the specification, whichever end this node was. */
+/** Properties that sessions have shown of the other side, by the names of the specification, whichever end this node was. */
 export interface PartnerHabits {
   /** Marker of its pre-connection; null: it came without. */
   readonly preconnection?: 'PESIT' | 'CFTPSITX' | null;

@@ -2,7 +2,7 @@ import type { HealthComponent } from '@pesit-node/service';
 import { isUsedUp } from '@pesit-node/storage';
 import type { Space } from '@pesit-node/storage';
 
-/** The fullest volume that files are received on, as a component of health. What sends goes on when it is DOWN. */
+/** The fullest volume that files are received on, as a component of health. Sending continues when it is DOWN. */
 export const storageHealth = (space: (Space & { readonly directory: string }) | undefined): HealthComponent => {
   if (space === undefined) return { status: 'DOWN', details: { reason: 'no receive directory can be looked at' } };
   const { directory, free, reserve } = space;

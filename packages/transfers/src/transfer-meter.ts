@@ -84,7 +84,7 @@ export const meterTransfers = (
   );
 
   events.subscribe(TRANSFER_BEGAN, ({ transfer }) => {
-    // What an earlier attempt has moved is not counted again.
+    // Data that an earlier attempt has moved are not counted again.
     running.set(transfer, { startedAt: now(), counted: transfer.progress() ?? START, isFromKnown: false });
     metrics.add('pesit_transfers_started_total', { direction: transfer.direction });
   });

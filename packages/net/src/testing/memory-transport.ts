@@ -1,6 +1,6 @@
 /**
  * Connections in memory, for tests of sessions without sockets: a second implementation of the port, with the bounds and the
- * manners of TCP. What is written waits in a system of 64 KB until the other end reads; nothing is told in the turn that
+ * manners of TCP. Written bytes wait in a system of 64 KB until the other end reads; nothing is told in the turn that
  * caused it.
  */
 import { ReceiveBuffers } from '../receive-buffers.js';
@@ -42,7 +42,7 @@ class Way {
     return bytes;
   }
 
-  /** What the system has not taken never leaves. */
+  /** Bytes that the system has not taken never leave. */
   drop(): void {
     for (const { taken } of this.#waiting.splice(0)) if (taken !== undefined) setImmediate(taken);
   }

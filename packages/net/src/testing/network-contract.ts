@@ -118,7 +118,7 @@ export function describeNetwork(kind: string, open: () => NetworkUnderTest): voi
       await expect(second.listen(target)).rejects.toMatchObject({ code: 'EADDRINUSE' });
     });
 
-    test('a server that closes gives up the port; what has arrived goes on, and it waits for that', async () => {
+    test('a server that closes gives up the port; connections that have arrived continue, and it waits for them', async () => {
       const { server, arrived, connect, until } = await serving();
       const { transport } = await connect();
       await until(1);

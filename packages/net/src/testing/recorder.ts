@@ -5,7 +5,7 @@ export class Recorder implements TransportReader {
   readonly chunks: Buffer[] = [];
   /** Bytes received. */
   count = 0;
-  /** What `ended` said, and how often. */
+  /** Arguments of each call of `ended`. */
   readonly ends: (Error | undefined)[] = [];
   /** How often `closed` was told. */
   closes = 0;

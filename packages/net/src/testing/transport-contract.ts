@@ -27,7 +27,7 @@ export interface TransportPeer {
 export interface TransportUnderTest {
   readonly transport: Transport;
   readonly peer: TransportPeer;
-  /** Of the peer, as the transport should see it. */
+  /** Address of the peer, as the transport should see it. */
   readonly address: string;
   readonly security: TransportSecurity | undefined;
   /** Whether it reads into given buffers; otherwise it hands over its own. */
