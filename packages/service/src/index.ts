@@ -1,5 +1,5 @@
 /**
- * What both apps share outside PeSIT.
+ * The part that both apps share outside PeSIT.
  *
  * An app's `main.ts` calls `runService`, the builder of every service, with what differs. It loads the configuration
  * (`LiveConfig`, one table of keys, `CONFIG_KEYS`), makes a logger (`createLogger`, secrets masked), takes the port, opens secrets

@@ -18,7 +18,7 @@ const parse = (text: string) => {
 export const isNetwork = (text: string): boolean => parse(text) !== undefined;
 
 /**
- * Whether an address lies in one of the networks; IPv4 addresses also when they are written as IPv6 (`::ffff:10.0.0.1`). What is no
+ * Whether an address lies in one of the networks; IPv4 addresses also when they are written as IPv6 (`::ffff:10.0.0.1`). A text that is no
  * address lies in none.
  */
 export const networkMatcher = (networks: readonly string[]): ((address: string) => boolean) => {

@@ -1,8 +1,8 @@
 /**
- * What is in the directories that files are sent from, so that a SELECT does not look at each of thousands of files again.
+ * Index of the directories that files are sent from, so that a SELECT does not look at each of thousands of files again.
  *
  * A listing is believed while its directory (device, inode, modification time) is the one that was read, and not for longer
- * than `MAX_AGE_MS`: no time of a directory says that a file in it was written anew. Whoever chooses a file looks at that one
+ * than `MAX_AGE_MS`: no time of a directory says that a file in it was written anew. The code that chooses a file looks at that one
  * again, and asks for a listing made from now on (`fresh`) before it says that there is none.
  * When only names came and went, only new ones are looked at. A directory that changed a moment before it was read may
  * change again without a new time (`GRANULARITY_MS`): its names are read again the next time.

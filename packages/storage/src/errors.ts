@@ -13,11 +13,11 @@ export class StorageError extends PesitError {
   }
 }
 
-/** What a peer did wrong is told to it as it is; what is wrong here names paths of this machine, and is said to it otherwise. */
+/** A peer is told its own mistakes as they are; for those of this side, which name paths of this machine, it gets other words. */
 type StorageErrorDetails = Omit<PesitErrorDetails, 'fault' | 'peerText'> &
   ({ readonly fault: 'local'; readonly peerText: string } | { readonly fault: 'remote'; readonly peerText?: string });
 
-/** What was being tried when the operating system said no: it decides the diagnostic and the sentence. */
+/** The operation that the operating system refused: it decides the diagnostic and the sentence. */
 export type Action = 'create' | 'write' | 'flush' | 'deliver' | 'open' | 'read';
 
 const DIAGNOSTIC = {

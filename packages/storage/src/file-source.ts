@@ -131,7 +131,7 @@ export class FileSource implements ArticleSource {
     const over = delay(limit, undefined, { signal: timeout.signal }).catch(() => undefined);
     const checksum = await Promise.race([this.#beside.checksum, over]);
     timeout.abort();
-    // What was hashed beside was read once more: it must be the version that was sent.
+    // The hash read the file once more beside the sending: it must be the version that was sent.
     if (checksum !== undefined && (await this.#hasChanged()) === undefined) this.#checksum = checksum;
   }
 

@@ -20,31 +20,31 @@ import type { StoredPoint } from './group-commit.js';
 import type { SendableFile } from './sendable-file.js';
 import type { Delivery, DeliveryTarget, StagedContent, StagedFileOptions, TakenBack } from './staged-options.js';
 
-/** What a store can do: asked by whoever would otherwise have to know its kind. */
+/** Capabilities of a store: asked by code that would otherwise have to know its kind. */
 export interface FileStoreCapabilities {
   /** Giving a file another name is one step, which others see done or not done. */
   readonly renameIsAtomic: boolean;
   /** Bytes in the middle of a file are read without those before them: a restart costs no more than what is left. */
   readonly rangedReads: boolean;
-  /** What was written of a file that is not complete is there after a crash. */
+  /** The written part of an incomplete file is there after a crash. */
   readonly partialWritesSurvive: boolean;
   /** A file gets another name within the store without its bytes coming through this process. */
   readonly serverSideMove: boolean;
 }
 
-/** What a name stands for. */
+/** The object that a name stands for. */
 export interface Located {
-  /** What `open` takes. */
+  /** Path that `open` takes. */
   readonly path: string;
-  /** Of the file itself, links resolved; empty: the store itself. */
+  /** Name of the file itself, links resolved; empty: the store itself. */
   readonly name: string;
   readonly kind: 'file' | 'directory' | 'other' | 'nothing';
-  /** Of a file; undefined for all else. */
+  /** Version of a file; undefined for all else. */
   readonly version: FileVersion | undefined;
 }
 
 /**
- * An open file. What is written to its name meanwhile is never mixed into it: reads go on with the version that was opened,
+ * An open file. Data written to its name meanwhile are never mixed into it: reads continue with the version that was opened,
  * fail with StorageError 2-215 (condition `source changed`), or `stat` shows another version.
  */
 export interface ReadableFile {
@@ -104,7 +104,7 @@ export interface ReceivedFile extends ArticleSink {
 
 export interface ResumedReceiving {
   readonly file: ReceivedFile;
-  /** Where the file goes on: the point to name to the peer. Number 0: from the start. */
+  /** Where the file continues: the point to name to the peer. Number 0: from the start. */
   readonly point: StoredPoint;
   /** Why less than all that was staged could be used, for the log; undefined when nothing was lost, or nothing there. */
   readonly reason: string | undefined;
@@ -131,7 +131,7 @@ export interface FileStore {
   findNamed(name: string, pattern?: string): Promise<SendableFile | undefined>;
 
   /**
-   * What is under a name, at any depth, hidden or not.
+   * The object under a name, at any depth, hidden or not.
    * @param name relative, or a path of this store
    * @throws StorageError 2-226 when it leads out of the store, contains NUL, or cannot be resolved
    */

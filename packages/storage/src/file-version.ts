@@ -1,10 +1,10 @@
-/** What tells one version of a file from another. */
+/** Tells one version of a file from another. */
 export interface FileVersion {
   /** Bytes. */
   readonly size: number;
   /** Modification time in nanoseconds since the epoch. */
   readonly mtimeNs: bigint;
-  /** What the store itself calls this version, such as the ETag of an object; absent where it has no name for it. */
+  /** Name that the store itself gives this version, such as the ETag of an object; absent where it has no name for it. */
   readonly tag?: string;
 }
 

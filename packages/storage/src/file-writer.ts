@@ -35,7 +35,7 @@ export class FileWriter {
   #stopped: Error | undefined;
   #forWritten: Waiter[] = [];
   #forRoom: Waiter[] = [];
-  /** Whose bytes are queued, oldest first. */
+  /** Buffers whose bytes are queued, oldest first. */
   #releases: { readonly offset: number; readonly release: () => void }[] = [];
 
   /**

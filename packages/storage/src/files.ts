@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { errorCode } from './errors.js';
 import { THIS_BOOT } from './processes.js';
 
-/** What is known of a name or an open file. */
+/** Facts of a name or an open file. */
 export interface FileFacts {
   readonly kind: 'file' | 'directory' | 'link' | 'other';
   /** Bytes. */
@@ -41,7 +41,7 @@ export interface FileOperations {
   link(existing: string, name: string): Promise<void>;
   unlink(path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
-  /** Of the name itself, a link not followed. */
+  /** Facts of the name itself, a link not followed. */
   lstat(path: string): Promise<FileFacts>;
   realpath(path: string): Promise<string>;
   /** Names in a directory, in no order. */
@@ -111,7 +111,7 @@ export async function unlinkIfThere(files: FileOperations, path: string): Promis
   }
 }
 
-/** Names created in or removed from these directories survive a power cut once this has resolved. Nothing goes on when it rejects. */
+/** Names created in or removed from these directories survive a power cut once this has resolved. The caller stops when it rejects. */
 export async function flushDirectories(files: FileOperations, paths: Iterable<string>): Promise<void> {
   const flushes = await Promise.allSettled(
     [...new Set(paths)].map(async (path) => {
@@ -122,7 +122,7 @@ export async function flushDirectories(files: FileOperations, paths: Iterable<st
   for (const flush of flushes) if (flush.status === 'rejected') throw flush.reason;
 }
 
-/** The buffers that remain after the first `done` bytes: a short read or write goes on from there. */
+/** The buffers that remain after the first `done` bytes: a short read or write continues from there. */
 export function remainder(buffers: readonly Buffer[], done: number): Buffer[] {
   let index = 0;
   let left = done;

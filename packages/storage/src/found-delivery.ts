@@ -1,4 +1,4 @@
-/** What the file system says of the delivery of a process that has died. */
+/** Finds out from the file system how the delivery of a process that has died ended. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { storageError } from './errors.js';
@@ -6,7 +6,7 @@ import { nodeFiles, readFully, unlinkIfThere } from './files.js';
 import type { FileFacts, FileOperations } from './files.js';
 import { peekStaged } from './leftovers.js';
 
-/** What was about to be delivered. */
+/** The file that was about to be delivered. */
 export interface IntendedDelivery {
   /** Where it may have gone, in the order of trial; absolute. */
   readonly paths: readonly string[];

@@ -34,7 +34,7 @@ interface Flush<Point> {
 /** Bytes for which a flush begins, whoever could still gather: beyond that a flush more costs little beside the writing. */
 const GATHER_BYTES = 512 * 1024;
 
-/** What a commit stands on: how far the writes are, and how to wait for more. */
+/** The writes a commit depends on: how far they are, and how to wait for more. */
 export interface WriteProgress {
   readonly written: number;
   /** Bytes that came so far, written or not. */
@@ -93,7 +93,7 @@ export class GroupCommit<Point> {
     });
   }
 
-  /** Rejects all who wait, and begins no flush any more. */
+  /** Rejects all who wait, and begins no flush from now on. */
   stop(error: Error): void {
     if (this.#stopped) return;
     this.#stopped = error;

@@ -1,11 +1,11 @@
 import type { PesitError } from '@pesit-node/protocol';
 
-/** What is asked of a file while it grows: the sender alone decides how much comes, this side how much it takes. */
+/** Limits of a file while it grows: the sender alone decides how much comes, this side how much it takes. */
 export interface GrowthRules {
   /** Bytes that the file may have, as it lies on the disk. */
   readonly limit?: { readonly bytes: number; readonly exceeded: () => PesitError } | undefined;
   /**
-   * Asked beside the writing each time that `everyBytes` more have come, never twice at a time. Rejects when the file may not go on.
+   * Asked beside the writing each time that `everyBytes` more have come, never twice at a time. Rejects when the file may not grow further.
    */
   readonly watch?: { readonly everyBytes: number; readonly check: () => Promise<void> } | undefined;
 }

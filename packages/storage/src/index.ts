@@ -4,7 +4,7 @@
  *
  * In: `StagedFile` takes article views, an `ArticleDecoder` turns them into the bytes of the record format, a `FileWriter`
  * writes them with few large `writev`s and hashes them meanwhile, a `GroupCommit` answers many sync points with one
- * flush: of the data, then of the `PointJournal` beside them. `StagedFile.resume` goes on from the newest point whose bytes
+ * flush: of the data, then of the `PointJournal` beside them. `StagedFile.resume` continues from the newest point whose bytes
  * are proved to be there, and one process at a time owns a key (`StagingLock`; between machines the database decides).
  * Nobody sees the file before `deliver` gives it its final name, which never replaces another unless told to.
  * Out: `FileSource` opens the file once and reads it straight into the places of a burst (`BlockCutter`), or cuts it into

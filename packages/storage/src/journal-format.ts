@@ -36,7 +36,7 @@ const HAS_DIGEST = 2;
 
 export interface JournalHeader {
   readonly format: Pick<RecordFormat, 'name' | 'recordLength' | 'codePage'>;
-  /** What the caller wants to know of the transfer when it is found again. */
+  /** Text of the caller about the transfer, for when the file is found again. */
   readonly context: string;
   /** 8 random bytes. */
   readonly nonce: Buffer;

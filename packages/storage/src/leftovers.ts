@@ -14,7 +14,7 @@ import { isKey, keyOfName, placeIn, removeStaged, requireKey } from './staging-p
 import type { StagingPlace } from './staging-place.js';
 import { noPointWithin } from './usable-point.js';
 
-/** What is left of a transfer that may go on. */
+/** State left of a transfer that may be restarted. */
 export interface Leftover {
   readonly key: string;
   /** A name of its bytes, the staged one or a mark of its delivery; undefined when only a journal or a lock is left. */
@@ -29,7 +29,7 @@ export interface Leftover {
   readonly context: string | undefined;
   /** It has got its final name, whether or not that is there still: only its record is missing. Not to be resumed or redone. */
   readonly delivered: boolean;
-  /** Why there is no point to go on from, in words. */
+  /** Why there is no point to continue from, in words. */
   readonly problem: string | undefined;
 }
 
@@ -131,8 +131,8 @@ export async function peekStaged(
 }
 
 /**
- * What earlier attempts left in a receive directory, in the order of the keys; what a process of this machine works on is
- * not among it. Ask the database for those of other machines before removing anything.
+ * Lists what earlier attempts left in a receive directory, in the order of the keys; a staged file that a process of this machine works on is
+ * not among them. Ask the database for those of other machines before removing anything.
  * @throws StorageError 2-213 when the directory cannot be read
  */
 export async function listLeftovers(

@@ -23,7 +23,7 @@ export class LineCutter {
   readonly #toEbcdic: Buffer | undefined;
   readonly #buffer: Buffer;
   readonly #readSize: number;
-  /** What was read and not cut yet: `#data` from `#start` on; it ends where `#readUpTo` is in the file. */
+  /** Data read and not cut yet: `#data` from `#start` on; it ends where `#readUpTo` is in the file. */
   #data: Buffer = Buffer.alloc(0);
   #start = 0;
   #readUpTo = 0;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What the placeholders of a receiveFilenamePattern stand for (interface specification, Virtual file). */
+/** Values of the placeholders of a receiveFilenamePattern (interface specification, Virtual file). */
 export interface NameValues {
   /** PI 3. */
   readonly partner: string;
@@ -104,7 +104,7 @@ export function sanitiseValue(value: string): string {
   return fitComponent(DEVICE.test(plain) ? `_${plain}` : plain);
 }
 
-/** What is a part of the default pattern, and what `sanitiseValue` would make the same of two identifiers. */
+/** Escapes the separator of the default pattern, and every character that would make `sanitiseValue` give two identifiers one form. */
 const escaped = (identifier: string): string => {
   const plain = identifier.replace(/[_%]|^\./g, percent);
   return DEVICE.test(plain) ? plain.replace(/^./, percent) : plain;

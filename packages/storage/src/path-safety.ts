@@ -35,7 +35,7 @@ export function relativeSegments(relative: string): readonly string[] {
   return segments;
 }
 
-/** The real path of `path` (absolute), of which the end need not exist. What cannot be resolved stays as it is. */
+/** The real path of `path` (absolute), of which the end need not exist. A part that cannot be resolved stays as it is. */
 export const realPathOf = (path: string, files: FileOperations = nodeFiles): Promise<string> =>
   realpathOfExisting(path, files).catch(() => path);
 
@@ -94,7 +94,7 @@ export async function isInsideRoots(
       const realRoot = await realpathOfExisting(resolve(root), files);
       if (isWithin(realRoot, await realpathOfExisting(resolve(path), files))) return true;
     } catch {
-      // What cannot be resolved is not inside.
+      // A path that cannot be resolved is not inside.
     }
   }
   return false;

@@ -30,7 +30,7 @@ export class PointJournal {
   #file: Promise<OpenFile> | undefined;
   /** Where the next record goes: taken by an append as it begins, so that two may be under way. */
   #position: number;
-  /** What the file has, or will have when `#grown` resolves: no record may go before the zeros that it lies among. */
+  /** Size that the file has, or will have when `#grown` resolves: no record may go before the zeros that it lies among. */
   #size: number;
   #grown: Promise<void> = Promise.resolve();
   #exists: boolean;

@@ -14,7 +14,7 @@ export class PrefixHash {
   readonly #signal: AbortSignal | undefined;
   readonly #blocks: [Buffer, Buffer];
   readonly #hash = new RunningHash();
-  /** What was read and not hashed yet. */
+  /** Bytes read and not hashed yet. */
   #data: Buffer = Buffer.alloc(0);
   #readUpTo = 0;
   #reading: Promise<number> | undefined;
@@ -32,7 +32,7 @@ export class PrefixHash {
     this.#blocks = [Buffer.allocUnsafeSlow(size), Buffer.allocUnsafeSlow(size)];
   }
 
-  /** @returns the hash of the first `offset` bytes, to go on with; undefined when the file ends before */
+  /** @returns the hash of the first `offset` bytes, to continue from; undefined when the file ends before */
   async upTo(offset: number): Promise<RunningHash | undefined> {
     while (this.#hash.position < offset) {
       this.#signal?.throwIfAborted();

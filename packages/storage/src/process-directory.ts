@@ -56,7 +56,7 @@ export class ProcessDirectory {
     const [, pid, started, machine] = NAME.exec(name) ?? [];
     if (pid === undefined || started === undefined) return false;
     const facts = await lstat(join(this.root, name)).catch(() => undefined);
-    // What another account left is not ours to remove, nor is what a link leads to.
+    // Files of another account are not ours to remove, nor is the target of a link.
     if (facts?.isDirectory() !== true || facts.uid !== process.getuid?.()) return false;
     if (machine === THIS_PROCESS.machine) return !isRunning({ pid: Number(pid), started });
     return facts.mtimeMs <= Date.now() - abandonedAfterMs;

@@ -54,7 +54,7 @@ export function formatOf(settings: RecordSettings): RecordFormat {
  * virtual file (a flat binary file and a text file look the same in PI 31/32). A sender that leaves PI 31 out is taken
  * as the virtual file has it, else as variable.
  *
- * What the virtual file states is a limit: pass `recordFormat` or `recordLength` only where an administrator set them.
+ * The settings of the virtual file are limits: pass `recordFormat` or `recordLength` only where an administrator set them.
  * @throws StorageError 2-200 (remote) PI 32 is 0 or PI 31 unknown; 2-220 announced longer than the virtual file allows;
  *   2-226 fixed announced for a variable file or the reverse
  */

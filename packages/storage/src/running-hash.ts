@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 
-/** The SHA-256 of the file up to a place in it, as soon as the hash has come that far; and the hash there, to go on with. */
+/** The SHA-256 of the file up to a place in it, as soon as the hash has come that far; and the hash there, to continue from. */
 export interface HashMark {
   readonly digest: Buffer | undefined;
   readonly hash: RunningHash | undefined;

@@ -4,14 +4,14 @@ import type { FileVersion } from './file-version.js';
 import type { FileOperations } from './files.js';
 import { isWithin } from './path-safety.js';
 
-/** What looking for files asks of the file system. */
+/** Calls of the file system that looking for files needs. */
 export type LookFiles = Pick<FileOperations, 'lstat' | 'realpath' | 'readdir'>;
 
 /** A regular file that may be sent, and its version. */
 export interface SendableFile extends FileVersion {
   /** Its name in the directory. */
   readonly name: string;
-  /** What `FileStore.open` takes; of the local disk: absolute, links resolved. */
+  /** Path that `FileStore.open` takes; on the local disk: absolute, links resolved. */
   readonly path: string;
   readonly modified: Date;
 }

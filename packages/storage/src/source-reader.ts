@@ -3,14 +3,14 @@ import type { ReadableFile } from './file-store.js';
 import type { PointTable } from './point-table.js';
 import type { RunningHash } from './running-hash.js';
 
-/** What a cutter reads from. */
+/** The file that a cutter reads from. */
 export interface SourceReader {
   /** For the operator's messages. */
   readonly path: string;
   readonly file: ReadableFile;
   /** Bytes, when the file was opened. */
   readonly size: number;
-  /** Of what was read so far. */
+  /** Hash of the bytes read so far. */
   hash: RunningHash | undefined;
   readonly points: PointTable;
   /** When there is a hash: reads the first bytes of the file for it. */

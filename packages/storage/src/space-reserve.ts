@@ -9,7 +9,7 @@ export interface SpaceReserveOptions {
   readonly free?: (directory: string) => Promise<number>;
 }
 
-/** What a volume has. */
+/** Size and free space of a volume. */
 export interface Space {
   readonly free: number;
   readonly reserve: number;
@@ -21,7 +21,7 @@ export interface Space {
 const LOOK_EVERY = 16 * 1024 * 1024;
 
 /**
- * Space that received files and uploads leave free: a database, a log or a journal on the same volume goes on when partners
+ * Space that received files and uploads leave free: a database, a log or a journal on the same volume keeps working when partners
  * have filled what is theirs.
  */
 export class SpaceReserve {
@@ -59,7 +59,7 @@ export class SpaceReserve {
     return spaces.sort((a, b) => a.free - b.free)[0];
   }
 
-  /** For a file that is written there: it is stopped with 2-219 when the reserve would be used, and can go on later. */
+  /** For a file that is written there: it is stopped with 2-219 when the reserve would be used, and can be restarted later. */
   watch(directory: string): NonNullable<GrowthRules['watch']> {
     return {
       everyBytes: LOOK_EVERY,

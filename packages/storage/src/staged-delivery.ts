@@ -10,7 +10,7 @@ import type { StagingPlace } from './staging-place.js';
 
 /**
  * The way of one staged file, whose bytes are stable, to its final name: mark where one is wanted, name, directories stable; or
- * all of it taken back. What the file holds, and whether it is open, is not known here.
+ * all of it taken back. This class does not know what the file holds, nor whether it is open.
  */
 export class StagedDelivery {
   readonly #place: StagingPlace;
@@ -108,7 +108,7 @@ export class StagedDelivery {
   }
 
   /**
-   * What is still in the staging directory, the mark apart; not before the final name is stable. The delivery stands, whatever
+   * Removes what is still in the staging directory, the mark apart; not before the final name is stable. The delivery stands, whatever
    * happens here: a staged name that stays shows by its second name that it was delivered, and it and a journal are swept like
    * any leftover. Never rejects.
    */
@@ -134,7 +134,7 @@ export class StagedDelivery {
     if (await mark(this.#place, how)) this.#marked = how;
   }
 
-  /** What stays is swept like any leftover. */
+  /** A file that stays is swept like any leftover. */
   async #sweepName(path: string): Promise<void> {
     await unlinkIfThere(this.#place.files, path).catch(() => false);
   }

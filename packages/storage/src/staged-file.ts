@@ -30,7 +30,7 @@ import type { StagingPlace } from './staging-place.js';
 
 export interface ResumedFile {
   readonly file: StagedFile;
-  /** Where the file goes on: the point to name to the peer. Number 0 and all zero: from the start. */
+  /** Where the file continues: the point to name to the peer. Number 0 and all zero: from the start. */
   readonly point: StoredPoint;
   /** Why less than all that was staged could be used, for the log; undefined when nothing was lost, or nothing there. */
   readonly reason: string | undefined;
@@ -45,7 +45,7 @@ interface MarkedPoint extends StoredPoint {
  * its points beside it.
  *
  * The order at the end of a transfer: `prepareDelivery` (data stable) → check the counts → `deliver` (final name, then
- * directories stable) → commit the database record → ACK(TRANS.END). Whoever does not deliver calls `release` to keep what
+ * directories stable) → commit the database record → ACK(TRANS.END). A caller that does not deliver calls `release` to keep what
  * is there for a restart (`resume`), or `discard`.
  */
 export class StagedFile implements ArticleSink {
@@ -64,7 +64,7 @@ export class StagedFile implements ArticleSink {
   #commits!: GroupCommit<MarkedPoint>;
   #dataBytes = 0;
   #stablePoint: StoredPoint | undefined;
-  /** Of the bytes before it. */
+  /** Hash of the bytes before it. */
   #stableHash: RunningHash | undefined;
   #entryIsStable: boolean;
   #goingBack: Promise<void> | undefined;
@@ -85,7 +85,7 @@ export class StagedFile implements ArticleSink {
 
   /**
    * Opens the staged file that an earlier attempt left, cut back to its newest usable point; creates it when there is none.
-   * What is there is read once for its hash (not with `checksum: 'none'`).
+   * The staged bytes are read once for their hash (not with `checksum: 'none'`).
    * @throws StorageError as `create`; 2-204 when the file was delivered already: see `StagedFacts.delivered`
    */
   static async resume(options: StagedFileOptions): Promise<ResumedFile> {
@@ -94,7 +94,7 @@ export class StagedFile implements ArticleSink {
   }
 
   /**
-   * What is staged under a key, as it is now; changes nothing, and may be asked while the file is written.
+   * The state of the file staged under a key; changes nothing, and may be asked while the file is written.
    * @returns undefined when nothing is
    */
   static peek(receiveDirectory: string, key: string, files?: FileOperations): Promise<StagedFacts | undefined> {
@@ -125,7 +125,7 @@ export class StagedFile implements ArticleSink {
     const failed = (error: unknown) => this.#fail(error, 'write');
     this.#writer = new FileWriter(this.#file, point.fileOffset, hash, failed, this.#options.writeSize);
     this.#growth = new Growth(this.#options.growth ?? {}, point.fileOffset, (reason) => {
-      // What is complete stays so.
+      // A complete file stays so.
       if (this.#prepared === undefined && this.#ended === undefined) this.#fail(reason, 'write');
     });
     this.#commits = new GroupCommit(
@@ -398,7 +398,7 @@ export class StagedFile implements ArticleSink {
     return this.#swept;
   }
 
-  /** What matters was flushed before, or is not wanted any more: no error of a close changes that. */
+  /** The data were flushed before, or are no longer wanted: no error of a close changes that. */
   #close(): Promise<void> {
     this.#closed ??= Promise.allSettled([this.#file.close(), this.#journal.close()]).then(() => undefined);
     return this.#closed;

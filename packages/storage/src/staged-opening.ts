@@ -26,7 +26,7 @@ export interface OpenedStaging {
   readonly file: OpenFile;
   readonly journal: PointJournal;
   readonly point: StoredPoint;
-  /** Of the bytes before the point. */
+  /** Hash of the bytes before the point. */
   readonly hash: RunningHash | undefined;
   /** Why less than all that is staged could be used; undefined when nothing was lost, or nothing was there. */
   readonly reason: string | undefined;
@@ -91,7 +91,7 @@ export async function openAgain(options: StagedFileOptions): Promise<OpenedStagi
       return closedOnFailure(file, async () => {
         const marks = await findMarks(place);
         if (isDelivered(await file?.stat(), marks)) throw delivered(stagedPath);
-        // Of a delivery that did not come to its end.
+        // Marks of a delivery that did not come to its end.
         await removeMarks(files, marks);
         return file === undefined ? create(options, place, lock) : goOn(options, place, lock, file);
       });

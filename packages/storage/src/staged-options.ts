@@ -6,13 +6,13 @@ import type { RecordFormat } from './record-format.js';
 export type ChecksumKind = 'sha256' | 'none';
 
 /**
- * `transfer.durability`: when received bytes are put on stable storage. Whatever it says, a process that is killed loses
+ * `transfer.durability`: when received bytes are put on stable storage. With every value, a process that is killed loses
  * nothing acknowledged; what it decides is a power cut or a crash of the operating system.
  *
  * - `checkpoint`: each point, with its bytes, before it is acknowledged; the file and its name before the transfer is.
  *   Risks nothing.
  * - `end`: nothing at the points; the file and its name before the transfer is acknowledged. A power cut may take back
- *   points that the partner counts as stored: the file then goes on from an older one or from the start, which asks for a
+ *   points that the partner counts as stored: the file then continues from an older one or from the start, which asks for a
  *   partner that can go back, and costs time. A file that is complete is safe. With `checksum: 'none'` nothing could tell
  *   bytes lost from bytes kept, so no points are kept at all and a restart begins at the start.
  * - `none`: as `end`, and nothing at the end either. A power cut soon after the end may lose a file that was acknowledged
@@ -65,7 +65,7 @@ export interface StagedContent {
 }
 
 /**
- * What became of a delivery that was taken back: the file is gone again; somebody had fetched or replaced it before; or it stays
+ * Outcome of taking a delivery back: the file is gone again; somebody had fetched or replaced it before; or it stays
  * because it overwrote another, which is gone anyway, and the next attempt overwrites it.
  */
 export type TakenBack = 'taken back' | 'fetched' | 'stays';

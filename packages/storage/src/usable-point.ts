@@ -6,21 +6,21 @@ import { PrefixHash } from './prefix-hash.js';
 import type { RecordFormat } from './record-format.js';
 import type { RunningHash } from './running-hash.js';
 
-/** From where a staged file may go on. */
+/** The point from which a staged file may continue. */
 export interface UsablePoint {
   /** Undefined when nothing of the file can be used. */
   readonly found: FoundPoint | undefined;
-  /** Of the bytes before the point. */
+  /** Hash of the bytes before the point. */
   readonly hash: RunningHash | undefined;
   /** Why it is not the newest point of the journal. */
   readonly reason: string | undefined;
 }
 
-/** How the file goes on, and what is known of it. */
+/** How the file continues, and what is known of it. */
 interface Expectation {
   readonly format: RecordFormat;
   readonly hashed: boolean;
-  /** The hash at a point whose bytes this process has written, to go on with. */
+  /** The hash at a point whose bytes this process has written, to continue from. */
   readonly known: RunningHash | undefined;
   readonly signal: AbortSignal | undefined;
 }
@@ -33,7 +33,7 @@ const nothing = (reason: string): UsablePoint => ({ found: undefined, hash: unde
  * With a hash the part that is there is read, unless this process has kept its state for the newest point (`staged-hashes.ts`), and every point that carries a
  * digest is checked against it on the way: bytes that came back wrong after a power cut are never built upon, flushed or
  * not. Without a hash a point counts whose data were flushed before it was written, and points that need their digest are
- * checked all the same: what was acknowledged with one setting is not lost with the other.
+ * still checked: what was acknowledged with one setting is not lost with the other.
  */
 export async function findUsablePoint(
   journal: FoundJournal,

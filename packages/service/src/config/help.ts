@@ -59,7 +59,7 @@ It is described at /docs.
 `;
 };
 
-/** What is written instead of starting when the command line asks for it; undefined: start. */
+/** The text to print instead of starting when the command line asks for it; undefined: start. */
 export const commandLineAnswer = (app: AppName, info: ServiceInfo, argv: readonly string[]): string | undefined => {
   if (argv.includes('--help')) return help(app, info);
   if (argv.includes('--version')) return `${info.name} ${info.version}\n`;

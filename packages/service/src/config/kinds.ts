@@ -56,7 +56,7 @@ export const text = (expected = 'a text (quote it in YAML)') => z.string().descr
 
 export const requiredText = (expected = 'a text that is not empty') => z.string().min(1).describe(expected);
 
-/** What names something of the operator's in other systems: keys of Redis, for example. */
+/** A name of the operator's in other systems: keys of Redis, for example. */
 export const label = () =>
   z
     .string()
@@ -68,7 +68,7 @@ export const oneOf = <const T extends readonly [string, ...string[]]>(
   expected = `one of ${values.join(', ')}`,
 ) => z.enum(values).describe(expected);
 
-/** What Kubernetes names a pod or a namespace. @param min 0 where it need not be told */
+/** A name that Kubernetes gives a pod or a namespace. @param min 0 where it need not be told */
 export const podLabel = (min: 0 | 1) =>
   z
     .string()

@@ -8,7 +8,7 @@ import type { LoadConfigOptions } from './load.js';
 import { keysWithoutEffect } from './unused.js';
 import type { KeyWithoutEffect } from './unused.js';
 
-/** What reading the sources again came to. */
+/** Result of reading the sources again. */
 export interface Reloaded {
   /** Keys that have another value from now on. */
   readonly changed: readonly ConfigKeyName[];

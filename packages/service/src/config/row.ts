@@ -21,7 +21,7 @@ export interface ConfigKey<T = unknown, A extends AppScope = AppScope> {
   readonly alias?: string;
   /** The environment is not asked: orchestrators set variables of such names by themselves. */
   readonly notFromEnvironment?: boolean;
-  /** Why it can mean nothing here, and what to set instead. It is accepted all the same, and whoever sets it is told. */
+  /** Why it can mean nothing here, and what to set instead. The key is still accepted, and a warning tells who sets it. */
   readonly withoutEffect?: string;
   readonly description: string;
 }

@@ -13,7 +13,7 @@ export interface Given {
   readonly source: string;
 }
 
-/** What a source yields: values by key name, and problems that are already sentences. */
+/** Yield of a source: values by key name, and problems that are already sentences. */
 export interface SourceResult {
   readonly given: readonly Given[];
   readonly problems: readonly string[];

@@ -8,7 +8,7 @@ export interface KeyWithoutEffect {
   readonly reason: string;
 }
 
-/** What other keys make of a key. */
+/** How other keys make a key useless. */
 const unusedHere = (config: Partial<CommonConfig>): readonly KeyWithoutEffect[] => {
   const unused: KeyWithoutEffect[] = [];
   const isEmbedded = config['database.url'] === '';
@@ -22,7 +22,7 @@ const unusedHere = (config: Partial<CommonConfig>): readonly KeyWithoutEffect[] 
   return unused;
 };
 
-/** The keys that are set and do nothing. What is not in `config` is not set. */
+/** The keys that are set and do nothing. A key that is not in `config` is not set. */
 export const keysWithoutEffect = (config: Partial<CommonConfig>): readonly KeyWithoutEffect[] => {
   const values: Readonly<Partial<Record<string, unknown>>> = config;
   const rows = configRows().flatMap(([key, { withoutEffect: reason }]) =>

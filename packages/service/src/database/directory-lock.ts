@@ -105,7 +105,7 @@ const claimEnds = async (claim: string): Promise<void> => {
 
 /**
  * Takes a stale lock away. Several may want to: the one that can link the lock to a name made of its owner's id is the only
- * one to remove it, and only while it is that lock. Whoever read it before, and comes late, links another lock, sees that
+ * one to remove it, and only while it is that lock. A process that read it before, and comes late, links another lock, sees that
  * it is, and leaves it.
  */
 const removeStale = async (path: string, text: string, id: string): Promise<void> => {

@@ -24,7 +24,7 @@ export interface PoolOptions {
 
 export interface PostgresqlPool {
   readonly knex: Knex;
-  /** Ends every connection, also those whose server does not answer any more. */
+  /** Ends every connection, also those whose server no longer answers. */
   readonly destroy: () => Promise<void>;
 }
 
@@ -46,7 +46,7 @@ const endWhenSilent = (connection: Client, silenceMs: number): void => {
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * What each new connection needs. Done here, and not by knex's own `searchPath` and version query, because those run before
+ * Sets up each new connection. Done here, and not by knex's own `searchPath` and version query, because those run before
  * anything watches over the connection, and knex forgets a connection whose set-up fails.
  */
 const setUp =

@@ -24,7 +24,7 @@ export interface SupervisorOptions {
 interface SupervisorEvents {
   /** The database answers and is migrated: at start, and after each loss. */
   ready: [];
-  /** It does not answer any more; the reason. */
+  /** It no longer answers; the reason. */
   lost: [Error];
 }
 

@@ -3,9 +3,9 @@ import type { Channel } from 'node:diagnostics_channel';
 
 import type { Logger } from '../logging.js';
 
-/** What stands on a channel of `node:diagnostics_channel`: whoever watches the process from outside gets this, too. */
+/** The message on a channel of `node:diagnostics_channel`: a watcher from outside the process's own code gets it, too. */
 export interface Published<T> {
-  /** Whose event it is: a process may hold several nodes. */
+  /** The node that the event belongs to: a process may hold several. */
   readonly stream: EventStream;
   readonly app: 'server' | 'client';
   /** Name of the machine or pod. */
@@ -35,7 +35,7 @@ export interface EventStreamOptions {
 }
 
 /**
- * What happens in one node, for whoever wants to know: metrics, log, trace, progress, audit. Publishers know no subscriber and
+ * Events of one node for its subscribers: metrics, log, trace, progress, audit. Publishers know no subscriber and
  * wait for none; an event without subscribers costs a look at a flag. The kinds of a package stand in its `events.ts`.
  *
  * Subscribers are called at once, in the order in which they came, and must not block. One that throws ends nothing.

@@ -3,10 +3,10 @@ import { EventKind } from './event-stream.js';
 
 /** Somebody configured something; it is stored. */
 export const CONFIGURATION_CHANGED = new EventKind<{
-  /** What kind of thing: `partner`, `virtual file`, `listener`, `remote server` … */
+  /** Kind of thing: `partner`, `virtual file`, `listener`, `remote server` … */
   readonly what: string;
   readonly action: 'created' | 'changed' | 'deleted';
-  /** What a log line says of it: its identifier, and the names of the fields that changed. Never a value. */
+  /** Fields of its log line: its identifier, and the names of the fields that changed. Never a value. */
   readonly facts: Readonly<Record<string, unknown>>;
 }>('pesit:configuration:changed');
 

@@ -11,7 +11,7 @@ export interface FieldName {
   /** The field's own name. */
   readonly field: string;
   readonly row: FieldRow;
-  /** Of the value under this name. */
+  /** Schema of the value under this name. */
   readonly schema: z.ZodType;
 }
 

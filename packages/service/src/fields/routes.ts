@@ -15,15 +15,15 @@ export interface FieldResource<F extends FieldRows, Row extends RowOf<F>> {
   readonly store: FieldStore<F, Row>;
   /** The fields of an answer that no column holds. */
   readonly computed: (row: Row) => ComputedOf<F>;
-  /** What is stored of a secret. */
+  /** The stored form of a secret. */
   readonly keep?: KeepSecret;
   /**
-   * What a request must satisfy beside its schema, and what must exist before it is stored.
+   * Checks what a request must satisfy beside its schema, and what must exist before it is stored.
    * @param change what is asked for a new one, or what changes
    * @throws {ApiError} when it cannot be done
    */
   readonly admit?: (change: GivenOf<F>) => Promise<void>;
-  /** What may be answered to a request that configures something, besides what is true of all of them. */
+  /** Answers to a request that configures something, besides those of all requests. */
   readonly answers?: Readonly<Record<number, Answer>>;
   readonly events: EventStream;
 }

@@ -7,7 +7,7 @@ import type { z } from 'zod';
  * means is null then; any other row is required.
  */
 export interface FieldRow {
-  /** Of the value in a request; its output is what is stored. Where the two differ for good, a codec turns one into the other. */
+  /** Schema of the value in a request; its output is what is stored. Where the two differ for good, a codec turns one into the other. */
   readonly schema: z.ZodType;
   /** Where it is stored. A row without is computed for each answer (`readOnly`), or is `notBuilt`. */
   readonly column?: string;
@@ -19,9 +19,9 @@ export interface FieldRow {
   readonly words?: string;
   /** It identifies the resource and never changes. With `readOnly`: the database assigns it. */
   readonly key?: true;
-  /** What is stored when a new one is asked for without it. */
+  /** Value stored when a new one is created without it. */
   readonly default?: unknown;
-  /** What null means, in words: the column may be null, a request may say null, and an answer says it while nothing is set. */
+  /** Meaning of null, in words: the column may be null, a request may say null, and an answer says it while nothing is set. */
   readonly unset?: string;
   /** Answered, and never set by a request: POST refuses it, PUT ignores it so that an answer can be put back. */
   readonly readOnly?: true;
@@ -45,10 +45,10 @@ export type WithFittingDefaults<F extends FieldRows> = {
 
 type Nullable<R> = R extends { readonly unset: string } ? null : never;
 
-/** What the column holds. */
+/** Type of the value in the column. */
 type Stored<R extends FieldRow> = z.output<R['schema']> | Nullable<R>;
 
-/** What an answer shows of a schema: a codec shows what it is written as. */
+/** Type of a value as an answer shows it: a codec shows what it is written as. */
 type ShownAs<S extends z.ZodType> = S extends z.ZodCodec ? z.input<S> : z.output<S>;
 
 /** The field's own name and its aliases. */
@@ -84,13 +84,13 @@ export type ValuesOf<F extends FieldRows> = {
   ]: Stored<F[K]>;
 };
 
-/** What a request may give, checked: by every name, each value as it is stored. */
+/** Values that a request may give, checked: by every name, each value as it is stored. */
 export type GivenOf<F extends FieldRows> = {
   readonly [K in keyof F as IsWritable<F[K]> extends true ? Names<K, F[K]> | FormNames<F[K]> : never]?:
     Stored<F[K]> | undefined;
 };
 
-/** What a request to create one gives. */
+/** Values of a request to create one. */
 export type CreateOf<F extends FieldRows> = GivenOf<F> & {
   readonly [K in keyof F as IsRequired<F[K]> extends true ? K : never]: Stored<F[K]>;
 };

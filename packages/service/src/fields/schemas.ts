@@ -8,7 +8,7 @@ import type { FieldRow, FieldRows } from './row.js';
 const isRequired = ({ default: preset, unset, readOnly: never, notBuilt }: FieldRow): boolean =>
   preset === undefined && unset === undefined && never === undefined && notBuilt === undefined;
 
-/** What the document says of a field under one of its names. */
+/** Description of a field under one of its names, for the document. */
 const wordsOf = ({ name, field, row, schema }: FieldName, more?: string): { readonly description?: string } => {
   const isForm = schema !== row.schema;
   const said = [
@@ -34,7 +34,7 @@ const inCreate = (one: FieldName): z.ZodType => {
     .meta({ ...preset, ...wordsOf(one) });
 };
 
-/** A field that no request sets is taken all the same, so that an answer can be put back. */
+/** A field that no request sets is still accepted, so that an answer can be put back. */
 const inUpdate = (one: FieldName): z.ZodType => {
   if (!one.row.readOnly) return requested(one).optional().meta(wordsOf(one));
   const said = wordsOf(one, one.row.key ? 'Does not change.' : 'Ignored here.');
@@ -74,7 +74,7 @@ export const createSchema = (rows: FieldRows, id: string): z.ZodType => {
 };
 
 const UPDATE_WORDS =
-  `Absent fields stay as they are. What GET answers can be put back: a field that is as it was changes nothing,
+  `Absent fields stay as they are. A GET answer can be put back: a field that is as it was changes nothing,
 and of two names of one field the one that differs counts.`.replaceAll('\n', ' ');
 
 /** The body of a request that changes one, `Update…` in the document. */

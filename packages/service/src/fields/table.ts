@@ -11,7 +11,7 @@ import { answerSchema, createSchema, updateSchema } from './schemas.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** What becomes of a secret before it is stored. */
+/** How a secret is protected before it is stored. */
 export type KeepSecret = (secret: string, field: string) => string | Promise<string>;
 
 export interface Resource {
@@ -19,7 +19,7 @@ export interface Resource {
   readonly id: string;
   /** In texts: `virtual file`. */
   readonly noun: string;
-  /** Of the database. */
+  /** Table of the database. */
   readonly table: string;
 }
 
@@ -68,7 +68,7 @@ export class FieldTable<const F extends FieldRows> {
   }
 
   /**
-   * What a request to create one asks for, once more as a whole.
+   * The values of a request to create one, checked once more as a whole.
    * @throws {ApiError} 422 for what is not built, 400 for a field without the one that it needs
    */
   asked(given: CreateOf<F>): GivenOf<F> {
@@ -77,7 +77,7 @@ export class FieldTable<const F extends FieldRows> {
   }
 
   /**
-   * What a request changes of `row`: without the fields that are as they were, and without those that no request sets. Of two
+   * The changes of a request to `row`: without the fields that are as they were, and without those that no request sets. Of two
    * names of a field, the one that differs from what is stored counts.
    * @throws {ApiError} 422 for what is not built, 400 for a new identifier, for two names that ask for different changes, or
    *   for a field without the one that it needs

@@ -13,7 +13,7 @@ export interface HealthReport {
   readonly components: Readonly<Record<string, HealthComponent>>;
 }
 
-/** What anybody may see of a report: neither reasons nor names, which tell strangers where to knock next. */
+/** The part of a report that anybody may see: neither reasons nor names, which tell strangers where to knock next. */
 export const statusAlone = ({ status, components }: HealthReport): HealthReport => ({
   status,
   components: Object.fromEntries(
@@ -55,7 +55,7 @@ export class HealthRegistry {
     return this.#report([...this.#checks]);
   }
 
-  /** What readiness depends on, and `lifecycle`, which is DOWN while draining. */
+  /** Components that readiness depends on, and `lifecycle`, which is DOWN while draining. */
   async readiness(): Promise<HealthReport> {
     const { components } = await this.#report([...this.#checks].filter(([, { readiness }]) => readiness));
     const lifecycle: HealthComponent = this.#draining

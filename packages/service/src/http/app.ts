@@ -79,7 +79,7 @@ const jsonBody = (limit: () => number): RequestHandler => {
   };
 };
 
-/** What the interface answers is true now, and for who asked alone. */
+/** Forbids caching: an answer is true now, and for the caller alone. */
 const noStore: RequestHandler = (_req, res, next) => {
   res.setHeader('Cache-Control', 'no-store');
   next();

@@ -19,7 +19,7 @@ export const errorBody = z
       )
       .optional()
       .meta({ description: 'The fields at fault.' }),
-    diagnostic: z.string().optional().meta({ description: 'Of PeSIT, e.g. `3-304`; see docs/diagnostics.md.' }),
+    diagnostic: z.string().optional().meta({ description: 'PeSIT diagnostic, e.g. `3-304`; see docs/diagnostics.md.' }),
   })
   .meta({ id: 'Error' });
 

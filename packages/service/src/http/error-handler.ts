@@ -29,7 +29,7 @@ const CODE_OF_STATUS = new Map<number, ApiErrorCode>(
 
 const number = (value: unknown): string => (typeof value === 'number' ? String(value) : 'an unknown number');
 
-/** What a parser of JSON says, without the piece of the body that it quotes: there may be a secret in it. */
+/** The message of a parser of JSON, without the piece of the body that it quotes: there may be a secret in it. */
 const withoutContent = (message: string): string => message.replace(/, (?:\.\.\.)?".*$/s, '').slice(0, 200);
 
 /** Errors of Express and its body parser carry `status`, `type`, and figures. */
@@ -64,7 +64,7 @@ const toApiError = (error: unknown): ApiError => {
   if (isDatabaseUnavailable(error)) return unavailable('The database is not available: try again', 5, error);
   if (isUniqueViolation(error)) return conflict('It exists already', { cause: error });
   if (isUnstorableValue(error)) {
-    // What the driver says begins with the whole statement.
+    // The driver's message begins with the whole statement.
     const message =
       'A value cannot be stored: expected text without NUL, and numbers and times that the database can hold';
     return new ApiError('VALIDATION_ERROR', message, { cause: error });
@@ -89,7 +89,7 @@ export const sendError = (error: ApiError, req: Request, res: Response): void =>
   res.status(error.status).set(error.headers).json(bodyOf(error, req));
 };
 
-/** Last of the middlewares. What is not the caller's fault is logged whole; the answer never has a stack. */
+/** Last of the middlewares. Logs every fault that is not the caller's in full; the answer never has a stack. */
 export const errorHandler =
   (logger: Logger): ErrorRequestHandler =>
   (thrown: unknown, req, res, next) => {

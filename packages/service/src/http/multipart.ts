@@ -2,7 +2,7 @@ import { ApiError } from '../errors.js';
 
 /** One part of a form (RFC 7578). */
 export interface FormPart {
-  /** Of the field. */
+  /** Name of the field. */
   readonly name: string;
   /** Its bytes as they come; to be read to their end before the next part is asked for. */
   readonly content: AsyncGenerator<Buffer, void, undefined>;
@@ -35,7 +35,7 @@ export async function* formParts(contentType: string, body: AsyncIterable<Buffer
   while (await reader.hasNext()) {
     const part = { name: nameIn(await reader.headers()), content: reader.content() };
     yield part;
-    // What was not read of it is skipped; a generator that has ended gives nothing.
+    // Skips the rest of it; a generator that has ended gives nothing.
     while ((await part.content.next()).done !== true);
   }
 }
@@ -90,7 +90,7 @@ class FormReader {
     return this.#upTo(`${CRLF}${CRLF}`, 'the headers of a part');
   }
 
-  /** What comes before the next delimiter, which is used up. */
+  /** The bytes before the next delimiter, which is used up. */
   async *content(): AsyncGenerator<Buffer, void, undefined> {
     for (;;) {
       const end = this.#data.indexOf(this.#delimiter);

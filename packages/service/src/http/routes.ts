@@ -19,12 +19,12 @@ export interface MediaAnswer {
 }
 
 /**
- * What comes with a status: JSON as the schema says; or, in words, what the status means: then a status of an error has the
+ * The body that comes with a status: JSON as the schema says; or, in words, what the status means: then a status of an error has the
  * house's error body, and any other has none.
  */
 export type Answer = z.ZodType | MediaAnswer | string;
 
-/** What the document of the interface says of one method of a path; who writes the handler writes it beside. */
+/** Description of one method of a path for the document of the interface; it stands beside the handler. */
 export interface Operation {
   /** One line. */
   readonly summary: string;

@@ -12,7 +12,7 @@ export interface StartingAppOptions extends Pick<HttpAppOptions, 'config' | 'inf
 }
 
 /**
- * What answers at the port until the service is put together: it lives, is not ready, and everything else is 503. So the port is
+ * The app that answers at the port until the service is put together: it lives, is not ready, and everything else is 503. So the port is
  * taken first, and a port that is in use is noticed before a database is started.
  */
 export const startingApp = ({ app, config, info, logger }: StartingAppOptions): Express => {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { z } from 'zod';
 
-/** What a history adds up to. */
+/** Totals of a history. */
 export interface Statistics<S extends string, D extends string> {
   readonly totalTransfers: number;
   readonly byStatus: Readonly<Record<S, number>>;

@@ -11,7 +11,7 @@ type Part = 'body' | 'query' | 'params';
 
 type PartOf<S extends Operation, P extends Part> = S[P] extends z.ZodType ? z.output<S[P]> : undefined;
 
-/** What the handler of an endpoint gets: the checked parts, `undefined` where there is no schema. */
+/** Arguments of the handler of an endpoint: the checked parts, `undefined` where there is no schema. */
 export interface EndpointInput<S extends Operation> {
   readonly params: PartOf<S, 'params'>;
   readonly query: PartOf<S, 'query'>;
@@ -107,7 +107,7 @@ const NOTHING = z.strictObject({});
 
 /**
  * A handler that first checks the parts of the request that have a schema, with what the document says of it.
- * What the handler rejects with reaches the error middleware.
+ * An error of the handler reaches the error middleware.
  */
 export const endpoint = <S extends Operation>(
   operation: S,

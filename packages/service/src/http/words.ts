@@ -50,7 +50,7 @@ const either = (errors: readonly (readonly z.core.$ZodIssue[])[]): string => {
 };
 
 /**
- * What is wrong with a value, for people: what was expected, and what kind of thing came. The value itself is left out: it may be a
+ * Says what is wrong with a value, for people: what was expected, and what kind of thing came. The value itself is left out: it may be a
  * secret. A schema that has words of its own is not asked.
  */
 export const words = (issue: RawIssue): string => {

@@ -8,7 +8,7 @@ export interface LifecycleStep {
   /** @param signal aborted when the service is to stop before its start is over. */
   readonly start?: (signal: AbortSignal) => void | Promise<void>;
   readonly stop?: () => void | Promise<void>;
-  /** How long `stop` may take before the next step is stopped all the same, milliseconds. Default 10,000. */
+  /** How long `stop` may take before the next step is stopped regardless, milliseconds. Default 10,000. */
   readonly stopTimeoutMs?: number;
 }
 
@@ -18,7 +18,7 @@ export interface LifecycleOptions {
   readonly health: HealthRegistry;
 }
 
-/** What `handleSignals` needs of `process`. */
+/** The part of `process` that `handleSignals` needs. */
 export interface SignalSource {
   on(event: 'SIGTERM' | 'SIGINT', listener: (signal: NodeJS.Signals) => void): unknown;
   exit(code: number): void;
@@ -93,7 +93,7 @@ export class Lifecycle {
 
   /**
    * After the last line of the log is written, or cannot be: in `process.exit` pino would try for ever to write to a pipe that
-   * nobody reads any more.
+   * nobody reads.
    */
   #exit(source: SignalSource, code: number): void {
     const exit = (): void => source.exit(code);

@@ -73,7 +73,7 @@ const closer = (server: Server): HttpServer['close'] => {
     }));
 };
 
-/** Listens. @throws {ListenError} when the port cannot be had. */
+/** Listens. @throws {ListenError} when the port cannot be taken. */
 export const listen = (app: RequestListener, options: ListenOptions): Promise<HttpServer> =>
   new Promise((resolve, reject) => {
     let current = app;

@@ -7,14 +7,14 @@ import { ListenError } from './listen.js';
 
 export type ErrorClass = abstract new (...args: never[]) => Error;
 
-/** What `main.ts` needs of `process`. */
+/** The part of `process` that `main.ts` needs. */
 export interface MainProcess {
   readonly stderr: { write(text: string): unknown };
   exit(code: number): void;
 }
 
 /**
- * Runs the start of an app; when it fails, ends the process with code 1. What an operator can correct is said in a sentence;
+ * Runs the start of an app; when it fails, ends the process with code 1. An error that an operator can correct is printed as a sentence;
  * anything else keeps its stack.
  * @param explained classes of such errors besides those of this package
  */

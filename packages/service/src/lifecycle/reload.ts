@@ -3,7 +3,7 @@ import type { Reloaded } from '../config/live.js';
 import { ConfigError } from '../config/load.js';
 import type { Logger } from '../logging.js';
 
-/** What this needs of `process`. */
+/** The part of `process` that this needs. */
 export interface ReloadSource {
   on(event: 'SIGHUP', listener: () => void): unknown;
 }
@@ -15,7 +15,7 @@ export interface ReloadOptions {
 }
 
 /**
- * From now on SIGHUP reads the configuration again, and never ends the process. What changed is logged by the names of the keys: a
+ * From now on SIGHUP reads the configuration again, and never ends the process. The log names the keys that changed, without values: a
  * value may be a secret. A configuration that cannot be used changes nothing.
  */
 export const reloadOnSignal = ({ live, logger, source }: ReloadOptions): void => {

@@ -14,7 +14,7 @@ export interface Sample<N extends MetricName = MetricName> {
   readonly value: number;
 }
 
-/** What a gauge shows; undefined: nothing, for now. */
+/** Value of a gauge; undefined: none, for now. */
 export type Reading<N extends MetricName = MetricName> = number | readonly Sample<N>[] | undefined;
 
 /** The readings that one look gives. */
@@ -22,7 +22,7 @@ export type Readings<N extends MetricName> = { readonly [K in N]?: Reading<K> };
 
 export interface MetricsOptions<A extends AppName> {
   readonly app: A;
-  /** Of the app, for `service_build_info`. */
+  /** Version of the app, for `service_build_info`. */
   readonly version: string;
   readonly logger: Logger;
   /** How long one look may take at a scrape, milliseconds. Default 2000. */
@@ -51,11 +51,11 @@ const combinations = (labels: Metric['labels']): readonly LooseLabels[] =>
  * The metrics of one app, as `METRICS` has them: counters and histograms live, gauges read at each scrape. Its registry is
  * its own, never the global one of the library.
  *
- * A gauge costs one call: `metrics.gauge('pesit_license_days_remaining', () => days)`. What cannot be read in time is left
- * out of that scrape; the rest is answered all the same.
+ * A gauge costs one call: `metrics.gauge('pesit_license_days_remaining', () => days)`. A gauge that cannot be read in time is left
+ * out of that scrape; the rest is still answered.
  */
 export class Metrics<A extends AppName = AppName> {
-  /** What the answer is, for its Content-Type. */
+  /** Content-Type of the answer. */
   readonly contentType = Registry.OPENMETRICS_CONTENT_TYPE;
   readonly #registry = new Registry<OpenMetricsContentType>();
   readonly #counters = new Map<MetricName, Counter>();
@@ -96,7 +96,7 @@ export class Metrics<A extends AppName = AppName> {
     this.#readers.push({ names, read });
   }
 
-  /** Called at each scrape, before anything is read: for counters of what is still going on. */
+  /** Called at each scrape, before anything is read: for counters of work that is still under way. */
   beforeScrape(sample: () => void): void {
     this.#samplers.push(sample);
   }
@@ -142,7 +142,7 @@ export class Metrics<A extends AppName = AppName> {
   #register(name: MetricName, { type, help, labels, buckets }: Metric): void {
     const registers = [this.#registry];
     const options = { name, help, labelNames: Object.keys(labels), registers };
-    // What has not happened yet is 0, not absent: a rate over it is known from the first event on.
+    // An event that has not happened yet counts 0, not absent: a rate over it is known from the first event on.
     const known = combinations('kind' in labels ? { ...labels, kind: [this.#kind] } : labels);
     switch (type) {
       case 'counter': {

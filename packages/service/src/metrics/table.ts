@@ -11,7 +11,7 @@ export interface Metric {
   readonly apps: AppScope;
   readonly labels: MetricLabels;
   readonly help: string;
-  /** Of a histogram: upper bounds. */
+  /** Upper bounds of a histogram. */
   readonly buckets?: readonly number[];
 }
 
@@ -179,7 +179,7 @@ export type MetricOf<A extends AppName, T extends MetricType> = {
   [N in MetricName]: Row<N>['apps'] extends 'both' | A ? (Row<N>['type'] extends T ? N : never) : never;
 }[MetricName];
 
-/** What the code that counts says of a metric: `kind` is the app's. */
+/** Labels of a metric that the counting code gives: `kind` is the app's. */
 export type LabelsOf<N extends MetricName> = {
   readonly [L in Exclude<keyof Row<N>['labels'], 'kind'>]: Row<N>['labels'][L] extends readonly (infer V)[]
     ? V & string

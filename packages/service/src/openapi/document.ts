@@ -54,7 +54,7 @@ export interface OpenApiDocument {
 const JSON_TYPE = 'application/json';
 const FILE_TYPE = 'application/octet-stream';
 const FORM_TYPE = 'multipart/form-data';
-/** What stands in front of the name of a resource. */
+/** Path in front of the name of a resource. */
 const PREFIXES: ReadonlySet<string> = new Set(['api', 'v1', 'config']);
 
 /** `/api/v1/servers/:serverId` as OpenAPI writes it. */
@@ -164,7 +164,7 @@ class DocumentBuilder {
       this.#used.add(name);
       return [String(COMMON_ANSWERS[name][0]), { $ref: `#/components/responses/${name}` }] as const;
     });
-    // What the operation says itself is closer.
+    // The operation's own answers take precedence.
     return Object.fromEntries<OperationObject['responses'][string]>([...common, ...own]);
   }
 

@@ -29,7 +29,7 @@ const tidy = (io: 'input' | 'output', schema: z.core.$ZodTypes, json: z.core.JSO
     // Answers may grow: who reads them must not be told that they are complete.
     if (io === 'output' && json.additionalProperties === false) delete json.additionalProperties;
   }
-  // Of the TypeScript type alone.
+  // It concerns the TypeScript type alone.
   if (schema._zod.def.type === 'readonly') delete json.readOnly;
   // The bounds of what JavaScript can count say nothing.
   if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
@@ -37,7 +37,7 @@ const tidy = (io: 'input' | 'output', schema: z.core.$ZodTypes, json: z.core.JSO
 };
 
 /**
- * What a zod schema takes (`input`: of a request, before any transformation) or yields (`output`: of an answer). Named schemas
+ * The JSON schema of what a zod schema takes (`input`: a request, before any transformation) or yields (`output`: an answer). Named schemas
  * go to `components`, once for each name.
  */
 export const jsonSchemaOf = (schema: z.ZodType, io: 'input' | 'output', components: Components): JsonSchema => {

@@ -32,7 +32,7 @@ export interface PeriodicStatus {
   readonly failures: number;
 }
 
-/** What a task's owner may do with it. */
+/** Handle of a task for its owner. */
 export interface PeriodicHandle {
   /**
    * Runs the task now, and resolves when that run has ended, failed or not. Asked during a run, the task runs once more

@@ -2,7 +2,7 @@
 export interface Origin {
   /** Network address that asks. */
   readonly address: string;
-  /** Whom it says to be: several of them may share one address, behind a proxy for example. */
+  /** The partner that it claims to be: several of them may share one address, behind a proxy for example. */
   readonly name: string;
 }
 
@@ -68,7 +68,7 @@ export class FairQueue<T> {
     return item;
   }
 
-  /** Whose newest work gives way to one more of `origin`; undefined: nobody has clearly more than it. */
+  /** The origin whose newest work gives way to one more of `origin`; undefined: nobody has clearly more than it. */
   #loserFor(origin: Origin): Origin | undefined {
     const own = this.#addresses.get(origin.address);
     const [address, most] = largest(this.#addresses, countOf);

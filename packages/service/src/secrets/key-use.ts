@@ -17,7 +17,7 @@ export interface KeyUse extends SecretColumn {
   readonly keys: Readonly<Record<string, number>>;
   /** How many hang on another key than the one that is for what is new. */
   readonly older: number;
-  /** Whose those are, the first hundred. */
+  /** Owners of those, the first hundred. */
   readonly owners: readonly string[];
 }
 

@@ -14,13 +14,13 @@ export interface PasswordCost {
 
 export interface PasswordHash {
   readonly cost: PasswordCost;
-  /** Of the HMAC under the hash; undefined: there is none. */
+  /** Key of the HMAC under the hash; undefined: there is none. */
   readonly keyId: string | undefined;
   readonly salt: Buffer;
   readonly hash: Buffer;
 }
 
-/** What a stored hash may ask for, whoever wrote it: below it protects nothing, beyond it one login takes the pod. */
+/** Bounds of what a stored hash may ask for, whoever wrote it: below them it protects nothing, beyond them one login takes the pod. */
 const BOUNDS = { logN: [10, 20], r: [8, 32], p: [1, 16] } as const;
 const MAX_MEMORY_MB = 128;
 

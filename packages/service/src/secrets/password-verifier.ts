@@ -33,7 +33,7 @@ interface Check {
   readonly password: string;
   readonly stored: string;
   readonly outcome: Deferred<boolean>;
-  /** Of everyone who has asked for it. */
+  /** Whether each caller that has asked for it still wants it. */
   readonly wanted: (() => boolean)[];
 }
 
@@ -75,7 +75,7 @@ export class PasswordVerifier {
 
   /**
    * @param wanted whether somebody still waits for the answer; asked when the turn of the check comes
-   * @throws what `check` does, and {UncheckedPasswordError} when it has no place among those that wait, or is not wanted any more
+   * @throws what `check` does, and {UncheckedPasswordError} when it has no place among those that wait, or is no longer wanted
    */
   verify(password: string, stored: string, origin: CheckOrigin, wanted = () => true): Promise<boolean> {
     const id = this.#idOf(password, stored);

@@ -8,13 +8,13 @@ import type { SecretBox, SecretKey } from './secret-box.js';
 const COST: PasswordCost = { logN: 15, r: 8, p: 3 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
-/** What the keys of the HMAC are made for; another text makes every stored hash worthless. */
+/** Purpose of the keys of the HMAC; another text makes every stored hash worthless. */
 const PURPOSE = 'pesit-node password hashes v1';
 
 const derive = (input: string | Buffer, salt: Buffer, length: number, cost: PasswordCost): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const { logN, r, p } = cost;
-    // What RFC 7914 §2 needs, and a little more: nothing is computed that was not bounded before.
+    // Memory that RFC 7914 §2 needs, and a little more: nothing is computed that was not bounded before.
     const options = { N: 2 ** logN, r, p, maxmem: 128 * r * (2 ** logN + p + 8) };
     scrypt(input, salt, length, options, (error, key) => {
       if (error === null) resolve(key);

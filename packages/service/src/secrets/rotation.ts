@@ -14,16 +14,16 @@ import type { KeyUse, SecretColumn } from './key-use.js';
 import type { SecretBox } from './secret-box.js';
 import { openSecretBox } from './secret-key.js';
 
-/** Whose secrets are sealed anew. */
+/** The app whose secrets are sealed anew. */
 export interface RotationOptions extends LoadConfigOptions<AppName> {
-  /** Of the tables of the app. */
+  /** Schema of the tables of the app. */
   readonly schema: string;
   readonly columns: readonly SecretColumn[];
   /** Seals everything anew that an older key has sealed; what an app stores hashes of alone need not say it. */
   readonly sealAnew?: (knex: Knex, secrets: SecretBox) => Promise<Pick<Rotation, 'sealed' | 'unreadable'>>;
 }
 
-/** What `npm run rotate-secrets` has done, and what is left. */
+/** Result of `npm run rotate-secrets`: secrets sealed anew, and those that are left. */
 export interface Rotation {
   /** Id of the key that is for what is new. */
   readonly keyId: string;
@@ -31,7 +31,7 @@ export interface Rotation {
   readonly keyIds: readonly string[];
   /** How many were sealed anew. */
   readonly sealed: number;
-  /** Whose sealed secrets cannot be opened: they stay as they are. */
+  /** Owners of sealed secrets that cannot be opened: these stay as they are. */
   readonly unreadable: readonly string[];
   readonly columns: readonly KeyUse[];
 }
@@ -46,7 +46,7 @@ export const rotateSecrets = async (options: RotationOptions): Promise<Rotation>
   const config: CommonConfig = loadConfig(options);
   const url = config['database.url'];
   const dataDirectory = config['data.directory'];
-  // Nothing is made here, least of all a key or a database that the app would then go on with.
+  // Nothing is made here, least of all a key or a database that the app would then use.
   if (url === '' && !existsSync(join(dataDirectory, DATA_MARK))) {
     throw new ConfigError([
       `data.directory: the ${app} app has never run on ${dataDirectory}, and database.url is empty`,

@@ -21,7 +21,7 @@ const HOLDS: Readonly<Record<string, readonly string[]>> = {
   time: ['timestamp with time zone'],
 };
 
-/** What a schema yields, in the words of `HOLDS`. */
+/** The values a schema yields, in the words of `HOLDS`. */
 const kindsOf = (schema: z.ZodType): readonly string[] => {
   if (schema instanceof z.ZodCodec && schema.def.out instanceof z.ZodDate) return ['time'];
   const { $ref, $defs, ...plain } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' });

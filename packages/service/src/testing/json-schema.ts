@@ -141,7 +141,7 @@ const fields: Rule = (schema, { check, closed }) => {
   });
 };
 
-/** What is asked of a value of the right type. */
+/** Checks a value of the right type. */
 const RULES: readonly Rule[] = [
   oneOfValues,
   constant,

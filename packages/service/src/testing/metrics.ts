@@ -9,7 +9,7 @@ export const testMetrics = <A extends AppName>(app: A): Metrics<A> =>
 const NAME = '[a-zA-Z_:][a-zA-Z0-9_:]*';
 const DESCRIPTION = new RegExp(`^# (HELP|TYPE) (${NAME}) (.+)$`);
 const SAMPLE = new RegExp(`^(${NAME})(?:\\{((?:[a-z_]+="(?:[^"\\\\]|\\\\.)*",?)*)\\})? ([-+0-9.e]+|\\+Inf)$`);
-/** What a sample of each type is called behind the name of its family (OpenMetrics 1.0, Metric Types). */
+/** Suffix of a sample of each type behind the name of its family (OpenMetrics 1.0, Metric Types). */
 const SUFFIXES: Readonly<Record<string, readonly string[]>> = {
   counter: ['_total'],
   gauge: [''],

@@ -1,4 +1,4 @@
-/** What OpenAPI 3.1 asks of a document, read from the specification and not from the code that makes it. */
+/** Rules of OpenAPI 3.1 for a document, read from the specification and not from the code that makes it. */
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -84,7 +84,7 @@ export interface Exchanged {
   readonly text: string | undefined;
 }
 
-/** What supertest tells of a call. */
+/** A call as supertest reports it. */
 interface Answered {
   readonly status: number;
   readonly text?: string;
@@ -97,7 +97,7 @@ export const exchangedOf = ({ status, text, headers, request }: Answered): Excha
   return { method, path: new URL(url).pathname, status, contentType: headers['content-type'], text };
 };
 
-/** What is answered where the document has no such path or method: an error, with the body of all of them. */
+/** Answer where the document has no such path or method: an error, with the body of all of them. */
 const refusalViolations = (document: OpenApiDocument, { status, text }: Exchanged): readonly string[] => {
   if (status < 400) return ['an answer of success that is not in the document'];
   const schema = document.components.schemas[status === 402 ? 'LicenseRequired' : 'Error'] ?? {};

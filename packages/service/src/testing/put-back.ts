@@ -10,7 +10,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Something that is created in `collection` and can be changed. */
 export interface Changeable {
   readonly collection: string;
-  /** Of the database. */
+  /** Table of the database. */
   readonly table: string;
   /** Requests to create one: with the fewest fields, and with all that can be set. */
   readonly minimal: Fields;

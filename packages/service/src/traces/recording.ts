@@ -3,11 +3,11 @@ import { TRACE_LIMITS } from './limits.js';
 /** `<--` received here, `-->` sent from here, `---` what happened here. */
 export type TraceMark = '<--' | '-->' | '---';
 
-/** Whose session is recorded: a key of the app's table of partners or remote servers. */
+/** The partner or remote server whose session is recorded: a key of the app's table. */
 export type TraceOwner = string | number;
 
 export interface RecordingStart {
-  /** Of the session, as the log has it. */
+  /** Id of the session, as the log has it. */
   readonly id: string;
   readonly owner: TraceOwner;
   /** Milliseconds since 1970, as all times here. */
@@ -38,7 +38,7 @@ export interface PartChange {
   readonly text: string;
 }
 
-/** What the database does not know yet of a recording. */
+/** The part of a recording that the database does not have yet. */
 export interface RecordingChange {
   readonly start: RecordingStart;
   /** The database may have no row of it yet. */
@@ -104,7 +104,7 @@ export class SessionRecording {
     return !this.#isNew && this.#open.length === 0 && this.#parts.every(({ isWritten }) => isWritten);
   }
 
-  /** Called once when the trace ends before its session: nobody needs to look at the session any more. */
+  /** Called once when the trace ends before its session: nobody needs to look at the session from then on. */
   onStopped(stopped: () => void): void {
     this.#stopped = stopped;
   }
@@ -116,7 +116,7 @@ export class SessionRecording {
     else this.#keep({ time, mark, text: asLine(text), transfer: this.#transfer });
   }
 
-  /** What happened here, beside what passed the line. */
+  /** Records an event of this side, beside the FPDUs on the line. */
   note(text: string): void {
     this.add(Date.now(), '---', text);
   }
@@ -133,7 +133,7 @@ export class SessionRecording {
     if (begin >= 0) for (const line of this.#open.slice(begin)) line.transfer ??= id;
   }
 
-  /** The trace may go on longer. */
+  /** Extends the time of the trace. */
   extend(until: number): void {
     this.#until = until;
   }
@@ -157,7 +157,7 @@ export class SessionRecording {
     this.#isOver = true;
   }
 
-  /** What is to be written now; stays so until `written`. */
+  /** The part to write now; stays so until `written`. */
   change(): RecordingChange {
     this.#seal();
     return {

@@ -20,7 +20,7 @@ import { allText, sessionText } from './text.js';
 export interface TraceRoutesOptions<P extends z.ZodRawShape> {
   readonly traces: Traces;
   readonly logger: Logger;
-  /** Of the owner, e.g. `/api/v1/servers/:id`. */
+  /** Path of the owner, e.g. `/api/v1/servers/:id`. */
   readonly path: string;
   readonly params: z.ZodObject<P, z.core.$strict>;
   readonly ownerOf: (params: z.output<z.ZodObject<P, z.core.$strict>>) => TraceOwner;
@@ -112,7 +112,7 @@ export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: Tr
   const sessionOf = async (values: unknown): Promise<{ readonly owner: TraceOwner; readonly row: TraceRow }> => {
     const owner = ownerOf(values);
     const { session } = values as { readonly session: string };
-    // What this process has said a moment ago belongs to it.
+    // Lines that this process recorded a moment ago belong to it.
     await traces.settled();
     const row = await store.find(owner, session);
     if (row === undefined) throw notFound(`A trace of ${title(owner)} of the session`, session);

@@ -96,7 +96,7 @@ export class TraceStore {
   /**
    * Writes changes, and removes what is more than the bounds allow.
    * @param node name of this process
-   * @returns of the sessions that go on being recorded until when; those of an owner that is switched off or gone, and
+   * @returns until when each session is still recorded; those of an owner that is switched off or gone, and
    *   those that were removed, are not in it
    */
   async write(changes: readonly RecordingChange[], node: string): Promise<ReadonlyMap<string, Date>> {

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { TraceOwners } from './store.js';
 
 /**
- * What a migration of an app creates for its traces: the switch in the table of owners, sessions, and their text in parts.
+ * The tables that a migration of an app creates for its traces: the switch in the table of owners, sessions, and their text in parts.
  * It is part of published migrations: never edited.
  * @param type of the owners' key, e.g. `integer`
  */

@@ -19,13 +19,13 @@ export interface TracerOptions {
   readonly decoder: WireDecoder;
   /** How the first line of a transfer begins: `transfer` concerns the lines from there on. Default: none. */
   readonly requests?: readonly string[];
-  /** How lines begin that belong to no transfer any more. Default: none. */
+  /** How lines begin that no longer belong to a transfer. Default: none. */
   readonly ends?: readonly string[];
 }
 
 const MARKS: Readonly<Record<WireDirection, TraceMark>> = { received: '<--', sent: '-->' };
 
-/** What passes a session and what happens beside it, into its recording. */
+/** Writes the FPDUs of a session and the events beside them into its recording. */
 export class SessionTracer {
   readonly #recording: SessionRecording;
   readonly #decoder: WireDecoder;
@@ -49,7 +49,7 @@ export class SessionTracer {
     for (const line of this.#decoder.take(direction, bytes, time)) this.#add(line);
   }
 
-  /** What happened here. */
+  /** Records an event of this side. */
   note(text: string): void {
     this.#settle();
     this.#recording.note(text);

@@ -15,7 +15,7 @@ export interface StoreUnderTest {
   readonly put: (name: string, content: string, modified?: number) => Promise<void>;
   /** Takes a file away by other means. */
   readonly remove: (name: string) => Promise<void>;
-  /** What is there under a name, seen by other means; undefined: nothing. */
+  /** The content under a name, seen by other means; undefined: nothing. */
   readonly contentOf: (name: string) => Promise<string | undefined>;
   /** A name that no peer may use to leave the store, besides those that are tried for every store. */
   readonly outside: string;
@@ -294,7 +294,7 @@ export function describeFileStore(kind: string, open: () => Promise<StoreUnderTe
         await file.discard();
       });
 
-      test('going on from its newest point in another attempt', async () => {
+      test('continuing from its newest point in another attempt', async () => {
         const file = await receive();
         write(file, 'kept');
         await file.checkpoint({ number: 1, dataBytes: 4, articles: 1 });

@@ -12,7 +12,7 @@ export interface Putting {
   put(from: string, key: string, overwrite: boolean): Promise<boolean>;
   /** @returns false when there is none, or another than was put last */
   remove(key: string): Promise<boolean>;
-  /** What the store calls an object. */
+  /** Path that the store gives an object. */
   pathOf(key: string): string;
 }
 

@@ -28,7 +28,7 @@ export const databaseAccount = (owner: number | undefined): Account => {
 };
 
 /**
- * A user that initdb can run as: it insists on a name for its number. What it makes is given to the account of the database
+ * A user that initdb can run as: it insists on a name for its number. Its files are given to the account of the database
  * afterwards.
  * @throws {EmbeddedDatabaseError} when root is the only user that this system knows
  */

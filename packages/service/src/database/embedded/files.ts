@@ -14,7 +14,7 @@ import { runToEnd } from './run.js';
 /** User and database of the service. Not the superuser, which has no way to log in. */
 export const ROLE = 'pesit';
 
-/** What lies in the directory of the embedded database. */
+/** Paths in the directory of the embedded database. */
 export interface DatabaseFiles {
   readonly root: string;
   /** PostgreSQL's own data directory. */

@@ -16,7 +16,7 @@ export interface RunOptions {
   /** For the system's linker. */
   readonly libraries: string;
   readonly cwd: string;
-  /** What the program reads. */
+  /** Input of the program. */
   readonly input: string;
 }
 
@@ -35,7 +35,7 @@ export const runToEnd = ({ command, args, ...as }: Command, { libraries, cwd, in
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
     child.once('error', (error) => fail(reasonOf(error)));
     child.once('close', (code, signal) => {
-      // A stand-alone backend goes on after a statement that failed, and ends with 0.
+      // A stand-alone backend continues after a statement that failed, and ends with 0.
       if (code === 0 && !/^.*\b(?:ERROR|FATAL|PANIC): /m.test(output)) resolve();
       else fail(`${command} ended with ${signal ?? `code ${code ?? ''}`}`);
     });

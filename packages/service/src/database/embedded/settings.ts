@@ -2,7 +2,7 @@
 export const MAX_POOL = 40;
 
 /**
- * Where this PostgreSQL differs from a default one, given at every start. What makes it durable is left alone: fsync,
+ * Where this PostgreSQL differs from a default one, given at every start. The settings that make it durable are left alone: fsync,
  * synchronous_commit and full_page_writes are on. The rest is for a database of some ten megabytes beside transfers that want
  * the memory: it reads little that the kernel's cache does not hold, and writes rows of a few hundred bytes.
  */
@@ -15,7 +15,7 @@ const SETTINGS: Readonly<Record<string, string | number>> = {
   max_connections: 100,
   // Memory that all processes share, touched and never given back; the default is 128 MB.
   shared_buffers: '16MB',
-  // Of vacuum and of building an index; one after the other.
+  // For vacuum and for building an index, which run one after the other.
   maintenance_work_mem: '16MB',
   autovacuum_max_workers: 1,
   // Processes that a node never needs: parallel queries, replication, readers ahead of large scans.
