@@ -161,7 +161,7 @@ withDatabase((harness) => {
   });
 
   test('what a server has shown of itself is kept: after a test, and the entity after a file', async () => {
-    const answer = `4021 0601020703000000630b${Buffer.from('CFT 3.10   ').toString('hex')}`;
+    const answer = `ACONNECT 0601020703000000630b${Buffer.from('CFT 3.10   ').toString('hex')}`;
     const server = await the.rawServer({ ...GOOD, CONNECT: answer });
     const service = await the.service();
     await the.remote(service, server.port);
@@ -173,7 +173,7 @@ withDatabase((harness) => {
   });
 
   test('the flags of an Axway product in PI 6 are not the version, but say whose they are', async () => {
-    const server = await the.rawServer({ ...GOOD, CONNECT: '4021 0601c20703000000630141' });
+    const server = await the.rawServer({ ...GOOD, CONNECT: 'ACONNECT 0601c20703000000630141' });
     const service = await the.service();
     await the.remote(service, server.port);
     expect((await service.api.post('/servers/1/test')).body).toMatchObject({ success: true, serverVersion: 2 });
@@ -287,8 +287,8 @@ withDatabase((harness) => {
     ])('PI 29 beside a success and PI 99 of the answer are kept: %.20s', async (complement, shown) => {
       const server = await the.rawServer({
         ...GOOD,
-        CREATE: 'c030 0203000000190210006303686921',
-        'TRANS.END': `c037 0203000000${complement}`,
+        CREATE: 'ACK(CREATE) 0203000000190210006303686921',
+        'TRANS.END': `ACK(TRANS.END) 0203000000${complement}`,
       });
       const service = await the.service();
       await the.remote(service, server.port);
@@ -302,7 +302,7 @@ withDatabase((harness) => {
     });
 
     test('PI 29 of a refusal is kept as it came', async () => {
-      const server = await the.rawServer({ ...GOOD, CREATE: 'c030 02030200e21d06c3a920796f75' });
+      const server = await the.rawServer({ ...GOOD, CREATE: 'ACK(CREATE) 02030200e21d06c3a920796f75' });
       const service = await the.service();
       await the.remote(service, server.port);
       const refused = { status: 'FAILED', diagnostic: '2-226', diagnosticComplement: 'é you' };
@@ -311,7 +311,7 @@ withDatabase((harness) => {
 
     test('of a partner who puts control characters, NUL too, into them: made readable, and the file is received', async () => {
       const attributes = ['1e0c1f0180200203e8', '2503610062', '28062901002a0101', '320e330c32343032300a393132000000'];
-      const select = ['c031 0203000000', '09060b01000c0158', '0d0105', '19021000', ...attributes];
+      const select = ['ACK(SELECT) 0203000000', '09060b01000c0158', '0d0105', '19021000', ...attributes];
       const server = await the.rawServer({ ...GOOD, SELECT: [...select, '3d03410042', '3e02430d'].join('') });
       const service = await the.service();
       await the.remote(service, server.port);
@@ -389,7 +389,7 @@ withDatabase((harness) => {
     });
 
     test('no answer: FAILED, and not sent again by itself', async () => {
-      const server = await the.rawServer({ ...GOOD, '? c016': 'close' });
+      const server = await the.rawServer({ ...GOOD, MSG: 'close' });
       const service = await the.service({ settings: { retry: AT_ONCE } });
       await the.remote(service, server.port);
       const { body } = await service.api.post('/transfers/message', MESSAGE);

@@ -38,7 +38,7 @@ withDatabase((harness) => {
       ['3-304', 'AUTH_FAILED', 'check identifier, password'],
       ['3-308', 'TRANSFER_FAILED', 'use PeSIT E'],
     ])('%s: transfer and test say %s, with words', async (diagnostic, errorCode, advice) => {
-      const server = await the.rawServer({ ...GOOD, CONNECT: `4022 ${DIAGNOSTIC(diagnostic)}1d046e6f7065` });
+      const server = await the.rawServer({ ...GOOD, CONNECT: `RCONNECT ${DIAGNOSTIC(diagnostic)}1d046e6f7065` });
       const service = await the.service();
       const id = await the.remote(service, server.port);
       const record = await the.send(service);
@@ -66,7 +66,7 @@ withDatabase((harness) => {
       ['3-309', 'wait, or raise maxConnections'],
       ['3-322', 'wait'],
     ])('%s, come again later: the transfer waits and says so, with words', async (diagnostic, advice) => {
-      const server = await the.rawServer({ ...GOOD, CONNECT: `4022 ${DIAGNOSTIC(diagnostic)}1d046e6f7065` });
+      const server = await the.rawServer({ ...GOOD, CONNECT: `RCONNECT ${DIAGNOSTIC(diagnostic)}1d046e6f7065` });
       const service = await the.service({
         settings: { retry: { attempts: 1, initialDelay: 600_000, maxDelay: 600_000, multiplier: 1, jitter: 0 } },
       });
@@ -187,7 +187,7 @@ withDatabase((harness) => {
 
     test('receiving, in the middle of the data: FAILED, no staged file, the figures so far', async () => {
       const data = (GOOD['READ'] as readonly string[]).slice(0, 2);
-      const server = await the.rawServer({ ...GOOD, READ: [...data, '0000 6162'], SYN: 'close' });
+      const server = await the.rawServer({ ...GOOD, READ: [...data, 'DTF 6162'], SYN: 'close' });
       const service = await the.service({ settings: { readTimeout: 200 } });
       await the.remote(service, server.port);
       const record = await the.receive(service);
@@ -208,7 +208,7 @@ withDatabase((harness) => {
   describe('a partner with peculiar figures', () => {
     const COUNTS = (bytes: string, articles: string): Script => ({
       ...GOOD,
-      'TRANS.END': `c037 0203000000${bytes}${articles}`,
+      'TRANS.END': `ACK(TRANS.END) 0203000000${bytes}${articles}`,
     });
     test.each([
       ['right counts', 'COMPLETED', '0-000', COUNTS('1b010b', '1c0101')],
@@ -223,7 +223,7 @@ withDatabase((harness) => {
     });
 
     test('PI 7 larger than asked: what was asked stays, and it is logged', async () => {
-      const server = await the.rawServer({ ...GOOD, CONNECT: '4021 0601020703400010' });
+      const server = await the.rawServer({ ...GOOD, CONNECT: 'ACONNECT 0601020703400010' });
       const service = await the.service();
       await the.remote(service, server.port, { syncInterval: 32, syncWindow: 2 });
       const { body } = await service.api.post('/servers/1/test');
@@ -252,7 +252,7 @@ withDatabase((harness) => {
     });
 
     test('DTF.END with an error ends the transfer with it', async () => {
-      const server = await the.rawServer({ ...GOOD, READ: ['c035 0203000000', `c004 ${DIAGNOSTIC('2-213')}`] });
+      const server = await the.rawServer({ ...GOOD, READ: ['ACK(READ) 0203000000', `DTF.END ${DIAGNOSTIC('2-213')}`] });
       const service = await the.service();
       await the.remote(service, server.port);
       expect(await the.receive(service)).toMatchObject({ status: 'FAILED', diagnostic: '2-213' });

@@ -27,7 +27,7 @@ withDatabase((harness) => {
     const request = { server: 'bank', virtualFile: 'TALK', message: '"'.repeat(65_536), expectReply: true };
     const { body } = await service.api.post('/transfers/message', request);
     expect(body).toMatchObject({ status: 'COMPLETED', message: request.message, reply: '"'.repeat(4096) });
-    const server = await the.rawServer({ ...GOOD, SELECT: `c031 ${NO}${COMPLEMENT}${TALK}` });
+    const server = await the.rawServer({ ...GOOD, SELECT: `ACK(SELECT) ${NO}${COMPLEMENT}${TALK}` });
     await the.remote(service, server.port, { name: 'other' });
     const asked = { server: 'other', originalSender: 'S'.repeat(24), finalReceiver: 'R'.repeat(24) };
     const refused = await the.receive(service, asked);

@@ -17,7 +17,7 @@ withDatabase((harness) => {
 
   describe('PeSIT Wizard', () => {
     test('several fixed records in a DTF, ABORT 2-220: FAILED, and said what to set', async () => {
-      const server = await the.rawServer({ ...GOOD, DTF: '4025 02030200dc' });
+      const server = await the.rawServer({ ...GOOD, DTF: 'ABORT 02030200dc' });
       const service = await the.service();
       await the.remote(service, server.port, { recordFormat: 0, recordLength: 2 });
       const record = await the.send(service, { fileContent: Buffer.from('abcd').toString('base64') });
@@ -42,7 +42,7 @@ withDatabase((harness) => {
 
     test('PI 42 of ACK(SELECT) in bytes, without PI 41 and PI 16: the file comes whole', async () => {
       const attributes = '1e071f0180200203e8' + '28042a0207d0';
-      const SELECT = `c031 ${SUCCESS}` + '09060b01000c0158' + '0d0105' + '19021000' + attributes;
+      const SELECT = `ACK(SELECT) ${SUCCESS}` + '09060b01000c0158' + '0d0105' + '19021000' + attributes;
       const server = await the.rawServer({ ...GOOD, SELECT });
       const service = await the.service();
       await the.remote(service, server.port);
@@ -52,7 +52,7 @@ withDatabase((harness) => {
     });
 
     test('ACK(ORF) without PI 21: no compression', async () => {
-      const server = await the.rawServer({ ...GOOD, ORF: `c033 ${SUCCESS}` });
+      const server = await the.rawServer({ ...GOOD, ORF: `ACK(ORF) ${SUCCESS}` });
       const service = await the.service();
       await the.remote(service, server.port, { compression: 'both' });
       expect(await the.send(service)).toMatchObject({ status: 'COMPLETED', size: 11, bytesTransferred: 11 });
@@ -68,7 +68,7 @@ withDatabase((harness) => {
     test('RCONNECT with a text in PI 99 and none in PI 29: the operator sees it', async () => {
       const server = await the.rawServer({
         ...GOOD,
-        CONNECT: `4022 02030301306307${Buffer.from('go away').toString('hex')}`,
+        CONNECT: `RCONNECT 02030301306307${Buffer.from('go away').toString('hex')}`,
       });
       const service = await the.service();
       await the.remote(service, server.port);
@@ -85,7 +85,7 @@ withDatabase((harness) => {
       const length = text.length.toString(16).padStart(2, '0');
       const server = await the.rawServer({
         ...GOOD,
-        CONNECT: `4022 02030301301d${length}${Buffer.from(text).toString('hex')}`,
+        CONNECT: `RCONNECT 02030301301d${length}${Buffer.from(text).toString('hex')}`,
       });
       const service = await the.service();
       await the.remote(service, server.port);

@@ -338,7 +338,7 @@ withDatabase((harness) => {
 
     test('that are refused for now (3-322), as of a partner that was disabled: it is tried again later, and does not count', async () => {
       const server = await the.rawServer((name, _session, count) =>
-        name === 'CREATE' && count === 2 ? { CREATE: 'c030 0203030142' } : GOOD,
+        name === 'CREATE' && count === 2 ? { CREATE: 'ACK(CREATE) 0203030142' } : GOOD,
       );
       const service = await the.service({
         settings: { retry: { attempts: 1, initialDelay: 600_000, maxDelay: 600_000, multiplier: 1, jitter: 0 } },
@@ -363,7 +363,7 @@ withDatabase((harness) => {
         });
 
       test('are replaced: the partner may have changed what proves this node', async () => {
-        const server = await failing({ CREATE: `c030 ${REFUSED}`, SELECT: `c031 ${REFUSED}` }, 2);
+        const server = await failing({ CREATE: `ACK(CREATE) ${REFUSED}`, SELECT: `ACK(SELECT) ${REFUSED}` }, 2);
         const service = await the.service();
         await the.remote(service, server.port);
         expect((await the.send(service)).status).toBe('COMPLETED');
@@ -372,14 +372,14 @@ withDatabase((harness) => {
         expect((await the.receive(service)).status).toBe('COMPLETED');
         expect(server.sessions).toBe(2);
         expect(server.names().filter((name) => name === 'RELEASE')).toHaveLength(1);
-        const reading = await failing({ SELECT: `c031 ${REFUSED}` }, 2);
+        const reading = await failing({ SELECT: `ACK(SELECT) ${REFUSED}` }, 2);
         await the.remote(service, reading.port, { name: 'reading' });
         await the.receive(service, { server: 'reading' });
         expect(await the.receive(service, { server: 'reading' })).toMatchObject({ status: 'COMPLETED', attempts: 1 });
       });
 
       test('are replaced once: refused again, the transfer is FAILED', async () => {
-        const server = await failing({ CREATE: `c030 ${REFUSED}`, CONNECT: `4022 ${REFUSED}` }, 2);
+        const server = await failing({ CREATE: `ACK(CREATE) ${REFUSED}`, CONNECT: `RCONNECT ${REFUSED}` }, 2);
         const service = await the.service();
         await the.remote(service, server.port);
         await the.send(service);
@@ -389,7 +389,7 @@ withDatabase((harness) => {
       });
 
       test('from their beginning are not', async () => {
-        const server = await failing({ CREATE: `c030 ${REFUSED}` }, 1);
+        const server = await failing({ CREATE: `ACK(CREATE) ${REFUSED}` }, 1);
         const service = await the.service();
         await the.remote(service, server.port);
         expect(await the.send(service)).toMatchObject({ status: 'FAILED', errorCode: 'AUTH_FAILED' });
@@ -505,7 +505,7 @@ withDatabase((harness) => {
       // 1 KB between two points, one unacknowledged: the sender waits after the first.
       const server = await the.rawServer((name) => {
         if (name === 'SYN') reached.resolve();
-        return { ...GOOD, CONNECT: '4021 0601020703000101' };
+        return { ...GOOD, CONNECT: 'ACONNECT 0601020703000101' };
       });
       const service = await the.service();
       await the.remote(service, server.port);

@@ -114,12 +114,12 @@ withDatabase((harness) => {
       const byte = (value: number): string => value.toString(16).padStart(2, '0');
       const records = `1f01${byte(recordFormat)}2002${recordLength.toString(16).padStart(4, '0')}`;
       const code = dataCode === undefined ? '' : `1001${byte(dataCode)}`;
-      const select = `c031 0203000000` + '09060b01000c0158' + `0d0105${code}19021000` + `1e07${records}`;
-      const data = articles.map((article) => `0000 ${article}`);
+      const select = `ACK(SELECT) 0203000000` + '09060b01000c0158' + `0d0105${code}19021000` + `1e07${records}`;
+      const data = articles.map((article) => `DTF ${article}`);
       return {
         ...GOOD,
         SELECT: `${select}28062901002a0101`,
-        READ: ['c035 0203000000', ...data, 'c004 0203000000'],
+        READ: ['ACK(READ) 0203000000', ...data, 'DTF.END 0203000000'],
       };
     };
 

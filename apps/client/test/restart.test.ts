@@ -121,7 +121,7 @@ withDatabase((harness) => {
     test('a partner that has the file says 2-250: COMPLETED', async () => {
       const server = await the.rawServer((name, session) => {
         if (session === 1 && name === 'TRANS.END') return { 'TRANS.END': 'close' };
-        if (session === 2 && name === 'CREATE') return { CREATE: 'c030 02030200fa' };
+        if (session === 2 && name === 'CREATE') return { CREATE: 'ACK(CREATE) 02030200fa' };
         return GOOD;
       });
       const service = await the.service({ settings: { retry: AT_ONCE } });
@@ -141,7 +141,7 @@ withDatabase((harness) => {
     ])('a partner that refuses the restart with %s gets the whole file, as a new transfer', async (_code, refused) => {
       const server = await the.rawServer((name, session, count) => {
         if (session === 1 && name === 'TRANS.END') return { 'TRANS.END': 'close' };
-        if (session === 2 && name === 'CREATE' && count === 1) return { CREATE: `c030 ${refused}` };
+        if (session === 2 && name === 'CREATE' && count === 1) return { CREATE: `ACK(CREATE) ${refused}` };
         return GOOD;
       });
       const service = await the.service({ settings: { retry: AT_ONCE } });
@@ -161,7 +161,7 @@ withDatabase((harness) => {
     test('a point that was never placed: the whole file, as a new transfer', async () => {
       const server = await the.rawServer((name, session, count) => {
         if (session === 1 && name === 'TRANS.END') return { 'TRANS.END': 'close' };
-        if (session === 2 && name === 'WRITE' && count === 1) return { WRITE: 'c036 0203000000' + '120107' };
+        if (session === 2 && name === 'WRITE' && count === 1) return { WRITE: 'ACK(WRITE) 0203000000' + '120107' };
         return GOOD;
       });
       const service = await the.service({ settings: { retry: AT_ONCE } });
@@ -301,14 +301,14 @@ withDatabase((harness) => {
       // Without a PI 13 no SELECT can say that it is a restart: a READ from a point of ours would mean nothing there.
       const server = await the.rawServer((_name, session) => ({
         ...GOOD,
-        CONNECT: '4021 060102' + '0703000101',
+        CONNECT: 'ACONNECT 060102' + '0703000101',
         SELECT: GOOD['SELECT']!.toString().replace('0d0105', '0d0100'),
-        READ: [GOOD['READ']![0]!, '0000 61626364', 'c003 140101', ...(session === 1 ? [] : ['c004 0203000000'])],
+        READ: [GOOD['READ']![0]!, 'DTF 61626364', 'SYN 140101', ...(session === 1 ? [] : ['DTF.END 0203000000'])],
       }));
       const service = await the.service();
       await the.remote(service, server.port, { syncInterval: 1, syncWindow: 1 });
       const { body } = await service.api.post('/transfers/receive', { server: 'bank', virtualFile: 'X' });
-      await until(() => Promise.resolve(server.names().includes('? c038')));
+      await until(() => Promise.resolve(server.names().includes('ACK(SYN)')));
       const left = await mkdtemp(join(tmpdir(), 'pesit-client-left-'));
       await cp(join(service.data, 'received'), join(left, 'received'), { recursive: true });
       await the
@@ -329,13 +329,13 @@ withDatabase((harness) => {
     });
 
     test('a partner that means something else by the point: from the start, as the same transfer', async () => {
-      const first = ['0000 61626364', 'c003 140101'];
+      const first = ['DTF 61626364', 'SYN 140101'];
       const server = await the.rawServer((_, session) => ({
         ...GOOD,
-        CONNECT: '4021 060102' + '0703000101',
+        CONNECT: 'ACONNECT 060102' + '0703000101',
         // Point 1 is stored; then the connection is lost. The restart begins to count anew.
-        READ: [GOOD['READ']![0]!, ...first, ...(session === 4 ? ['c004 0203000000'] : [])],
-        '? c038': session === 1 ? 'close' : '',
+        READ: [GOOD['READ']![0]!, ...first, ...(session === 4 ? ['DTF.END 0203000000'] : [])],
+        'ACK(SYN)': session === 1 ? 'close' : '',
       }));
       const service = await the.service({ settings: { retry: { ...AT_ONCE, attempts: 9 } } });
       await the.remote(service, server.port, { syncInterval: 1, syncWindow: 1 });

@@ -5,10 +5,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
+import { diagnosticOf, entity, fpdu, hex, nameOf, summaryOf } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { bytes, until, useNode } from './support/node.js';
-import { codesOf, diagnosticOf, RawPeer } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import {
   CONNECT,
   create,
@@ -18,8 +19,6 @@ import {
   DTF,
   DTF_END,
   endOf,
-  entity,
-  fpdu,
   ORF,
   READ,
   RELEASE,
@@ -54,12 +53,22 @@ withDatabase((harness) => {
 
   test('a session written by hand writes a file', async () => {
     const peer = await RawPeer.open(node().port);
-    const codes: (string | undefined)[] = [];
+    const answers: (string | undefined)[] = [];
     for (const step of WRITING) {
       const answer = await peer.send(step);
-      if (step.answered) codes.push(codesOf(answer));
+      if (step.answered) answers.push(nameOf(answer));
     }
-    expect(codes).toEqual(['4021', 'c030', 'c033', 'c036', 'c038', 'c037', 'c034', 'c032', '4024']);
+    expect(answers).toEqual([
+      'ACONNECT',
+      'ACK(CREATE)',
+      'ACK(ORF)',
+      'ACK(WRITE)',
+      'ACK(SYN)',
+      'ACK(TRANS.END)',
+      'ACK(CRF)',
+      'ACK(DESELECT)',
+      'RELCONF',
+    ]);
     expect((await node().received('IN')).map(String)).toEqual([DATA + DATA]);
     expect((await node().history())[0]).toMatchObject({
       status: 'COMPLETED',
@@ -106,7 +115,7 @@ withDatabase((harness) => {
     test('while a file is read', async () => {
       await writeFile(join(node().data, 'OUT/out/big'), bytes(8_000_000));
       const peer = await RawPeer.open(node().port, CONNECT);
-      await peer.say(select('OUT'), ORF, READ);
+      await peer.sendAll(select('OUT'), ORF, READ);
       await peer.next();
       peer.socket.resetAndDestroy();
       const record = await node().ended();
@@ -131,8 +140,8 @@ withDatabase((harness) => {
         }),
       );
       const answers = await Promise.all(silent.map((peer) => peer.next()));
-      expect(answers.map((answer) => [codesOf(answer), diagnosticOf(answer)])).toEqual(
-        until.map(() => ['4025', '3-317']),
+      expect(answers.map((answer) => [nameOf(answer), diagnosticOf(answer)])).toEqual(
+        until.map(() => ['ABORT', '3-317']),
       );
       for (const peer of silent) peer.socket.destroy();
       await isIntact();
@@ -166,15 +175,15 @@ withDatabase((harness) => {
 
     test.each<[string, Buffer, string]>([
       ['an FPDU of 5 bytes', Buffer.from('00050005c0140100', 'hex'), '3-311'],
-      ['an unknown FPDU', entity(fpdu([0xc0, 0x77], [1, 0], Buffer.alloc(0))), '3-311'],
-      ['an FPDU out of place', entity(fpdu([0xc0, 0x02], [1, 0], Buffer.alloc(0))), '3-311'],
-      ['CREATE without parameters', entity(fpdu([0xc0, 0x11], [1, 0], Buffer.alloc(0))), '3-318'],
-      ['a parameter beyond its FPDU', entity(fpdu([0xc0, 0x11], [1, 0], Buffer.from([9, 200, 1]))), '3-318'],
+      ['an unknown FPDU', entity(hex('0006 c077 0100')), '3-311'],
+      ['an FPDU out of place', entity(fpdu('WRITE', 1, 0)), '3-311'],
+      ['CREATE without parameters', entity(fpdu('CREATE', 1, 0)), '3-318'],
+      ['a parameter beyond its FPDU', entity(fpdu('CREATE', 1, 0, '09c801')), '3-318'],
     ])('%s in a session: ABORT', async (_, wrong, diagnostic) => {
       const peer = await RawPeer.open(node().port, CONNECT);
       peer.write(wrong);
       const answer = await peer.next();
-      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['4025', diagnostic]);
+      expect([nameOf(answer), diagnosticOf(answer)]).toEqual(['ABORT', diagnostic]);
       peer.socket.destroy();
       await isIntact();
     });
@@ -187,7 +196,7 @@ withDatabase((harness) => {
       for (const step of [CONNECT, create(), ORF, ...(steps.length === 0 ? [] : [WRITE])]) await peer.send(step);
       for (const step of steps.length === 0 ? [DTF] : steps) peer.write(peer.bytesOf(step));
       const answer = await peer.next();
-      expect([name, codesOf(answer)]).toEqual([name, expect.stringMatching(/^(4025|c006)$/)]);
+      expect([name, nameOf(answer)]).toEqual([name, expect.stringMatching(/^(ABORT|IDT)$/)]);
       peer.socket.destroy();
       await isIntact();
       expect((await node().history())[1]).toMatchObject({ status: 'FAILED', diagnostic: '3-311' });
@@ -196,7 +205,7 @@ withDatabase((harness) => {
     test('wrong counts: ABORT 3-319, the file is not delivered', async () => {
       const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF, DTF_END);
       const answer = await peer.send(transEnd(DATA.length + 1, 1));
-      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['4025', '3-319']);
+      expect(summaryOf(answer)).toBe('ABORT 3-319');
       peer.socket.destroy();
       await isIntact();
       expect((await node().history())[1]).toMatchObject({ status: 'FAILED', diagnostic: '3-319' });
@@ -212,7 +221,7 @@ withDatabase((harness) => {
       const created = await peer.send(create({ fileName }));
       // NUL at the end is padding.
       const isKnown = fileName === 'IN\0';
-      expect([codesOf(created), diagnosticOf(created)]).toEqual(['c030', isKnown ? '0-000' : '2-226']);
+      expect([nameOf(created), diagnosticOf(created)]).toEqual(['ACK(CREATE)', isKnown ? '0-000' : '2-226']);
       peer.socket.destroy();
       await isIntact();
       const [, record] = await node().history();
@@ -222,7 +231,7 @@ withDatabase((harness) => {
     test('as PI 12 of 255 bytes: ABORT 3-318', async () => {
       const peer = await RawPeer.open(node().port, CONNECT);
       const answer = await peer.send(create({ fileName: 'x'.repeat(255) }));
-      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['4025', '3-318']);
+      expect(summaryOf(answer)).toBe('ABORT 3-318');
       peer.socket.destroy();
       await isIntact();
     });
@@ -231,7 +240,7 @@ withDatabase((harness) => {
       'as PI 37 %j: the file is where it belongs',
       async (label) => {
         const peer = await RawPeer.open(node().port, CONNECT, create({ label }), ORF, WRITE, DTF, ...endOf(1));
-        await peer.say(CRF, DESELECT, RELEASE);
+        await peer.sendAll(CRF, DESELECT, RELEASE);
         expect((await node().received('IN')).map(String)).toEqual([DATA]);
         expect(await node().files('IN/in')).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);
         const [record] = await node().history();

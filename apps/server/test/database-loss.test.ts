@@ -2,6 +2,7 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { nameOf } from '@pesit-node/protocol/testing';
 import type { PesitRequester } from '@pesit-node/net';
 import type { Burst } from '@pesit-node/protocol';
 import { withDatabase } from '@pesit-node/service/testing';
@@ -9,7 +10,7 @@ import { FileSource, formatOf } from '@pesit-node/storage';
 
 import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
 import { PASSWORD, refusedWith, until, useNode } from './support/node.js';
-import { codesOf, RawPeer } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, DTF, ORF, WRITE } from './support/steps.js';
 
 const COMPLETION = /update transfers set status = 'COMPLETED'/;
@@ -136,7 +137,7 @@ withDatabase((harness) => {
     test('a new partner is told to call later', async () => {
       const peer = await RawPeer.open(node().port);
       loseDatabase(node().database);
-      expect(codesOf(await peer.send(CONNECT))).toBe('4022');
+      expect(nameOf(await peer.send(CONNECT))).toBe('RCONNECT');
       peer.socket.destroy();
     });
   });

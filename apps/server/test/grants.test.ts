@@ -3,11 +3,12 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
+import { summaryOf } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { PASSWORD, refusedWith, useNode } from './support/node.js';
 import type { TestNode } from './support/node.js';
-import { RawPeer, said } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, connectAs, create, select } from './support/steps.js';
 import { faultyFields, useRest } from './support/rest.js';
 
@@ -44,7 +45,7 @@ withDatabase((harness) => {
         const all = [];
         for (const step of [create({ fileName }), select(fileName)]) {
           const answer = await peer.send(step);
-          all.push([said(answer), answer!.toString('latin1').replaceAll(fileName, 'NAME').slice(6)] as const);
+          all.push([summaryOf(answer), answer!.toString('latin1').replaceAll(fileName, 'NAME').slice(6)] as const);
         }
         peer.socket.destroy();
         return all;
@@ -127,7 +128,7 @@ withDatabase((harness) => {
       const unknown = await RawPeer.open(node().port);
       const answer = await unknown.send(connectAs({ requester: 'NOBODY' }));
       unknown.socket.destroy();
-      expect(said(answer)).toBe('RCONNECT 3-301');
+      expect(summaryOf(answer)).toBe('RCONNECT 3-301');
       for (const password of [PASSWORD, 'wrong'])
         expect(await connecting(password)).toBe(answer!.toString('latin1', 6));
       expect(
@@ -143,7 +144,7 @@ withDatabase((harness) => {
       for (const grants of [['NODE1'], ['NODE?'], ['OTHER', 'N*'], null]) {
         await allow(grants);
         const peer = await RawPeer.open(node().port);
-        expect([grants, said(await peer.send(CONNECT))]).toEqual([grants, 'ACONNECT']);
+        expect([grants, summaryOf(await peer.send(CONNECT))]).toEqual([grants, 'ACONNECT']);
         peer.socket.destroy();
       }
     });
@@ -154,11 +155,11 @@ withDatabase((harness) => {
 
     test('knows only partners to which it is granted', async () => {
       const first = await RawPeer.open(node().port);
-      expect(said(await first.send(CONNECT))).toBe('RCONNECT 3-301');
+      expect(summaryOf(await first.send(CONNECT))).toBe('RCONNECT 3-301');
       first.socket.destroy();
       await node().call('put', '/api/v1/config/partners/ACME', { allowedListeners: ['NODE*'] });
       const second = await RawPeer.open(node().port);
-      expect(said(await second.send(CONNECT))).toBe('ACONNECT');
+      expect(summaryOf(await second.send(CONNECT))).toBe('ACONNECT');
       second.socket.destroy();
     });
   });

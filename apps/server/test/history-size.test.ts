@@ -1,12 +1,13 @@
 /** What a partner can put into one record of the history, and what a page of them comes to. */
 import { describe, expect, test } from '@jest/globals';
+import { fpdu, pi } from '@pesit-node/protocol/testing';
 import { migrate } from '@pesit-node/service';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
 import { useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
-import { CONNECT, create, DATA, DTF, fpdu, ORF, pi, select, step, transEnd, WRITE } from './support/steps.js';
+import { CONNECT, create, DATA, DTF, ORF, select, step, transEnd, WRITE } from './support/steps.js';
 
 /** Bytes of JSON: eight kilobytes for each record. */
 const PAGE = 500 * 8_192;
@@ -50,9 +51,7 @@ withDatabase((harness) => {
   });
 
   test(`a page of 500 of the longest records stays below ${PAGE} bytes`, async () => {
-    const speaking = step('DTF.END', (y) =>
-      fpdu([0xc0, 0x04], [y, 0], Buffer.concat([pi(2, [0, 0, 0]), pi(29, Buffer.alloc(4096, '"'))])),
-    );
+    const speaking = step('DTF.END', (y) => fpdu('DTF.END', y, 0, pi(2, '000000'), pi(29, Buffer.alloc(4096, '"'))));
     const peer = await RawPeer.open(node().port, CONNECT, create(LONGEST), ORF, WRITE, DTF, {
       ...speaking,
       answered: false,

@@ -2,11 +2,12 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
+import { diagnosticOf, nameOf, summaryOf } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
 import { bytes, until, useNode } from './support/node.js';
-import { codesOf, diagnosticOf, RawPeer, said } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import { freePort } from './support/rest.js';
 import {
   ACK_IDT,
@@ -83,13 +84,13 @@ withDatabase((harness) => {
       const idle = await RawPeer.open(node().port, CONNECT);
       const stopping = node().stop();
       const told = await idle.next();
-      expect([codesOf(told), diagnosticOf(told)]).toEqual(['4025', '3-322']);
+      expect(summaryOf(told)).toBe('ABORT 3-322');
       idle.socket.destroy();
       await expect(RawPeer.open(node().port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-      const codes = [];
+      const answers = [];
       for (const step of [DTF_END, transEnd(DATA.length, 1), CRF, DESELECT, RELEASE])
-        codes.push(codesOf(await peer.send(step)));
-      expect(codes).toEqual([undefined, 'c037', 'c034', 'c032', '4024']);
+        answers.push(nameOf(await peer.send(step)));
+      expect(answers).toEqual([undefined, 'ACK(TRANS.END)', 'ACK(CRF)', 'ACK(DESELECT)', 'RELCONF']);
       peer.socket.destroy();
       await stopping;
       expect(await node().database.knex('transfers').pluck('status')).toEqual(['COMPLETED']);
@@ -103,10 +104,10 @@ withDatabase((harness) => {
       const moved = await node().call('put', '/api/v1/servers/NODE1', { port: to });
       expect(moved).toMatchObject({ status: 'RUNNING', port: to, activeConnections: 2 });
       await expect(RawPeer.open(from)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-      expect(diagnosticOf(await peer.say(...endOf(1)))).toBe('0-000');
-      expect(diagnosticOf(await idle.say(create({ transferId: 10 }), ORF, WRITE, DTF, ...endOf(1)))).toBe('0-000');
+      expect(diagnosticOf(await peer.sendAll(...endOf(1)))).toBe('0-000');
+      expect(diagnosticOf(await idle.sendAll(create({ transferId: 10 }), ORF, WRITE, DTF, ...endOf(1)))).toBe('0-000');
       for (const each of [peer, idle]) {
-        expect(codesOf(await each.say(CRF, DESELECT, RELEASE))).toBe('4024');
+        expect(nameOf(await each.sendAll(CRF, DESELECT, RELEASE))).toBe('RELCONF');
         each.socket.destroy();
       }
       await node().send(await node().connect({ port: to }), 'IN', bytes(5));
@@ -118,10 +119,10 @@ withDatabase((harness) => {
       const to = await freePort();
       await node().call('put', '/api/v1/servers/NODE1', { port: to, maxConnections: 1 });
       const more = await RawPeer.open(to);
-      expect(said(await more.send(CONNECT))).toBe('RCONNECT 3-309');
+      expect(summaryOf(await more.send(CONNECT))).toBe('RCONNECT 3-309');
       more.socket.destroy();
       const stopped = node().call('post', '/api/v1/servers/NODE1/stop');
-      expect(said(await idle.next())).toBe('ABORT 3-322');
+      expect(summaryOf(await idle.next())).toBe('ABORT 3-322');
       idle.socket.destroy();
       expect(await stopped).toMatchObject({ status: 'STOPPED', activeConnections: 0 });
     });
@@ -152,7 +153,7 @@ withDatabase((harness) => {
       expect(stopped).toMatchObject({ status: 'STOPPING', activeConnections: 1 });
       expect(await node().call('post', '/api/v1/servers/NODE1/start')).toMatchObject({ status: 'RUNNING' });
       await node().send(await node().connect(), 'IN', bytes(5));
-      expect(diagnosticOf(await peer.say(...endOf(1)))).toBe('0-000');
+      expect(diagnosticOf(await peer.sendAll(...endOf(1)))).toBe('0-000');
       peer.socket.destroy();
       expect(await node().call('get', '/api/v1/servers/NODE1')).toMatchObject({ status: 'RUNNING' });
     });
@@ -204,7 +205,7 @@ withDatabase((harness) => {
       };
       const begin = await lease();
       await until(async () => (await lease()) - begin > 450 || undefined);
-      expect(diagnosticOf(await peer.say(...endOf(1)))).toBe('0-000');
+      expect(diagnosticOf(await peer.sendAll(...endOf(1)))).toBe('0-000');
       peer.socket.destroy();
       await stopping;
       expect(await node().database.knex('instances').select()).toEqual([]);
@@ -219,8 +220,8 @@ withDatabase((harness) => {
       const peer = await RawPeer.open(node().port, CONNECT, create(), ORF, WRITE, DTF);
       const stopping = node().stop();
       const answer = await peer.next();
-      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['c006', '3-322']);
-      await peer.say(ACK_IDT, CRF, DESELECT);
+      expect(summaryOf(answer)).toBe('IDT 3-322');
+      await peer.sendAll(ACK_IDT, CRF, DESELECT);
       peer.socket.destroy();
       await stopping;
       const [record] = await node().database.knex('transfers').select('status', 'diagnostic');

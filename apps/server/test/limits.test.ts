@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { diagnosticOf, pointOf, summaryOf } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { fillDisk } from './support/faults.js';
 import { bytes, refusedWith, useNode } from './support/node.js';
-import { codesOf, diagnosticOf, pointOf, RawPeer } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import {
   ACK_IDT,
   CONNECT,
@@ -38,7 +39,7 @@ withDatabase((harness) => {
   const goesOn = async (): Promise<void> => {
     const peer = await open(create({ restarted: true }), ORF);
     expect(pointOf(await peer.send(WRITE))).toBe(1);
-    await peer.say(DTF, DTF_END);
+    await peer.sendAll(DTF, DTF_END);
     expect(diagnosticOf(await peer.send(transEnd(2 * DATA.length, 2)))).toBe('0-000');
     peer.socket.destroy();
     expect((await node().received('IN')).map(String)).toEqual([DATA + DATA]);
@@ -51,9 +52,9 @@ withDatabase((harness) => {
       undo = await fillDisk(fileURLToPath(import.meta.url));
       await peer.send(DTF);
       const told = await peer.send(syn(2));
-      expect([codesOf(told), diagnosticOf(told)]).toEqual(['c006', '2-219']);
+      expect(summaryOf(told)).toBe('IDT 2-219');
       await peer.send(ACK_IDT);
-      await peer.say(CRF, DESELECT);
+      await peer.sendAll(CRF, DESELECT);
       peer.socket.destroy();
       expect(await node().ended()).toMatchObject({
         status: 'FAILED',
@@ -79,7 +80,7 @@ withDatabase((harness) => {
       const peer = await open(create(), ORF, WRITE, DTF, syn(1), DTF, DTF_END);
       await away();
       const end = await peer.send(transEnd(2 * DATA.length, 2));
-      expect([codesOf(end), diagnosticOf(end)]).toEqual(['c037', '2-211']);
+      expect(summaryOf(end)).toBe('ACK(TRANS.END) 2-211');
       peer.socket.destroy();
       expect(await node().ended()).toMatchObject({ status: 'FAILED', diagnostic: '2-211', restartable: true });
       const again = node().send(await node().connect(), 'IN', bytes(10), { transferId: 9, restarted: true });
@@ -96,7 +97,7 @@ withDatabase((harness) => {
       const again = await open(create({ restarted: true }), ORF);
       await away();
       const answer = await again.send(WRITE);
-      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['c036', '2-211']);
+      expect(summaryOf(answer)).toBe('ACK(WRITE) 2-211');
       again.socket.destroy();
       await back();
       expect(await node().record(({ status, attempts }) => status === 'FAILED' && attempts === 2)).toMatchObject({
@@ -119,7 +120,7 @@ withDatabase((harness) => {
     await rename(join(node().data, 'ONE/in/one'), join(node().data, 'ONE/in/first'));
     const again = await open(create({ fileName: 'ONE', restarted: true }), ORF);
     expect(pointOf(await again.send(WRITE))).toBe(1);
-    expect(diagnosticOf(await again.say(...endOf(1)))).toBe('0-000');
+    expect(diagnosticOf(await again.sendAll(...endOf(1)))).toBe('0-000');
     again.socket.destroy();
     expect((await node().received('ONE')).map(String).sort()).toEqual([DATA, 'faster'].sort());
   });

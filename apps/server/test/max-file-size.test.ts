@@ -1,10 +1,11 @@
 /** `maxFileSize` of a virtual file: what announces more is refused, what sends more is stopped and leaves nothing. */
 import { describe, expect, test } from '@jest/globals';
+import { diagnosticOf, nameOf, summaryOf, valueOf } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { until, useNode } from './support/node.js';
-import { codesOf, diagnosticOf, RawPeer, said } from './support/raw-peer.js';
-import { ACK_IDT, CONNECT, create, CRF, DATA, DESELECT, DTF, endOf, ORF, pi, syn, WRITE } from './support/steps.js';
+import { RawPeer } from './support/raw-peer.js';
+import { ACK_IDT, CONNECT, create, CRF, DATA, DESELECT, DTF, endOf, ORF, syn, WRITE } from './support/steps.js';
 import type { CreateOptions } from './support/steps.js';
 
 withDatabase((harness) => {
@@ -19,13 +20,10 @@ withDatabase((harness) => {
     const peer = await RawPeer.open(node().port, CONNECT);
     const answer = await peer.send(create({ fileName: 'BIG', ...options }));
     peer.socket.destroy();
-    return said(answer);
+    return summaryOf(answer);
   };
   /** PI 19 of an IDT. */
-  const endCodeOf = (answer: Buffer | undefined): number | undefined => {
-    const at = answer?.indexOf(pi(19, [12]).subarray(0, 2), 6) ?? -1;
-    return at < 0 ? undefined : answer?.[at + 2];
-  };
+  const endCodeOf = (answer: Buffer | undefined): number | undefined => valueOf(answer!.subarray(6), 19)?.[0];
 
   describe('what is announced (PI 42)', () => {
     test('is refused with 2-206 when it is more, and says how much is taken', async () => {
@@ -53,7 +51,7 @@ withDatabase((harness) => {
     test('may be as much as the limit', async () => {
       await limited(2 * SIZE);
       const peer = await open();
-      await peer.say(ORF, WRITE, DTF, DTF, ...endOf(2));
+      await peer.sendAll(ORF, WRITE, DTF, DTF, ...endOf(2));
       peer.socket.destroy();
       expect(await node().ended()).toMatchObject({ status: 'COMPLETED', size: 2 * SIZE });
     });
@@ -61,11 +59,11 @@ withDatabase((harness) => {
     test('is stopped for good at the first byte more: IDT 2-224, end code 12, nothing stays, nothing to go on with', async () => {
       await limited(2 * SIZE);
       const peer = await open();
-      await peer.say(ORF, WRITE, DTF, DTF, syn(1), DTF);
+      await peer.sendAll(ORF, WRITE, DTF, DTF, syn(1), DTF);
       const told = await peer.send(syn(2));
-      expect([codesOf(told), diagnosticOf(told), endCodeOf(told)]).toEqual(['c006', '2-224', 12]);
+      expect([nameOf(told), diagnosticOf(told), endCodeOf(told)]).toEqual(['IDT', '2-224', 12]);
       await peer.send(ACK_IDT);
-      await peer.say(CRF, DESELECT);
+      await peer.sendAll(CRF, DESELECT);
       expect(await node().ended()).toMatchObject({
         ...{ status: 'FAILED', diagnostic: '2-224', restartable: false },
         errorMessage: expect.stringMatching(/larger than the 50 bytes that the virtual file BIG takes \(maxFileSize\)/),
@@ -73,27 +71,27 @@ withDatabase((harness) => {
       expect(await until(async () => ((await node().staged('BIG')).length === 0 ? [] : undefined))).toEqual([]);
       expect(await node().received('BIG')).toEqual([]);
       // The session goes on.
-      expect(said(await peer.send(create({ transferId: 10 })))).toBe('ACK(CREATE) 0-000');
+      expect(summaryOf(await peer.send(create({ transferId: 10 })))).toBe('ACK(CREATE) 0-000');
       peer.socket.destroy();
     });
 
     test('of a text counts as it lies on the disk: with its ends of lines', async () => {
       await limited(SIZE, { text: true });
       const peer = await open();
-      await peer.say(ORF, WRITE, DTF);
-      const [, told] = [await peer.say(...endOf(1).slice(0, 1)), await peer.next()];
-      expect([codesOf(told), diagnosticOf(told)]).toEqual(['c006', '2-224']);
+      await peer.sendAll(ORF, WRITE, DTF);
+      const [, told] = [await peer.sendAll(...endOf(1).slice(0, 1)), await peer.next()];
+      expect(summaryOf(told)).toBe('IDT 2-224');
       peer.socket.destroy();
     });
 
     test('on a restart counts with what was sent before', async () => {
       await limited(2 * SIZE);
       const peer = await open({ transferId: 9 });
-      await peer.say(ORF, WRITE, DTF, syn(1));
+      await peer.sendAll(ORF, WRITE, DTF, syn(1));
       peer.socket.resetAndDestroy();
       expect(await node().ended()).toMatchObject({ restartable: true });
       const again = await open({ transferId: 9, restarted: true });
-      await again.say(ORF, WRITE, DTF, syn(2), DTF);
+      await again.sendAll(ORF, WRITE, DTF, syn(2), DTF);
       expect(diagnosticOf(await again.send(syn(3)))).toBe('2-224');
       again.socket.destroy();
     });

@@ -51,7 +51,7 @@ withDatabase((harness) => {
     expect(await values(transfers('RECEIVE', 'FAILED'), errors, moved('RECEIVE'))).toEqual([1, 1, 4 * DATA.length]);
 
     const again = await RawPeer.open(node().port, CONNECT, create({ restarted: true }), ORF, WRITE, DTF, syn(3));
-    await again.say(...endOf(4));
+    await again.sendAll(...endOf(4));
     again.socket.destroy();
     // The article behind point 2 came twice; what is behind a point that is kept came once.
     expect(

@@ -1,9 +1,10 @@
 /** A partner that is who it says to be, and asks for what it may not have, as often as it can. */
 import { describe, expect, test } from '@jest/globals';
+import { summaryOf } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { until, useNode } from './support/node.js';
-import { RawPeer, said } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, message, select } from './support/steps.js';
 import type { Step } from './support/steps.js';
 
@@ -21,7 +22,7 @@ withDatabase((harness) => {
         let answer: Buffer | undefined;
         for (let n = session * share; n < (session + 1) * share; n++) answer = await peer.send(stepOf(n));
         peer.socket.destroy();
-        return said(answer);
+        return summaryOf(answer);
       }),
     );
   };

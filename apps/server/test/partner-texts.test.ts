@@ -1,9 +1,10 @@
 /** PI 29 in what a partner says of a file that goes well: DTF.END, CRF and DESELECT may carry it (§4.4.8, §4.4.12, §4.4.21). */
 import { describe, expect, test } from '@jest/globals';
+import { fpdu, pi, summaryOf } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { until, useNode } from './support/node.js';
-import { RawPeer, said } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import {
   CONNECT,
   create,
@@ -12,9 +13,7 @@ import {
   DESELECT,
   DTF,
   DTF_END,
-  fpdu,
   ORF,
-  pi,
   RELEASE,
   step,
   transEnd,
@@ -26,11 +25,14 @@ withDatabase((harness) => {
   const node = useNode(harness);
 
   const WORDS = 'kept for seven years';
-  const CODES = { 'DTF.END': [0xc0, 0x04], CRF: [0xc0, 0x15], DESELECT: [0xc0, 0x13] } as const;
 
   /** The step with PI 2 = 0-000 and PI 29. */
-  const speaking = (name: keyof typeof CODES, text: string | Buffer): Step =>
-    step(name, (y) => fpdu(CODES[name], [y, 0], Buffer.concat([pi(2, [0, 0, 0]), pi(29, text)])), name !== 'DTF.END');
+  const speaking = (name: 'DTF.END' | 'CRF' | 'DESELECT', words: string | Buffer): Step =>
+    step(
+      name,
+      (y) => fpdu(name, y, 0, pi(2, '000000'), pi(29, Buffer.from(words as string, 'latin1'))),
+      name !== 'DTF.END',
+    );
 
   const write = async (...instead: readonly Step[]): Promise<RawPeer> => {
     const end = [DTF_END, transEnd(DATA.length, 1), CRF, DESELECT];
@@ -51,7 +53,7 @@ withDatabase((harness) => {
       );
       // The session goes on, and what was said of one file is not said of the next.
       const again = [create({ transferId: 10 }), ORF, WRITE, DTF, DTF_END, transEnd(DATA.length, 1), CRF, DESELECT];
-      expect(said(await peer.say(...again, RELEASE))).toBe('RELCONF');
+      expect(summaryOf(await peer.sendAll(...again, RELEASE))).toBe('RELCONF');
       expect(await node().ended()).toMatchObject({ status: 'COMPLETED', diagnosticComplement: null });
     });
   });
@@ -77,7 +79,7 @@ withDatabase((harness) => {
   test('it is there although the partner leaves at once', async () => {
     const peer = await write();
     const more = [create({ transferId: 10 }), ORF, WRITE, DTF, speaking('DTF.END', 'and gone')];
-    await peer.say(...more);
+    await peer.sendAll(...more);
     peer.socket.destroy();
     await saidOf('and gone');
     await until(async () => (await node().ended()).status === 'FAILED' || undefined);

@@ -2,13 +2,14 @@
 import { scryptSync } from 'node:crypto';
 
 import { describe, expect, test } from '@jest/globals';
+import { summaryOf } from '@pesit-node/protocol/testing';
 import { PasswordHasher, SecretBox } from '@pesit-node/service';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { PartnerStore } from '../src/partners/store.js';
 import { bytes, PASSWORD, until, useNode } from './support/node.js';
 import { passwords, secrets } from './support/passwords.js';
-import { RawPeer, said } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import { connectAs } from './support/steps.js';
 
 type Column = 'password_hash' | 'preconnect_password_hash';
@@ -100,7 +101,7 @@ withDatabase((harness) => {
     ])('because it %s: the partner is told to come again, and the log says what to do', async (_case, hash, words) => {
       await store(hash);
       const peer = await RawPeer.from('127.0.0.1', node().port);
-      expect(said(await peer.send(connectAs()))).toBe('RCONNECT 3-322');
+      expect(summaryOf(await peer.send(connectAs()))).toBe('RCONNECT 3-322');
       peer.socket.destroy();
       const reasons = node()
         .log.entries()

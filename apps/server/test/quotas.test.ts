@@ -3,12 +3,13 @@ import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
+import { summaryOf } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 import { LocalFileStores } from '@pesit-node/storage';
 
 import { WaitingFiles } from '../src/transfers/waiting-files.js';
 import { bytes, refusedWith, until, useNode } from './support/node.js';
-import { codesOf, diagnosticOf, RawPeer, said } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, DTF, endOf, ORF, syn, WRITE } from './support/steps.js';
 import type { CreateOptions } from './support/steps.js';
 
@@ -26,7 +27,7 @@ withDatabase((harness) => {
   /** What a CREATE is told; its file comes to nothing. */
   const asked = async (options: CreateOptions = {}): Promise<string> => {
     const peer = await RawPeer.open(node().port, CONNECT);
-    const answer = said(await peer.send(create({ reservationKb: 0, ...options })));
+    const answer = summaryOf(await peer.send(create({ reservationKb: 0, ...options })));
     peer.socket.destroy();
     if (answer === ACCEPTED) await node().ended();
     return answer;
@@ -63,7 +64,7 @@ withDatabase((harness) => {
       await quota({ quotaFiles: 1 });
       const peers = await Promise.all(Array.from({ length: 8 }, () => RawPeer.open(node().port, CONNECT)));
       const answers = await Promise.all(
-        peers.map(async (peer, n) => said(await peer.send(create({ reservationKb: 0, transferId: 20 + n })))),
+        peers.map(async (peer, n) => summaryOf(await peer.send(create({ reservationKb: 0, transferId: 20 + n })))),
       );
       expect([...answers].sort()).toEqual([ACCEPTED, ...new Array<string>(7).fill(USED_UP)]);
       for (const peer of peers) peer.socket.destroy();
@@ -125,7 +126,7 @@ withDatabase((harness) => {
       await send(30);
       const peer = await RawPeer.open(node().port, CONNECT, create({ reservationKb: 0 }), ORF, WRITE, DTF, syn(1), DTF);
       const told = await peer.send(syn(2));
-      expect([codesOf(told), diagnosticOf(told)]).toEqual(['c006', '2-202']);
+      expect(summaryOf(told)).toBe('IDT 2-202');
       peer.socket.destroy();
       expect(await node().ended()).toMatchObject({ status: 'FAILED', diagnostic: '2-202', restartable: true });
       const again = () => RawPeer.open(node().port, CONNECT, create({ reservationKb: 0, restarted: true }), ORF);
@@ -133,7 +134,7 @@ withDatabase((harness) => {
       await rm(path(fetched));
       await waitingFiles().look('ACME');
       const goesOn = await again();
-      expect(said(await goesOn.say(WRITE, DTF, ...endOf(2)))).toBe('ACK(TRANS.END) 0-000');
+      expect(summaryOf(await goesOn.sendAll(WRITE, DTF, ...endOf(2)))).toBe('ACK(TRANS.END) 0-000');
       goesOn.socket.destroy();
       expect(await node().ended()).toMatchObject({ status: 'COMPLETED', attempts: 2 });
     });
@@ -151,7 +152,7 @@ withDatabase((harness) => {
         ORF,
         WRITE,
       );
-      expect(said(await goesOn.say(DTF, ...endOf(2)))).toBe('ACK(TRANS.END) 0-000');
+      expect(summaryOf(await goesOn.sendAll(DTF, ...endOf(2)))).toBe('ACK(TRANS.END) 0-000');
       goesOn.socket.destroy();
     });
 
@@ -166,7 +167,7 @@ withDatabase((harness) => {
       await quota({ quotaFiles: 1 });
       const goesOn = await RawPeer.open(node().port, CONNECT);
       const restart = (transferId: number) => create({ reservationKb: 0, transferId, restarted: true });
-      expect(said(await goesOn.say(restart(10), ORF, WRITE, DTF, ...endOf(2)))).toBe('ACK(TRANS.END) 0-000');
+      expect(summaryOf(await goesOn.sendAll(restart(10), ORF, WRITE, DTF, ...endOf(2)))).toBe('ACK(TRANS.END) 0-000');
       goesOn.socket.destroy();
       expect(await asked({ transferId: 9, restarted: true })).toBe(USED_UP);
     });

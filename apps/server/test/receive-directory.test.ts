@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { diagnosticOf, nameOf, pointOf } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { bytes, refusedWith, until, useNode } from './support/node.js';
-import { codesOf, diagnosticOf, pointOf, RawPeer } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import {
   ACK_IDT,
   CONNECT,
@@ -172,7 +173,7 @@ withDatabase((harness) => {
         await rm(join(elsewhere, '.pesit'), { recursive: true });
         await happens(directory());
         const told = await peer.send(syn(1));
-        expect([name, codesOf(told), diagnosticOf(told)]).toEqual([name, 'c006', '2-213']);
+        expect([name, nameOf(told), diagnosticOf(told)]).toEqual([name, 'IDT', '2-213']);
         await peer.send(ACK_IDT);
         for (const step of [CRF, DESELECT]) await peer.send(step);
         peer.socket.destroy();
@@ -188,7 +189,7 @@ withDatabase((harness) => {
         await happens(directory());
         for (const step of [DTF, syn(2), DTF_END]) await peer.send(step);
         const end = await peer.send(transEnd(2 * DATA.length, 2));
-        expect([name, codesOf(end), diagnosticOf(end)]).toEqual([name, 'c037', '2-211']);
+        expect([name, nameOf(end), diagnosticOf(end)]).toEqual([name, 'ACK(TRANS.END)', '2-211']);
         peer.socket.destroy();
         await isTold('2-211', words);
         const session = await node().connect();
@@ -214,7 +215,7 @@ withDatabase((harness) => {
         const peer = await open(create(), ORF, WRITE, DTF, DTF, syn(1), DTF_END);
         await happens(directory());
         const end = await peer.send(transEnd(2 * DATA.length, 2));
-        expect([name, codesOf(end), diagnosticOf(end)]).toEqual([name, 'c037', '2-211']);
+        expect([name, nameOf(end), diagnosticOf(end)]).toEqual([name, 'ACK(TRANS.END)', '2-211']);
         peer.socket.destroy();
         await isTold('2-211', words);
         await nothingElsewhere();

@@ -2,14 +2,15 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
+import { diagnosticOf, fpdu, hex, nameOf, summaryOf } from '@pesit-node/protocol/testing';
 import type { PesitRequester } from '@pesit-node/net';
 import type { CreateRequest, Parameters as Attributes } from '@pesit-node/protocol';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { ArticleList, sourceOf } from './support/articles.js';
 import { refusedWith, useNode } from './support/node.js';
-import { codesOf, diagnosticOf, RawPeer } from './support/raw-peer.js';
-import { ACK_IDT, CONNECT, create, CRF, DESELECT, DTF_END, fpdu, ORF, transEnd, WRITE } from './support/steps.js';
+import { RawPeer } from './support/raw-peer.js';
+import { ACK_IDT, CONNECT, create, CRF, DESELECT, DTF_END, ORF, transEnd, WRITE } from './support/steps.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -26,7 +27,6 @@ const PAGES = {
 } as const;
 
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
-const hex = (text: string): Buffer => Buffer.from(text, 'hex');
 const pages = Object.entries(PAGES);
 
 /** The formats of the field by PI 31 and `text` (pesit-e.md §6), through the server app in both directions. */
@@ -103,7 +103,7 @@ withDatabase((harness) => {
     test('an empty article is an empty line', async () => {
       const peer = await writeRaw({ text: true }, { recordLength: 8 });
       const articles = hex('000161' + '0000' + '000162');
-      await peer.send({ name: 'DTF', bytes: (y) => fpdu([0, 0], [y, 3], articles), answered: false });
+      await peer.send({ name: 'DTF', bytes: (y) => fpdu('DTF', y, 3, articles), answered: false });
       await peer.send(DTF_END);
       expect(diagnosticOf(await peer.send(transEnd(2, 3)))).toBe('0-000');
       peer.socket.destroy();
@@ -124,9 +124,9 @@ withDatabase((harness) => {
       'an article that is %s, of %j with PI 31 = %i: 2-220, never cut',
       async (_, file, recordFormat, article, words) => {
         const peer = await writeRaw(file, { recordFormat, recordLength: 4 });
-        const told = await peer.send({ name: 'DTF', bytes: (y) => fpdu([0, 0], [y, 0], hex(article)), answered: true });
+        const told = await peer.send({ name: 'DTF', bytes: (y) => fpdu('DTF', y, 0, hex(article)), answered: true });
         // PI 19: cancelled by the server, for it would end in the same way again.
-        expect([codesOf(told), diagnosticOf(told), told!.includes(hex('13010c'))]).toEqual(['c006', '2-220', true]);
+        expect([nameOf(told), diagnosticOf(told), told!.includes(hex('13010c'))]).toEqual(['IDT', '2-220', true]);
         await peer.send(ACK_IDT);
         for (const step of [CRF, DESELECT]) await peer.send(step);
         peer.socket.destroy();
@@ -148,7 +148,7 @@ withDatabase((harness) => {
       const peer = await RawPeer.open(node().port);
       await peer.send(CONNECT);
       const answer = await peer.send(create({ fileName: 'RECORDS', ...records }));
-      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['c030', '2-200']);
+      expect(summaryOf(answer)).toBe('ACK(CREATE) 2-200');
       expect(answer!.toString('latin1')).toMatch(words);
       expect(node().log.lines.findLast((line) => line.includes('2-200'))).toMatch(words);
       peer.socket.destroy();

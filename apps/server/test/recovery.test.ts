@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { diagnosticOf, pointOf } from '@pesit-node/protocol/testing';
 import { captureLog, withDatabase } from '@pesit-node/service/testing';
 import { nodeFiles } from '@pesit-node/storage';
 
@@ -12,7 +13,7 @@ import { TransferContexts } from '../src/transfers/contexts.js';
 import { TestNode, until, useNode } from './support/node.js';
 import type { TransferRecord } from './support/node.js';
 import { freePort } from './support/rest.js';
-import { diagnosticOf, pointOf, RawPeer } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, DATA, DTF, DTF_END, endOf, ORF, syn, transEnd, WRITE } from './support/steps.js';
 
 const DEAD = '00000000-0000-4000-8000-000000000001';
@@ -238,12 +239,12 @@ withDatabase((harness) => {
   test('a restart that reaches another pod goes on there', async () => {
     const [first, second] = pods as [TestNode, TestNode];
     const cut = await writing(first, false);
-    await cut.say(WRITE, DTF, syn(1), DTF);
+    await cut.sendAll(WRITE, DTF, syn(1), DTF);
     cut.socket.resetAndDestroy();
     await first.ended();
     const peer = await writing(second, true);
     expect(pointOf(await peer.send(WRITE))).toBe(1);
-    await peer.say(DTF, DTF_END);
+    await peer.sendAll(DTF, DTF_END);
     expect(diagnosticOf(await peer.send(transEnd(2 * DATA.length, 2)))).toBe('0-000');
     peer.socket.destroy();
     expect(await second.history()).toEqual([
@@ -255,13 +256,13 @@ withDatabase((harness) => {
   test('a transfer of a living pod is left alone: not recovered, and its restart elsewhere waits, then 2-207', async () => {
     const [first, second] = pods as [TestNode, TestNode];
     const running = await writing(first, false);
-    await running.say(WRITE, DTF, syn(1));
+    await running.sendAll(WRITE, DTF, syn(1));
     await second.restartListening('NODE2');
     expect((await second.history())[0]).toMatchObject({ status: 'IN_PROGRESS' });
     const peer = await RawPeer.open(second.port, CONNECT);
     expect(diagnosticOf(await peer.send(create({ restarted: true })))).toBe('2-207');
     peer.socket.destroy();
-    expect(diagnosticOf(await running.say(...endOf(1)))).toBe('0-000');
+    expect(diagnosticOf(await running.sendAll(...endOf(1)))).toBe('0-000');
     running.socket.destroy();
   });
 
@@ -270,7 +271,7 @@ withDatabase((harness) => {
     const { knex } = pods[1]!.database;
     const before = log.lines.length;
     const running = await writing(first, false);
-    await running.say(WRITE, DTF, DTF_END);
+    await running.sendAll(WRITE, DTF, DTF_END);
     // As while it stands still: the lease is not renewed, and another pod takes the transfer.
     const still = await knex.transaction();
     try {

@@ -7,11 +7,12 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
+import { fpdu, pi, summaryOf } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { PASSWORD, until, useNode } from './support/node.js';
 import type { TestNode } from './support/node.js';
-import { RawPeer, said } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import {
   ACK_IDT,
   CONNECT,
@@ -22,10 +23,8 @@ import {
   DTF,
   DTF_END,
   endOf,
-  fpdu,
   message,
   ORF,
-  pi,
   read,
   RELEASE,
   segmentedMessage,
@@ -58,8 +57,8 @@ const occupied =
   };
 
 /** Data to which the server has something to say. */
-const dtf = (article: Buffer): Step => step('DTF', (y) => fpdu([0, 0], [y, 0], article));
-const FAILED_END = step('DTF.END', (y) => fpdu([0xc0, 0x04], [y, 0], pi(2, [2, 0, 213])), false);
+const dtf = (article: Buffer): Step => step('DTF', (y) => fpdu('DTF', y, 0, article));
+const FAILED_END = step('DTF.END', (y) => fpdu('DTF.END', y, 0, pi(2, '0200d5')), false);
 const PIECE = Buffer.alloc(60_000, 'x');
 /** A file that is complete here under PI 13 = 9. */
 const delivered = async (node: TestNode): Promise<void> => {
@@ -191,8 +190,8 @@ withDatabase((harness) => {
   /** What the session has to do before the next file, and that it can. */
   const goesOn = async (peer: RawPeer, answer: string): Promise<void> => {
     const steps = /CREATE|SELECT|MSG/.test(answer) ? [] : [CRF, DESELECT];
-    await peer.say(...(answer.startsWith('IDT') ? [ACK_IDT] : []), ...steps);
-    expect(said(await peer.send(RELEASE))).toBe('RELCONF');
+    await peer.sendAll(...(answer.startsWith('IDT') ? [ACK_IDT] : []), ...steps);
+    expect(summaryOf(await peer.send(RELEASE))).toBe('RELCONF');
   };
   const logged = (what: string) =>
     node()
@@ -207,7 +206,7 @@ withDatabase((harness) => {
     test.each(all(CONNECTIONS))('%s: %s', async (_, answer, steps, prepare) => {
       await prepare?.(node());
       const peer = await RawPeer.open(node().port);
-      expect(said(await peer.say(...steps))).toBe(answer);
+      expect(summaryOf(await peer.sendAll(...steps))).toBe(answer);
       peer.socket.end();
       await peer.closed();
       expect(await node().history()).toEqual([]);
@@ -224,7 +223,7 @@ withDatabase((harness) => {
       await prepare?.(node());
       const access = what.includes('PI 22') ? (answer.includes('CREATE') ? 1 : 0) : 2;
       const peer = await RawPeer.open(node().port, connectAs({ access }));
-      expect(said(await peer.say(...steps))).toBe(answer);
+      expect(summaryOf(await peer.sendAll(...steps))).toBe(answer);
       if (!answer.startsWith('ABORT')) await goesOn(peer, answer);
       peer.socket.end();
       await peer.closed();
@@ -246,7 +245,7 @@ withDatabase((harness) => {
     test.each(all(MESSAGES))('%s: %s', async (_, answer, steps, prepare) => {
       await prepare?.(node());
       const peer = await RawPeer.open(node().port, CONNECT);
-      expect(said(await peer.say(...steps))).toBe(answer);
+      expect(summaryOf(await peer.sendAll(...steps))).toBe(answer);
       await goesOn(peer, answer);
       peer.socket.end();
       await peer.closed();

@@ -6,11 +6,12 @@ import { lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 
 import { dirname, join, resolve } from 'node:path';
 
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { diagnosticOf, summaryOf } from '@pesit-node/protocol/testing';
 import { PesitError } from '@pesit-node/protocol';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { useNode } from './support/node.js';
-import { diagnosticOf, RawPeer, said } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, DATA, DTF, DTF_END, ORF, read, select, syn, transEnd, WRITE } from './support/steps.js';
 
 const FILES = '/api/v1/config/files';
@@ -168,7 +169,7 @@ withDatabase((harness) => {
       if (isWritable || !isDirectory) answers.push(await peer.send(select('BOTH')));
       peer.socket.destroy();
       for (const answer of answers) {
-        expect(said(answer)).toMatch(/^ACK\((?:CREATE|SELECT)\) 2-211$/);
+        expect(summaryOf(answer)).toMatch(/^ACK\((?:CREATE|SELECT)\) 2-211$/);
         expect(answer!.toString('latin1')).not.toContain(dirname(node().data));
       }
       for (const { errorMessage, direction } of await node().history()) {
@@ -201,7 +202,7 @@ withDatabase((harness) => {
       });
       expect(await readFile(join(directory, '.own/SUB'), 'utf8')).toBe('of the service');
       const again = await RawPeer.open(node().port, CONNECT);
-      expect(said(await again.send(create({ fileName: 'SUB', transferId: 10 })))).toBe('ACK(CREATE) 2-211');
+      expect(summaryOf(await again.send(create({ fileName: 'SUB', transferId: 10 })))).toBe('ACK(CREATE) 2-211');
       again.socket.destroy();
     });
 
@@ -212,9 +213,9 @@ withDatabase((harness) => {
       await writeFile(join(out, '.own/key'), 'of the service');
       await symlink('.own/key', join(out, 'a'));
       const peer = await RawPeer.open(node().port, CONNECT);
-      expect(said(await peer.send(select('OUT')))).toBe('ACK(SELECT) 2-205');
+      expect(summaryOf(await peer.send(select('OUT')))).toBe('ACK(SELECT) 2-205');
       await writeFile(join(out, 'b'), 'for partners');
-      const answer = await peer.say(select('OUT'), ORF, read(0));
+      const answer = await peer.sendAll(select('OUT'), ORF, read(0));
       expect(diagnosticOf(answer)).toBe('0-000');
       peer.socket.resetAndDestroy();
       const { transferId } = await node().ended();

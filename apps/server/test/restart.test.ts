@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { describe, expect, test } from '@jest/globals';
+import { diagnosticOf, pointOf, summaryOf } from '@pesit-node/protocol/testing';
 import { PesitError } from '@pesit-node/protocol';
 import type { SelectRequest } from '@pesit-node/protocol';
 import { withDatabase } from '@pesit-node/service/testing';
 import { formatOf, StagedFile } from '@pesit-node/storage';
 
 import { bytes, PASSWORD, refusedWith, until, useNode } from './support/node.js';
-import { codesOf, diagnosticOf, pointOf, RawPeer } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import {
   CONNECT,
   connectAs,
@@ -54,8 +55,8 @@ withDatabase((harness) => {
 
   /** From the first byte to the end, with success. */
   const writesAll = async (peer: RawPeer): Promise<void> => {
-    expect(pointOf(await peer.say(ORF, WRITE))).toBe(0);
-    expect(diagnosticOf(await peer.say(DTF, ...endOf(1)))).toBe('0-000');
+    expect(pointOf(await peer.sendAll(ORF, WRITE))).toBe(0);
+    expect(diagnosticOf(await peer.sendAll(DTF, ...endOf(1)))).toBe('0-000');
     peer.socket.destroy();
   };
 
@@ -92,7 +93,7 @@ withDatabase((harness) => {
       expect(pointOf(await peer.send(syn(3)))).toBe(3);
       await peer.send(DTF_END);
       const end = await peer.send(transEnd(4 * DATA.length, 4));
-      expect([codesOf(end), diagnosticOf(end)]).toEqual(['c037', '0-000']);
+      expect(summaryOf(end)).toBe('ACK(TRANS.END) 0-000');
       peer.socket.destroy();
       const content = Buffer.from(DATA.repeat(4));
       expect(await node().received('IN')).toEqual([content]);
@@ -297,9 +298,9 @@ withDatabase((harness) => {
         await delay(20);
       }
       await asked;
-      expect([codesOf(answer), diagnosticOf(answer)]).toEqual(['c030', '2-207']);
+      expect(summaryOf(answer)).toBe('ACK(CREATE) 2-207');
       second.socket.destroy();
-      expect(diagnosticOf(await first.say(...endOf(articles)))).toBe('0-000');
+      expect(diagnosticOf(await first.sendAll(...endOf(articles)))).toBe('0-000');
       first.socket.destroy();
       expect((await node().received('IN')).map(String)).toEqual([DATA.repeat(articles)]);
     });
@@ -309,11 +310,11 @@ withDatabase((harness) => {
       const second = await open();
       expect(diagnosticOf(await second.send(RESTART))).toBe('0-000');
       const told = await first.next();
-      expect([codesOf(told), diagnosticOf(told)]).toEqual(['4025', '3-314']);
+      expect(summaryOf(told)).toBe('ABORT 3-314');
       first.socket.destroy();
       await second.send(ORF);
       expect(pointOf(await second.send(WRITE))).toBe(1);
-      expect(diagnosticOf(await second.say(...endOf(1)))).toBe('0-000');
+      expect(diagnosticOf(await second.sendAll(...endOf(1)))).toBe('0-000');
       second.socket.destroy();
       expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 2 })]);
     });
@@ -333,7 +334,7 @@ withDatabase((harness) => {
       const first = await open(create(), ORF, WRITE, DTF);
       const second = await open(create(), ORF, WRITE, DTF);
       for (const peer of [second, first]) {
-        expect(diagnosticOf(await peer.say(...endOf(1)))).toBe('0-000');
+        expect(diagnosticOf(await peer.sendAll(...endOf(1)))).toBe('0-000');
         peer.socket.destroy();
       }
       expect(await node().received('IN')).toHaveLength(2);
@@ -382,8 +383,8 @@ withDatabase((harness) => {
       await peer.send(DTF);
       await peer.send(DTF_END);
       const end = await peer.send(transEnd(2 * DATA.length, 2));
-      expect([codesOf(end), diagnosticOf(end)]).toEqual(['c037', '0-000']);
-      await peer.say(CRF, DESELECT);
+      expect(summaryOf(end)).toBe('ACK(TRANS.END) 0-000');
+      await peer.sendAll(CRF, DESELECT);
       peer.socket.destroy();
       expect(await node().history()).toEqual(before);
       expect((await node().received('IN')).map(String)).toEqual([DATA + DATA]);
@@ -419,7 +420,7 @@ withDatabase((harness) => {
       first.socket.destroy();
       const other = await open(RESTART, ORF, WRITE, DTF, DTF, DTF_END);
       expect(diagnosticOf(await other.send(transEnd(2 * DATA.length, 2)))).toBe('3-319');
-      await other.say(CRF, DESELECT, RESTART, ORF, WRITE, DTF, DTF, DTF_END);
+      await other.sendAll(CRF, DESELECT, RESTART, ORF, WRITE, DTF, DTF, DTF_END);
       expect(diagnosticOf(await other.send(transEnd(2 * DATA.length, 2)))).toBe('0-000');
       other.socket.destroy();
       expect((await node().received('IN')).map(String).sort()).toEqual([DATA, DATA + DATA]);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { nameOf, summaryOf } from '@pesit-node/protocol/testing';
 import { captureLog, withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
@@ -15,7 +16,7 @@ import { MIGRATIONS } from '../src/migrations/index.js';
 import { PASSWORD, TestNode, until, useNode } from './support/node.js';
 import type { UseNodeOptions } from './support/node.js';
 import { passwords } from './support/passwords.js';
-import { codesOf, RawPeer, said } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import {
   CONNECT,
   CRF,
@@ -144,7 +145,7 @@ withDatabase((harness) => {
       const [one, two] = [await open(), await open()];
       await change(node());
       for (const peer of [one, two]) {
-        expect(said(await peer.next())).toBe(`ABORT ${diagnostic}`);
+        expect(summaryOf(await peer.next())).toBe(`ABORT ${diagnostic}`);
         peer.socket.end();
         await peer.closed();
       }
@@ -155,11 +156,11 @@ withDatabase((harness) => {
     test.each(CHANGES)('when %s: a file that is being written ends before', async (_, change, diagnostic) => {
       const peer = await open(create(), ORF, WRITE, DTF);
       await change(node());
-      await peer.say(DTF);
+      await peer.sendAll(DTF);
       const steps = [...endOf(2), CRF, DESELECT, create({ transferId: 10 }), RELEASE];
       const answers = [];
       for (const step of steps)
-        if (step.answered) answers.push(said(await peer.send(step)));
+        if (step.answered) answers.push(summaryOf(await peer.send(step)));
         else await peer.send(step);
       expect(answers).toEqual([
         ...['ACK(TRANS.END) 0-000', 'ACK(CRF) 0-000', 'ACK(DESELECT) 0-000'],
@@ -175,16 +176,16 @@ withDatabase((harness) => {
         await writeFile(join(node().data, 'OUT/out/statement'), DATA);
         const peer = await open(select('OUT'), ORF);
         await change(node());
-        expect(codesOf(await peer.send(READ))).toBe('c035');
+        expect(nameOf(await peer.send(READ))).toBe('ACK(READ)');
         // DTF and DTF.END in one entity.
         const data = await peer.next();
         expect(data?.toString('latin1', 6, 6 + DATA.length)).toBe(DATA);
-        expect(codesOf(data?.subarray(6 + DATA.length))).toBe('c004');
+        expect(nameOf(data?.subarray(6 + DATA.length))).toBe('DTF.END');
         const answers = [];
-        for (const step of [transEnd(DATA.length, 1), CRF, DESELECT]) answers.push(said(await peer.send(step)));
+        for (const step of [transEnd(DATA.length, 1), CRF, DESELECT]) answers.push(summaryOf(await peer.send(step)));
         expect(answers).toEqual(['ACK(TRANS.END) 0-000', 'ACK(CRF) 0-000', 'ACK(DESELECT) 0-000']);
         expect(await node().history()).toMatchObject([{ direction: 'SEND', status: 'COMPLETED' }]);
-        expect(said(await peer.send(message(Buffer.from('hello'))))).toBe(`ACK(MSG) ${diagnostic}`);
+        expect(summaryOf(await peer.send(message(Buffer.from('hello'))))).toBe(`ACK(MSG) ${diagnostic}`);
       },
     );
 
@@ -195,7 +196,7 @@ withDatabase((harness) => {
       await change(node());
       // Makes the service look, whatever the change did.
       await node().call('put', ACME, { allowedListeners: ['NODE?'] });
-      expect(said(await peer.say(create()))).toBe('ACK(CREATE) 0-000');
+      expect(summaryOf(await peer.sendAll(create()))).toBe('ACK(CREATE) 0-000');
       expect(await credentials()).toEqual(kept);
       expect(reasons()).toEqual([]);
     });
@@ -204,7 +205,7 @@ withDatabase((harness) => {
       await node().call('put', ACME, { accessType: 'READ' });
       const peer = await open();
       await node().call('put', ACME, { accessType: 'BOTH' });
-      expect(said(await peer.say(create()))).toBe('ACK(CREATE) 0-000');
+      expect(summaryOf(await peer.sendAll(create()))).toBe('ACK(CREATE) 0-000');
     });
 
     test('end, those of one partner, and others go on', async () => {
@@ -212,7 +213,7 @@ withDatabase((harness) => {
       const other = await node().connect({ requester: 'OTHER' });
       const own = await open();
       await node().call('put', ACME, { enabled: false });
-      expect(said(await own.next())).toBe('ABORT 3-322');
+      expect(summaryOf(await own.next())).toBe('ABORT 3-322');
       await node().send(other, 'IN', Buffer.from('goes on'));
       expect(await node().received('IN')).toHaveLength(1);
     });
@@ -225,8 +226,8 @@ withDatabase((harness) => {
       ])('are told so at the next %s', async (__, step, answer) => {
         const peer = await open();
         await unheard(node().database, sql);
-        expect(said(await peer.send(step))).toBe(`${answer} ${diagnostic}`);
-        expect(said(await peer.send(RELEASE))).toBe('RELCONF');
+        expect(summaryOf(await peer.send(step))).toBe(`${answer} ${diagnostic}`);
+        expect(summaryOf(await peer.send(RELEASE))).toBe('RELCONF');
         expect(reasons()).toHaveLength(1);
       });
     });
@@ -234,7 +235,7 @@ withDatabase((harness) => {
     test('the record of what was refused says why', async () => {
       const peer = await open();
       await unheard(node().database, 'update partners set enabled = false');
-      expect(said(await peer.send(create()))).toBe('ACK(CREATE) 3-322');
+      expect(summaryOf(await peer.send(create()))).toBe('ACK(CREATE) 3-322');
       const [record] = await node().history();
       expect(record).toMatchObject({
         ...{
@@ -279,13 +280,13 @@ withDatabase((harness) => {
       const idle = await RawPeer.open(there.port, CONNECT);
       const busy = await RawPeer.open(there.port, CONNECT, create(), ORF, WRITE, DTF);
       await here.call('put', ACME, { password: 'n3w~Pass' });
-      expect(said(await idle.next())).toBe('ABORT 3-304');
+      expect(summaryOf(await idle.next())).toBe('ABORT 3-304');
       // Its session was looked at together with the other.
-      await busy.say(DTF_END);
-      expect(said(await busy.say(transEnd(DATA.length, 1)))).toBe('ACK(TRANS.END) 0-000');
-      await busy.say(CRF, DESELECT);
-      expect(said(await busy.say(select('OUT')))).toBe('ACK(SELECT) 3-304');
-      expect(said(await busy.say(RELEASE))).toBe('RELCONF');
+      await busy.sendAll(DTF_END);
+      expect(summaryOf(await busy.sendAll(transEnd(DATA.length, 1)))).toBe('ACK(TRANS.END) 0-000');
+      await busy.sendAll(CRF, DESELECT);
+      expect(summaryOf(await busy.sendAll(select('OUT')))).toBe('ACK(SELECT) 3-304');
+      expect(summaryOf(await busy.sendAll(RELEASE))).toBe('RELCONF');
       for (const { socket } of [idle, busy]) socket.destroy();
     };
 

@@ -2,11 +2,12 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
+import { fpdu, num, pi, summaryOf, text } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { bytes, refusedWith, useNode } from './support/node.js';
-import { RawPeer, said } from './support/raw-peer.js';
-import { CONNECT, DESELECT, fpdu, ORF, pi, READ, select, step } from './support/steps.js';
+import { RawPeer } from './support/raw-peer.js';
+import { CONNECT, DESELECT, ORF, READ, select, step } from './support/steps.js';
 
 /** PI 12 of a SELECT that names the file: `<virtual file>/<name>`. */
 withDatabase((harness) => {
@@ -33,12 +34,12 @@ withDatabase((harness) => {
       await offer('b.txt', 'x');
       const peer = await RawPeer.open(node().port, CONNECT);
       const answer = await peer.send(select('OUT/b.txt'));
-      expect(said(answer)).toBe('ACK(SELECT) 0-000');
-      expect(answer?.includes(pi(12, 'OUT/b.txt'))).toBe(true);
-      expect(answer?.includes(pi(37, 'b.txt'))).toBe(true);
+      expect(summaryOf(answer)).toBe('ACK(SELECT) 0-000');
+      expect(answer?.includes(pi(12, text('OUT/b.txt')))).toBe(true);
+      expect(answer?.includes(pi(37, text('b.txt')))).toBe(true);
       // Nothing is read: the file is there for the next one, by its name or as a new one.
-      expect(said(await peer.send(DESELECT))).toBe('ACK(DESELECT) 0-000');
-      expect(said(await peer.send(select('OUT')))).toBe('ACK(SELECT) 0-000');
+      expect(summaryOf(await peer.send(DESELECT))).toBe('ACK(DESELECT) 0-000');
+      expect(summaryOf(await peer.send(select('OUT')))).toBe('ACK(SELECT) 0-000');
       peer.socket.destroy();
     });
 
@@ -90,7 +91,7 @@ withDatabase((harness) => {
       await symlink('report-47.txt', join(node().data, 'OUT/out/current.txt'));
       const peer = await RawPeer.open(node().port, CONNECT);
       const answer = await peer.send(select('OUT/current.txt'));
-      expect(answer?.includes(pi(37, 'current.txt'))).toBe(true);
+      expect(answer?.includes(pi(37, text('current.txt')))).toBe(true);
       peer.socket.destroy();
     });
 
@@ -110,21 +111,19 @@ withDatabase((harness) => {
       const id = record['transferId'] as number;
       const restart = step('SELECT', (y) =>
         fpdu(
-          [0xc0, 0x12],
-          [y, 0],
+          'SELECT',
+          y,
+          0,
           Buffer.concat([
-            ...[
-              pi(9, Buffer.concat([pi(11, [0, 0]), pi(12, 'OUT/b.bin')])),
-              pi(13, [id >> 16, (id >> 8) & 255, id & 255]),
-            ],
-            ...[pi(14, [0xe0]), pi(15, [1]), pi(17, [0]), pi(25, [0x10, 0])],
+            ...[pi(9, pi(11, '0000'), pi(12, text('OUT/b.bin'))), pi(13, num(id, 3))],
+            ...[pi(14, 'e0'), pi(15, '01'), pi(17, '00'), pi(25, '1000')],
           ]),
         ),
       );
       const peer = await RawPeer.open(node().port, CONNECT);
       const answer = await peer.send(restart);
-      expect(said(answer)).toBe('ACK(SELECT) 0-000');
-      expect(answer?.includes(pi(37, 'b.bin'))).toBe(true);
+      expect(summaryOf(answer)).toBe('ACK(SELECT) 0-000');
+      expect(answer?.includes(pi(37, text('b.bin')))).toBe(true);
       peer.socket.destroy();
     });
   });

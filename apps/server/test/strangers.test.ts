@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 
 import { describe, expect, test } from '@jest/globals';
+import { summaryOf } from '@pesit-node/protocol/testing';
 import { PasswordHasher, PasswordVerifier } from '@pesit-node/service';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { bytes, until, useNode } from './support/node.js';
 import { passwords as cheap, secrets } from './support/passwords.js';
-import { RawPeer, said } from './support/raw-peer.js';
+import { RawPeer } from './support/raw-peer.js';
 import { connectAs } from './support/steps.js';
 
 /** As many as in the experiment that found the hole. */
@@ -33,7 +34,7 @@ withDatabase((harness) => {
     const attack = async (address: string, requester = 'ACME'): Promise<{ readonly told: Promise<string[]> }> => {
       const peers = await Promise.all(Array.from({ length: BOGUS }, () => RawPeer.from(address, node().port)));
       const told = peers.map(async (peer, i) => {
-        const answer = said(await peer.send(connectAs({ requester, password: `bad${i}` })));
+        const answer = summaryOf(await peer.send(connectAs({ requester, password: `bad${i}` })));
         peer.socket.destroy();
         return answer;
       });
@@ -83,7 +84,7 @@ withDatabase((harness) => {
       const tries = [];
       for (let attempt = 0; attempt < 5; attempt++) {
         const peer = await RawPeer.from('127.0.0.1', node().port);
-        tries.push(said(await peer.send(connectAs({ password }))));
+        tries.push(summaryOf(await peer.send(connectAs({ password }))));
         peer.socket.destroy();
       }
       await told;
@@ -158,7 +159,7 @@ withDatabase((harness) => {
       const third = partner.send(connectAs());
       // Of three that want the two places one has none; which came last is not said.
       const first = await Promise.race([...told, third]);
-      expect(said(first)).toBe('RCONNECT 3-322');
+      expect(summaryOf(first)).toBe('RCONNECT 3-322');
       end();
       await until(() => begun === 2 || undefined);
       end();

@@ -3,60 +3,38 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** What arrived: `name` by phase and type, the FPDU in hex. */
+import { CODES, entity, fpdu, hex, nameOf } from '@pesit-node/protocol/testing';
+import type { Name } from '@pesit-node/protocol/testing';
+
+/** What arrived: the whole FPDU with its name. */
 export interface Arrived {
-  readonly name: string;
+  readonly name: Name;
   readonly fpdu: Buffer;
   /** In which entity of its session it came, from 1. */
   readonly entity: number;
 }
 
-const NAMES: Readonly<Record<string, string>> = {
-  '4020': 'CONNECT',
-  '4023': 'RELEASE',
-  '4025': 'ABORT',
-  c011: 'CREATE',
-  c012: 'SELECT',
-  c013: 'DESELECT',
-  c014: 'ORF',
-  c015: 'CRF',
-  c001: 'READ',
-  c002: 'WRITE',
-  c008: 'TRANS.END',
-  c003: 'SYN',
-  c006: 'IDT',
-  c004: 'DTF.END',
-  '0000': 'DTF',
-};
+const isName = (word: string): word is Name => word in CODES;
 
 const SUCCESS = '0203000000';
-/** Phase and type, then the body; the identifiers are filled in. */
-const fpdu = (code: string, body: string, requesterId: number, source = 0): Buffer => {
-  const content = Buffer.from(body, 'hex');
-  const header = Buffer.from([0, 0, 0, 0, requesterId, source]);
-  header.writeUInt16BE(6 + content.length);
-  header.write(code, 2, 'hex');
-  const entity = Buffer.from([0, 0]);
-  entity.writeUInt16BE(6 + content.length);
-  return Buffer.concat([entity, header, content]);
-};
 
-/** `code body`, `close` to destroy the connection, `pause` to read no more of it, '' to stay silent; several are sent one after the other. */
+/** Of each FPDU the answer: `<name> <body in hex>`, `raw <hex>`, `close` to destroy the connection, `pause` to read no more of it, '' to stay silent; several are sent one after the other. */
 export type Script = Readonly<Record<string, string | readonly string[]>>;
 
 /** A server that does everything right: no sync points, entities of 4096, a file of the two articles `ab` and `c`. */
 export const GOOD: Script = {
-  CONNECT: '4021 060102' + '0703000000',
-  CREATE: `c030 ${SUCCESS}19021000`,
-  SELECT: `c031 ${SUCCESS}` + '09060b01000c0158' + '0d0105' + '19021000' + '1e071f0180200203e8' + '28062901002a0101',
-  ORF: `c033 ${SUCCESS}15020000`,
-  WRITE: `c036 ${SUCCESS}120100`,
-  READ: [`c035 ${SUCCESS}`, '0000 6162', '0000 63', `c004 ${SUCCESS}`],
-  'TRANS.END': `c037 ${SUCCESS}`,
-  CRF: `c034 ${SUCCESS}`,
-  DESELECT: `c032 ${SUCCESS}`,
-  RELEASE: '4024 ',
-  IDT: 'c03a ',
+  CONNECT: 'ACONNECT 060102' + '0703000000',
+  CREATE: `ACK(CREATE) ${SUCCESS}19021000`,
+  SELECT:
+    `ACK(SELECT) ${SUCCESS}` + '09060b01000c0158' + '0d0105' + '19021000' + '1e071f0180200203e8' + '28062901002a0101',
+  ORF: `ACK(ORF) ${SUCCESS}15020000`,
+  WRITE: `ACK(WRITE) ${SUCCESS}120100`,
+  READ: [`ACK(READ) ${SUCCESS}`, 'DTF 6162', 'DTF 63', `DTF.END ${SUCCESS}`],
+  'TRANS.END': `ACK(TRANS.END) ${SUCCESS}`,
+  CRF: `ACK(CRF) ${SUCCESS}`,
+  DESELECT: `ACK(DESELECT) ${SUCCESS}`,
+  RELEASE: 'RELCONF ',
+  IDT: 'ACK(IDT) ',
   ABORT: 'close',
 };
 
@@ -80,25 +58,26 @@ export const startRawServer = async (choose: Choose | Script) => {
       const count = (counts.get(name) ?? 0) + 1;
       counts.set(name, count);
       const script = typeof choose === 'function' ? choose(name, session, count) : choose;
-      const said = script[name] ?? '';
-      for (const one of typeof said === 'string' ? [said] : said) {
-        const [code = '', body = ''] = one.split(' ');
-        if (code === 'close') socket.destroy();
-        else if (code === 'pause') socket.pause();
-        else if (code === 'raw') socket.write(Buffer.from(body, 'hex'));
-        else if (code !== '') socket.write(fpdu(code, body, requesterId, code === '4021' ? 9 : 0));
+      const answers = script[name] ?? '';
+      for (const one of typeof answers === 'string' ? [answers] : answers) {
+        const [word = '', body = ''] = one.split(' ');
+        if (word === 'close') socket.destroy();
+        else if (word === 'pause') socket.pause();
+        else if (word === 'raw') socket.write(hex(body));
+        else if (isName(word)) socket.write(entity(fpdu(word, requesterId, word === 'ACONNECT' ? 9 : 0, body)));
+        else if (word !== '') throw new Error(`no answer is written ${one}`);
       }
     };
     socket.on('data', (bytes) => {
       rest = Buffer.concat([rest, bytes]);
       while (rest.length >= 2 && rest.length >= 2 + rest.readUInt16BE(0)) {
-        let entity = rest.subarray(2, 2 + rest.readUInt16BE(0));
-        rest = rest.subarray(2 + entity.length);
+        let content = rest.subarray(2, 2 + rest.readUInt16BE(0));
+        rest = rest.subarray(2 + content.length);
         entities += 1;
-        while (entity.length >= 6) {
-          const one = entity.subarray(0, entity.readUInt16BE(0));
-          entity = entity.subarray(one.length);
-          const name = NAMES[one.toString('hex', 2, 4)] ?? `? ${one.toString('hex', 2, 4)}`;
+        while (content.length >= 6) {
+          const one = content.subarray(0, content.readUInt16BE(0));
+          content = content.subarray(one.length);
+          const name = nameOf(one);
           if (name === 'CONNECT') requesterId = one[5] ?? 0;
           arrived.push({ name, fpdu: one, entity: entities });
           answer(name);

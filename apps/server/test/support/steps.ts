@@ -1,29 +1,9 @@
 /** What a partner says, byte by byte as pesit-e.md §2 has it: nothing of the encoder under test. */
+import { fpdu, num, pi, text } from '@pesit-node/protocol/testing';
 import { PASSWORD } from './node.js';
 
-/** Bytes of an FPDU, written by hand: header and parameters (pesit-e.md §2). */
-export const fpdu = (codes: readonly [phase: number, type: number], ids: readonly [number, number], body: Buffer) => {
-  const header = Buffer.from([0, 0, ...codes, ...ids]);
-  header.writeUInt16BE(6 + body.length);
-  return Buffer.concat([header, body]);
-};
-
-/** One parameter. */
-export const pi = (code: number, value: string | readonly number[] | Buffer): Buffer => {
-  const bytes = typeof value === 'string' ? Buffer.from(value, 'latin1') : Buffer.from(value);
-  const length = bytes.length < 255 ? [bytes.length] : [255, bytes.length >> 8, bytes.length & 255];
-  return Buffer.concat([Buffer.from([code, ...length]), bytes]);
-};
-
-/** The entity of the length-prefixed dialect. */
-export const entity = (...fpdus: readonly Buffer[]): Buffer => {
-  const all = Buffer.concat(fpdus);
-  const length = Buffer.alloc(2);
-  length.writeUInt16BE(all.length);
-  return Buffer.concat([length, all]);
-};
-
-const SUCCESS = pi(2, [0, 0, 0]);
+const NONE = Buffer.alloc(0);
+const SUCCESS = pi(2, '000000');
 
 export interface Step {
   readonly name: string;
@@ -36,15 +16,9 @@ export interface Step {
 /** A step that `RawPeer` can say. */
 export const step = (name: string, bytes: (y: number) => Buffer, answered = true): Step => ({ name, bytes, answered });
 
-const three = (value: number): Buffer => Buffer.from([value >> 16, (value >> 8) & 255, value & 255]);
-const four = (value: number): Buffer => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
-};
-const two = (value: number): Buffer => Buffer.from([value >> 8, value & 255]);
-const text = (code: number, value: string | undefined): Buffer =>
-  value === undefined ? Buffer.alloc(0) : pi(code, value);
+/** A parameter with a text, when there is one. */
+const optional = (code: number, value: string | undefined): Buffer =>
+  value === undefined ? NONE : pi(code, text(value));
 
 export interface ConnectOptions {
   /** PI 3, 4, 5, 6 and 22. */
@@ -63,17 +37,17 @@ export const connectAs = ({
   password = PASSWORD,
   version = 2,
   access = 2,
-  more = Buffer.alloc(0),
+  more = NONE,
 }: ConnectOptions = {}): Step =>
   step('CONNECT', () =>
     fpdu(
-      [0x40, 0x20],
-      [0, 1],
-      Buffer.concat([
-        ...[pi(3, requester), pi(4, server), pi(5, password), pi(6, [version]), pi(7, [0, 64, 4])],
-        access === null ? Buffer.alloc(0) : pi(22, [access]),
-        more,
-      ]),
+      'CONNECT',
+      0,
+      1,
+
+      ...[pi(3, text(requester)), pi(4, text(server)), pi(5, text(password)), pi(6, num(version, 1)), pi(7, '004004')],
+      access === null ? NONE : pi(22, num(access, 1)),
+      more,
     ),
   );
 
@@ -88,7 +62,7 @@ interface Extras {
 
 const extras = ({ originalSender, finalReceiver, freeMessage }: Extras): Buffer =>
   Buffer.concat([
-    ...[text(61, originalSender), text(62, finalReceiver)],
+    ...[optional(61, originalSender), optional(62, finalReceiver)],
     ...(freeMessage === undefined ? [] : [pi(99, freeMessage)]),
   ]);
 
@@ -127,19 +101,19 @@ export const create = ({
 }: CreateOptions = {}): Step =>
   step('CREATE', (y) =>
     fpdu(
-      [0xc0, 0x11],
-      [y, 0],
-      Buffer.concat([
-        pi(9, Buffer.concat([text(3, application), pi(11, two(fileType)), pi(12, fileName)])),
-        pi(13, three(transferId)),
-        ...(restarted ? [pi(15, [1])] : []),
-        pi(17, [0]),
-        pi(25, [0x10, 0]),
-        pi(30, Buffer.concat([pi(31, [recordFormat]), pi(32, two(recordLength)), text(37, label)])),
-        pi(40, Buffer.concat([pi(41, [0]), pi(42, four(reservationKb))])),
-        ...(creationDate === undefined ? [] : [pi(50, pi(51, creationDate))]),
-        extras(more),
-      ]),
+      'CREATE',
+      y,
+      0,
+
+      pi(9, optional(3, application), pi(11, num(fileType, 2)), pi(12, text(fileName))),
+      pi(13, num(transferId, 3)),
+      ...(restarted ? [pi(15, '01')] : []),
+      pi(17, '00'),
+      pi(25, '1000'),
+      pi(30, pi(31, num(recordFormat, 1)), pi(32, num(recordLength, 2)), optional(37, label)),
+      pi(40, pi(41, '00'), pi(42, num(reservationKb, 4))),
+      ...(creationDate === undefined ? [] : [pi(50, pi(51, text(creationDate)))]),
+      extras(more),
     ),
   );
 
@@ -157,31 +131,29 @@ export const select = (
 ): Step =>
   step('SELECT', (y) =>
     fpdu(
-      [0xc0, 0x12],
-      [y, 0],
-      Buffer.concat([
-        pi(9, Buffer.concat([pi(11, two(fileType)), pi(12, fileName)])),
-        pi(13, three(transferId)),
-        pi(14, [attributes]),
-        pi(17, [0]),
-        pi(25, [0x10, 0]),
-        extras(more),
-      ]),
+      'SELECT',
+      y,
+      0,
+
+      pi(9, pi(11, num(fileType, 2)), pi(12, text(fileName))),
+      pi(13, num(transferId, 3)),
+      pi(14, num(attributes, 1)),
+      pi(17, '00'),
+      pi(25, '1000'),
+      extras(more),
     ),
   );
 
-export const ORF = step('ORF', (y) => fpdu([0xc0, 0x14], [y, 0], Buffer.alloc(0)));
-export const WRITE = step('WRITE', (y) => fpdu([0xc0, 0x02], [y, 0], Buffer.alloc(0)));
-export const read = (point: number): Step => step('READ', (y) => fpdu([0xc0, 0x01], [y, 0], pi(18, three(point))));
-export const READ = step('READ', (y) => fpdu([0xc0, 0x01], [y, 0], pi(18, [0])));
+export const ORF = step('ORF', (y) => fpdu('ORF', y, 0));
+export const WRITE = step('WRITE', (y) => fpdu('WRITE', y, 0));
+export const read = (point: number): Step => step('READ', (y) => fpdu('READ', y, 0, pi(18, num(point, 3))));
+export const READ = step('READ', (y) => fpdu('READ', y, 0, pi(18, '00')));
 export const DATA = 'a thousand bytes or fewer';
-export const DTF = step('DTF', (y) => fpdu([0, 0], [y, 0], Buffer.from(DATA)), false);
-export const syn = (number: number): Step => step(`SYN ${number}`, (y) => fpdu([0xc0, 0x03], [y, 0], pi(20, [number])));
-export const DTF_END = step('DTF.END', (y) => fpdu([0xc0, 0x04], [y, 0], SUCCESS), false);
+export const DTF = step('DTF', (y) => fpdu('DTF', y, 0, Buffer.from(DATA)), false);
+export const syn = (number: number): Step => step(`SYN ${number}`, (y) => fpdu('SYN', y, 0, pi(20, num(number, 1))));
+export const DTF_END = step('DTF.END', (y) => fpdu('DTF.END', y, 0, SUCCESS), false);
 export const transEnd = (dataBytes: number, articles: number): Step =>
-  step('TRANS.END', (y) =>
-    fpdu([0xc0, 0x08], [y, 0], Buffer.concat([pi(27, three(dataBytes)), pi(28, three(articles))])),
-  );
+  step('TRANS.END', (y) => fpdu('TRANS.END', y, 0, pi(27, num(dataBytes, 3)), pi(28, num(articles, 3))));
 /** All that was sent, and said so: DTF.END, TRANS.END. */
 export const endOf = (articles: number): readonly Step[] => [DTF_END, transEnd(articles * DATA.length, articles)];
 interface MessageOptions {
@@ -191,22 +163,20 @@ interface MessageOptions {
 }
 
 const messageHead = ({ fileType = 0xffff, transferId = 1 }: MessageOptions = {}): Buffer =>
-  Buffer.concat([pi(9, Buffer.concat([pi(11, two(fileType)), pi(12, 'IN')])), pi(13, three(transferId))]);
+  Buffer.concat([pi(9, pi(11, num(fileType, 2)), pi(12, text('IN'))), pi(13, num(transferId, 3))]);
 export const message = (content: Buffer, options?: MessageOptions): Step =>
-  step('MSG', (y) => fpdu([0xc0, 0x16], [y, 0], Buffer.concat([messageHead(options), pi(91, content)])));
+  step('MSG', (y) => fpdu('MSG', y, 0, messageHead(options), pi(91, content)));
 /** A message in two FPDUs: MSGDM, MSGFM. */
 export const segmentedMessage = (first: Buffer, last: Buffer): readonly Step[] => [
-  step('MSGDM', (y) => fpdu([0xc0, 0x17], [y, 0], Buffer.concat([messageHead(), pi(91, first)])), false),
-  step('MSGFM', (y) => fpdu([0xc0, 0x19], [y, 0], pi(91, last))),
+  step('MSGDM', (y) => fpdu('MSGDM', y, 0, messageHead(), pi(91, first)), false),
+  step('MSGFM', (y) => fpdu('MSGFM', y, 0, pi(91, last))),
 ];
 /** The requester cancels: 2-216, end code 16. */
-export const IDT_CANCELLED = step('IDT', (y) =>
-  fpdu([0xc0, 0x06], [y, 0], Buffer.concat([pi(2, [2, 0, 216]), pi(19, [16])])),
-);
-export const ACK_IDT = step('ACK(IDT)', (y) => fpdu([0xc0, 0x3a], [y, 0], Buffer.alloc(0)), false);
-export const CRF = step('CRF', (y) => fpdu([0xc0, 0x15], [y, 0], SUCCESS));
-export const DESELECT = step('DESELECT', (y) => fpdu([0xc0, 0x13], [y, 0], SUCCESS));
-export const RELEASE = step('RELEASE', (y) => fpdu([0x40, 0x23], [y, 1], SUCCESS));
+export const IDT_CANCELLED = step('IDT', (y) => fpdu('IDT', y, 0, pi(2, '0200d8'), pi(19, '10')));
+export const ACK_IDT = step('ACK(IDT)', (y) => fpdu('ACK(IDT)', y, 0), false);
+export const CRF = step('CRF', (y) => fpdu('CRF', y, 0, SUCCESS));
+export const DESELECT = step('DESELECT', (y) => fpdu('DESELECT', y, 0, SUCCESS));
+export const RELEASE = step('RELEASE', (y) => fpdu('RELEASE', y, 1, SUCCESS));
 
 /** A whole session that writes one file. */
 export const WRITING: readonly Step[] = [

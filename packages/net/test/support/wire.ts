@@ -6,16 +6,13 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import type { Dialect } from '@pesit-node/protocol';
-import { CODES, fpdu, hex, entity as prefixedEntity } from '@pesit-node/protocol/testing';
+import { fpdu, hex, nameByCodes, entity as prefixedEntity } from '@pesit-node/protocol/testing';
 import type { Dissected, Name } from '@pesit-node/protocol/testing';
 export { diagnosticOf, fpdu, hex, valueOf } from '@pesit-node/protocol/testing';
 export type { Name } from '@pesit-node/protocol/testing';
 
 /** An FPDU as it came, read by hand. */
 export type Seen = Dissected;
-
-/** Names by phase and type. */
-const NAMES = new Map(Object.entries(CODES).map(([name, codes]) => [codes as string, name as Name]));
 
 const ascii = (text: string): string => Buffer.from(text, 'latin1').toString('hex');
 
@@ -138,8 +135,7 @@ export class RawPeer {
     const body = await this.bytes(length);
     if (body.length < length) return undefined;
     if (this.dialect === 'length-prefixed') this.#entityLeft -= 6 + length;
-    const name = NAMES.get(header.toString('hex', 2, 4));
-    if (name === undefined) throw new Error(`no FPDU has the codes ${header.toString('hex', 2, 4)}`);
+    const name = nameByCodes(header.toString('hex', 2, 4));
     const seen = { name, destination: header[4]!, source: header[5]!, body };
     if (name === 'CONNECT' || name === 'ACONNECT') this.otherId = seen.source;
     return seen;

@@ -26,9 +26,7 @@ export function dissect(bytes: Buffer, dialect: 'length-prefixed' | 'raw', crc =
       const length = bytes.readUInt16BE(offset);
       const one = bytes.subarray(offset, offset + length);
       if (one.length < length) throw new Error(`FPDU of ${length} bytes cut at ${one.length}`);
-      const codes = one.toString('hex', 2, 4);
-      const name = NAMES.find((candidate) => CODES[candidate] === codes);
-      if (name === undefined) throw new Error(`no FPDU has the codes ${codes}`);
+      const name = nameByCodes(one.toString('hex', 2, 4));
       if (crc && !withCrc(one).equals(bytes.subarray(offset, offset + length + 2))) throw new Error(`CRC of ${name}`);
       found.push({ name, destination: one[4] as number, source: one[5] as number, body: one.subarray(6) });
       offset += length + trailer;
@@ -50,8 +48,47 @@ export function valueOf(body: Buffer, code: number): Buffer | undefined {
   return undefined;
 }
 
+/** Names by phase and type. */
+const BY_CODES = new Map(NAMES.map((name) => [CODES[name] as string, name]));
+
+/** @throws Error for codes that no FPDU has */
+export function nameByCodes(codes: string): Name {
+  const name = BY_CODES.get(codes);
+  if (name === undefined) throw new Error(`no FPDU has the codes ${codes}`);
+  return name;
+}
+
+/** What a reader of answers takes: a whole FPDU (of an entity with several the first), or one read by hand. */
+type Answer = Buffer | Pick<Dissected, 'body'>;
+
+const bodyOf = (answer: Answer): Buffer =>
+  Buffer.isBuffer(answer) ? answer.subarray(6, answer.readUInt16BE(0)) : answer.body;
+
+/** The name of a whole FPDU, of an entity with several that of the first; undefined when there is none. */
+export function nameOf(fpdu: Buffer): Name;
+export function nameOf(fpdu: Buffer | undefined): Name | undefined;
+export function nameOf(fpdu: Buffer | undefined): Name | undefined {
+  return fpdu === undefined ? undefined : nameByCodes(fpdu.toString('hex', 2, 4));
+}
+
 /** PI 2 of an FPDU, as `3-309`; `none` when it has none. */
-export function diagnosticOf({ body }: Pick<Dissected, 'body'>): string {
-  const value = valueOf(body, 2);
+export function diagnosticOf(answer: Answer | undefined): string {
+  const value = answer === undefined ? undefined : valueOf(bodyOf(answer), 2);
   return value === undefined ? 'none' : `${value[0]}-${String(value.readUInt16BE(1)).padStart(3, '0')}`;
+}
+
+/** PI 18 of an ACK(WRITE), or PI 20 of an ACK(SYN); undefined when it has neither. */
+export function pointOf(answer: Answer | undefined): number | undefined {
+  if (answer === undefined) return undefined;
+  const body = bodyOf(answer);
+  const value = valueOf(body, 18) ?? valueOf(body, 20);
+  return value?.readUIntBE(0, value.length);
+}
+
+/** An answer by its name and its diagnostic, `ACK(CREATE) 2-226`; `nothing` when the connection is over. */
+export function summaryOf(answer: Buffer | undefined): string {
+  const name = nameOf(answer);
+  if (name === undefined) return 'nothing';
+  const diagnostic = diagnosticOf(answer);
+  return diagnostic === 'none' ? name : `${name} ${diagnostic}`;
 }

@@ -3,7 +3,7 @@
  * codec under test; articles, and a deterministic chance. Without I/O, as all of this package: sockets are with their users.
  */
 export { articlesOf, Collector, difference, fill, START } from './articles.js';
-export { diagnosticOf, dissect, valueOf } from './answers.js';
+export { diagnosticOf, dissect, nameByCodes, nameOf, pointOf, summaryOf, valueOf } from './answers.js';
 export type { Dissected } from './answers.js';
 export { Chance } from './chance.js';
 export { CODES, entity, fpdu, hex, MINIMAL, minimal, NAMES, num, pi, prefixed, text, withCrc } from './fpdus.js';
