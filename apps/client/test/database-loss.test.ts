@@ -3,21 +3,21 @@ import { withDatabase } from '@pesit-node/service/testing';
 
 import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
 import { expectNoSecrets } from './support/service.js';
-import { CONTENT, deferred, until, world } from './support/world.js';
+import { CONTENT, deferred, until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
 const SEND = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
 
 withDatabase((harness) => {
-  const the = world(harness);
-  afterEach(() => findDatabase(the.database()));
+  const world = useWorld(harness);
+  afterEach(() => findDatabase(world.database()));
 
   /** A service whose partner holds the end of each transfer until told. */
   const start = async () => {
     const held = deferred();
     const begun = deferred();
-    const partner = await the.partner({
+    const partner = await world.partner({
       before: {
         endTransfer: () => {
           begun.resolve();
@@ -25,8 +25,8 @@ withDatabase((harness) => {
         },
       },
     });
-    const service = await the.service({ pollMs: 20, progressMs: 20 });
-    await the.remote(service, partner.port);
+    const service = await world.service({ pollMs: 20, progressMs: 20 });
+    await world.remote(service, partner.port);
     return { partner, service, held, begun };
   };
 
@@ -35,13 +35,13 @@ withDatabase((harness) => {
     const { body } = await service.api.post('/transfers/send', SEND);
     const ended = service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
     await begun.promise;
-    loseDatabase(the.database());
+    loseDatabase(world.database());
     held.resolve();
     await until(() => Promise.resolve(partner.written.length === 1));
     await until(() =>
       Promise.resolve(service.log.lines.some((line) => line.includes('could not write the end of a transfer yet'))),
     );
-    findDatabase(the.database());
+    findDatabase(world.database());
     expect(await ended).toMatchObject({ status: 'COMPLETED', checksum: expect.stringMatching(/^sha256:/) });
   });
 
@@ -50,7 +50,7 @@ withDatabase((harness) => {
     const { body } = await service.api.post('/transfers/send', SEND);
     const ended = service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
     await begun.promise;
-    const lost = loseAnswer(the.database(), /update transfers set\s+status = .*end_time/s);
+    const lost = loseAnswer(world.database(), /update transfers set\s+status = .*end_time/s);
     held.resolve();
     await lost;
     expect(await ended).toMatchObject({ status: 'COMPLETED' });
@@ -61,7 +61,7 @@ withDatabase((harness) => {
   test('the answer to a take is lost: the transfer is given back, and runs once', async () => {
     const { service, held, partner } = await start();
     held.resolve();
-    const lost = loseAnswer(the.database(), /skip locked/);
+    const lost = loseAnswer(world.database(), /skip locked/);
     const { body } = await service.api.post('/transfers/send', SEND);
     const ended = service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
     await lost;
@@ -72,7 +72,7 @@ withDatabase((harness) => {
   test('away for longer than a lease: what runs is given up with IDT 4, and goes on when the database is back', async () => {
     const held = deferred();
     const begun = deferred();
-    const partner = await the.partner({
+    const partner = await world.partner({
       ...{ restarts: true, syncPoints: { intervalKb: 1, window: 1 } },
       before: {
         checkpoint: () => {
@@ -81,18 +81,18 @@ withDatabase((harness) => {
         },
       },
     });
-    const service = await the.service({ pollMs: 20, progressMs: 20, leaseMs: 600 });
-    await the.remote(service, partner.port);
+    const service = await world.service({ pollMs: 20, progressMs: 20, leaseMs: 600 });
+    await world.remote(service, partner.port);
     const { body } = await service.api.post('/transfers/send', {
       ...{ ...SEND, recordLength: 500, fileContent: Buffer.alloc(9000, 1).toString('base64') },
     });
     await begun.promise;
-    loseDatabase(the.database());
+    loseDatabase(world.database());
     await until(() => Promise.resolve(partner.failures.length === 1));
     expect(partner.failures).toEqual([{ diagnostic: '2-223', endCode: 4 }]);
     held.resolve();
     const ended = service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
-    findDatabase(the.database());
+    findDatabase(world.database());
     expect(await ended).toMatchObject({ status: 'COMPLETED', attempts: 1, fence: 2 });
     expect(partner.creates.map(({ transferId, restarted }) => [transferId, restarted])).toEqual([
       [1, undefined],
@@ -104,19 +104,19 @@ withDatabase((harness) => {
   test('lost before a request: 503; back: the same request works', async () => {
     const { service, held } = await start();
     held.resolve();
-    loseDatabase(the.database());
+    loseDatabase(world.database());
     const away = await service.api.post('/transfers/send', SEND);
     expect([away.status, away.body.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
     expect((await service.api.get('/servers')).status).toBe(503);
-    findDatabase(the.database());
-    expect((await the.send(service)).status).toBe('COMPLETED');
+    findDatabase(world.database());
+    expect((await world.send(service)).status).toBe('COMPLETED');
   });
 
   test('away at start: the service answers its probes, is not ready, and begins when it comes', async () => {
     const { service: first, held } = await start();
     held.resolve();
-    loseDatabase(the.database());
-    const service = await the.service({ waitForDatabase: false, data: first.data, node: 'late' });
+    loseDatabase(world.database());
+    const service = await world.service({ waitForDatabase: false, data: first.data, node: 'late' });
     const base = `http://127.0.0.1:${service.http.port}`;
     expect((await fetch(`${base}/actuator/health/liveness`)).status).toBe(200);
     const ready = await fetch(`${base}/actuator/health/readiness`);
@@ -125,18 +125,18 @@ withDatabase((harness) => {
     expect(await ready.json()).toMatchObject({ components: { database: { status: 'DOWN' } } });
     const refused = await service.api.post('/transfers/send', SEND);
     expect([refused.status, refused.headers['retry-after']]).toEqual([503, '5']);
-    findDatabase(the.database());
+    findDatabase(world.database());
     await until(async () => (await fetch(`${base}/actuator/health/readiness`)).status === 200);
-    expect((await the.send(service)).status).toBe('COMPLETED');
+    expect((await world.send(service)).status).toBe('COMPLETED');
   });
 
   test('a start of the queue that fails while the database is there is tried again', async () => {
-    const partner = await the.partner();
-    const lost = loseAnswer(the.database(), /failures = failures \+ 1/);
-    const service = await the.service({ waitForDatabase: false, pollMs: 20 });
+    const partner = await world.partner();
+    const lost = loseAnswer(world.database(), /failures = failures \+ 1/);
+    const service = await world.service({ waitForDatabase: false, pollMs: 20 });
     await lost;
     await service.license.refresh();
-    await the.remote(service, partner.port);
+    await world.remote(service, partner.port);
     // Nobody can wait for it before the queue runs.
     const { body } = await service.api.post('/transfers/send', SEND);
     await until(async () => (await service.api.get(`/transfers/${body.id}`)).body.status === 'COMPLETED');

@@ -9,7 +9,7 @@ import { GOOD } from './support/raw-server.js';
 import { refusal } from './support/partner.js';
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import { deferred, until, world } from './support/world.js';
+import { deferred, until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -20,7 +20,7 @@ const LINES = Buffer.from(
 );
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   const sendFile = async (service: Service, content: Buffer, fields: object = {}) => {
     await writeFile(join(service.data, 'send/f'), content);
@@ -32,14 +32,14 @@ withDatabase((harness) => {
     test.each(['horizontal', 'vertical', 'both'] as const)(
       '%s: fewer bytes, the same file, both ways',
       async (compression) => {
-        const partner = await the.partner({ compression: 3, files: { X: LINES } });
-        const service = await the.service();
-        await the.remote(service, partner.port);
+        const partner = await world.partner({ compression: 3, files: { X: LINES } });
+        const service = await world.service();
+        await world.remote(service, partner.port);
         const sent = await sendFile(service, LINES, { compression, recordLength: 500 });
         expect(sent).toMatchObject({ status: 'COMPLETED', size: LINES.length });
         expect(sent.bytesTransferred).toBeLessThan(LINES.length);
         expect(partner.written[0]!.content.equals(LINES)).toBe(true);
-        const received = await the.receive(service, { compression });
+        const received = await world.receive(service, { compression });
         expect(received).toMatchObject({ status: 'COMPLETED', size: LINES.length });
         expect(received.bytesTransferred).toBeLessThan(LINES.length);
         expect((await readFile(received.localPath as string)).equals(LINES)).toBe(true);
@@ -47,9 +47,9 @@ withDatabase((harness) => {
     );
 
     test('of the server, unless the request says otherwise; a partner that allows none gets none', async () => {
-      const partner = await the.partner({ compression: 1 });
-      const service = await the.service();
-      await the.remote(service, partner.port, { compression: 'horizontal' });
+      const partner = await world.partner({ compression: 1 });
+      const service = await world.service();
+      await world.remote(service, partner.port, { compression: 'horizontal' });
       const bytes = async (fields: object) => (await sendFile(service, LINES, fields)).bytesTransferred as number;
       expect(await bytes({})).toBeLessThan(LINES.length);
       expect(await bytes({ compression: 'none' })).toBe(LINES.length);
@@ -61,7 +61,7 @@ withDatabase((harness) => {
       ['with its confirmation lost', [], true],
     ])('a transfer %s goes on from its last point, once', async (_name, cuts, loses) => {
       let ends = 0;
-      const partner = await the.partner({
+      const partner = await world.partner({
         ...{ compression: 3, restarts: true, syncPoints: { intervalKb: 4, window: 2 } },
         before: {
           endTransfer: () => {
@@ -69,14 +69,14 @@ withDatabase((harness) => {
           },
         },
       });
-      const proxy = await the.proxy(partner.port, cuts);
-      const service = await the.service({ settings: { retry: AT_ONCE } });
-      await the.remote(service, proxy.port, { compression: 'both' });
+      const proxy = await world.proxy(partner.port, cuts);
+      const service = await world.service({ settings: { retry: AT_ONCE } });
+      await world.remote(service, proxy.port, { compression: 'both' });
       const record = await sendFile(service, LINES, { recordLength: 300 });
       expect(record).toMatchObject({ status: 'COMPLETED', attempts: 2, pesitTransferId: 1, restartable: false });
       expect(partner.creates.map(({ restarted }) => restarted)).toEqual([undefined, 1]);
       expect(partner.written.map(({ content }) => content.equals(LINES))).toEqual([true]);
-      expect(await the.filesIn(service, 'send')).toEqual(['f']);
+      expect(await world.filesIn(service, 'send')).toEqual(['f']);
     });
   });
 
@@ -85,9 +85,9 @@ withDatabase((harness) => {
     [{ multiArticle: false }, ['0009000001006f6e65', '00090000010074776f']],
     [{ multiArticle: false, concatenation: false }, ['0009000001006f6e65', '00090000010074776f']],
   ])('%j: the DTFs of two short articles', async (layout, dtfs) => {
-    const server = await the.rawServer(GOOD);
-    const service = await the.service();
-    await the.remote(service, server.port, layout);
+    const server = await world.rawServer(GOOD);
+    const service = await world.service();
+    await world.remote(service, server.port, layout);
     const sent = await sendFile(service, Buffer.from('one\ntwo\n'), { text: true, recordLength: 80 });
     expect(sent).toMatchObject({ status: 'COMPLETED', articles: 2 });
     const data = server.arrived.filter(({ name }) => name === 'DTF' || name.startsWith('? 00'));
@@ -102,11 +102,11 @@ withDatabase((harness) => {
 
   describe('CRC and resynchronisation', () => {
     test('of the server or of the request: sessions with and without are not shared', async () => {
-      const partner = await the.partner({ resynchronisation: true });
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const partner = await world.partner({ resynchronisation: true });
+      const service = await world.service();
+      await world.remote(service, partner.port);
       for (const fields of [{}, { crc: true }, { resync: true }, { crc: false }]) {
-        expect((await the.send(service, fields)).status).toBe('COMPLETED');
+        expect((await world.send(service, fields)).status).toBe('COMPLETED');
       }
       expect(partner.connects.map(({ crc, resynchronisation }) => [crc, resynchronisation])).toEqual([
         [undefined, undefined],
@@ -120,18 +120,22 @@ withDatabase((harness) => {
 
   test('the pre-connection of the server, and what is wrong with it', async () => {
     const asked: unknown[] = [];
-    const partner = await the.partner({
+    const partner = await world.partner({
       preconnect: ({ marker, identifier, password }) => {
         asked.push([marker, identifier, password]);
         if (password !== 'Pre#Pass') return Promise.reject(refusal('3-304', 'no'));
         return Promise.resolve();
       },
     });
-    const service = await the.service();
-    await the.remote(service, partner.port, { preconnectId: 'NODE1', preconnectPassword: 'Pre#Pass' });
-    expect((await the.send(service)).status).toBe('COMPLETED');
+    const service = await world.service();
+    await world.remote(service, partner.port, { preconnectId: 'NODE1', preconnectPassword: 'Pre#Pass' });
+    expect((await world.send(service)).status).toBe('COMPLETED');
     await service.api.put('/servers/1', { preconnectPassword: 'Wr0ng#Pw' });
-    expect(await the.send(service)).toMatchObject({ status: 'FAILED', errorCode: 'AUTH_FAILED', diagnostic: '3-304' });
+    expect(await world.send(service)).toMatchObject({
+      status: 'FAILED',
+      errorCode: 'AUTH_FAILED',
+      diagnostic: '3-304',
+    });
     expect((await service.api.post('/servers/1/test')).body).toMatchObject({
       success: false,
       errorCode: 'AUTH_FAILED',
@@ -144,9 +148,9 @@ withDatabase((harness) => {
   });
 
   test('what was negotiated is shown with the server, after a test and after a transfer', async () => {
-    const partner = await the.partner({ syncPoints: { intervalKb: 16, window: 3 } });
-    const service = await the.service();
-    await the.remote(service, partner.port);
+    const partner = await world.partner({ syncPoints: { intervalKb: 16, window: 3 } });
+    const service = await world.service();
+    await world.remote(service, partner.port);
     const negotiated = {
       ...{ dialect: 'length-prefixed', version: 2, syncInterval: 16, syncWindow: 3 },
       ...{ accessType: 2, crc: false, resync: false },
@@ -154,7 +158,7 @@ withDatabase((harness) => {
     expect((await service.api.post('/servers/1/test')).body.negotiated).toEqual(negotiated);
     expect((await service.api.get('/servers/1')).body).toMatchObject({ status: 'CONNECTED', negotiated });
     await service.api.put('/servers/1', { tcpipHeader: 'raw', syncInterval: 8 });
-    await the.send(service);
+    await world.send(service);
     const changed = { ...negotiated, dialect: 'raw', syncInterval: 8 };
     await until(async () => (await service.api.get('/servers/1')).body.negotiated.dialect === 'raw');
     expect((await service.api.get('/servers/1')).body.negotiated).toEqual(changed);
@@ -162,20 +166,20 @@ withDatabase((harness) => {
 
   test('what a server has shown of itself is kept: after a test, and the entity after a file', async () => {
     const answer = `ACONNECT 0601020703000000630b${Buffer.from('CFT 3.10   ').toString('hex')}`;
-    const server = await the.rawServer({ ...GOOD, CONNECT: answer });
-    const service = await the.service();
-    await the.remote(service, server.port);
+    const server = await world.rawServer({ ...GOOD, CONNECT: answer });
+    const service = await world.service();
+    await world.remote(service, server.port);
     await service.api.post('/servers/1/test');
     const seen = { version: 2, maxEntitySize: null, freeMessage: 'CFT 3.10', singleArticle: null, product: null };
     expect((await service.api.get('/servers/1')).body).toMatchObject({ lastSeen: seen });
-    await the.send(service);
+    await world.send(service);
     await until(async () => (await service.api.get('/servers/1')).body.lastSeen.maxEntitySize === 4096);
   });
 
   test('the flags of an Axway product in PI 6 are not the version, but say whose they are', async () => {
-    const server = await the.rawServer({ ...GOOD, CONNECT: 'ACONNECT 0601c20703000000630141' });
-    const service = await the.service();
-    await the.remote(service, server.port);
+    const server = await world.rawServer({ ...GOOD, CONNECT: 'ACONNECT 0601c20703000000630141' });
+    const service = await world.service();
+    await world.remote(service, server.port);
     expect((await service.api.post('/servers/1/test')).body).toMatchObject({ success: true, serverVersion: 2 });
     expect((await service.api.get('/servers/1')).body).toMatchObject({
       negotiated: { version: 2 },
@@ -189,20 +193,20 @@ withDatabase((harness) => {
 
     test.each(['037', '297'])('lines in code page %s, both ways', async (codePage) => {
       const lines = articles(codePage).map((hex) => Buffer.from(hex, 'hex'));
-      const partner = await the.partner({ files: { X: lines[0]! }, dataCode: 1 });
-      const service = await the.service();
-      await the.remote(service, partner.port, { text: true, codePage });
+      const partner = await world.partner({ files: { X: lines[0]! }, dataCode: 1 });
+      const service = await world.service();
+      await world.remote(service, partner.port, { text: true, codePage });
       await sendFile(service, Buffer.from(TEXT, 'latin1'), { ebcdic: true });
       expect(partner.creates[0]).toMatchObject({ dataCode: 1 });
       expect(partner.written[0]!.articles.map((article) => article.toString('hex'))).toEqual(articles(codePage));
-      const received = await the.receive(service);
+      const received = await world.receive(service);
       expect((await readFile(received.localPath as string)).toString('latin1')).toBe('ABC é\n');
     });
 
     test('a binary file is never translated', async () => {
-      const partner = await the.partner();
-      const service = await the.service();
-      await the.remote(service, partner.port, { ebcdic: true });
+      const partner = await world.partner();
+      const service = await world.service();
+      await world.remote(service, partner.port, { ebcdic: true });
       await sendFile(service, Buffer.from(TEXT));
       expect(partner.creates[0]).toMatchObject({ dataCode: 2 });
       expect(partner.written[0]!.content.toString()).toBe(TEXT);
@@ -211,9 +215,9 @@ withDatabase((harness) => {
 
   describe('free text and attributes', () => {
     test('sent as they are given, opaque bytes too, and shown in the record', async () => {
-      const partner = await the.partner();
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const partner = await world.partner();
+      const service = await world.service();
+      await world.remote(service, partner.port);
       const fields = {
         label: 'L',
         originalSender: 'FIRST',
@@ -221,26 +225,26 @@ withDatabase((harness) => {
         freeMessage: 'base64:AP+A',
         creationDate: '1999-12-31T23:59:58',
       };
-      expect(await the.send(service, fields)).toMatchObject({ ...fields, status: 'COMPLETED' });
+      expect(await world.send(service, fields)).toMatchObject({ ...fields, status: 'COMPLETED' });
       expect(partner.creates[0]).toMatchObject({
         ...{ originalSender: 'FIRST', finalReceiver: 'LAST', freeMessage: Buffer.from([0, 255, 128]) },
         logicalAttributes: { fileLabel: 'L' },
         historicalAttributes: { creationDate: '991231235958' },
       });
-      const { creationDate } = await the.send(service);
+      const { creationDate } = await world.send(service);
       const [, ...parts] = /^20(..)-(..)-(..)T(..):(..):(..)$/.exec(creationDate as string) ?? [];
       expect(partner.creates[1]).toMatchObject({ historicalAttributes: { creationDate: parts.join('') } });
     });
 
     test('received from the partner', async () => {
-      const partner = await the.partner({
+      const partner = await world.partner({
         ...{ files: { X: Buffer.from('x') }, label: 'their name', freeMessage: Buffer.from([0, 1]) },
         creationDate: '240229120000',
       });
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const service = await world.service();
+      await world.remote(service, partner.port);
       const asked = { originalSender: 'FIRST', finalReceiver: 'LAST', freeMessage: 'hello' };
-      expect(await the.receive(service, asked)).toMatchObject({
+      expect(await world.receive(service, asked)).toMatchObject({
         ...{ label: 'their name', freeMessage: 'base64:AAE=', originalSender: 'FIRST', finalReceiver: 'LAST' },
         creationDate: '2024-02-29T12:00:00',
       });
@@ -250,23 +254,27 @@ withDatabase((harness) => {
     test('of maximal lengths and of every byte, there and back', async () => {
       const every = Buffer.from(Array.from({ length: 254 }, (_, n) => n + 2));
       const opaque = `base64:${every.toString('base64')}`;
-      const partner = await the.partner({ files: { X: Buffer.from('x') }, label: 'é'.repeat(80), freeMessage: every });
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const partner = await world.partner({
+        files: { X: Buffer.from('x') },
+        label: 'é'.repeat(80),
+        freeMessage: every,
+      });
+      const service = await world.service();
+      await world.remote(service, partner.port);
       const names = { originalSender: 'F'.repeat(24), finalReceiver: 'L'.repeat(24) };
       const asked = { ...names, freeMessage: opaque };
-      expect(await the.send(service, { ...asked, label: 'l'.repeat(80) })).toMatchObject({
+      expect(await world.send(service, { ...asked, label: 'l'.repeat(80) })).toMatchObject({
         ...{ ...asked, label: 'l'.repeat(80), status: 'COMPLETED' },
       });
       expect(partner.creates[0]).toMatchObject({
         ...{ ...names, freeMessage: every, logicalAttributes: { fileLabel: 'l'.repeat(80) } },
       });
-      expect(await the.receive(service, { ...names, freeMessage: 'déjà vu' })).toMatchObject({
+      expect(await world.receive(service, { ...names, freeMessage: 'déjà vu' })).toMatchObject({
         ...{ ...names, freeMessage: opaque, label: 'é'.repeat(80), status: 'COMPLETED' },
       });
       expect(partner.selects[0]).toMatchObject({ ...names, freeMessage: Buffer.from('déjà vu') });
       // As it was given.
-      expect((await the.send(service, { freeMessage: 'déjà vu' })).freeMessage).toBe('déjà vu');
+      expect((await world.send(service, { freeMessage: 'déjà vu' })).freeMessage).toBe('déjà vu');
       for (const [field, value] of [
         ['freeMessage', 'é'.repeat(128)],
         ['label', 'l'.repeat(81)],
@@ -285,37 +293,37 @@ withDatabase((harness) => {
       ['1d03ff0041', 'base64:/wBB'],
       [`1dff1000${'e9'.repeat(4096)}`, `base64:${Buffer.alloc(254, 0xe9).toString('base64')}`],
     ])('PI 29 beside a success and PI 99 of the answer are kept: %.20s', async (complement, shown) => {
-      const server = await the.rawServer({
+      const server = await world.rawServer({
         ...GOOD,
         CREATE: 'ACK(CREATE) 0203000000190210006303686921',
         'TRANS.END': `ACK(TRANS.END) 0203000000${complement}`,
       });
-      const service = await the.service();
-      await the.remote(service, server.port);
+      const service = await world.service();
+      await world.remote(service, server.port);
       const kept = { status: 'COMPLETED', diagnostic: '0-000', diagnosticComplement: shown };
-      expect(await the.send(service)).toMatchObject({ ...kept, freeMessage: null, answerFreeMessage: 'hi!' });
-      expect(await the.receive(service)).toMatchObject({ ...kept, answerFreeMessage: null });
+      expect(await world.send(service)).toMatchObject({ ...kept, freeMessage: null, answerFreeMessage: 'hi!' });
+      expect(await world.receive(service)).toMatchObject({ ...kept, answerFreeMessage: null });
       // The session goes on: what was said to one file is not said to the next.
-      const quiet = await the.rawServer(GOOD);
+      const quiet = await world.rawServer(GOOD);
       await service.api.put('/servers/1', { port: quiet.port, password: null });
-      expect(await the.send(service)).toMatchObject({ diagnosticComplement: null, answerFreeMessage: null });
+      expect(await world.send(service)).toMatchObject({ diagnosticComplement: null, answerFreeMessage: null });
     });
 
     test('PI 29 of a refusal is kept as it came', async () => {
-      const server = await the.rawServer({ ...GOOD, CREATE: 'ACK(CREATE) 02030200e21d06c3a920796f75' });
-      const service = await the.service();
-      await the.remote(service, server.port);
+      const server = await world.rawServer({ ...GOOD, CREATE: 'ACK(CREATE) 02030200e21d06c3a920796f75' });
+      const service = await world.service();
+      await world.remote(service, server.port);
       const refused = { status: 'FAILED', diagnostic: '2-226', diagnosticComplement: 'é you' };
-      expect(await the.send(service)).toMatchObject(refused);
+      expect(await world.send(service)).toMatchObject(refused);
     });
 
     test('of a partner who puts control characters, NUL too, into them: made readable, and the file is received', async () => {
       const attributes = ['1e0c1f0180200203e8', '2503610062', '28062901002a0101', '320e330c32343032300a393132000000'];
       const select = ['ACK(SELECT) 0203000000', '09060b01000c0158', '0d0105', '19021000', ...attributes];
-      const server = await the.rawServer({ ...GOOD, SELECT: [...select, '3d03410042', '3e02430d'].join('') });
-      const service = await the.service();
-      await the.remote(service, server.port);
-      expect(await the.receive(service)).toMatchObject({
+      const server = await world.rawServer({ ...GOOD, SELECT: [...select, '3d03410042', '3e02430d'].join('') });
+      const service = await world.service();
+      await world.remote(service, server.port);
+      expect(await world.receive(service)).toMatchObject({
         ...{ status: 'COMPLETED', attempts: 1, size: 3, label: 'a.b', creationDate: '24020.912...' },
         ...{ originalSender: 'A.B', finalReceiver: 'C.' },
       });
@@ -327,15 +335,15 @@ withDatabase((harness) => {
 
     test('the answer of the request is the answer of the partner', async () => {
       const heard: unknown[] = [];
-      const partner = await the.partner({
+      const partner = await world.partner({
         message: ({ fileIdentifier, transferId, message, attributesWanted, historicalAttributes }) => {
           const date = historicalAttributes?.creationDate;
           heard.push([fileIdentifier?.fileName, transferId, message?.toString(), attributesWanted, date]);
           return Promise.resolve({ reply: Buffer.from('yes') });
         },
       });
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const service = await world.service();
+      await world.remote(service, partner.port);
       const { status, body } = await service.api.post('/transfers/message', {
         ...{ ...MESSAGE, expectReply: true, creationDate: '2026-11-21T09:30:15' },
       });
@@ -358,14 +366,14 @@ withDatabase((harness) => {
 
     test('PI 11 and PI 13 of the file that it acknowledges, and a reply in EBCDIC', async () => {
       const heard: unknown[] = [];
-      const partner = await the.partner({
+      const partner = await world.partner({
         message: ({ fileIdentifier, transferId }) => {
           heard.push([fileIdentifier?.fileType, transferId]);
           return Promise.resolve({ reply: Buffer.from('e885a2', 'hex'), dataCode: 1 });
         },
       });
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const service = await world.service();
+      await world.remote(service, partner.port);
       const own = await service.api.post('/transfers/message', { ...MESSAGE, expectReply: true });
       expect(own.body).toMatchObject({ fileType: 65_535, pesitTransferId: 1, reply: 'Yes' });
       const asked = { fileType: 0, pesitTransferId: 16_777_215 };
@@ -381,17 +389,17 @@ withDatabase((harness) => {
     });
 
     test('a partner that takes none: FAILED 2-209', async () => {
-      const partner = await the.partner();
-      const service = await the.service({ settings: { retry: AT_ONCE } });
-      await the.remote(service, partner.port);
+      const partner = await world.partner();
+      const service = await world.service({ settings: { retry: AT_ONCE } });
+      await world.remote(service, partner.port);
       const { status, body } = await service.api.post('/transfers/message', MESSAGE);
       expect([status, body]).toMatchObject([200, { status: 'FAILED', diagnostic: '2-209', attempts: 1 }]);
     });
 
     test('no answer: FAILED, and not sent again by itself', async () => {
-      const server = await the.rawServer({ ...GOOD, MSG: 'close' });
-      const service = await the.service({ settings: { retry: AT_ONCE } });
-      await the.remote(service, server.port);
+      const server = await world.rawServer({ ...GOOD, MSG: 'close' });
+      const service = await world.service({ settings: { retry: AT_ONCE } });
+      await world.remote(service, server.port);
       const { body } = await service.api.post('/transfers/message', MESSAGE);
       expect(body).toMatchObject({ status: 'FAILED', diagnostic: '3-310', restartable: false });
       expect(body.errorMessage).toContain('does not send it again by itself');
@@ -400,7 +408,7 @@ withDatabase((harness) => {
 
     test('not delivered for want of a session: tried again', async () => {
       let connects = 0;
-      const partner = await the.partner({
+      const partner = await world.partner({
         message: () => Promise.resolve(undefined),
         before: {
           connect: () => {
@@ -408,8 +416,8 @@ withDatabase((harness) => {
           },
         },
       });
-      const service = await the.service({ settings: { retry: AT_ONCE } });
-      await the.remote(service, partner.port);
+      const service = await world.service({ settings: { retry: AT_ONCE } });
+      await world.remote(service, partner.port);
       expect((await service.api.post('/transfers/message', MESSAGE)).body).toMatchObject({
         ...{ status: 'COMPLETED', attempts: 2 },
       });
@@ -417,13 +425,13 @@ withDatabase((harness) => {
 
     test('that waits can be cancelled, and one whose process died is not sent again', async () => {
       const held = deferred();
-      const partner = await the.partner({ message: () => held.promise.then(() => undefined) });
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const partner = await world.partner({ message: () => held.promise.then(() => undefined) });
+      const service = await world.service();
+      await world.remote(service, partner.port);
       const { status, body } = await service.api.post('/transfers/message?wait=0', MESSAGE);
       expect([status, body.status]).toEqual([202, 'PENDING']);
       await until(async () => (await service.transfers.find(body.id as string))?.status === 'IN_PROGRESS');
-      await the
+      await world
         .database()
         .knex('transfers')
         .update({ lease_until: new Date(0) });
@@ -445,8 +453,8 @@ withDatabase((harness) => {
       ['server', { server: undefined }],
       ['filename', { filename: 'f' }],
     ])('a wrong %s is a 400', async (field, wrong) => {
-      const service = await the.service();
-      await the.remote(service, 1);
+      const service = await world.service();
+      await world.remote(service, 1);
       const { status, body } = await service.api.post('/transfers/message', { ...MESSAGE, ...wrong });
       const fields = body.details.map((detail: { readonly field: string }) => detail.field);
       expect([status, fields]).toEqual([400, [field]]);

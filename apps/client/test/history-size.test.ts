@@ -6,7 +6,7 @@ import { withDatabase } from '@pesit-node/service/testing';
 import { CLIENT_MIGRATIONS } from '../src/migrations/index.js';
 import { GOOD } from './support/raw-server.js';
 import { expectNoSecrets } from './support/service.js';
-import { world } from './support/world.js';
+import { useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -18,23 +18,23 @@ const COMPLEMENT = `1dff1000${'22'.repeat(4096)}`;
 const NO = '0203020005';
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   test(`a page of 500 of the longest records stays below ${PAGE} bytes: texts of messages are with their own records`, async () => {
-    const service = await the.service();
-    const partner = await the.partner({ message: () => Promise.resolve({ reply: Buffer.alloc(4096, '"') }) });
-    await the.remote(service, partner.port);
+    const service = await world.service();
+    const partner = await world.partner({ message: () => Promise.resolve({ reply: Buffer.alloc(4096, '"') }) });
+    await world.remote(service, partner.port);
     const request = { server: 'bank', virtualFile: 'TALK', message: '"'.repeat(65_536), expectReply: true };
     const { body } = await service.api.post('/transfers/message', request);
     expect(body).toMatchObject({ status: 'COMPLETED', message: request.message, reply: '"'.repeat(4096) });
-    const server = await the.rawServer({ ...GOOD, SELECT: `ACK(SELECT) ${NO}${COMPLEMENT}${TALK}` });
-    await the.remote(service, server.port, { name: 'other' });
+    const server = await world.rawServer({ ...GOOD, SELECT: `ACK(SELECT) ${NO}${COMPLEMENT}${TALK}` });
+    await world.remote(service, server.port, { name: 'other' });
     const asked = { server: 'other', originalSender: 'S'.repeat(24), finalReceiver: 'R'.repeat(24) };
-    const refused = await the.receive(service, asked);
+    const refused = await world.receive(service, asked);
     const kept = '"'.repeat(254);
     expect(refused).toMatchObject({ status: 'FAILED', diagnosticComplement: kept, answerFreeMessage: kept });
     expect(refused.errorMessage.length).toBeLessThanOrEqual(2000);
-    const { knex } = the.database();
+    const { knex } = world.database();
     const { rows } = await knex.raw<{ rows: { column_name: string }[] }>(
       `select column_name from information_schema.columns
        where table_name = 'transfers' and table_schema = 'pesit_client'

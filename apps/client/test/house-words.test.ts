@@ -3,15 +3,15 @@ import { withDatabase } from '@pesit-node/service/testing';
 
 import { expectHouseWords } from '../../../packages/service/test/support/house-words.js';
 import { AUTHORIZATION, expectNoSecrets } from './support/service.js';
-import { world } from './support/world.js';
+import { useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   test('what a request gets wrong is said in words of ours, for every field of every operation', async () => {
-    const { app } = await the.service();
+    const { app } = await world.service();
     await expectHouseWords(app, AUTHORIZATION);
   });
 });

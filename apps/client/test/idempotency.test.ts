@@ -7,19 +7,19 @@ import { withDatabase } from '@pesit-node/service/testing';
 
 import { AUTHORIZATION, expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import { CONTENT, until, world } from './support/world.js';
+import { CONTENT, until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
 const SEND = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   const start = async () => {
-    const partner = await the.partner({ files: { X: Buffer.from('x') }, message: () => Promise.resolve(undefined) });
-    const service = await the.service();
-    await the.remote(service, partner.port);
+    const partner = await world.partner({ files: { X: Buffer.from('x') }, message: () => Promise.resolve(undefined) });
+    const service = await world.service();
+    await world.remote(service, partner.port);
     return { partner, service };
   };
   const post = (service: Service, path: string, body: object, key: string) =>
@@ -50,8 +50,8 @@ withDatabase((harness) => {
     expect(new Set(taken.map((answer) => answer.body.status))).toEqual(new Set(['COMPLETED']));
     expect((await service.api.get('/transfers')).body.totalElements).toBe(2);
     // A content that came again is not kept, nor one whose transfer is over.
-    expect(await the.filesIn(service, 'send')).toEqual([]);
-    expect(await the.database().knex('requests_under_way')).toEqual([]);
+    expect(await world.filesIn(service, 'send')).toEqual([]);
+    expect(await world.database().knex('requests_under_way')).toEqual([]);
   });
 
   const upload = (service: Service, content: string) =>
@@ -72,7 +72,7 @@ withDatabase((harness) => {
       expect(body.message).toMatch(new RegExp(`Idempotency-Key was used for another request.*${first.body.id}`));
     }
     expect(partner.written.map(({ content }) => content.toString())).toEqual(['abc']);
-    expect(await the.filesIn(service, 'send')).toEqual([]);
+    expect(await world.filesIn(service, 'send')).toEqual([]);
   });
 
   /** An upload whose first piece has come in. */
@@ -88,7 +88,7 @@ withDatabase((harness) => {
     });
     request.on('error', () => undefined);
     request.write('abc');
-    await until(async () => (await the.filesIn(service, 'temp')).some((name) => name.endsWith('.part')));
+    await until(async () => (await world.filesIn(service, 'temp')).some((name) => name.endsWith('.part')));
     const end = async (): Promise<{ status: number; id: string }> => {
       request.end();
       const [response] = (await once(request, 'response')) as [IncomingMessage];
@@ -101,7 +101,7 @@ withDatabase((harness) => {
 
   test('the same key while the first is still being taken in: 409, on every pod; then the first record', async () => {
     const { service, partner } = await start();
-    const other = await the.service({ node: 'other-node' });
+    const other = await world.service({ node: 'other-node' });
     const first = await beginUpload(service, 'k');
     for (const pod of [service, other]) {
       const { status, body } = await upload(pod, 'abc');
@@ -112,20 +112,20 @@ withDatabase((harness) => {
     expect(status).toBe(200);
     expect((await upload(other, 'abc')).body.id).toBe(id);
     expect(partner.written).toHaveLength(1);
-    expect(await the.database().knex('requests_under_way')).toEqual([]);
+    expect(await world.database().knex('requests_under_way')).toEqual([]);
   });
 
   test('an upload that was cut off leaves its key free', async () => {
     const { service } = await start();
     const first = await beginUpload(service, 'k');
     first.request.destroy();
-    await until(async () => (await the.database().knex('requests_under_way')).length === 0);
+    await until(async () => (await world.database().knex('requests_under_way')).length === 0);
     expect((await upload(service, 'abd')).body.status).toBe('COMPLETED');
   });
 
   test('a process that died while it took a request in holds the key for a minute', async () => {
     const { service } = await start();
-    const { knex } = the.database();
+    const { knex } = world.database();
     const claims = knex('requests_under_way');
     const request = '00000000-0000-4000-8000-000000000000';
     await claims.clone().insert({ idempotency_key: 'k', request, until: knex.raw("now() + interval '60 seconds'") });
@@ -141,13 +141,13 @@ withDatabase((harness) => {
   test('a claim that ran out while its content came in costs nothing: the first that is queued counts', async () => {
     const { service, partner } = await start();
     const slow = await beginUpload(service, 'k');
-    const { knex } = the.database();
+    const { knex } = world.database();
     await knex('requests_under_way').update({ until: knex.raw("now() - interval '1 second'") });
     const quick = await upload(service, 'abc');
     expect(quick.body.status).toBe('COMPLETED');
     expect(await slow.end()).toEqual({ status: 200, id: quick.body.id });
     expect(partner.written).toHaveLength(1);
-    expect(await the.filesIn(service, 'send')).toEqual([]);
+    expect(await world.filesIn(service, 'send')).toEqual([]);
   });
 
   test('the same key for another request is a 422, a key that is none a 400', async () => {
@@ -167,7 +167,7 @@ withDatabase((harness) => {
       expect([key, status, body.error]).toEqual([key, 400, 'VALIDATION_ERROR']);
     }
     expect((await service.api.get('/transfers')).body.totalElements).toBe(1);
-    expect(await the.filesIn(service, 'send')).toEqual([]);
+    expect(await world.filesIn(service, 'send')).toEqual([]);
   });
 
   test('a request that was refused leaves its key free', async () => {

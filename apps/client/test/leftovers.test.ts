@@ -6,7 +6,7 @@ import { withDatabase } from '@pesit-node/service/testing';
 
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import { CONTENT, world } from './support/world.js';
+import { CONTENT, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000;
 const NOBODY = '00000000-0000-4000-8000-000000000000';
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   /** A file that was last written so many days ago. */
   const leave = async (service: Service, path: string, days: number): Promise<void> => {
@@ -26,16 +26,16 @@ withDatabase((harness) => {
   };
 
   test('what nobody came back for is removed after the retention, a log line each', async () => {
-    const service = await the.service();
+    const service = await world.service();
     expect(service.settings.stagingRetention).toBe(7 * DAY_MS);
-    await the.remote(service, 1);
+    await world.remote(service, 1);
     await service.exchange.queue.stop(0);
     const { body: waiting } = await service.api.post('/transfers/receive', { server: 'bank', virtualFile: 'X' });
     const { body: failed } = await service.api.post('/transfers/receive', { server: 'bank', virtualFile: 'X' });
     const { body: sent } = await service.api.post('/transfers/send', {
       ...{ server: 'bank', virtualFile: 'X', fileContent: CONTENT },
     });
-    const { knex } = the.database();
+    const { knex } = world.database();
     const rows = knex('transfers').where({ id: failed.id });
     await rows.clone().update({ status: 'IN_PROGRESS', node: 'n', lease_until: new Date(), fence: 1 });
     const end = { status: 'FAILED', end_time: new Date(), error_code: 'TRANSFER_FAILED', restartable: true };
@@ -54,38 +54,38 @@ withDatabase((harness) => {
     await leave(service, `send/spool/${sent.id}`, 8);
     await service.exchange.leftovers.sweep();
 
-    expect(await the.filesIn(service, 'received')).toEqual(
+    expect(await world.filesIn(service, 'received')).toEqual(
       [`${waiting.id}.part`, `${waiting.id}.delivery`, 'young.part'].sort(),
     );
-    expect(await the.filesIn(service, 'send')).toEqual([sent.id]);
+    expect(await world.filesIn(service, 'send')).toEqual([sent.id]);
     expect((await service.api.get(`/transfers/${failed.id}`)).body).toMatchObject({ restartable: false });
     const told = service.log.entries().filter(({ msg }) => String(msg).includes('removed'));
     expect(told.map(({ transferId, key }) => transferId ?? key).sort()).toEqual([NOBODY, failed.id, 'cut-off'].sort());
     await service.exchange.leftovers.sweep();
-    expect(await the.filesIn(service, 'received')).toHaveLength(3);
+    expect(await world.filesIn(service, 'received')).toHaveLength(3);
   });
 
   test('a directory that cannot be read is told of, and keeps nothing else from being removed', async () => {
-    const service = await the.service();
+    const service = await world.service();
     await rm(join(service.data, 'received/.pesit'), { recursive: true, force: true });
     await writeFile(join(service.data, 'received/.pesit'), 'in the way');
     await leave(service, 'send/.pesit/cut-off.part', 8);
     await expect(service.exchange.leftovers.sweep()).rejects.toThrow('a part of the path is not a directory');
-    expect(await the.filesIn(service, 'send')).toEqual([]);
+    expect(await world.filesIn(service, 'send')).toEqual([]);
   });
 
   test('more uploads are kept than a statement takes values', async () => {
-    const service = await the.service();
+    const service = await world.service();
     const ids = Array.from({ length: 70_000 }, (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`);
     expect(await service.transfers.statusesOf(ids)).toEqual(new Map());
   });
 
   test('a database that comes back while the service stops begins no sweep any more', async () => {
-    const service = await the.service();
+    const service = await world.service();
     await service.exchange.stop(0);
     await leave(service, 'received/.pesit/left.part', 8);
     await service.exchange.start();
     await service.exchange.leftovers.stop();
-    expect(await the.filesIn(service, 'received')).toEqual(['left.part']);
+    expect(await world.filesIn(service, 'received')).toEqual(['left.part']);
   });
 });

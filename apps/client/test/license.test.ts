@@ -19,14 +19,14 @@ import { olderPods, VirtualClock } from '../../../packages/license/test/support/
 import { keyPair, license, VENDOR } from '../../../packages/license/test/support/vendor.js';
 import { expectNoSecrets, startService } from './support/service.js';
 import type { Service, ServiceOptions } from './support/service.js';
-import { CONTENT, deferred, world } from './support/world.js';
+import { CONTENT, deferred, useWorld } from './support/world.js';
 
 const ADMIN = { username: 'admin', password: 'rest-secret-1' };
 
 afterAll(expectNoSecrets);
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
   let clock: VirtualClock;
   let directory: string;
 
@@ -35,7 +35,7 @@ withDatabase((harness) => {
   });
   afterAll(() => rm(directory, { recursive: true }));
   beforeEach(async () => {
-    await emptyTables(the.database(), 'pesit_common');
+    await emptyTables(world.database(), 'pesit_common');
     clock = new VirtualClock('2027-03-01T08:00:00Z');
   });
 
@@ -56,7 +56,7 @@ withDatabase((harness) => {
     const licenseKey = await loadPublicKey(config['license.public-key']);
     return { config, licenseKey, licenseTimes: { clock, refreshEveryMs } } satisfies ServiceOptions;
   };
-  const start = async (...args: Parameters<typeof options>): Promise<Service> => the.service(await options(...args));
+  const start = async (...args: Parameters<typeof options>): Promise<Service> => world.service(await options(...args));
   const install = async (service: Service, text = license()): Promise<void> => {
     expect((await service.api.post('/license', { license: text })).status).toBe(200);
   };
@@ -84,7 +84,7 @@ withDatabase((harness) => {
     test('a running transfer ends; the next waits, and goes by itself once licensed', async () => {
       const arrived = deferred();
       const held = deferred();
-      const partner = await the.partner({
+      const partner = await world.partner({
         before: {
           create: () => {
             arrived.resolve();
@@ -92,10 +92,10 @@ withDatabase((harness) => {
           },
         },
       });
-      const service = await the.service({ ...(await options()), settings: { corePoolSize: 1 } });
+      const service = await world.service({ ...(await options()), settings: { corePoolSize: 1 } });
       const { queue } = service.exchange;
       const ended = (id: string) => queue.whenEnded(id, 10_000, new AbortController().signal);
-      await the.remote(service, partner.port);
+      await world.remote(service, partner.port);
       const ids: string[] = [];
       for (const remoteFilename of ['running', 'waiting']) {
         const body = { server: 'bank', virtualFile: 'V', fileContent: CONTENT, remoteFilename };
@@ -123,13 +123,13 @@ withDatabase((harness) => {
     });
 
     test('a queue that starts blocked waits as well', async () => {
-      const partner = await the.partner();
-      const first = await the.service({ ...(await options()), settings: { corePoolSize: 0, maxPoolSize: 0 } });
-      await the.remote(first, partner.port);
+      const partner = await world.partner();
+      const first = await world.service({ ...(await options()), settings: { corePoolSize: 0, maxPoolSize: 0 } });
+      await world.remote(first, partner.port);
       const body = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
       const { id } = (await first.api.post('/transfers/send', body)).body as { readonly id: string };
       clock.days(31);
-      const second = await the.service({ ...(await options()), data: first.data, node: 'other' });
+      const second = await world.service({ ...(await options()), data: first.data, node: 'other' });
       second.exchange.queue.wake();
       await second.license.refresh();
       expect(await second.transfers.find(id)).toMatchObject({ status: 'PENDING' });
@@ -140,12 +140,12 @@ withDatabase((harness) => {
   });
 
   test('beyond the limits: not ready, and the queue waits until a place is free', async () => {
-    const partner = await the.partner();
+    const partner = await world.partner();
     const service = await start();
     const { queue } = service.exchange;
-    await the.remote(service, partner.port);
+    await world.remote(service, partner.port);
     const readiness = async () => (await request(service.app).get('/actuator/health/readiness')).status;
-    const others = await olderPods(the.database(), 'client', 3);
+    const others = await olderPods(world.database(), 'client', 3);
     await service.cluster.members.refresh();
     const body = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
     const { id } = (await service.api.post('/transfers/send', body)).body as { readonly id: string };
@@ -167,14 +167,14 @@ withDatabase((harness) => {
 
   test('rows deleted and the clock turned back by weeks: the history remembers', async () => {
     const first = await start();
-    await the.remote(first, 3);
-    await the.send(first);
+    await world.remote(first, 3);
+    await world.send(first);
     await first.stop();
-    await the
+    await world
       .database()
       .knex('transfers')
       .update({ created_time: new Date('2027-03-20T10:00:00Z') });
-    await emptyTables(the.database(), 'pesit_common');
+    await emptyTables(world.database(), 'pesit_common');
     // The clock stands at the first start again.
     const second = await start();
     expect(second.license.status).toMatchObject({ evaluation: true, evaluationDaysRemaining: 11 });
@@ -182,7 +182,7 @@ withDatabase((harness) => {
 
   test('installed on one node, effective on the other at its next look', async () => {
     const one = await start(BLOCKED);
-    const two = await startService(await harness.another(the.database()), {
+    const two = await startService(await harness.another(world.database()), {
       ...(await options(BLOCKED, 5)),
       node: 'other',
     });

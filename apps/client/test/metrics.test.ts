@@ -7,7 +7,7 @@ import { withDatabase, readOpenMetrics } from '@pesit-node/service/testing';
 import { refusal } from './support/partner.js';
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import { CONTENT, deferred, until, world } from './support/world.js';
+import { CONTENT, deferred, until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -15,7 +15,7 @@ const AT_ONCE = { attempts: 3, initialDelay: 0, maxDelay: 0, multiplier: 1, jitt
 const BIG = Buffer.alloc(100_000, 'x');
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   const values = async ({ http }: Service, ...keys: readonly string[]) => {
     const response = await fetch(`http://127.0.0.1:${http.port}/metrics`, {
@@ -29,11 +29,11 @@ withDatabase((harness) => {
   const moved = (direction: string) => `service_bytes_transferred_total{direction="${direction}",kind="outbound"}`;
 
   test('a file sent, one received, a message; a session that is kept', async () => {
-    const partner = await the.partner({ files: { X: BIG } });
-    const service = await the.service();
-    await the.remote(service, partner.port);
-    expect((await the.send(service)).status).toBe('COMPLETED');
-    expect((await the.receive(service)).status).toBe('COMPLETED');
+    const partner = await world.partner({ files: { X: BIG } });
+    const service = await world.service();
+    await world.remote(service, partner.port);
+    expect((await world.send(service)).status).toBe('COMPLETED');
+    expect((await world.receive(service)).status).toBe('COMPLETED');
     expect(
       await values(
         service,
@@ -54,10 +54,10 @@ withDatabase((harness) => {
   });
 
   test('cut in the data, and tried again from the last point', async () => {
-    const partner = await the.partner({ syncPoints: { intervalKb: 4, window: 2 }, restarts: true });
-    const proxy = await the.proxy(partner.port, [{ from: 'client', afterBytes: 50_000 }]);
-    const service = await the.service({ settings: { retry: AT_ONCE } });
-    await the.remote(service, proxy.port);
+    const partner = await world.partner({ syncPoints: { intervalKb: 4, window: 2 }, restarts: true });
+    const proxy = await world.proxy(partner.port, [{ from: 'client', afterBytes: 50_000 }]);
+    const service = await world.service({ settings: { retry: AT_ONCE } });
+    await world.remote(service, proxy.port);
     await writeFile(join(service.data, 'send/big'), BIG);
     const { body } = await service.api.post('/transfers/send?wait=20', {
       ...{ server: 'bank', virtualFile: 'V', filename: 'big' },
@@ -82,11 +82,11 @@ withDatabase((harness) => {
   });
 
   test('a refused session is tried again until there are no more attempts', async () => {
-    const partner = await the.partner({ before: { connect: () => Promise.reject(refusal('3-303', 'come later')) } });
-    const service = await the.service({
+    const partner = await world.partner({ before: { connect: () => Promise.reject(refusal('3-303', 'come later')) } });
+    const service = await world.service({
       settings: { retry: { ...AT_ONCE, initialDelay: 3_600_000, maxDelay: 3_600_000 } },
     });
-    await the.remote(service, partner.port);
+    await world.remote(service, partner.port);
     const request = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
     const { id } = (await service.api.post('/transfers/send', request)).body;
     const state = async () => (await service.transfers.find(id))?.next_attempt_at ?? null;
@@ -109,7 +109,7 @@ withDatabase((harness) => {
   test('what runs, and what waits for a slot', async () => {
     const held = deferred();
     const arrived = deferred();
-    const partner = await the.partner({
+    const partner = await world.partner({
       before: {
         create: () => {
           arrived.resolve();
@@ -117,8 +117,8 @@ withDatabase((harness) => {
         },
       },
     });
-    const service = await the.service({ settings: { corePoolSize: 1 } });
-    await the.remote(service, partner.port);
+    const service = await world.service({ settings: { corePoolSize: 1 } });
+    await world.remote(service, partner.port);
     const request = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
     await service.api.post('/transfers/send', request);
     await arrived.promise;
@@ -135,11 +135,11 @@ withDatabase((harness) => {
   });
 
   test('what is kept for a disabled server waits for nothing that is late', async () => {
-    const partner = await the.partner({ before: { connect: () => Promise.reject(refusal('3-303', 'come later')) } });
-    const service = await the.service({
+    const partner = await world.partner({ before: { connect: () => Promise.reject(refusal('3-303', 'come later')) } });
+    const service = await world.service({
       settings: { retry: { ...AT_ONCE, initialDelay: 3_600_000, maxDelay: 3_600_000 } },
     });
-    await the.remote(service, partner.port);
+    await world.remote(service, partner.port);
     const { id } = (
       await service.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', fileContent: CONTENT })
     ).body;
@@ -152,7 +152,7 @@ withDatabase((harness) => {
       'pesit_queue_oldest_seconds',
     ];
     expect(await values(service, ...gauges)).toEqual([0, 0, 1, 0]);
-    await the
+    await world
       .database()
       .knex('transfers')
       .update({ next_attempt_at: new Date(Date.now() - 3_600_000) });
@@ -162,13 +162,13 @@ withDatabase((harness) => {
   test('what a process left behind when it was killed, and no further attempt follows', async () => {
     const held = deferred();
     const arrived = deferred();
-    const partner = await the.partner({ before: { create: () => (arrived.resolve(), held.promise) } });
-    const killed = await the.service();
-    await the.remote(killed, partner.port);
+    const partner = await world.partner({ before: { create: () => (arrived.resolve(), held.promise) } });
+    const killed = await world.service();
+    await world.remote(killed, partner.port);
     await killed.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', fileContent: CONTENT });
     await arrived.promise;
-    await the.database().knex('transfers').update({ node: 'pod-1' });
-    const next = await the.service({ node: 'pod-1', data: killed.data });
+    await world.database().knex('transfers').update({ node: 'pod-1' });
+    const next = await world.service({ node: 'pod-1', data: killed.data });
     expect(
       await values(
         next,

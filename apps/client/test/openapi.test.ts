@@ -4,7 +4,7 @@ import { withDatabase, operationFor, operationsOf, structureProblems, violations
 import request from 'supertest';
 
 import { expectNoSecrets } from './support/service.js';
-import { world } from './support/world.js';
+import { useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -46,10 +46,10 @@ const EXAMPLES: readonly (readonly [string, string, object])[] = [
 const RECORD = ['id', 'status', 'direction', 'filename', 'serverName', 'size', 'startTime', 'endTime', 'duration'];
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   test('the document: structure, paths and payloads of the specification', async () => {
-    const { app } = await the.service();
+    const { app } = await world.service();
     const { body } = await request(app).get('/openapi.json').auth('admin', 'rest-secret-1');
     const document = body as OpenApiDocument;
     expect(structureProblems({ ...document })).toEqual([]);
@@ -83,7 +83,7 @@ withDatabase((harness) => {
   });
 
   test('a file as the body: its fields are parameters, and none is asked for with a body of JSON', async () => {
-    const { app } = await the.service();
+    const { app } = await world.service();
     const { body } = await request(app).get('/openapi.json').auth('admin', 'rest-secret-1');
     const { parameters = [], requestBody } =
       operationFor(body as OpenApiDocument, 'POST', '/api/v1/transfers/send') ?? {};

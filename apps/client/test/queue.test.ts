@@ -10,12 +10,12 @@ import { GOOD } from './support/raw-server.js';
 import type { Script } from './support/raw-server.js';
 import { AUTHORIZATION, expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import { CONTENT, deferred, until, world } from './support/world.js';
+import { CONTENT, deferred, until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   const post = async (service: Service, fields: object = {}) =>
     (await service.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', fileContent: CONTENT, ...fields }))
@@ -28,7 +28,7 @@ withDatabase((harness) => {
     const held = deferred();
     const reached = deferred();
     let creates = 0;
-    const partner = await the.partner({
+    const partner = await world.partner({
       before: {
         create: () => {
           if (++creates === count) reached.resolve();
@@ -42,8 +42,8 @@ withDatabase((harness) => {
   describe('limits', () => {
     test('corePoolSize at a time, in the order of their arrival', async () => {
       const { partner, held, reached } = await holding(2);
-      const service = await the.service({ settings: { corePoolSize: 2, maxPoolSize: 5, queueCapacity: 100 } });
-      await the.remote(service, partner.port);
+      const service = await world.service({ settings: { corePoolSize: 2, maxPoolSize: 5, queueCapacity: 100 } });
+      await world.remote(service, partner.port);
       const records = [];
       for (let n = 0; n < 6; n++) records.push(await post(service, { remoteFilename: `f${n}` }));
       await reached.promise;
@@ -62,8 +62,8 @@ withDatabase((harness) => {
 
     test('maxPoolSize at a time while more than queueCapacity wait', async () => {
       const { partner, held, reached } = await holding(3);
-      const service = await the.service({ settings: { corePoolSize: 1, maxPoolSize: 3, queueCapacity: 2 } });
-      await the.remote(service, partner.port);
+      const service = await world.service({ settings: { corePoolSize: 1, maxPoolSize: 3, queueCapacity: 2 } });
+      await world.remote(service, partner.port);
       const records = [];
       for (let n = 0; n < 5; n++) records.push(await post(service));
       await reached.promise;
@@ -82,10 +82,10 @@ withDatabase((harness) => {
     test('transfers that wait for their next attempt take places in the queue, and make it a full one', async () => {
       const { partner, held, reached } = await holding(2);
       const retry = { attempts: 3, initialDelay: 3_600_000, maxDelay: 3_600_000, multiplier: 1, jitter: 0 };
-      const service = await the.service({ settings: { retry, corePoolSize: 1, maxPoolSize: 2, queueCapacity: 2 } });
-      await the.remote(service, partner.port);
+      const service = await world.service({ settings: { retry, corePoolSize: 1, maxPoolSize: 2, queueCapacity: 2 } });
+      await world.remote(service, partner.port);
       // Nobody listens there.
-      await the.remote(service, 1, { name: 'dead' });
+      await world.remote(service, 1, { name: 'dead' });
       for (let n = 0; n < 3; n++) {
         const { id } = await post(service, { server: 'dead' });
         await until(async () => (await service.api.get(`/transfers/${id}`)).body.nextAttemptAt !== null);
@@ -110,14 +110,14 @@ withDatabase((harness) => {
 
     test('maxConnections of a server holds back its transfers, not those of others', async () => {
       const { partner, held, reached } = await holding(1);
-      const other = await the.partner();
-      const service = await the.service();
-      await the.remote(service, partner.port, { maxConnections: 1 });
-      await the.remote(service, other.port, { name: 'other' });
+      const other = await world.partner();
+      const service = await world.service();
+      await world.remote(service, partner.port, { maxConnections: 1 });
+      await world.remote(service, other.port, { name: 'other' });
       const first = await post(service);
       await reached.promise;
       const second = await post(service);
-      expect((await the.send(service, { server: 'other' })).status).toBe('COMPLETED');
+      expect((await world.send(service, { server: 'other' })).status).toBe('COMPLETED');
       expect((await service.api.get(`/transfers/${second.id}`)).body.status).toBe('PENDING');
       const both = [first, second].map((record) => ended(service, record.id as string));
       held.resolve();
@@ -127,15 +127,15 @@ withDatabase((harness) => {
 
     test('a partner that keeps all slots waiting keeps those of others waiting no longer than maxPoolSize', async () => {
       const { partner, held, reached } = await holding(2);
-      const other = await the.partner();
+      const other = await world.partner();
       const settings = { corePoolSize: 2, maxPoolSize: 3, queueCapacity: 100, readTimeout: 60_000 };
-      const service = await the.service({ settings });
-      await the.remote(service, partner.port);
-      await the.remote(service, other.port, { name: 'other' });
+      const service = await world.service({ settings });
+      await world.remote(service, partner.port);
+      await world.remote(service, other.port, { name: 'other' });
       const slow = [];
       for (let n = 0; n < 5; n++) slow.push(await post(service));
       await reached.promise;
-      for (let n = 0; n < 2; n++) expect((await the.send(service, { server: 'other' })).status).toBe('COMPLETED');
+      for (let n = 0; n < 2; n++) expect((await world.send(service, { server: 'other' })).status).toBe('COMPLETED');
       expect(service.exchange.queue.running).toBe(2);
       const all = slow.map((record) => ended(service, record.id as string));
       held.resolve();
@@ -145,24 +145,24 @@ withDatabase((harness) => {
 
     test('the server with the fewest transfers under way is next', async () => {
       const { partner, held, reached } = await holding(2);
-      const other = await the.partner();
-      const service = await the.service({ settings: { corePoolSize: 2, maxPoolSize: 2, queueCapacity: 100 } });
-      await the.remote(service, partner.port);
-      await the.remote(service, other.port, { name: 'other' });
+      const other = await world.partner();
+      const service = await world.service({ settings: { corePoolSize: 2, maxPoolSize: 2, queueCapacity: 100 } });
+      await world.remote(service, partner.port);
+      await world.remote(service, other.port, { name: 'other' });
       for (const server of ['bank', 'bank', 'bank', 'bank', 'other']) await post(service, { server });
       await reached.promise;
       held.resolve();
       await until(async () => (await service.api.get('/transfers?status=COMPLETED')).body.totalElements === 5);
-      const begun = await the.database().knex('transfers').orderBy('start_time').pluck('server_name');
+      const begun = await world.database().knex('transfers').orderBy('start_time').pluck('server_name');
       expect(begun.at(-1)).toBe('bank');
     });
 
     test('what waits for a disabled server takes no place of others', async () => {
       const { partner, held, reached } = await holding(1);
-      const other = await the.partner();
-      const service = await the.service({ settings: { corePoolSize: 1, maxPoolSize: 1, queueCapacity: 2 } });
-      await the.remote(service, partner.port);
-      await the.remote(service, other.port, { name: 'other' });
+      const other = await world.partner();
+      const service = await world.service({ settings: { corePoolSize: 1, maxPoolSize: 1, queueCapacity: 2 } });
+      await world.remote(service, partner.port);
+      await world.remote(service, other.port, { name: 'other' });
       const first = await post(service);
       await reached.promise;
       for (let n = 0; n < 2; n++) await post(service);
@@ -178,8 +178,8 @@ withDatabase((harness) => {
 
     test('a disabled server keeps its queue until it is enabled again', async () => {
       const { partner, held, reached } = await holding(1);
-      const service = await the.service({ settings: { corePoolSize: 1 } });
-      await the.remote(service, partner.port);
+      const service = await world.service({ settings: { corePoolSize: 1 } });
+      await world.remote(service, partner.port);
       const first = await post(service);
       await reached.promise;
       const second = await post(service);
@@ -194,16 +194,18 @@ withDatabase((harness) => {
     });
 
     test('what waits for a disabled server says so, and has no time of a next attempt', async () => {
-      const partner = await the.partner({ before: { connect: () => Promise.reject(refusal('3-303', 'come later')) } });
+      const partner = await world.partner({
+        before: { connect: () => Promise.reject(refusal('3-303', 'come later')) },
+      });
       const retry = { attempts: 3, initialDelay: 3_600_000, maxDelay: 3_600_000, multiplier: 1, jitter: 0 };
-      const service = await the.service({ settings: { retry } });
-      await the.remote(service, partner.port);
+      const service = await world.service({ settings: { retry } });
+      await world.remote(service, partner.port);
       const { id } = await post(service);
       const show = async () => (await service.api.get(`/transfers/${id}`)).body;
       await until(async () => (await show()).nextAttemptAt !== null);
       expect(await show()).toMatchObject({ status: 'PENDING', statusReason: null });
       await service.api.put('/servers/1', { enabled: false });
-      await the
+      await world
         .database()
         .knex('transfers')
         .update({ next_attempt_at: new Date(Date.now() - 3_600_000) });
@@ -227,8 +229,8 @@ withDatabase((harness) => {
 
     test('a server with transfers cannot be removed', async () => {
       const { partner, held, reached } = await holding(1);
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const service = await world.service();
+      await world.remote(service, partner.port);
       const record = await post(service);
       await reached.promise;
       expect((await service.api.delete('/servers/1')).status).toBe(409);
@@ -241,32 +243,32 @@ withDatabase((harness) => {
 
   describe('sessions', () => {
     test('are reused for both directions, and released at the end', async () => {
-      const partner = await the.partner({ files: { X: Buffer.from('x') } });
-      const service = await the.service();
-      await the.remote(service, partner.port);
-      expect((await the.send(service)).status).toBe('COMPLETED');
-      expect((await the.receive(service)).status).toBe('COMPLETED');
-      expect((await the.send(service)).status).toBe('COMPLETED');
+      const partner = await world.partner({ files: { X: Buffer.from('x') } });
+      const service = await world.service();
+      await world.remote(service, partner.port);
+      expect((await world.send(service)).status).toBe('COMPLETED');
+      expect((await world.receive(service)).status).toBe('COMPLETED');
+      expect((await world.send(service)).status).toBe('COMPLETED');
       expect(partner.connects).toHaveLength(1);
       await service.stop();
       expect(partner.ended).toEqual([undefined]);
     });
 
     test('are released when they were idle for idleTimeout', async () => {
-      const partner = await the.partner();
-      const service = await the.service({ settings: { idleTimeout: 20 } });
-      await the.remote(service, partner.port);
-      await the.send(service);
+      const partner = await world.partner();
+      const service = await world.service({ settings: { idleTimeout: 20 } });
+      await world.remote(service, partner.port);
+      await world.send(service);
       await until(() => Promise.resolve(partner.ended.length === 1));
       expect(partner.ended).toEqual([undefined]);
     });
 
     test('of another identity, or on other terms, are not shared', async () => {
-      const partner = await the.partner();
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const partner = await world.partner();
+      const service = await world.service();
+      await world.remote(service, partner.port);
       for (const fields of [{}, { partnerId: 'OTHER' }, { syncInterval: 7 }, { syncPointsEnabled: false }, {}]) {
-        expect((await the.send(service, fields)).status).toBe('COMPLETED');
+        expect((await world.send(service, fields)).status).toBe('COMPLETED');
       }
       expect(partner.connects.map(({ requester, syncPoints }) => [requester, syncPoints?.intervalKb])).toEqual([
         ['NODE1', 256],
@@ -277,31 +279,31 @@ withDatabase((harness) => {
     });
 
     test('idleTimeout 0: one a transfer', async () => {
-      const partner = await the.partner();
-      const service = await the.service({ settings: { idleTimeout: 0 } });
-      await the.remote(service, partner.port);
-      await the.send(service);
-      await the.send(service);
+      const partner = await world.partner();
+      const service = await world.service({ settings: { idleTimeout: 0 } });
+      await world.remote(service, partner.port);
+      await world.send(service);
+      await world.send(service);
       expect(partner.connects).toHaveLength(2);
     });
 
     test('a change of the server ends its idle sessions', async () => {
-      const partner = await the.partner();
-      const service = await the.service();
-      await the.remote(service, partner.port);
-      await the.send(service);
+      const partner = await world.partner();
+      const service = await world.service();
+      await world.remote(service, partner.port);
+      await world.send(service);
       await service.api.put('/servers/1', { password: 'nw#7Pass' });
-      expect((await the.send(service)).status).toBe('COMPLETED');
+      expect((await world.send(service)).status).toBe('COMPLETED');
       expect(partner.connects.map(({ accessControl }) => accessControl)).toEqual(['pz#8kQ!v', 'nw#7Pass']);
       expect(partner.ended).toEqual([undefined]);
     });
 
     test('no more with a server than it may have: an idle one gives way first', async () => {
-      const partner = await the.partner({ maxConnections: 1 });
-      const service = await the.service();
-      await the.remote(service, partner.port, { maxConnections: 1 });
-      await the.send(service);
-      expect(await the.send(service, { partnerId: 'OTHER' })).toMatchObject({
+      const partner = await world.partner({ maxConnections: 1 });
+      const service = await world.service();
+      await world.remote(service, partner.port, { maxConnections: 1 });
+      await world.send(service);
+      expect(await world.send(service, { partnerId: 'OTHER' })).toMatchObject({
         status: 'COMPLETED',
         errorMessage: null,
       });
@@ -310,41 +312,41 @@ withDatabase((harness) => {
     });
 
     test('that a partner ends while they are idle are not counted any more', async () => {
-      const partner = await the.partner();
-      const service = await the.service();
-      await the.remote(service, partner.port);
-      await the.send(service);
+      const partner = await world.partner();
+      const service = await world.service();
+      await world.remote(service, partner.port);
+      await world.send(service);
       expect(service.exchange.pool.open).toBe(1);
       await partner.close();
       await until(() => Promise.resolve(service.exchange.pool.open === 0));
     });
 
     test('that died while idle are replaced before anything is sent twice', async () => {
-      const server = await the.rawServer((name, session, count) =>
+      const server = await world.rawServer((name, session, count) =>
         session === 1 && name === 'CREATE' && count === 2 ? { CREATE: 'close' } : GOOD,
       );
-      const service = await the.service();
-      await the.remote(service, server.port);
-      expect((await the.send(service)).status).toBe('COMPLETED');
-      expect(await the.send(service)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+      const service = await world.service();
+      await world.remote(service, server.port);
+      expect((await world.send(service)).status).toBe('COMPLETED');
+      expect(await world.send(service)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
       expect(server.sessions).toBe(2);
-      const reading = await the.rawServer((name, session, count) =>
+      const reading = await world.rawServer((name, session, count) =>
         session === 1 && name === 'SELECT' && count === 2 ? { SELECT: 'close' } : GOOD,
       );
-      await the.remote(service, reading.port, { name: 'reading' });
-      await the.receive(service, { server: 'reading' });
-      expect(await the.receive(service, { server: 'reading' })).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+      await world.remote(service, reading.port, { name: 'reading' });
+      await world.receive(service, { server: 'reading' });
+      expect(await world.receive(service, { server: 'reading' })).toMatchObject({ status: 'COMPLETED', attempts: 1 });
     });
 
     test('that are refused for now (3-322), as of a partner that was disabled: it is tried again later, and does not count', async () => {
-      const server = await the.rawServer((name, _session, count) =>
+      const server = await world.rawServer((name, _session, count) =>
         name === 'CREATE' && count === 2 ? { CREATE: 'ACK(CREATE) 0203030142' } : GOOD,
       );
-      const service = await the.service({
+      const service = await world.service({
         settings: { retry: { attempts: 1, initialDelay: 600_000, maxDelay: 600_000, multiplier: 1, jitter: 0 } },
       });
-      await the.remote(service, server.port);
-      expect((await the.send(service)).status).toBe('COMPLETED');
+      await world.remote(service, server.port);
+      expect((await world.send(service)).status).toBe('COMPLETED');
       const { body: queued } = await service.api.post('/transfers/send', {
         ...{ server: 'bank', virtualFile: 'FILE', fileContent: CONTENT },
       });
@@ -357,63 +359,63 @@ withDatabase((harness) => {
     describe('that are not authorised any more (3-304)', () => {
       const REFUSED = '0203030130';
       const failing = (refuses: Script, from: number) =>
-        the.rawServer((name, session, count) => {
+        world.rawServer((name, session, count) => {
           if (session > 1 && name === 'CONNECT' && refuses['CONNECT'] !== undefined) return refuses;
           return session === 1 && count >= from && name !== 'CONNECT' ? { ...GOOD, ...refuses } : GOOD;
         });
 
       test('are replaced: the partner may have changed what proves this node', async () => {
         const server = await failing({ CREATE: `ACK(CREATE) ${REFUSED}`, SELECT: `ACK(SELECT) ${REFUSED}` }, 2);
-        const service = await the.service();
-        await the.remote(service, server.port);
-        expect((await the.send(service)).status).toBe('COMPLETED');
-        expect(await the.send(service)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+        const service = await world.service();
+        await world.remote(service, server.port);
+        expect((await world.send(service)).status).toBe('COMPLETED');
+        expect(await world.send(service)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
         expect(server.sessions).toBe(2);
-        expect((await the.receive(service)).status).toBe('COMPLETED');
+        expect((await world.receive(service)).status).toBe('COMPLETED');
         expect(server.sessions).toBe(2);
         expect(server.names().filter((name) => name === 'RELEASE')).toHaveLength(1);
         const reading = await failing({ SELECT: `ACK(SELECT) ${REFUSED}` }, 2);
-        await the.remote(service, reading.port, { name: 'reading' });
-        await the.receive(service, { server: 'reading' });
-        expect(await the.receive(service, { server: 'reading' })).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+        await world.remote(service, reading.port, { name: 'reading' });
+        await world.receive(service, { server: 'reading' });
+        expect(await world.receive(service, { server: 'reading' })).toMatchObject({ status: 'COMPLETED', attempts: 1 });
       });
 
       test('are replaced once: refused again, the transfer is FAILED', async () => {
         const server = await failing({ CREATE: `ACK(CREATE) ${REFUSED}`, CONNECT: `RCONNECT ${REFUSED}` }, 2);
-        const service = await the.service();
-        await the.remote(service, server.port);
-        await the.send(service);
+        const service = await world.service();
+        await world.remote(service, server.port);
+        await world.send(service);
         const failed = { status: 'FAILED', errorCode: 'AUTH_FAILED', diagnostic: '3-304' };
-        expect(await the.send(service)).toMatchObject(failed);
+        expect(await world.send(service)).toMatchObject(failed);
         expect(server.sessions).toBe(2);
       });
 
       test('from their beginning are not', async () => {
         const server = await failing({ CREATE: `ACK(CREATE) ${REFUSED}` }, 1);
-        const service = await the.service();
-        await the.remote(service, server.port);
-        expect(await the.send(service)).toMatchObject({ status: 'FAILED', errorCode: 'AUTH_FAILED' });
+        const service = await world.service();
+        await world.remote(service, server.port);
+        expect(await world.send(service)).toMatchObject({ status: 'FAILED', errorCode: 'AUTH_FAILED' });
         expect(server.sessions).toBe(1);
       });
     });
 
     test('that die with a file accepted are not: FAILED', async () => {
-      const server = await the.rawServer((name, _session, count) =>
+      const server = await world.rawServer((name, _session, count) =>
         name === 'TRANS.END' && count === 2 ? { 'TRANS.END': 'close' } : GOOD,
       );
-      const service = await the.service();
-      await the.remote(service, server.port);
-      expect((await the.send(service)).status).toBe('COMPLETED');
-      expect(await the.send(service)).toMatchObject({ status: 'FAILED', diagnostic: '3-310' });
+      const service = await world.service();
+      await world.remote(service, server.port);
+      expect((await world.send(service)).status).toBe('COMPLETED');
+      expect(await world.send(service)).toMatchObject({ status: 'FAILED', diagnostic: '3-310' });
       expect(server.sessions).toBe(1);
     });
 
     test('PI 13 counts up and never repeats within the range', async () => {
-      const partner = await the.partner();
-      const service = await the.service();
-      await the.remote(service, partner.port);
-      await the.database().knex.raw("select setval('pesit_transfer_id', 16777214)");
-      for (let n = 0; n < 3; n++) await the.send(service);
+      const partner = await world.partner();
+      const service = await world.service();
+      await world.remote(service, partner.port);
+      await world.database().knex.raw("select setval('pesit_transfer_id', 16777214)");
+      for (let n = 0; n < 3; n++) await world.send(service);
       expect(partner.creates.map(({ transferId }) => transferId)).toEqual([16_777_215, 1, 2]);
     });
   });
@@ -444,13 +446,13 @@ withDatabase((harness) => {
 
     test('leases are renewed until the last transfer has ended, so that no other process takes it', async () => {
       const { partner, held, reached } = await holding(1);
-      const service = await the.service({ progressMs: 20 });
-      await the.remote(service, partner.port);
+      const service = await world.service({ progressMs: 20 });
+      await world.remote(service, partner.port);
       const record = await post(service);
       await reached.promise;
       const stopped = service.exchange.stop(10_000);
       const lease = async (): Promise<number> => {
-        const [row] = await the.database().knex('transfers').where({ id: record.id }).select('lease_until');
+        const [row] = await world.database().knex('transfers').where({ id: record.id }).select('lease_until');
         return (row as { lease_until: Date }).lease_until.getTime();
       };
       const begin = await lease();
@@ -462,8 +464,8 @@ withDatabase((harness) => {
 
     test('running transfers may end within the drain', async () => {
       const { partner, held, reached } = await holding(1);
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const service = await world.service();
+      await world.remote(service, partner.port);
       const record = await post(service);
       await reached.promise;
       const waiting = service.api.post('/transfers/send?wait=30', {
@@ -487,12 +489,12 @@ withDatabase((harness) => {
 
     test('what the partner does not know of yet is given back', async () => {
       const reached = deferred();
-      const server = await the.rawServer((name) => {
+      const server = await world.rawServer((name) => {
         if (name === 'CREATE') reached.resolve();
         return { ...GOOD, CREATE: '' };
       });
-      const service = await the.service();
-      await the.remote(service, server.port);
+      const service = await world.service();
+      await world.remote(service, server.port);
       const record = await post(service);
       await reached.promise;
       await service.exchange.stop(0);
@@ -503,12 +505,12 @@ withDatabase((harness) => {
     test('what is on its way is interrupted with IDT 4, waits for its restart, and says so', async () => {
       const reached = deferred();
       // 1 KB between two points, one unacknowledged: the sender waits after the first.
-      const server = await the.rawServer((name) => {
+      const server = await world.rawServer((name) => {
         if (name === 'SYN') reached.resolve();
         return { ...GOOD, CONNECT: 'ACONNECT 0601020703000101' };
       });
-      const service = await the.service();
-      await the.remote(service, server.port);
+      const service = await world.service();
+      await world.remote(service, server.port);
       const record = await post(service, { fileContent: Buffer.alloc(9000).toString('base64'), recordLength: 500 });
       await reached.promise;
       await service.exchange.stop(0);
@@ -524,11 +526,11 @@ withDatabase((harness) => {
     });
 
     test('records that a dead process left are queued again when it starts again; those of others stay', async () => {
-      const data = (await the.service()).data;
-      const first = await the.service({ data });
-      await the.remote(first, 1);
+      const data = (await world.service()).data;
+      const first = await world.service({ data });
+      await world.remote(first, 1);
       await first.exchange.stop(0);
-      const { knex } = the.database();
+      const { knex } = world.database();
       const until = new Date(Date.now() + 60_000);
       const running = { status: 'IN_PROGRESS', start_time: knex.fn.now(), lease_until: until, fence: 1, attempts: 1 };
       const mine = await post(first);
@@ -546,7 +548,7 @@ withDatabase((harness) => {
       await left(others, { node: 'other-node' });
       await left(expired, { node: 'third-node', lease_until: new Date(Date.now() - 1000) });
       const retry = { attempts: 2, initialDelay: 0, maxDelay: 0, multiplier: 1, jitter: 0 };
-      const second = await the.service({ data, settings: { retry } });
+      const second = await world.service({ data, settings: { retry } });
       const show = async ({ id }: { readonly id: string }) => (await second.api.get(`/transfers/${id}`)).body;
       expect(await show(often)).toMatchObject({ status: 'FAILED', diagnostic: '2-223', restartable: true });
       expect((await show(often)).errorMessage).toContain('stopped or killed while it ran');
@@ -561,10 +563,10 @@ withDatabase((harness) => {
   });
 
   test('two processes on one database share the queue, and take nothing twice', async () => {
-    const partner = await the.partner();
-    const first = await the.service({ node: 'a', pollMs: 20 });
-    const second = await the.service({ node: 'b', pollMs: 20, data: first.data });
-    await the.remote(first, partner.port);
+    const partner = await world.partner();
+    const first = await world.service({ node: 'a', pollMs: 20 });
+    const second = await world.service({ node: 'b', pollMs: 20, data: first.data });
+    await world.remote(first, partner.port);
     await writeFile(join(first.data, 'send/f'), 'x');
     const records = await Promise.all(
       Array.from({ length: 30 }, (_, n) =>
@@ -577,19 +579,19 @@ withDatabase((harness) => {
     });
     expect(partner.written).toHaveLength(30);
     expect(new Set(partner.creates.map(({ transferId }) => transferId)).size).toBe(30);
-    const nodes = await the.database().knex('transfers').distinct('node').orderBy('node');
+    const nodes = await world.database().knex('transfers').distinct('node').orderBy('node');
     expect(nodes.map(({ node }: { node: string }) => node).join()).toMatch(/^a,b$|^a$|^b$/);
   });
 
   test('a row that another process keeps locked is left to the next look', async () => {
-    const partner = await the.partner();
-    const service = await the.service();
-    await the.remote(service, partner.port);
+    const partner = await world.partner();
+    const service = await world.service();
+    await world.remote(service, partner.port);
     await service.exchange.queue.stop(0);
     const { id } = await post(service);
     const take = () =>
       service.transfers.take({ node: 'a', leaseSeconds: 30, maxPerServer: 5, minQueued: 1, countTo: 10 });
-    await the.database().knex.transaction(async (holder) => {
+    await world.database().knex.transaction(async (holder) => {
       await holder('transfers').where({ id }).forUpdate();
       expect(await take()).toEqual({ job: undefined, backlog: 1, queued: 1 });
     });
@@ -597,34 +599,34 @@ withDatabase((harness) => {
   });
 
   test('who waits on one process hears of the end on another', async () => {
-    const partner = await the.partner();
-    const first = await the.service({ node: 'a', pollMs: 20, settings: { corePoolSize: 0, maxPoolSize: 0 } });
-    await the.remote(first, partner.port);
-    await the.service({ node: 'b', pollMs: 20, data: first.data });
+    const partner = await world.partner();
+    const first = await world.service({ node: 'a', pollMs: 20, settings: { corePoolSize: 0, maxPoolSize: 0 } });
+    await world.remote(first, partner.port);
+    await world.service({ node: 'b', pollMs: 20, data: first.data });
     const end = ended(first, (await post(first)).id as string);
     expect(await end).toMatchObject({ status: 'COMPLETED', node: 'b' });
   });
 
   test('a small file costs three statements, either way: insert, take, end', async () => {
-    const partner = await the.partner({ files: { X: Buffer.from('x') } });
-    const service = await the.service({ licenseTimes: { refreshEveryMs: 3_600_000 } });
-    await the.remote(service, partner.port);
+    const partner = await world.partner({ files: { X: Buffer.from('x') } });
+    const service = await world.service({ licenseTimes: { refreshEveryMs: 3_600_000 } });
+    await world.remote(service, partner.port);
     // The first session tells of the server, the second file of none.
-    await the.send(service);
-    await the.receive(service);
+    await world.send(service);
+    await world.receive(service);
     await until(async () => {
       const { negotiated, lastSeen } = (await service.api.get('/servers/1')).body;
       return negotiated !== null && typeof lastSeen?.maxEntitySize === 'number';
     });
     const statements: string[] = [];
-    const { knex } = the.database();
+    const { knex } = world.database();
     const listen = ({ sql }: { readonly sql: string }): void => {
       // Of the node, not of the file: its place in the cluster, its license.
       if (!sql.includes('pesit_common')) statements.push(sql.trim().split(/\s+/, 3).join(' '));
     };
     knex.on('query', listen);
-    expect((await the.send(service)).status).toBe('COMPLETED');
-    expect((await the.receive(service)).status).toBe('COMPLETED');
+    expect((await world.send(service)).status).toBe('COMPLETED');
+    expect((await world.receive(service)).status).toBe('COMPLETED');
     knex.removeListener('query', listen);
     const each = ['insert into transfers', 'with busy as', 'update transfers set'];
     expect(statements).toEqual([...each, ...each]);
@@ -633,7 +635,7 @@ withDatabase((harness) => {
   test('progress is written, and shown newer than written', async () => {
     const held = deferred();
     const begun = deferred();
-    const partner = await the.partner({
+    const partner = await world.partner({
       before: {
         endTransfer: () => {
           begun.resolve();
@@ -641,8 +643,8 @@ withDatabase((harness) => {
         },
       },
     });
-    const service = await the.service({ progressMs: 20 });
-    await the.remote(service, partner.port);
+    const service = await world.service({ progressMs: 20 });
+    await world.remote(service, partner.port);
     const record = await post(service);
     await begun.promise;
     expect((await service.api.get(`/transfers/${record.id}`)).body).toMatchObject({

@@ -7,7 +7,7 @@ import { withDatabase } from '@pesit-node/service/testing';
 import { GOOD } from './support/raw-server.js';
 import type { Script } from './support/raw-server.js';
 import { expectNoSecrets } from './support/service.js';
-import { world } from './support/world.js';
+import { useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -30,13 +30,13 @@ const toHex = (text: string): string => Buffer.from(text, 'latin1').toString('he
 
 /** The formats of the field by `recordFormat` and `text` (pesit-e.md §6), through the client app in both directions. */
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   describe('sending', () => {
     const send = async (content: string, fields: Fields) => {
-      const partner = await the.partner();
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const partner = await world.partner();
+      const service = await world.service();
+      await world.remote(service, partner.port);
       await writeFile(join(service.data, 'send/f'), content, 'latin1');
       const request = { server: 'bank', virtualFile: 'V', filename: 'f', ...fields };
       const { body } = await service.api.post('/transfers/send?wait=20', request);
@@ -124,10 +124,10 @@ withDatabase((harness) => {
     };
 
     const receive = async (articles: readonly string[], announced: Announced, fields: Fields = {}) => {
-      const server = await the.rawServer(scriptOf(articles, announced));
-      const service = await the.service();
-      await the.remote(service, server.port);
-      const record = (await the.receive(service, fields)) as Fields;
+      const server = await world.rawServer(scriptOf(articles, announced));
+      const service = await world.service();
+      await world.remote(service, server.port);
+      const record = (await world.receive(service, fields)) as Fields;
       const path = record['localPath'] as string | null;
       const content = path === null ? undefined : await readFile(path, 'latin1');
       return { record, content, server, service };
@@ -171,7 +171,7 @@ withDatabase((harness) => {
       const line = PAGES['037'];
       const { content, service } = await receive([line], { dataCode: 0 }, { text: true });
       expect(content).toBe(`${Buffer.from(line, 'hex').toString('latin1')}\n`);
-      const record = (await the.receive(service, { text: true, ebcdic: true, localName: 'again' })) as Fields;
+      const record = (await world.receive(service, { text: true, ebcdic: true, localName: 'again' })) as Fields;
       expect(await readFile(record['localPath'] as string, 'latin1')).toBe(`${LINE}\n`);
     });
 
@@ -203,7 +203,7 @@ withDatabase((harness) => {
         attempts: 1,
         errorMessage: expect.stringMatching(words),
       });
-      expect(await the.filesIn(service, 'received')).toEqual([]);
+      expect(await world.filesIn(service, 'received')).toEqual([]);
       expect(server.names()).toContain('DESELECT');
     });
   });

@@ -6,7 +6,7 @@ import { withDatabase } from '@pesit-node/service/testing';
 import { remoteServerStore } from '../src/remote-servers/store.js';
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import { until, world } from './support/world.js';
+import { until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -16,18 +16,18 @@ const PRECONNECT = 'Xy#zyXyz';
 const box = new SecretBox([Buffer.alloc(32, 7)]);
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   const put = async (service: Service, fields: object) => {
     const { status, body } = await service.api.put('/servers/1', fields);
     return [status, body.details?.map((detail: { readonly field: string }) => detail.field)];
   };
-  const stored = () => the.database().knex('remote_servers').where({ id: 1 }).first();
+  const stored = () => world.database().knex('remote_servers').where({ id: 1 }).first();
 
   test('another host, port or identifier wants the password again', async () => {
-    const thief = await the.partner();
-    const service = await the.service();
-    await the.remote(service, 6502, { host: 'pesit.bank.example' });
+    const thief = await world.partner();
+    const service = await world.service();
+    await world.remote(service, 6502, { host: 'pesit.bank.example' });
     const before = await stored();
     for (const change of [
       { host: '127.0.0.1', port: thief.port },
@@ -59,8 +59,8 @@ withDatabase((harness) => {
   });
 
   test('the refusal says which host the password is for, and how to go on', async () => {
-    const service = await the.service();
-    await the.remote(service, 6502, { host: 'pesit.bank.example' });
+    const service = await world.service();
+    await world.remote(service, 6502, { host: 'pesit.bank.example' });
     const { body } = await service.api.put('/servers/1', { host: 'pesit.thief.example' });
     expect(body.details).toEqual([
       {
@@ -72,8 +72,8 @@ withDatabase((harness) => {
   });
 
   test('so does the password of a pre-connection', async () => {
-    const service = await the.service();
-    await the.remote(service, 6502, { password: null, preconnectId: 'PRE', preconnectPassword: PRECONNECT });
+    const service = await world.service();
+    await world.remote(service, 6502, { password: null, preconnectId: 'PRE', preconnectPassword: PRECONNECT });
     for (const change of [{ host: 'other.example' }, { port: 1 }, { preconnectId: 'PRE2' }]) {
       expect(await put(service, change)).toEqual([400, ['preconnectPassword']]);
     }
@@ -87,8 +87,8 @@ withDatabase((harness) => {
   });
 
   test('of two changes at once, none carries a password where the other leads', async () => {
-    const service = await the.service();
-    await the.remote(service, 6502, { host: 'pesit.bank.example' });
+    const service = await world.service();
+    await world.remote(service, 6502, { host: 'pesit.bank.example' });
     const answers = await Promise.all([
       put(service, { host: 'pesit.thief.example', password: null }),
       put(service, { password: PASSWORD }),
@@ -100,29 +100,29 @@ withDatabase((harness) => {
   });
 
   test('a host that was changed in the database gets no password', async () => {
-    const thief = await the.partner();
-    const service = await the.service();
-    await the.remote(service, 6502, { host: 'pesit.bank.example' });
-    await the.database().knex('remote_servers').update({ host: '127.0.0.1', port: thief.port });
+    const thief = await world.partner();
+    const service = await world.service();
+    await world.remote(service, 6502, { host: 'pesit.bank.example' });
+    await world.database().knex('remote_servers').update({ host: '127.0.0.1', port: thief.port });
     const { body } = await service.api.post('/servers/1/test');
     expect(body).toMatchObject({ success: false, errorCode: 'TRANSFER_FAILED', diagnostic: '2-215' });
     expect(body.message).toBe(
       `password of remote server "bank" cannot be used for 127.0.0.1:${thief.port} (A stored secret was changed, or belongs to another place): set it again`,
     );
-    expect(await the.send(service)).toMatchObject({ status: 'FAILED', diagnostic: '2-215' });
+    expect(await world.send(service)).toMatchObject({ status: 'FAILED', diagnostic: '2-215' });
     expect(thief.connects).toEqual([]);
   });
 
   test('passwords that were sealed without their host are sealed anew at the start, and nothing is lost', async () => {
-    const partner = await the.partner();
-    const first = await the.service();
+    const partner = await world.partner();
+    const first = await world.service();
     const preconnect = { preconnectId: 'PRE', preconnectPassword: PRECONNECT };
-    await the.remote(first, partner.port);
-    await the.remote(first, partner.port, { name: 'second', ...preconnect });
-    await the.remote(first, partner.port, { name: 'foreign' });
-    await the.remote(first, partner.port, { name: 'without', password: null });
+    await world.remote(first, partner.port);
+    await world.remote(first, partner.port, { name: 'second', ...preconnect });
+    await world.remote(first, partner.port, { name: 'foreign' });
+    await world.remote(first, partner.port, { name: 'without', password: null });
     await first.stop();
-    const { knex } = the.database();
+    const { knex } = world.database();
     await knex('remote_servers')
       .where({ id: 1 })
       .update({ password: box.seal(PASSWORD, 'remote-server/1/password') });
@@ -136,7 +136,7 @@ withDatabase((harness) => {
     await knex('remote_servers').where({ id: 3 }).update({ password: foreign });
     const before = await knex('remote_servers').orderBy('id');
 
-    const second = await the.service();
+    const second = await world.service();
     await until(() =>
       Promise.resolve(
         second.log.lines.some(
@@ -145,7 +145,7 @@ withDatabase((harness) => {
         ),
       ),
     );
-    expect((await the.send(second)).status).toBe('COMPLETED');
+    expect((await world.send(second)).status).toBe('COMPLETED');
     expect(partner.connects.at(-1)?.accessControl).toBe(PASSWORD);
     const after = await knex('remote_servers').orderBy('id');
     for (const [index, column] of [
@@ -171,10 +171,10 @@ withDatabase((harness) => {
   });
 
   test('what an older key has sealed is sealed with the first one when the keys are rotated', async () => {
-    const service = await the.service();
-    await the.remote(service, 6502, { preconnectId: 'PRE', preconnectPassword: PRECONNECT });
+    const service = await world.service();
+    await world.remote(service, 6502, { preconnectId: 'PRE', preconnectPassword: PRECONNECT });
     await service.stop();
-    const { knex } = the.database();
+    const { knex } = world.database();
     const old = Buffer.alloc(32, 7);
     const both = new SecretBox([Buffer.alloc(32, 8), old]);
     const store = remoteServerStore(knex, both);
@@ -188,9 +188,9 @@ withDatabase((harness) => {
   });
 
   test('a rotation that is broken off goes on where it was, and two beside each other seal everything once', async () => {
-    const service = await the.service();
+    const service = await world.service();
     await service.stop();
-    const { knex } = the.database();
+    const { knex } = world.database();
     const [old, now] = [Buffer.alloc(32, 7), Buffer.alloc(32, 8)];
     const before = remoteServerStore(knex, new SecretBox([old]));
     const fields = { host: 'bank.example', port: 6502, serverId: 'S', clientId: 'C', password: PASSWORD };

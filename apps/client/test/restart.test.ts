@@ -11,7 +11,7 @@ import type { PartnerOptions } from './support/partner.js';
 import { refusal } from './support/partner.js';
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import { CONTENT, deferred, until, world } from './support/world.js';
+import { CONTENT, deferred, until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -21,18 +21,18 @@ const BIG = Buffer.from(Array.from({ length: 100_000 }, (_, n) => (n * 7 + (n >>
 const sha256 = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   /** A service with `big` in its send tree, and a partner behind a network that fails. */
   const start = async (
-    cuts: Parameters<typeof the.proxy>[1],
+    cuts: Parameters<typeof world.proxy>[1],
     partnerOptions: PartnerOptions = {},
     settings: object = {},
   ) => {
-    const partner = await the.partner({ ...POINTS, files: { X: BIG }, ...partnerOptions });
-    const proxy = await the.proxy(partner.port, cuts);
-    const service = await the.service({ settings: { retry: AT_ONCE, ...settings } });
-    await the.remote(service, proxy.port);
+    const partner = await world.partner({ ...POINTS, files: { X: BIG }, ...partnerOptions });
+    const proxy = await world.proxy(partner.port, cuts);
+    const service = await world.service({ settings: { retry: AT_ONCE, ...settings } });
+    await world.remote(service, proxy.port);
     const path = join(service.data, 'send/big');
     await writeFile(path, BIG);
     return { partner, proxy, service, path };
@@ -80,8 +80,8 @@ withDatabase((harness) => {
       await writeFile(path, lines.slice(0, lines.length - (lines.length % 100)));
       const record = await sendBig(service, fields);
       expect(record).toMatchObject({ status: 'COMPLETED', attempts: 3 });
-      const whole = await the.service();
-      await the.remote(whole, partner.port, { name: 'whole' });
+      const whole = await world.service();
+      await world.remote(whole, partner.port, { name: 'whole' });
       await writeFile(join(whole.data, 'send/big'), await readFile(path));
       expect((await sendBig(whole, { ...fields, server: 'whole' })).status).toBe('COMPLETED');
       expect(partner.written[0]!.content.equals(partner.written[1]!.content)).toBe(true);
@@ -119,14 +119,14 @@ withDatabase((harness) => {
     });
 
     test('a partner that has the file says 2-250: COMPLETED', async () => {
-      const server = await the.rawServer((name, session) => {
+      const server = await world.rawServer((name, session) => {
         if (session === 1 && name === 'TRANS.END') return { 'TRANS.END': 'close' };
         if (session === 2 && name === 'CREATE') return { CREATE: 'ACK(CREATE) 02030200fa' };
         return GOOD;
       });
-      const service = await the.service({ settings: { retry: AT_ONCE } });
-      await the.remote(service, server.port);
-      expect(await the.send(service)).toMatchObject({
+      const service = await world.service({ settings: { retry: AT_ONCE } });
+      await world.remote(service, server.port);
+      expect(await world.send(service)).toMatchObject({
         status: 'COMPLETED',
         attempts: 2,
         size: 11,
@@ -139,14 +139,14 @@ withDatabase((harness) => {
       ['2-214', '0203' + '0200d6'],
       ['2-233', '0203' + '0200e9'],
     ])('a partner that refuses the restart with %s gets the whole file, as a new transfer', async (_code, refused) => {
-      const server = await the.rawServer((name, session, count) => {
+      const server = await world.rawServer((name, session, count) => {
         if (session === 1 && name === 'TRANS.END') return { 'TRANS.END': 'close' };
         if (session === 2 && name === 'CREATE' && count === 1) return { CREATE: `ACK(CREATE) ${refused}` };
         return GOOD;
       });
-      const service = await the.service({ settings: { retry: AT_ONCE } });
-      await the.remote(service, server.port);
-      const record = await the.send(service);
+      const service = await world.service({ settings: { retry: AT_ONCE } });
+      await world.remote(service, server.port);
+      const record = await world.send(service);
       expect(record).toMatchObject({ status: 'COMPLETED', attempts: 2, pesitTransferId: 2, bytesTransferred: 11 });
       const creates = server.arrived.filter(({ name }) => name === 'CREATE').map(({ fpdu }) => fpdu.toString('hex'));
       // PI 13, and PI 15 after it where it is a restart.
@@ -159,14 +159,14 @@ withDatabase((harness) => {
     });
 
     test('a point that was never placed: the whole file, as a new transfer', async () => {
-      const server = await the.rawServer((name, session, count) => {
+      const server = await world.rawServer((name, session, count) => {
         if (session === 1 && name === 'TRANS.END') return { 'TRANS.END': 'close' };
         if (session === 2 && name === 'WRITE' && count === 1) return { WRITE: 'ACK(WRITE) 0203000000' + '120107' };
         return GOOD;
       });
-      const service = await the.service({ settings: { retry: AT_ONCE } });
-      await the.remote(service, server.port);
-      expect(await the.send(service)).toMatchObject({ status: 'COMPLETED', pesitTransferId: 2 });
+      const service = await world.service({ settings: { retry: AT_ONCE } });
+      await world.remote(service, server.port);
+      expect(await world.send(service)).toMatchObject({ status: 'COMPLETED', pesitTransferId: 2 });
       expect(server.names()).toContain('IDT');
     });
 
@@ -217,7 +217,7 @@ withDatabase((harness) => {
   describe('receiving', () => {
     test('cut in the data: goes on from its last point, as the same transfer', async () => {
       const { partner, proxy, service } = await start([{ from: 'server', afterBytes: 50_000 }]);
-      const record = await the.receive(service);
+      const record = await world.receive(service);
       expect(record).toMatchObject({ status: 'COMPLETED', attempts: 2, checksum: sha256(BIG), size: BIG.length });
       expect(record).toMatchObject({ pesitTransferId: 1000, restartable: false });
       expect((await readFile(record.localPath as string)).equals(BIG)).toBe(true);
@@ -227,7 +227,7 @@ withDatabase((harness) => {
       ]);
       expect(partner.reads[1]).toBeGreaterThan(5);
       expect(proxy.bytes[1]!.fromServer).toBeLessThan(BIG.length - 50_000 + 4 * 4096 + 3000);
-      expect(await the.filesIn(service, 'received')).toEqual(['X']);
+      expect(await world.filesIn(service, 'received')).toEqual(['X']);
     });
 
     test('FAILED with what came: listed as restartable, and goes on when it is tried again', async () => {
@@ -238,17 +238,17 @@ withDatabase((harness) => {
           retry: { ...AT_ONCE, attempts: 1 },
         },
       );
-      const failed = await the.receive(service);
+      const failed = await world.receive(service);
       expect(failed).toMatchObject({ status: 'FAILED', diagnostic: '3-310', restartable: true, pesitTransferId: 1000 });
       expect(failed.syncPoint).toBeGreaterThan(5);
       const { body: listed } = await service.api.get('/transfers?restartable=true');
       expect(listed.content.map(({ id }: { readonly id: string }) => id)).toEqual([failed.id]);
-      expect(await the.filesIn(service, 'received')).toEqual([`${failed.id}.part`, `${failed.id}.points`]);
+      expect(await world.filesIn(service, 'received')).toEqual([`${failed.id}.part`, `${failed.id}.points`]);
       const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
       expect(body).toMatchObject({ status: 'COMPLETED', checksum: sha256(BIG), attempts: 2 });
       expect(partner.reads).toEqual([0, failed.syncPoint]);
       expect((await service.api.get('/transfers?restartable=true')).body.totalElements).toBe(0);
-      expect(await the.filesIn(service, 'received')).toEqual(['X']);
+      expect(await world.filesIn(service, 'received')).toEqual(['X']);
     });
 
     test('cancelled while what is staged is read: CANCELLED, nothing is connected, nothing is left', async () => {
@@ -259,12 +259,12 @@ withDatabase((harness) => {
           retry: { ...AT_ONCE, attempts: 1 },
         },
       );
-      const failed = await the.receive(service);
+      const failed = await world.receive(service);
       expect(failed).toMatchObject({ status: 'FAILED', restartable: true });
       // Elsewhere: the process that received it knows the hash, and reads nothing.
       const left = await mkdtemp(join(tmpdir(), 'pesit-client-left-'));
       await cp(join(service.data, 'received'), join(left, 'received'), { recursive: true });
-      const other = await the.service({ node: 'other', data: left });
+      const other = await world.service({ node: 'other', data: left });
       await service.exchange.queue.stop(0);
       const started = other.log.next('transfer started');
       await other.api.post(`/transfers/${failed.id}/retry`);
@@ -276,7 +276,7 @@ withDatabase((harness) => {
       expect(body).toMatchObject({ status: 'CANCELLED', diagnostic: '2-216', restartable: false, attempts: 2 });
       expect(other.log.lines.join()).not.toContain('staged file resumed');
       expect(partner.connects).toHaveLength(1);
-      await until(async () => (await the.filesIn(other, 'received')).length === 0);
+      await until(async () => (await world.filesIn(other, 'received')).length === 0);
     });
 
     test('another version at the partner: from the start, never a mixture', async () => {
@@ -288,7 +288,7 @@ withDatabase((harness) => {
           retry: { ...AT_ONCE, attempts: 1 },
         },
       );
-      const failed = await the.receive(service);
+      const failed = await world.receive(service);
       const other = Buffer.from(BIG.subarray(0, 90_000)).fill(9);
       files.X = other;
       const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
@@ -299,24 +299,24 @@ withDatabase((harness) => {
 
     test('a partner that gave no PI 13, and a process that was killed: from the start, whatever is staged', async () => {
       // Without a PI 13 no SELECT can say that it is a restart: a READ from a point of ours would mean nothing there.
-      const server = await the.rawServer((_name, session) => ({
+      const server = await world.rawServer((_name, session) => ({
         ...GOOD,
         CONNECT: 'ACONNECT 060102' + '0703000101',
         SELECT: GOOD['SELECT']!.toString().replace('0d0105', '0d0100'),
         READ: [GOOD['READ']![0]!, 'DTF 61626364', 'SYN 140101', ...(session === 1 ? [] : ['DTF.END 0203000000'])],
       }));
-      const service = await the.service();
-      await the.remote(service, server.port, { syncInterval: 1, syncWindow: 1 });
+      const service = await world.service();
+      await world.remote(service, server.port, { syncInterval: 1, syncWindow: 1 });
       const { body } = await service.api.post('/transfers/receive', { server: 'bank', virtualFile: 'X' });
       await until(() => Promise.resolve(server.names().includes('ACK(SYN)')));
       const left = await mkdtemp(join(tmpdir(), 'pesit-client-left-'));
       await cp(join(service.data, 'received'), join(left, 'received'), { recursive: true });
-      await the
+      await world
         .database()
         .knex('transfers')
         .update({ lease_until: new Date(0), node: 'dead' });
       expect(await service.transfers.requeueOrphans('expired', 5, 'gone')).toMatchObject([{ status: 'PENDING' }]);
-      const other = await the.service({ node: 'other', data: left, settings: { retry: AT_ONCE } });
+      const other = await world.service({ node: 'other', data: left, settings: { retry: AT_ONCE } });
       await until(async () => (await other.transfers.find(body.id as string))?.status === 'COMPLETED');
       expect(await readFile(join(left, 'received/X'), 'latin1')).toBe('abcd');
       expect(other.log.entries()).toContainEqual(
@@ -330,16 +330,16 @@ withDatabase((harness) => {
 
     test('a partner that means something else by the point: from the start, as the same transfer', async () => {
       const first = ['DTF 61626364', 'SYN 140101'];
-      const server = await the.rawServer((_, session) => ({
+      const server = await world.rawServer((_, session) => ({
         ...GOOD,
         CONNECT: 'ACONNECT 060102' + '0703000101',
         // Point 1 is stored; then the connection is lost. The restart begins to count anew.
         READ: [GOOD['READ']![0]!, ...first, ...(session === 4 ? ['DTF.END 0203000000'] : [])],
         'ACK(SYN)': session === 1 ? 'close' : '',
       }));
-      const service = await the.service({ settings: { retry: { ...AT_ONCE, attempts: 9 } } });
-      await the.remote(service, server.port, { syncInterval: 1, syncWindow: 1 });
-      const record = await the.receive(service);
+      const service = await world.service({ settings: { retry: { ...AT_ONCE, attempts: 9 } } });
+      await world.remote(service, server.port, { syncInterval: 1, syncWindow: 1 });
+      const record = await world.receive(service);
       expect(record).toMatchObject({ status: 'COMPLETED', attempts: 4, size: 4 });
       expect(await readFile(record.localPath as string, 'latin1')).toBe('abcd');
       const reads = server.arrived.filter(({ name }) => name === 'READ').map(({ fpdu }) => fpdu.toString('hex', 6));
@@ -361,7 +361,7 @@ withDatabase((harness) => {
           },
         },
       });
-      const record = await the.receive(service);
+      const record = await world.receive(service);
       expect(record).toMatchObject({ status: 'COMPLETED', checksum: sha256(BIG), attempts: 2 });
       expect(record.bytesTransferred).toBe(BIG.length);
       const asked = partner.selects.map(({ transferId, restarted }) => [transferId, restarted]);
@@ -380,11 +380,11 @@ withDatabase((harness) => {
       ['checkpoint', 'none'],
     ] as const)('with durability %s and checksum %s', async (durability, checksum) => {
       const { service } = await start([{ from: 'server', afterBytes: 50_000 }], {}, { durability, checksum });
-      const record = await the.receive(service);
+      const record = await world.receive(service);
       expect(record).toMatchObject({ status: 'COMPLETED', attempts: 2 });
       expect(record.checksum).toBe(checksum === 'none' ? null : sha256(BIG));
       expect((await readFile(record.localPath as string)).equals(BIG)).toBe(true);
-      expect(await the.filesIn(service, 'received')).toEqual(['X']);
+      expect(await world.filesIn(service, 'received')).toEqual(['X']);
     });
   });
 
@@ -447,13 +447,13 @@ withDatabase((harness) => {
       const begun = deferred();
       const { partner, service } = await start([], { before: { checkpoint: () => begun.resolve() } });
       const held = deferred();
-      const holding = await the.partner({ ...POINTS, before: { checkpoint: () => (begun.resolve(), held.promise) } });
+      const holding = await world.partner({ ...POINTS, before: { checkpoint: () => (begun.resolve(), held.promise) } });
       await service.api.put('/servers/1', { port: holding.port, password: null });
       const { body } = await service.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', filename: 'big' });
       await begun.promise;
       await service.api.put('/servers/1', { port: partner.port, password: null });
       await service.exchange.stop(0);
-      const second = await the.service({ node: 'second', data: service.data });
+      const second = await world.service({ node: 'second', data: service.data });
       const wait = second.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
       expect((await wait) ?? (await second.transfers.find(body.id as string))).toMatchObject({
         ...{ status: 'COMPLETED', attempts: 1, node: 'second' },
@@ -489,10 +489,10 @@ withDatabase((harness) => {
         [1, undefined, 'L'],
         [2, undefined, 'L'],
       ]);
-      const received = await the.receive(service);
+      const received = await world.receive(service);
       const again = await service.api.post(`/transfers/${received.id}/replay?wait=20`);
       expect([again.status, again.body.status]).toEqual([200, 'COMPLETED']);
-      expect(await the.filesIn(service, 'received')).toEqual(['X', `X_${again.body.id}`]);
+      expect(await world.filesIn(service, 'received')).toEqual(['X', `X_${again.body.id}`]);
       await rm(join(service.data, 'send/big'));
       expect(await statusAndError(service.api.post(`/transfers/${first.id}/replay`))).toEqual([404, 'FILE_NOT_FOUND']);
     });
@@ -564,7 +564,7 @@ withDatabase((harness) => {
       const { service } = await start([], {
         before: { checkpoint: () => (reached.resolve(), never.promise) },
       });
-      const other = await the.service({ node: 'other', data: service.data, progressMs: 20 });
+      const other = await world.service({ node: 'other', data: service.data, progressMs: 20 });
       await service.exchange.queue.stop(0);
       const { body: sent } = await service.api.post('/transfers/send', {
         server: 'bank',
@@ -583,9 +583,9 @@ withDatabase((harness) => {
       const { service } = await start([{ from: 'server', afterBytes: 50_000 }], {}, { retry });
       const { body } = await service.api.post('/transfers/receive', { server: 'bank', virtualFile: 'X' });
       await until(async () => (await service.api.get(`/transfers/${body.id}`)).body.nextAttemptAt !== null);
-      expect(await the.filesIn(service, 'received')).toHaveLength(2);
+      expect(await world.filesIn(service, 'received')).toHaveLength(2);
       expect((await service.api.post(`/transfers/${body.id}/cancel`)).body.status).toBe('CANCELLED');
-      expect(await the.filesIn(service, 'received')).toEqual([]);
+      expect(await world.filesIn(service, 'received')).toEqual([]);
     });
   });
 
@@ -603,16 +603,16 @@ withDatabase((harness) => {
       });
       await reached.promise;
       // As if this process had been asleep for longer than its lease.
-      await the
+      await world
         .database()
         .knex('transfers')
         .update({ lease_until: new Date(0) });
       expect(await service.transfers.requeueOrphans('expired', 5, 'gone')).toMatchObject([{ id: sent.id }]);
-      await the.database().knex('remote_servers').update({ enabled: false });
-      const other = await the.service({ node: 'other', data: service.data });
+      await world.database().knex('remote_servers').update({ enabled: false });
+      const other = await world.service({ node: 'other', data: service.data });
       // The test takes it, at its own time.
       await other.exchange.queue.stop(0);
-      await the.database().knex('remote_servers').update({ enabled: true });
+      await world.database().knex('remote_servers').update({ enabled: true });
       const job = await other.transfers.take({
         node: 'other',
         leaseSeconds: 30,
@@ -640,12 +640,12 @@ withDatabase((harness) => {
         filename: 'big',
       });
       await reached.promise;
-      await the
+      await world
         .database()
         .knex('transfers')
         .update({ lease_until: new Date(0), node: 'dead' });
       expect(await service.transfers.requeueOrphans('expired', 5, 'gone')).toMatchObject([{ status: 'PENDING' }]);
-      const other = await the.service({ node: 'other', data: service.data });
+      const other = await world.service({ node: 'other', data: service.data });
       await until(async () => (await other.transfers.find(sent.id as string))?.status === 'COMPLETED');
       expect(partner.creates.map(({ transferId, restarted }) => [transferId, restarted])).toEqual([
         [1, undefined],

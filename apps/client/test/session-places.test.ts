@@ -12,7 +12,7 @@ import { placeStore } from '../src/remote-servers/place-store.js';
 import type { PlaceStore } from '../src/remote-servers/place-store.js';
 import { expectNoSecrets } from './support/service.js';
 import type { Service, ServiceOptions } from './support/service.js';
-import { deferred, until, world } from './support/world.js';
+import { deferred, until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -21,12 +21,12 @@ const NEVER = 60_000;
 
 /** `maxConnections` of a remote server counts the sessions of all pods. */
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   /** A partner that takes one session, and keeps count: of those that were there at once, and of those that were too many. */
-  const partnerOfOne = async (before: NonNullable<Parameters<typeof the.partner>[0]>['before'] = {}) => {
+  const partnerOfOne = async (before: NonNullable<Parameters<typeof world.partner>[0]>['before'] = {}) => {
     let most = 0;
-    const partner = await the.partner({
+    const partner = await world.partner({
       maxConnections: 1,
       before: {
         ...before,
@@ -44,13 +44,13 @@ withDatabase((harness) => {
 
   /** Two pods with their files on one volume, and a remote server that allows one session. */
   const pods = async (port: number, options: ServiceOptions = {}) => {
-    const a = await the.service({ node: 'a', ...options });
-    const b = await the.service({ node: 'b', data: a.data, ...options });
-    await the.remote(a, port, { maxConnections: 1 });
+    const a = await world.service({ node: 'a', ...options });
+    const b = await world.service({ node: 'b', data: a.data, ...options });
+    await world.remote(a, port, { maxConnections: 1 });
     return { a, b };
   };
 
-  const places = () => the.database().knex('session_places').orderBy(['server_id', 'place']);
+  const places = () => world.database().knex('session_places').orderBy(['server_id', 'place']);
 
   withRedis(({ url, unique }) => {
     test('an idle session of one pod is given up at once when another needs its place', async () => {
@@ -62,7 +62,7 @@ withDatabase((harness) => {
       await until(async () => Number((await redis.pubsub('NUMSUB', `pesit:events:${name}`))[1]) === 2);
       await redis.quit();
       for (const [n, pod] of [a, b, a, b].entries()) {
-        expect(await the.send(pod)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+        expect(await world.send(pod)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
         expect(pod.exchange.pool.open).toBe(1);
         expect(partner.ended).toHaveLength(n);
       }
@@ -75,7 +75,7 @@ withDatabase((harness) => {
     const { partner, expectOneAtATime } = await partnerOfOne();
     const { a, b } = await pods(partner.port, { placeLookMs: 20 });
     for (const pod of [a, b, a]) {
-      expect(await the.send(pod)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+      expect(await world.send(pod)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
     }
     expect(partner.connects).toHaveLength(3);
     expect(await places()).toMatchObject([{ place: 1, node: 'a' }]);
@@ -91,7 +91,7 @@ withDatabase((harness) => {
     };
     const { partner, expectOneAtATime } = await partnerOfOne({ endTransfer });
     const { a, b } = await pods(partner.port, { placeLookMs: 20 });
-    const sending = the.send(a);
+    const sending = world.send(a);
     await begun.promise;
     const testing = b.api.post('/servers/1/test');
     await b.log.next('remote server has as many sessions as maxConnections allows: waiting for one to end');
@@ -105,8 +105,10 @@ withDatabase((harness) => {
     const { partner, expectOneAtATime } = await partnerOfOne();
     const options = { pollMs: 20, placeLookMs: 20 };
     const { a, b } = await pods(partner.port, options);
-    const c = await the.service({ node: 'c', data: a.data, ...options });
-    const all = Array.from({ length: 4 }, (_, n) => [a, b, c].map((pod) => the.send(pod, { partnerId: `P${n % 2}` })));
+    const c = await world.service({ node: 'c', data: a.data, ...options });
+    const all = Array.from({ length: 4 }, (_, n) =>
+      [a, b, c].map((pod) => world.send(pod, { partnerId: `P${n % 2}` })),
+    );
     for (const record of await Promise.all(all.flat())) {
       expect(record).toMatchObject({ status: 'COMPLETED', attempts: 1 });
     }
@@ -116,10 +118,10 @@ withDatabase((harness) => {
 
   test('what one process does with its own sessions is as before', async () => {
     const { partner, expectOneAtATime } = await partnerOfOne();
-    const service = await the.service({ placeLookMs: NEVER });
-    await the.remote(service, partner.port, { maxConnections: 1 });
+    const service = await world.service({ placeLookMs: NEVER });
+    await world.remote(service, partner.port, { maxConnections: 1 });
     for (const fields of [{}, { partnerId: 'OTHER' }, {}]) {
-      expect(await the.send(service, fields)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+      expect(await world.send(service, fields)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
     }
     await service.stop();
     expect(await places()).toEqual([]);
@@ -128,15 +130,15 @@ withDatabase((harness) => {
 
   test('costs a statement when a session is opened and when it is closed, and none for the transfers between', async () => {
     const { partner } = await partnerOfOne();
-    const service = await the.service({ placeLookMs: NEVER });
-    await the.remote(service, partner.port, { maxConnections: 1 });
+    const service = await world.service({ placeLookMs: NEVER });
+    await world.remote(service, partner.port, { maxConnections: 1 });
     const statements: string[] = [];
-    const { knex } = the.database();
+    const { knex } = world.database();
     const listen = ({ sql }: { readonly sql: string }): void => {
       if (/session_(?:places|wishes)/.test(sql)) statements.push(sql);
     };
     knex.on('query', listen);
-    for (const send of [the.send, the.send, the.send]) await send(service);
+    for (const send of [world.send, world.send, world.send]) await send(service);
     expect(statements).toHaveLength(1);
     await service.stop();
     knex.removeListener('query', listen);
@@ -149,42 +151,44 @@ withDatabase((harness) => {
 
     test('is free when its lease has run out', async () => {
       const { partner } = await partnerOfOne();
-      const service = await the.service({ placeLookMs: NEVER });
-      const serverId = await the.remote(service, partner.port, { maxConnections: 1 });
-      const store = placeStore(the.database().knex, dead);
+      const service = await world.service({ placeLookMs: NEVER });
+      const serverId = await world.remote(service, partner.port, { maxConnections: 1 });
+      const store = placeStore(world.database().knex, dead);
       const asked = { session: randomUUID(), serverId, limit: 1, leaseSeconds: 1 };
       expect(await store.take(asked)).toBe(true);
       const [{ until: end }] = await places();
-      expect(await the.send(service)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+      expect(await world.send(service)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
       const [place] = await places();
       expect(place).toMatchObject({ place: 1, node: 'test-node' });
       expect(place.session).not.toBe(asked.session);
-      const { rows } = await the.database().knex.raw('select start_time, end_time > ? as later from transfers', [end]);
+      const { rows } = await world
+        .database()
+        .knex.raw('select start_time, end_time > ? as later from transfers', [end]);
       expect(rows).toMatchObject([{ later: true }]);
     });
 
     test('is free at once for the process after it, which has its name', async () => {
       const { partner } = await partnerOfOne();
-      const first = await the.service({ node: 'other' });
-      const serverId = await the.remote(first, partner.port, { maxConnections: 1 });
-      const store = placeStore(the.database().knex, dead);
+      const first = await world.service({ node: 'other' });
+      const serverId = await world.remote(first, partner.port, { maxConnections: 1 });
+      const store = placeStore(world.database().knex, dead);
       expect(await store.take({ session: randomUUID(), serverId, limit: 1, leaseSeconds: 3600 })).toBe(true);
-      const again = await the.service({ node: 'dead' });
-      expect(await the.send(again)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+      const again = await world.service({ node: 'dead' });
+      expect(await world.send(again)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
     });
   });
 
   describe('places', () => {
     let databases: readonly TestDatabase[];
     beforeAll(async () => {
-      const another = (): Promise<TestDatabase> => harness.another(the.database());
+      const another = (): Promise<TestDatabase> => harness.another(world.database());
       databases = [await another(), await another(), await another()];
     });
     const owner = (node: string) => ({ node, instance: randomUUID() });
     const server = async (limit: number, name = `s${limit}`): Promise<number> => {
       const unset = { ...REMOTE_SERVER.defaults, host: 'h', port: 1, server_id: 'S', client_id: 'C' };
       const values = { ...unset, name, max_connections: limit };
-      const [row] = await the.database().knex('remote_servers').insert(values, 'id');
+      const [row] = await world.database().knex('remote_servers').insert(values, 'id');
       return row.id as number;
     };
 
@@ -272,7 +276,7 @@ withDatabase((harness) => {
       });
       expect(given).toEqual([session]);
       expect(mine.holds(session)).toBe(false);
-      const [{ left }] = (await the.database().knex.raw('select until > now() as left from session_places')).rows;
+      const [{ left }] = (await world.database().knex.raw('select until > now() as left from session_places')).rows;
       expect(left).toBe(true);
     });
 
@@ -301,7 +305,7 @@ withDatabase((harness) => {
       mine.on('lost', (one) => lost.push(one));
       await mine.look();
       expect(lost).toEqual([]);
-      await the.database().knex('session_places').delete();
+      await world.database().knex('session_places').delete();
       await mine.look();
       expect(lost).toEqual([session]);
     });

@@ -10,7 +10,7 @@ import { Spool } from '../src/transfers/spool.js';
 import { refusal } from './support/partner.js';
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import { CONTENT, deferred, until, world } from './support/world.js';
+import { CONTENT, deferred, until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -19,7 +19,7 @@ const NEVER = { completed: 1000 * DAY_MS, failed: 1000 * DAY_MS };
 
 /** The contents that came with requests stay no longer than somebody may need them. */
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   const spoolOf = ({ data }: Service): Spool =>
     new Spool(join(data, 'send'), new ProcessDirectory(join(data, 'temp')), new SpaceReserve({ bytes: () => 0 }));
@@ -27,7 +27,7 @@ withDatabase((harness) => {
   const shown = async (service: Service, id: string) => (await service.api.get(`/transfers/${id}`)).body;
   /** As if the transfer had ended so many days ago. */
   const age = (id: string, days: number): Promise<unknown> => {
-    const { knex } = the.database();
+    const { knex } = world.database();
     return knex('transfers')
       .where({ id })
       .update({ end_time: knex.raw(`now() - interval '${days} days'`) });
@@ -42,10 +42,10 @@ withDatabase((harness) => {
 
   describe('a transfer that is COMPLETED', () => {
     test('its content is removed at once, and a replay is a 409 that says so', async () => {
-      const partner = await the.partner();
-      const service = await the.service();
-      await the.remote(service, partner.port);
-      const record = await the.send(service);
+      const partner = await world.partner();
+      const service = await world.service();
+      await world.remote(service, partner.port);
+      const record = await world.send(service);
       expect(record.status).toBe('COMPLETED');
       await until(async () => (await spooled(service)).length === 0);
       expect((await shown(service, record.id)).contentKept).toBe(false);
@@ -55,10 +55,10 @@ withDatabase((harness) => {
     });
 
     test('with spool.retention its content is kept so long, for replays; each has a content of its own', async () => {
-      const partner = await the.partner();
-      const service = await the.service({ config: { 'spool.retention': 2 } });
-      await the.remote(service, partner.port);
-      const first = await the.send(service);
+      const partner = await world.partner();
+      const service = await world.service({ config: { 'spool.retention': 2 } });
+      await world.remote(service, partner.port);
+      const first = await world.send(service);
       const replay = async () => (await service.api.post(`/transfers/${first.id}/replay?wait=20`)).body;
       const second = await replay();
       expect([first.contentKept, second.contentKept, second.status]).toEqual([true, true, 'COMPLETED']);
@@ -73,11 +73,11 @@ withDatabase((harness) => {
     });
 
     test("a file of the send tree is the operator's: it stays, and is replayed", async () => {
-      const partner = await the.partner();
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const partner = await world.partner();
+      const service = await world.service();
+      await world.remote(service, partner.port);
       await writeFile(join(service.data, 'send/own.txt'), 'mine');
-      const record = await the.send(service, { fileContent: undefined, filename: 'own.txt' });
+      const record = await world.send(service, { fileContent: undefined, filename: 'own.txt' });
       expect([record.status, record.contentKept]).toEqual(['COMPLETED', null]);
       await service.exchange.leftovers.sweep();
       expect((await service.api.post(`/transfers/${record.id}/replay?wait=20`)).body.status).toBe('COMPLETED');
@@ -87,10 +87,10 @@ withDatabase((harness) => {
   describe('a transfer that is FAILED or CANCELLED', () => {
     test('keeps its content for a retry; when that succeeds it goes', async () => {
       const { state, before } = failing();
-      const partner = await the.partner({ before });
-      const service = await the.service();
-      await the.remote(service, partner.port);
-      const record = await the.send(service);
+      const partner = await world.partner({ before });
+      const service = await world.service();
+      await world.remote(service, partner.port);
+      const record = await world.send(service);
       expect([record.status, record.contentKept]).toEqual(['FAILED', true]);
       await age(record.id, 6);
       await service.exchange.leftovers.sweep();
@@ -102,10 +102,10 @@ withDatabase((harness) => {
 
     test('after spool.retention-failed it is removed; retry and replay are a 409 then', async () => {
       const { before } = failing();
-      const partner = await the.partner({ before });
-      const service = await the.service();
-      await the.remote(service, partner.port);
-      const failed = await the.send(service);
+      const partner = await world.partner({ before });
+      const service = await world.service();
+      await world.remote(service, partner.port);
+      const failed = await world.send(service);
       await service.exchange.queue.stop(0);
       const waiting = (
         await service.api.post('/transfers/send', { server: 'bank', virtualFile: 'V', fileContent: CONTENT })
@@ -128,10 +128,10 @@ withDatabase((harness) => {
 
     test('with a retention of 0 it is removed at once', async () => {
       const { before } = failing();
-      const partner = await the.partner({ before });
-      const service = await the.service({ config: { 'spool.retention-failed': 0 } });
-      await the.remote(service, partner.port);
-      const record = await the.send(service);
+      const partner = await world.partner({ before });
+      const service = await world.service({ config: { 'spool.retention-failed': 0 } });
+      await world.remote(service, partner.port);
+      const record = await world.send(service);
       expect([record.status, record.contentKept]).toEqual(['FAILED', false]);
       await until(async () => (await spooled(service)).length === 0);
     });
@@ -139,10 +139,10 @@ withDatabase((harness) => {
     test('the replay of one sends its content although the first is removed meanwhile', async () => {
       const { state, before } = failing();
       const held = deferred();
-      const partner = await the.partner({ before: { ...before, write: () => held.promise } });
-      const service = await the.service();
-      await the.remote(service, partner.port);
-      const first = await the.send(service);
+      const partner = await world.partner({ before: { ...before, write: () => held.promise } });
+      const service = await world.service();
+      await world.remote(service, partner.port);
+      const first = await world.send(service);
       state.fails = false;
       const { body: second } = await service.api.post(`/transfers/${first.id}/replay`);
       await until(() => Promise.resolve(partner.creates.length === 2));
@@ -158,8 +158,8 @@ withDatabase((harness) => {
 
   describe('whatever else happens', () => {
     test('a transfer that waits or runs keeps its content, however old', async () => {
-      const service = await the.service({ settings: { stagingRetention: 0 } });
-      await the.remote(service, 1);
+      const service = await world.service({ settings: { stagingRetention: 0 } });
+      await world.remote(service, 1);
       await service.exchange.queue.stop(0);
       const { body } = await service.api.post('/transfers/send', {
         server: 'bank',
@@ -171,10 +171,10 @@ withDatabase((harness) => {
     });
 
     test('a process that was killed between the record and the removal: the next sweep removes the content', async () => {
-      const partner = await the.partner();
-      const service = await the.service();
-      await the.remote(service, partner.port);
-      const record = await the.send(service);
+      const partner = await world.partner();
+      const service = await world.service();
+      await world.remote(service, partner.port);
+      const record = await world.send(service);
       await until(async () => (await spooled(service)).length === 0);
       await writeFile(join(service.data, 'send/spool', record.id), 'hello world');
       await service.exchange.leftovers.sweep();
@@ -182,11 +182,11 @@ withDatabase((harness) => {
     });
 
     test('a process that was killed before it marked the content: the sweep of any pod does both', async () => {
-      const partner = await the.partner();
-      const service = await the.service({ settings: { spoolRetention: NEVER } });
-      await the.remote(service, partner.port);
-      const record = await the.send(service);
-      const other = await the.service({ node: 'other', data: service.data });
+      const partner = await world.partner();
+      const service = await world.service({ settings: { spoolRetention: NEVER } });
+      await world.remote(service, partner.port);
+      const record = await world.send(service);
+      const other = await world.service({ node: 'other', data: service.data });
       await other.exchange.leftovers.sweep();
       expect(await spooled(service)).toEqual([]);
       expect((await shown(service, record.id)).contentKept).toBe(false);
@@ -194,11 +194,11 @@ withDatabase((harness) => {
 
     test('a retry and a removal at the same time: the content is there, or the retry is refused', async () => {
       const { before } = failing();
-      const partner = await the.partner({ before });
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const partner = await world.partner({ before });
+      const service = await world.service();
+      await world.remote(service, partner.port);
       const ids: string[] = [];
-      for (let n = 0; n < 5; n++) ids.push((await the.send(service)).id as string);
+      for (let n = 0; n < 5; n++) ids.push((await world.send(service)).id as string);
       await service.exchange.queue.stop(0);
       for (const id of ids) await age(id, 8);
       const [, ...retried] = await Promise.all([
@@ -210,7 +210,7 @@ withDatabase((harness) => {
     });
 
     test('a content that is shared for a replay just now is no leftover, however old it is', async () => {
-      const service = await the.service();
+      const service = await world.service();
       const path = join(service.data, 'send/spool');
       const id = '00000000-0000-4000-8000-000000000001';
       const { path: stored } = await spoolOf(service).store(id, [Buffer.from('x')]);
@@ -224,15 +224,15 @@ withDatabase((harness) => {
     });
 
     test('an upload that was never queued is removed after transfer.staging-retention', async () => {
-      const service = await the.service({ settings: { stagingRetention: 0 } });
+      const service = await world.service({ settings: { stagingRetention: 0 } });
       await spoolOf(service).store('00000000-0000-4000-8000-000000000001', [Buffer.from('x')]);
       await service.exchange.leftovers.sweep();
       expect(await spooled(service)).toEqual([]);
     });
 
     test('contents of the spool cannot be sent by their file name', async () => {
-      const service = await the.service();
-      await the.remote(service, 1);
+      const service = await world.service();
+      await world.remote(service, 1);
       const id = '00000000-0000-4000-8000-000000000001';
       await spoolOf(service).store(id, [Buffer.from('x')]);
       for (const filename of [`spool/${id}`, `./spool/${id}`, join(service.data, 'send/spool', id), 'spool/other']) {

@@ -5,7 +5,7 @@ import { withDatabase } from '@pesit-node/service/testing';
 import { refusal } from './support/partner.js';
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import { until, world } from './support/world.js';
+import { until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -17,7 +17,7 @@ interface Session {
 }
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   const traced = async (service: Service, id: number): Promise<void> => {
     const { status, body } = await service.api.put(`/servers/${id}/trace`, { minutes: 10 });
@@ -37,13 +37,13 @@ withDatabase((harness) => {
     );
 
   test('a transfer with a traced server is there, line by line, with its id', async () => {
-    const partner = await the.partner();
-    const service = await the.service({ settings: { idleTimeout: 60_000 } });
-    const id = await the.remote(service, partner.port);
-    const before = await the.send(service);
+    const partner = await world.partner();
+    const service = await world.service({ settings: { idleTimeout: 60_000 } });
+    const id = await world.remote(service, partner.port);
+    const before = await world.send(service);
     expect((await service.api.get(`/servers/${id}/trace`)).body).toMatchObject({ active: false, content: [] });
     await traced(service, id);
-    const record = await the.send(service);
+    const record = await world.send(service);
     expect([before.status, record.status]).toEqual(['COMPLETED', 'COMPLETED']);
     // The idle session from before is not used: it has no CONNECT to show.
     const [session] = await sessions(service, id);
@@ -64,32 +64,32 @@ withDatabase((harness) => {
     expect(said.slice(0, 3).every((line) => line.startsWith('- '))).toBe(true);
     expect(said.slice(3).every((line) => line.startsWith(`${record.id} `))).toBe(true);
 
-    const next = await the.send(service);
+    const next = await world.send(service);
     expect((await sessions(service, id))[0]).toMatchObject({ transfers: [record.id, next.id] });
     expect((await service.api.delete(`/servers/${id}/trace`)).status).toBe(204);
-    await the.send(service);
+    await world.send(service);
     expect(await sessions(service, id)).toHaveLength(1);
     expect((await service.api.get(`/servers/${id}`)).body).toMatchObject({ traceUntil: null });
   });
 
   test('a session whose recording has ended does not serve a transfer that shall be recorded', async () => {
-    const partner = await the.partner();
-    const service = await the.service({ settings: { idleTimeout: 60_000 } });
-    const id = await the.remote(service, partner.port);
+    const partner = await world.partner();
+    const service = await world.service({ settings: { idleTimeout: 60_000 } });
+    const id = await world.remote(service, partner.port);
     await traced(service, id);
-    await the.send(service);
+    await world.send(service);
     const [first] = await sessions(service, id);
     expect((await service.api.delete(`/servers/${id}/trace/${first!.session}`)).status).toBe(204);
-    await the.send(service);
+    await world.send(service);
     expect(await sessions(service, id)).toEqual([]);
-    const record = await the.send(service);
+    const record = await world.send(service);
     expect(await sessions(service, id)).toMatchObject([{ transfers: [record.id] }]);
   });
 
   test('a test of the connection is recorded', async () => {
-    const partner = await the.partner();
-    const service = await the.service();
-    const id = await the.remote(service, partner.port);
+    const partner = await world.partner();
+    const service = await world.service();
+    const id = await world.remote(service, partner.port);
     await traced(service, id);
     expect((await service.api.post(`/servers/${id}/test`)).body).toMatchObject({ success: true });
     const [session] = await sessions(service, id);
@@ -102,10 +102,10 @@ withDatabase((harness) => {
 
   describe('what does not come to a session', () => {
     test('a partner that is not there', async () => {
-      const partner = await the.partner();
+      const partner = await world.partner();
       await partner.close();
-      const service = await the.service();
-      const id = await the.remote(service, partner.port);
+      const service = await world.service();
+      const id = await world.remote(service, partner.port);
       await traced(service, id);
       await service.api.post(`/servers/${id}/test`);
       const [session] = await sessions(service, id);
@@ -116,12 +116,12 @@ withDatabase((harness) => {
     });
 
     test('a pre-connection that is refused', async () => {
-      const partner = await the.partner({
+      const partner = await world.partner({
         preconnect: () => Promise.reject(new PesitError('no', { fault: 'local', diagnostic: '3-304' })),
       });
-      const service = await the.service();
+      const service = await world.service();
       const preconnectPassword = 'pr3C0N#9';
-      const id = await the.remote(service, partner.port, { preconnectId: 'PREID', preconnectPassword });
+      const id = await world.remote(service, partner.port, { preconnectId: 'PREID', preconnectPassword });
       await traced(service, id);
       await service.api.post(`/servers/${id}/test`);
       const [session] = await sessions(service, id);
@@ -135,13 +135,13 @@ withDatabase((harness) => {
     });
 
     test('a transfer that the partner refuses', async () => {
-      const partner = await the.partner({
+      const partner = await world.partner({
         before: { create: () => Promise.reject(refusal('2-226', 'not on Sundays')) },
       });
-      const service = await the.service();
-      const id = await the.remote(service, partner.port);
+      const service = await world.service();
+      const id = await world.remote(service, partner.port);
       await traced(service, id);
-      const record = await the.send(service);
+      const record = await world.send(service);
       expect(record).toMatchObject({ status: 'FAILED', diagnostic: '2-226' });
       const [session] = await sessions(service, id);
       const said = await lines(service, id, session!.session);
@@ -153,13 +153,13 @@ withDatabase((harness) => {
   });
 
   test('a trace is there after a restart; it goes with its server', async () => {
-    const partner = await the.partner();
-    const first = await the.service();
-    const id = await the.remote(first, partner.port);
+    const partner = await world.partner();
+    const first = await world.service();
+    const id = await world.remote(first, partner.port);
     await traced(first, id);
-    await the.send(first);
+    await world.send(first);
     await first.stop();
-    const second = await the.service();
+    const second = await world.service();
     await until(async () => (await sessions(second, id))[0]?.outcome === 'released');
     const { text, headers } = await second.api.get(`/servers/${id}/trace/content`);
     expect(headers['content-disposition']).toBe(`attachment; filename=trace-server-${id}.txt`);
@@ -167,6 +167,6 @@ withDatabase((harness) => {
     expect((await second.api.put(`/servers/${id}/trace`, { minutes: 2000 })).status).toBe(400);
     await second.api.delete(`/servers/${id}`);
     expect((await second.api.get(`/servers/${id}/trace`)).body).toMatchObject({ error: 'SERVER_NOT_FOUND' });
-    expect(await the.database().knex('session_traces')).toEqual([]);
+    expect(await world.database().knex('session_traces')).toEqual([]);
   });
 });

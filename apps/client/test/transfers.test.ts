@@ -9,20 +9,20 @@ import { withDatabase } from '@pesit-node/service/testing';
 
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import { CONTENT, deferred, until, world } from './support/world.js';
+import { CONTENT, deferred, until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
 const OCTET_STREAM = 'application/octet-stream';
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
   let service: Service;
 
   /** A service with the server `bank`, which is enabled but never reached: the queue does not start. */
-  const idle = async (options: Parameters<typeof the.service>[0] = {}): Promise<void> => {
-    service = await the.service(options);
-    await the.remote(service, 1);
+  const idle = async (options: Parameters<typeof world.service>[0] = {}): Promise<void> => {
+    service = await world.service(options);
+    await world.remote(service, 1);
     await service.exchange.queue.stop(0);
   };
 
@@ -120,7 +120,7 @@ withDatabase((harness) => {
         });
         expect([wrong, status, body.error, fieldsOf(body)]).toEqual([wrong, 400, 'VALIDATION_ERROR', [field]]);
       }
-      expect(await the.filesIn(service, 'send')).toEqual(['x.part']);
+      expect(await world.filesIn(service, 'send')).toEqual(['x.part']);
     });
 
     test('a path out of the send tree, into what is hidden or came with other requests, names the tree to stay in', async () => {
@@ -188,8 +188,8 @@ withDatabase((harness) => {
     test('a data directory behind a link', async () => {
       const data = `${service.data}-link`;
       await symlink(service.data, data);
-      await the.remote(service, 3, { name: 'other' });
-      const linked = await the.service({ data, node: 'linked' });
+      await world.remote(service, 3, { name: 'other' });
+      const linked = await world.service({ data, node: 'linked' });
       await linked.exchange.queue.stop(0);
       await writeFile(join(service.data, 'send/a'), 'abc');
       for (const filename of ['a', join(data, 'send/a'), join(service.data, 'send/a')]) {
@@ -209,7 +209,7 @@ withDatabase((harness) => {
         const received = await service.api.post('/transfers/receive', { virtualFile: 'V', ...unknown });
         expect([received.status, received.body.error]).toEqual([404, 'SERVER_NOT_FOUND']);
       }
-      expect(await the.filesIn(service, 'send')).toEqual([]);
+      expect(await world.filesIn(service, 'send')).toEqual([]);
     });
 
     test('a disabled server is a 409, and what was sent with the request is not kept', async () => {
@@ -220,7 +220,7 @@ withDatabase((harness) => {
         fileContent: CONTENT,
       });
       expect([sent.status, sent.body.error]).toEqual([409, 'CONFLICT']);
-      expect(await the.filesIn(service, 'send')).toEqual([]);
+      expect(await world.filesIn(service, 'send')).toEqual([]);
     });
 
     test('bodies that are no JSON object', async () => {
@@ -260,7 +260,7 @@ withDatabase((harness) => {
       expect([cut.status, cut.body.message]).toEqual([400, expect.stringContaining('ends before its last delimiter')]);
       const gone = await post(`${part('server', 'none')}${part('virtualFile', 'V')}${file}--x--`);
       expect([gone.status, gone.body.error]).toEqual([404, 'SERVER_NOT_FOUND']);
-      expect(await the.filesIn(service, 'send')).toEqual([]);
+      expect(await world.filesIn(service, 'send')).toEqual([]);
     });
 
     test('methods', async () => {
@@ -280,13 +280,13 @@ withDatabase((harness) => {
       const full = await post();
       expect([full.status, full.body.error, full.headers['retry-after']]).toEqual([503, 'SERVICE_UNAVAILABLE', '5']);
       expect(full.body.message).toContain('2 transfers wait');
-      expect(await the.filesIn(service, 'send')).toHaveLength(2);
+      expect(await world.filesIn(service, 'send')).toHaveLength(2);
       const upload = await service.api
         .raw('post', '/transfers/send?server=bank&virtualFile=V')
         .set('Content-Type', OCTET_STREAM)
         .send(Buffer.alloc(10));
       expect(upload.status).toBe(503);
-      expect(await the.filesIn(service, 'send')).toHaveLength(2);
+      expect(await world.filesIn(service, 'send')).toHaveLength(2);
     });
   });
 
@@ -302,9 +302,9 @@ withDatabase((harness) => {
 
     test('202 while it goes on, 200 when it has ended, by wait or by Prefer', async () => {
       const held = deferred();
-      const partner = await the.partner({ before: { create: () => held.promise } });
-      service = await the.service();
-      await the.remote(service, partner.port);
+      const partner = await world.partner({ before: { create: () => held.promise } });
+      service = await world.service();
+      await world.remote(service, partner.port);
       const request = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
       const early = await service.api.post('/transfers/send?wait=1', request);
       expect(early.status).toBe(202);
@@ -352,13 +352,13 @@ withDatabase((harness) => {
       expect((await upload('server=none&virtualFile=V', 'x')).status).toBe(404);
       await service.api.put('/servers/1', { enabled: false });
       expect((await upload('server=bank&virtualFile=V', 'x')).status).toBe(409);
-      expect(await the.filesIn(service, 'send')).toEqual([]);
+      expect(await world.filesIn(service, 'send')).toEqual([]);
     });
 
     test('empty, with settings as text', async () => {
-      const partner = await the.partner();
-      service = await the.service();
-      await the.remote(service, partner.port);
+      const partner = await world.partner();
+      service = await world.service();
+      await world.remote(service, partner.port);
       const query = 'serverId=1&virtualFile=V&recordLength=10&recordFormat=0&text=true&syncPointsEnabled=false&wait=20';
       const { status, body } = await upload(query);
       expect([status, body.status, body.size]).toEqual([200, 'COMPLETED', 0]);
@@ -382,7 +382,7 @@ withDatabase((harness) => {
       const [incoming] = (await once(service.http.server, 'request')) as [NodeJS.EventEmitter];
       call.destroy();
       await new Promise((resolve) => incoming.once('close', resolve));
-      await until(async () => (await the.filesIn(service, 'send')).length === 0);
+      await until(async () => (await world.filesIn(service, 'send')).length === 0);
       expect((await service.api.get('/transfers')).body.totalElements).toBe(0);
     });
   });
@@ -393,8 +393,8 @@ withDatabase((harness) => {
 
     beforeEach(async () => {
       await idle();
-      await the.remote(service, 2, { name: 'other' });
-      const { knex } = the.database();
+      await world.remote(service, 2, { name: 'other' });
+      const { knex } = world.database();
       for (let n = 0; n < rows; n++) {
         await knex('transfers').insert({
           ...{ id: id(n), status: 'PENDING', direction: n % 2 === 0 ? 'SEND' : 'RECEIVE', server_id: n < 5 ? 2 : 1 },
@@ -449,7 +449,7 @@ withDatabase((harness) => {
     });
 
     test('what it adds up to, with the filters', async () => {
-      await the
+      await world
         .database()
         .knex('transfers')
         .where({ id: id(1) })
@@ -502,7 +502,7 @@ withDatabase((harness) => {
   describe('the database', () => {
     test('allows no status change that the design does not know', async () => {
       await idle();
-      const { knex } = the.database();
+      const { knex } = world.database();
       const statuses = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
       const allowed = [
         ...['PENDING>IN_PROGRESS', 'PENDING>CANCELLED', 'IN_PROGRESS>PENDING', 'IN_PROGRESS>COMPLETED'],

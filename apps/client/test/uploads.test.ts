@@ -14,7 +14,7 @@ import { ProcessDirectory } from '@pesit-node/storage';
 
 import { AUTHORIZATION, expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import { until, world } from './support/world.js';
+import { until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -32,7 +32,7 @@ const sandbox = async (parent = tmpdir()): Promise<string> => {
 const modeOf = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8);
 
 withDatabase((harness) => {
-  const the = world(harness);
+  const world = useWorld(harness);
 
   /** An upload whose first piece has come in. */
   const begin = async (service: Service, temp: string) => {
@@ -48,12 +48,12 @@ withDatabase((harness) => {
   };
 
   test('what comes in is in the temp tree, for this account alone, and whole it is in the spool', async () => {
-    const partner = await the.partner();
-    const service = await the.service({ config: { 'spool.retention': 1 } });
-    await the.remote(service, partner.port);
+    const partner = await world.partner();
+    const service = await world.service({ config: { 'spool.retention': 1 } });
+    await world.remote(service, partner.port);
     const temp = join(service.data, 'temp');
     const upload = await begin(service, temp);
-    expect(await the.filesIn(service, 'send')).toEqual([]);
+    expect(await world.filesIn(service, 'send')).toEqual([]);
     const [own] = await readdir(temp);
     expect([await modeOf(temp), await modeOf(join(temp, own!))]).toEqual(['700', '700']);
     upload.end('def');
@@ -61,7 +61,7 @@ withDatabase((harness) => {
     response.resume();
     expect(response.statusCode).toBe(200);
     expect(partner.written.map(({ content }) => String(content))).toEqual(['abcdef']);
-    expect([await the.filesIn(service, 'temp'), await the.filesIn(service, 'send')]).toEqual([
+    expect([await world.filesIn(service, 'temp'), await world.filesIn(service, 'send')]).toEqual([
       [],
       [expect.stringMatching(/^[0-9a-f-]{36}$/)],
     ]);
@@ -71,21 +71,21 @@ withDatabase((harness) => {
   });
 
   test('an upload that is cut off leaves nothing behind', async () => {
-    const service = await the.service();
-    await the.remote(service, 9);
+    const service = await world.service();
+    await world.remote(service, 9);
     const upload = await begin(service, join(service.data, 'temp'));
     upload.destroy();
-    await until(async () => (await the.filesIn(service, 'temp')).length === 0);
-    expect(await the.filesIn(service, 'send')).toEqual([]);
+    await until(async () => (await world.filesIn(service, 'temp')).length === 0);
+    expect(await world.filesIn(service, 'send')).toEqual([]);
   });
 
   test('a temp tree that was cleaned away while the service runs is made again', async () => {
-    const partner = await the.partner();
-    const service = await the.service();
-    await the.remote(service, partner.port);
+    const partner = await world.partner();
+    const service = await world.service();
+    await world.remote(service, partner.port);
     const temp = join(service.data, 'temp');
     for (const name of await readdir(temp)) await rm(join(temp, name), { recursive: true });
-    expect(await the.send(service)).toMatchObject({ status: 'COMPLETED' });
+    expect(await world.send(service)).toMatchObject({ status: 'COMPLETED' });
   });
 
   test('from another volume an upload is copied, flushed and named; nothing of it stays there', async () => {
@@ -94,15 +94,15 @@ withDatabase((harness) => {
       console.log('left out: /dev/shm is on the volume of the temporary directory');
       return;
     }
-    const partner = await the.partner();
+    const partner = await world.partner();
     const config = { 'data.temp-directory': join(elsewhere, 'temp'), 'spool.retention': 1 };
-    const service = await the.service({ config });
-    await the.remote(service, partner.port);
+    const service = await world.service({ config });
+    await world.remote(service, partner.port);
     const content = Buffer.alloc(300_000, 'content ');
-    const record = await the.send(service, { fileContent: content.toString('base64') });
+    const record = await world.send(service, { fileContent: content.toString('base64') });
     expect(record).toMatchObject({ status: 'COMPLETED', size: 300_000 });
     expect(partner.written[0]!.content.equals(content)).toBe(true);
-    expect(await the.filesIn(service, 'send')).toEqual([record.id]);
+    expect(await world.filesIn(service, 'send')).toEqual([record.id]);
     const [own] = await readdir(join(elsewhere, 'temp'));
     const left = await readdir(join(elsewhere, 'temp', own!), { recursive: true });
     expect(left.filter((name) => name !== '.pesit')).toEqual([]);
@@ -113,7 +113,7 @@ withDatabase((harness) => {
     const directory = await sandbox();
     await writeFile(join(directory, 'file'), '');
     const path = join(directory, 'file/temp');
-    await expect(the.service({ config: { 'data.temp-directory': path } })).rejects.toThrow(
+    await expect(world.service({ config: { 'data.temp-directory': path } })).rejects.toThrow(
       `data.temp-directory ${path} cannot be used`,
     );
   });

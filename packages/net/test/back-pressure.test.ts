@@ -36,12 +36,12 @@ describe('a sink that is full', () => {
   test('stops the socket: 64 MB wait at the partner, other sessions run, no timer fires; then all arrives', async () => {
     const { sink, full } = fullAfter(1);
     let first = true;
-    const it = await listen({ timers: { response: 400 } }, (handler) => {
+    const listening = await listen({ timers: { response: 400 } }, (handler) => {
       if (first) handler.newSink = () => sink;
       first = false;
     });
 
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     await peer.open(BODIES['CONNECT without points']);
     await peer.openToWrite();
     const article = peer.entity('DTF', Buffer.alloc(1000, 0x41));
@@ -51,16 +51,16 @@ describe('a sink that is full', () => {
     const held = sink.taken;
 
     // Beside it a file of 8 MB crosses, and a silent session is timed out.
-    const requester = await connect(it.port);
+    const requester = await connect(listening.port);
     const articles = articlesOf(Array.from({ length: 2000 }, () => 4090));
     await requester.sendFile({ request: create, source: new MemorySource(articles) });
-    expect(it.handlers[1]!.sinks[0]!.bytes.equals(Buffer.concat(articles))).toBe(true);
-    await tpHasPassed(it.port);
+    expect(listening.handlers[1]!.sinks[0]!.bytes.equals(Buffer.concat(articles))).toBe(true);
+    await tpHasPassed(listening.port);
 
     expect(sink.taken).toBe(held);
     expect(held).toBeLessThanOrEqual(64 * 1024);
     expect(peer.socket.writableLength).toBeGreaterThan(32 * MB);
-    expect(it.handlers[0]!.calls).toEqual(['CONNECT PART length-prefixed', 'CREATE FILE']);
+    expect(listening.handlers[0]!.calls).toEqual(['CONNECT PART length-prefixed', 'CREATE FILE']);
 
     sink.open();
     peer.send('DTF.END', OK);
@@ -68,7 +68,7 @@ describe('a sink that is full', () => {
     expect(sink.taken).toBe(64_000_000);
     await peer.closeFile();
     await peer.release();
-    expect(it.handlers[0]!.imbalance).toEqual([]);
+    expect(listening.handlers[0]!.imbalance).toEqual([]);
   });
 
   test('again and again', async () => {
@@ -81,8 +81,8 @@ describe('a sink that is full', () => {
         sink.open();
       });
     };
-    const it = await listen({}, (handler) => (handler.newSink = () => sink));
-    const requester = await connect(it.port);
+    const listening = await listen({}, (handler) => (handler.newSink = () => sink));
+    const requester = await connect(listening.port);
     const articles = articlesOf(Array.from({ length: 1000 }, () => 4090));
     await requester.sendFile({ request: create, source: new MemorySource(articles) });
     expect(sink.bytes.equals(Buffer.concat(articles))).toBe(true);
@@ -92,8 +92,8 @@ describe('a sink that is full', () => {
   test('on the requester, stops the server from reading its file', async () => {
     const { sink, full } = fullAfter(1);
     const source = new EndlessSource(4000);
-    const it = await listen({ timers: { response: 10_000 } }, (handler) => (handler.source = () => source));
-    const requester = await connect(it.port, { connect: { requester: 'PART', server: 'SERV', accessType: 2 } });
+    const listening = await listen({ timers: { response: 10_000 } }, (handler) => (handler.source = () => source));
+    const requester = await connect(listening.port, { connect: { requester: 'PART', server: 'SERV', accessType: 2 } });
     const cancel = new AbortController();
     const receiving = rejectionOf(
       requester.receiveFile({
@@ -112,31 +112,31 @@ describe('a sink that is full', () => {
     // The sink never drains: an interrupted transfer waits for no disk.
     expect((await receiving).diagnostic).toBe('2-216');
     expect(requester.usable).toBe(true);
-    expect(it.handlers[0]!.failures[0]?.diagnostic).toBe('2-216');
+    expect(listening.handlers[0]!.failures[0]?.diagnostic).toBe('2-216');
   });
 
   test('an interrupted transfer is answered although the sink never drains', async () => {
     const { sink, full } = fullAfter(1);
-    const it = await listen({}, (handler) => (handler.newSink = () => sink));
-    const peer = await rawPeer(it.port);
+    const listening = await listen({}, (handler) => (handler.newSink = () => sink));
+    const peer = await rawPeer(listening.port);
     await peer.open();
     await peer.openToWrite();
     peer.send('DTF', Buffer.alloc(100));
     await full;
     const reason = new PesitError('stopped', { fault: 'local', diagnostic: '2-216' });
-    it.handlers[0]!.connection.cancel(reason);
+    listening.handlers[0]!.connection.cancel(reason);
     const idt = await peer.expect('IDT');
     expect([diagnosticOf(idt), idt.body.toString('hex').includes('13010c')]).toEqual(['2-216', true]);
     peer.send('ACK(IDT)');
     await peer.closeFile();
     await peer.release();
-    expect(it.handlers[0]!.calls.slice(2)).toEqual(['FAILED 2-216 end 12', 'DESELECTED', 'ENDED released']);
+    expect(listening.handlers[0]!.calls.slice(2)).toEqual(['FAILED 2-216 end 12', 'DESELECTED', 'ENDED released']);
   });
 
   test('an aborted session closes although the sink never drains', async () => {
     const { sink, full } = fullAfter(1);
-    const it = await listen({ timers: { close: 30 } }, (handler) => (handler.newSink = () => sink));
-    const peer = await rawPeer(it.port);
+    const listening = await listen({ timers: { close: 30 } }, (handler) => (handler.newSink = () => sink));
+    const peer = await rawPeer(listening.port);
     peer.socket.allowHalfOpen = true;
     await peer.open();
     await peer.openToWrite();
@@ -144,10 +144,10 @@ describe('a sink that is full', () => {
     await full;
     const reason = new PesitError('stopped', { fault: 'local', diagnostic: '3-316' });
     // The partner never closes its half: Tr ends the connection.
-    await it.listener.close(reason, 0);
+    await listening.listener.close(reason, 0);
     await peer.expect('IDT');
     expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-316');
-    expect(it.handlers[0]!.imbalance).toEqual([]);
+    expect(listening.handlers[0]!.imbalance).toEqual([]);
   });
 });
 
@@ -162,17 +162,17 @@ describe('checkpoints', () => {
     const flushed = gate();
     const sink = new MemorySink();
     sink.stored = () => flushed.passed;
-    const it = await listen({ timers: { response: 200 } }, (handler) => {
+    const listening = await listen({ timers: { response: 200 } }, (handler) => {
       handler.newSink = () => sink;
     });
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     await peer.open();
     await peer.openToWrite();
     for (const point of ['01', '02']) {
       peer.send('DTF', Buffer.alloc(900));
       peer.send('SYN', `1401${point}`);
     }
-    await tpHasPassed(it.port);
+    await tpHasPassed(listening.port);
     flushed.open();
     expect((await peer.expect('ACK(SYN)')).body.toString('hex')).toBe('140101');
     expect((await peer.expect('ACK(SYN)')).body.toString('hex')).toBe('140102');
@@ -183,8 +183,8 @@ describe('checkpoints', () => {
   test('a flush that never ends does not keep a later silence from being noticed', async () => {
     const sink = new MemorySink();
     sink.stored = () => new Promise(() => undefined);
-    const it = await listen({ timers: { response: 200 } }, (handler) => (handler.newSink = () => sink));
-    const peer = await rawPeer(it.port);
+    const listening = await listen({ timers: { response: 200 } }, (handler) => (handler.newSink = () => sink));
+    const peer = await rawPeer(listening.port);
     await peer.open();
     await peer.openToWrite();
     peer.send('DTF', Buffer.alloc(900));
@@ -198,11 +198,11 @@ describe('checkpoints', () => {
     const sink = new MemorySink();
     sink.keep = false;
     sink.stored = () => flushed.passed;
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.newSink = () => sink;
       handler.connectAnswer = { syncPoints: { intervalKb: 1, window: 0 } };
     });
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     await peer.open();
     await peer.openToWrite();
     const entities: Buffer[] = [];
@@ -214,7 +214,7 @@ describe('checkpoints', () => {
     const [half, rest] = [entities.slice(0, count), entities.slice(count)];
     await new Promise((resolve) => peer.socket.write(Buffer.concat(half), resolve));
     peer.write(Buffer.concat(rest));
-    const other = await connect(it.port);
+    const other = await connect(listening.port);
     await other.sendFile({ request: create, source: new MemorySource(articlesOf([10])) });
     // One read of the socket, of 64 KB at most: 22 bytes and more a point.
     expect(sink.points.length).toBeGreaterThan(60);

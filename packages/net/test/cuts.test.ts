@@ -97,10 +97,10 @@ describe.each([
       });
 
     test('is played to its end', async () => {
-      const it = await prepared();
-      const peer = await rawPeer(it.port, dialect);
+      const listening = await prepared();
+      const peer = await rawPeer(listening.port, dialect);
       await play(peer, steps);
-      const handler = it.handlers[0]!;
+      const handler = listening.handlers[0]!;
       expect(await handler.over).toBeUndefined();
       expect(handler.imbalance).toEqual([]);
       expect(handler.failures).toEqual([]);
@@ -109,35 +109,35 @@ describe.each([
 
     // One place for everyone: a session that left something behind would keep the next one out.
     test.each(CUTS)('ends with %s at every FPDU', async (_, cut) => {
-      const it = await prepared();
+      const listening = await prepared();
       const accepted = steps.findIndex(([, name]) => name === 'ACK(CREATE)' || name === 'ACK(SELECT)');
       const ended = steps.findIndex(([, name]) => name === 'ACK(TRANS.END)');
       const released = steps.findIndex(([, name]) => name === 'RELCONF');
       for (let count = 2; count < steps.length; count++) {
-        const peer = await rawPeer(it.port, dialect);
+        const peer = await rawPeer(listening.port, dialect);
         await play(peer, steps.slice(0, count));
         cut(peer);
         await peer.closed;
-        const handler = it.handlers[count - 2]!;
+        const handler = listening.handlers[count - 2]!;
         const error = await handler.over;
         expect([count, handler.imbalance]).toEqual([count, []]);
         if (count < released) expect(error?.diagnostic).toBe('3-310');
         if (count > accepted && count < ended - 1) expect(handler.failures[0]?.diagnostic).toBe('3-310');
         if (count > ended) expect(handler.failures).toEqual([]);
       }
-      expect(it.rejected).toEqual([]);
+      expect(listening.rejected).toEqual([]);
     });
 
     test('ends cleanly when the partner closes in the middle of any FPDU', async () => {
-      const it = await prepared();
+      const listening = await prepared();
       for (let count = 1; count < steps.length; count++) {
         const [arrow, name, body] = steps[count]!;
         if (arrow === '<') continue;
-        const peer = await rawPeer(it.port, dialect);
+        const peer = await rawPeer(listening.port, dialect);
         await play(peer, steps.slice(0, count));
         peer.socket.end(peer.entity(name, body).subarray(0, -1));
         await peer.closed;
-        const handler = it.handlers.at(-1)!;
+        const handler = listening.handlers.at(-1)!;
         expect((await handler.over)?.diagnostic).toBe('3-310');
         expect([count, handler.imbalance]).toEqual([count, []]);
       }
@@ -146,12 +146,12 @@ describe.each([
 });
 
 test('RELEASE and the end of the connection in one segment is a release', async () => {
-  const it = await listen();
-  const peer = await rawPeer(it.port);
+  const listening = await listen();
+  const peer = await rawPeer(listening.port);
   await peer.open();
   peer.socket.end(peer.entity('RELEASE', OK));
   await peer.closed;
-  expect(await it.handlers[0]!.over).toBeUndefined();
+  expect(await listening.handlers[0]!.over).toBeUndefined();
 });
 
 /** A network that lets `up` bytes through towards the server and `down` back, then resets both sides. */
@@ -193,8 +193,8 @@ test('a network that fails anywhere leaves both sides balanced, and no side beli
       fc.record({ up: fc.integer({ min: 1, max: 9700 }), down: fc.integer({ min: 1, max: 9700 }) }),
       fc.constantFrom<Dialect>('length-prefixed', 'raw'),
       async (limits, dialect) => {
-        const it = await listen({}, (handler) => (handler.source = () => new MemorySource(articles)));
-        const port = await fragileNetwork(it.port, limits);
+        const listening = await listen({}, (handler) => (handler.source = () => new MemorySource(articles)));
+        const port = await fragileNetwork(listening.port, limits);
         const outcomes: unknown[] = [];
         const attempt = async (work: () => Promise<unknown>): Promise<void> => {
           await work().then(
@@ -225,10 +225,10 @@ test('a network that fails anywhere leaves both sides balanced, and no side beli
           );
           await connected.release();
         }
-        for (const handler of it.handlers) await handler.over;
-        for (const handler of it.handlers) expect(handler.imbalance).toEqual([]);
+        for (const handler of listening.handlers) await handler.over;
+        for (const handler of listening.handlers) expect(handler.imbalance).toEqual([]);
         for (const outcome of outcomes) if (outcome !== 'done') expect(outcome).toBeInstanceOf(PesitError);
-        const delivered = it.handlers.flatMap(({ log }) => log).filter((line) => line === 'END').length;
+        const delivered = listening.handlers.flatMap(({ log }) => log).filter((line) => line === 'END').length;
         const acknowledged = outcomes.slice(1).filter((outcome) => outcome === 'done').length;
         expect(delivered).toBeGreaterThanOrEqual(acknowledged);
         if (outcomes[2] === 'done') expect(sink.bytes.equals(Buffer.concat(articles))).toBe(true);

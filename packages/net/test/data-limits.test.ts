@@ -21,22 +21,22 @@ class Meter {
 
 describe('a burst', () => {
   test('of a requester holds no more data than it may', async () => {
-    const it = await listen();
+    const listening = await listen();
     const meter = new Meter();
-    const requester = await connect(it.port, { limits: { burst: 10_000 }, observer: meter.observer });
+    const requester = await connect(listening.port, { limits: { burst: 10_000 }, observer: meter.observer });
     await requester.sendFile({ request: create, source: new MemorySource(ARTICLES) });
-    expect(it.handlers[0]!.sinks[0]!.bytes.equals(Buffer.concat(ARTICLES))).toBe(true);
+    expect(listening.handlers[0]!.sinks[0]!.bytes.equals(Buffer.concat(ARTICLES))).toBe(true);
     expect(Math.max(...meter.sent)).toBeLessThan(10_000 + OVERHEAD);
     expect(Math.max(...meter.sent)).toBeGreaterThan(2 * 4090);
   });
 
   test('of a server, too; one article goes in any case', async () => {
     const meter = new Meter();
-    const it = await listen({ limits: { burst: 4096 } }, (handler) => {
+    const listening = await listen({ limits: { burst: 4096 } }, (handler) => {
       handler.connection.observe(meter.observer);
       handler.source = () => new MemorySource(articlesOf([9000, 10, 10, 9000]));
     });
-    const requester = await connect(it.port);
+    const requester = await connect(listening.port);
     const sink = new MemorySink();
     await requester.receiveFile({
       request: { ...select, maxEntitySize: 32_768 },
@@ -49,9 +49,9 @@ describe('a burst', () => {
   });
 
   test('is as large as ever without a bound', async () => {
-    const it = await listen();
+    const listening = await listen();
     const meter = new Meter();
-    const requester = await connect(it.port, { observer: meter.observer });
+    const requester = await connect(listening.port, { observer: meter.observer });
     await requester.sendFile({ request: create, source: new MemorySource(ARTICLES) });
     expect(Math.max(...meter.sent)).toBeGreaterThan(250_000);
   });
@@ -59,14 +59,14 @@ describe('a burst', () => {
 
 test('a read of the socket takes no more than it may, on either side', async () => {
   const atServer = new Meter();
-  const it = await listen({ limits: { read: 5000 } }, (handler) => {
+  const listening = await listen({ limits: { read: 5000 } }, (handler) => {
     handler.connection.observe(atServer.observer);
     handler.source = () => new MemorySource(ARTICLES);
   });
   const atRequester = new Meter();
-  const requester = await connect(it.port, { limits: { read: 7000 }, observer: atRequester.observer });
+  const requester = await connect(listening.port, { limits: { read: 7000 }, observer: atRequester.observer });
   await requester.sendFile({ request: create, source: new MemorySource(ARTICLES) });
-  expect(it.handlers[0]!.sinks[0]!.bytes.equals(Buffer.concat(ARTICLES))).toBe(true);
+  expect(listening.handlers[0]!.sinks[0]!.bytes.equals(Buffer.concat(ARTICLES))).toBe(true);
   const sink = new MemorySink();
   await requester.receiveFile({
     request: select,

@@ -22,11 +22,11 @@ async function refuses(port: number): Promise<void> {
 }
 
 test('idle sessions are aborted at once with the diagnostic and its words', async () => {
-  const it = await listen();
-  const [first, second] = [await rawPeer(it.port), await rawPeer(it.port)];
+  const listening = await listen();
+  const [first, second] = [await rawPeer(listening.port), await rawPeer(listening.port)];
   await first.open();
   await second.open();
-  const closed = it.listener.close(draining, HOUR);
+  const closed = listening.listener.close(draining, HOUR);
   for (const peer of [first, second]) {
     const abort = await peer.expect('ABORT');
     expect(diagnosticOf(abort)).toBe('3-322');
@@ -34,64 +34,64 @@ test('idle sessions are aborted at once with the diagnostic and its words', asyn
     peer.socket.end();
   }
   await closed;
-  expect(it.handlers.map(({ calls }) => calls.at(-1))).toEqual(['ENDED 3-322', 'ENDED 3-322']);
-  await refuses(it.port);
+  expect(listening.handlers.map(({ calls }) => calls.at(-1))).toEqual(['ENDED 3-322', 'ENDED 3-322']);
+  await refuses(listening.port);
 });
 
 test('connections without CONNECT are closed, whatever they have sent', async () => {
   const asked = gate();
   const judged = gate();
-  const it = await listen({
+  const listening = await listen({
     preconnect: () => {
       asked.open();
       return judged.passed;
     },
   });
-  const peers = await Promise.all(Array.from({ length: 4 }, () => rawPeer(it.port)));
+  const peers = await Promise.all(Array.from({ length: 4 }, () => rawPeer(listening.port)));
   peers[1]!.write('0018');
   peers[2]!.write('002c 002c 4020 0007 03');
   peers[3]!.write('d7c5e2c9e3404040 d7c1d9e3d5c5d940 e2c5c3d9c5e34040');
   await asked.passed;
-  await it.handler();
-  await it.listener.close(draining, HOUR);
+  await listening.handler();
+  await listening.listener.close(draining, HOUR);
   judged.open();
   await Promise.all(peers.map((peer) => peer.closed));
-  expect(it.handlers).toHaveLength(1);
-  expect(it.handlers[0]!.calls).toHaveLength(1);
+  expect(listening.handlers).toHaveLength(1);
+  expect(listening.handlers[0]!.calls).toHaveLength(1);
 });
 
 test('a message that is being stored is answered; then its session ends', async () => {
   const asked = gate();
   const stored = gate();
-  const it = await listen({ timers: { close: 30 } }, (handler) => {
+  const listening = await listen({ timers: { close: 30 } }, (handler) => {
     handler.takeMessages();
     handler.hooks.message = async () => {
       asked.open();
       await stored.passed;
     };
   });
-  const peer = await rawPeer(it.port);
+  const peer = await rawPeer(listening.port);
   await peer.open();
   peer.send('MSG', '0907 0b02ffff 0c014d 0d0101');
   await asked.passed;
-  const closed = it.listener.close(draining, HOUR);
+  const closed = listening.listener.close(draining, HOUR);
   stored.open();
   expect(diagnosticOf(await peer.expect('ACK(MSG)'))).toBe('0-000');
   expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-322');
   peer.socket.end();
   await closed;
-  expect(it.handlers[0]!.messages).toHaveLength(1);
-  expect(it.handlers[0]!.imbalance).toEqual([]);
+  expect(listening.handlers[0]!.messages).toHaveLength(1);
+  expect(listening.handlers[0]!.imbalance).toEqual([]);
 });
 
 test('a transfer that runs ends in peace; then its session does, released by its partner', async () => {
-  const it = await listen();
-  const peer = await rawPeer(it.port);
+  const listening = await listen();
+  const peer = await rawPeer(listening.port);
   await peer.open();
   await peer.openToWrite();
   let closed = false;
-  const closing = it.listener.close(draining, HOUR).then(() => (closed = true));
-  await refuses(it.port);
+  const closing = listening.listener.close(draining, HOUR).then(() => (closed = true));
+  await refuses(listening.port);
   peer.send('DTF', Buffer.from('abc'));
   peer.send('DTF.END', OK);
   await peer.exchange('TRANS.END', '1b0103 1c0101', 'ACK(TRANS.END)');
@@ -101,22 +101,22 @@ test('a transfer that runs ends in peace; then its session does, released by its
   await peer.exchange('RELEASE', OK, 'RELCONF');
   peer.socket.end();
   await closing;
-  expect(it.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED released']);
+  expect(listening.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED released']);
 });
 
 test('a partner that does not release after its file is aborted after the time of a closing session', async () => {
-  const it = await listen({ timers: { close: 30 } });
-  const peer = await rawPeer(it.port);
+  const listening = await listen({ timers: { close: 30 } });
+  const peer = await rawPeer(listening.port);
   await peer.open();
   await peer.openToWrite();
-  const closing = it.listener.close(draining, HOUR);
+  const closing = listening.listener.close(draining, HOUR);
   peer.send('DTF.END', OK);
   await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
   await peer.closeFile();
   expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-322');
   peer.socket.end();
   await closing;
-  expect(it.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED 3-322']);
+  expect(listening.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED 3-322']);
 });
 
 test.each([
@@ -125,33 +125,33 @@ test.each([
 ] as const)(
   '%s that has ended when the time of the drain is over is still closed, deselected and released',
   async (_, open) => {
-    const it = await listen({}, (handler) => (handler.source = () => new MemorySource([])));
-    const peer = await rawPeer(it.port);
+    const listening = await listen({}, (handler) => (handler.source = () => new MemorySource([])));
+    const peer = await rawPeer(listening.port);
     await peer.open();
     await peer[open]();
-    const closing = it.listener.close(draining, HOUR);
+    const closing = listening.listener.close(draining, HOUR);
     if (open === 'openToWrite') peer.send('DTF.END', OK);
     else await peer.expect('DTF.END');
     await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
-    const hurried = it.listener.close(draining, 0);
+    const hurried = listening.listener.close(draining, 0);
     // The time is over when a later connection attempt has been answered.
-    await refuses(it.port);
+    await refuses(listening.port);
     await peer.exchange('CRF', OK, 'ACK(CRF)');
     await peer.exchange('DESELECT', OK, 'ACK(DESELECT)');
     await peer.exchange('RELEASE', OK, 'RELCONF');
     peer.socket.end();
     await Promise.all([closing, hurried]);
-    expect(it.handlers[0]!.calls.at(-1)).toBe('ENDED released');
+    expect(listening.handlers[0]!.calls.at(-1)).toBe('ENDED released');
   },
 );
 
 test('a requester with files to send gets the reason for the next one', async () => {
-  const it = await listen();
-  const requester = await connect(it.port);
+  const listening = await listen();
+  const requester = await connect(listening.port);
   const closing: Promise<void>[] = [];
   const source = new MemorySource(articlesOf([5000, 5000]));
   source.beforeFill = () => {
-    if (closing.length === 0) closing.push(it.listener.close(draining, HOUR));
+    if (closing.length === 0) closing.push(listening.listener.close(draining, HOUR));
   };
   await requester.sendFile({ request: create, source });
   const error = await rejectionOf(requester.sendFile({ request: create, source: new MemorySource([]) }));
@@ -163,17 +163,20 @@ test('a requester with files to send gets the reason for the next one', async ()
 
 test('a CREATE that crosses the closing is refused with the reason, and the session ends', async () => {
   const deselected = gate();
-  const it = await listen({ timers: { close: 30 } }, (handler) => (handler.hooks.deselected = () => deselected.passed));
-  const peer = await rawPeer(it.port);
+  const listening = await listen(
+    { timers: { close: 30 } },
+    (handler) => (handler.hooks.deselected = () => deselected.passed),
+  );
+  const peer = await rawPeer(listening.port);
   await peer.open();
   await peer.openToWrite();
-  const closing = it.listener.close(draining, HOUR);
+  const closing = listening.listener.close(draining, HOUR);
   peer.send('DTF.END', OK);
   await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
   await peer.closeFile();
   await new Promise((resolve) => peer.socket.write(peer.entity('CREATE', BODIES.CREATE), resolve));
   // It is there when a later connection attempt has been answered.
-  await refuses(it.port);
+  await refuses(listening.port);
   deselected.open();
   const answer = await peer.next();
   // Either the file is refused, or the session was over before it was read.
@@ -183,111 +186,111 @@ test('a CREATE that crosses the closing is refused with the reason, and the sess
   } else expect(answer?.name).toBe('ABORT');
   peer.socket.end();
   await closing;
-  expect(it.handlers[0]!.log.filter((line) => line.startsWith('CREATE'))).toHaveLength(1);
-  expect(it.handlers[0]!.imbalance).toEqual([]);
+  expect(listening.handlers[0]!.log.filter((line) => line.startsWith('CREATE'))).toHaveLength(1);
+  expect(listening.handlers[0]!.imbalance).toEqual([]);
 });
 
 test('a partner that is being identified is refused with RCONNECT', async () => {
   const asked = gate();
   const answer = gate();
-  const it = await listen({}, (handler) => {
+  const listening = await listen({}, (handler) => {
     handler.hooks.connect = () => {
       asked.open();
       return answer.passed;
     };
   });
-  const peer = await rawPeer(it.port);
+  const peer = await rawPeer(listening.port);
   peer.send('CONNECT', BODIES.CONNECT);
   await asked.passed;
-  const closing = it.listener.close(draining, HOUR);
+  const closing = listening.listener.close(draining, HOUR);
   answer.open();
   expect(diagnosticOf(await peer.expect('RCONNECT'))).toBe('3-322');
   peer.socket.end();
   await closing;
-  expect(it.handlers[0]!.calls.at(-1)).toBe('ENDED 3-322');
+  expect(listening.handlers[0]!.calls.at(-1)).toBe('ENDED 3-322');
 });
 
 describe('beyond the grace', () => {
   test('a transfer is interrupted: a restart follows; its handler is told before close resolves', async () => {
     const asked = gate();
     const told = gate();
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.hooks.transferFailed = () => {
         asked.open();
         return told.passed;
       };
     });
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     await peer.open();
     await peer.openToWrite();
     let closed = false;
-    const closing = it.listener.close(draining, 30).then(() => (closed = true));
+    const closing = listening.listener.close(draining, 30).then(() => (closed = true));
     const interruption = await peer.expect('IDT');
     expect(diagnosticOf(interruption)).toBe('3-322');
     // PI 19 = 4.
     expect(interruption.body.toString('hex')).toContain('130104');
     peer.send('ACK(IDT)');
     await asked.passed;
-    expect(it.handlers[0]!.calls.at(-1)).toBe('FAILED 3-322 end 4');
+    expect(listening.handlers[0]!.calls.at(-1)).toBe('FAILED 3-322 end 4');
     expect(closed).toBe(false);
     told.open();
     await peer.closeFile();
     await peer.exchange('RELEASE', OK, 'RELCONF');
     peer.socket.end();
     await closing;
-    expect(it.handlers[0]!.imbalance).toEqual([]);
+    expect(listening.handlers[0]!.imbalance).toEqual([]);
   });
 
   test('a partner that does not answer the interruption is aborted', async () => {
-    const it = await listen({ timers: { close: 30 } });
-    const peer = await rawPeer(it.port);
+    const listening = await listen({ timers: { close: 30 } });
+    const peer = await rawPeer(listening.port);
     await peer.open();
     await peer.openToWrite();
-    const closing = it.listener.close(draining, 0);
+    const closing = listening.listener.close(draining, 0);
     await peer.expect('IDT');
     expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-322');
     peer.socket.end();
     await closing;
-    expect(it.handlers[0]!.imbalance).toEqual([]);
+    expect(listening.handlers[0]!.imbalance).toEqual([]);
   });
 
   test('a partner that does not close does not keep the listener', async () => {
-    const it = await listen({ timers: { close: 30 } });
-    const peer = await rawPeer(it.port);
+    const listening = await listen({ timers: { close: 30 } });
+    const peer = await rawPeer(listening.port);
     peer.socket.allowHalfOpen = true;
     await peer.open();
     await peer.openToWrite();
-    await it.listener.close(draining, 0);
-    expect(it.handlers[0]!.imbalance).toEqual([]);
+    await listening.listener.close(draining, 0);
+    expect(listening.handlers[0]!.imbalance).toEqual([]);
   });
 
   test('a second close shortens the grace of the first; both resolve, and a third', async () => {
-    const it = await listen({ timers: { close: 30 } });
-    const peer = await rawPeer(it.port);
+    const listening = await listen({ timers: { close: 30 } });
+    const peer = await rawPeer(listening.port);
     await peer.open();
     await peer.openToWrite();
-    const first = it.listener.close(draining, HOUR);
+    const first = listening.listener.close(draining, HOUR);
     const harder = new PesitError('now', { fault: 'local', diagnostic: '3-316' });
-    const second = it.listener.close(harder, 0);
+    const second = listening.listener.close(harder, 0);
     expect(diagnosticOf(await peer.expect('IDT'))).toBe('3-316');
     expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-316');
     peer.socket.end();
     await Promise.all([first, second]);
-    await it.listener.close(draining, HOUR);
-    expect(it.handlers[0]!.calls.at(-1)).toBe('ENDED 3-316');
+    await listening.listener.close(draining, HOUR);
+    expect(listening.handlers[0]!.calls.at(-1)).toBe('ENDED 3-316');
   });
 });
 
 describe('a port that is given up', () => {
   test('is free at once, and its sessions go on: the file that runs, the next one, and those that do nothing', async () => {
-    const it = await listen();
-    const [peer, idle] = [await rawPeer(it.port), await rawPeer(it.port)];
+    const listening = await listen();
+    const [peer, idle] = [await rawPeer(listening.port), await rawPeer(listening.port)];
     await peer.open();
     await idle.open();
     await peer.openToWrite();
     let over = false;
-    const abandoned = it.listener.abandon().then(() => (over = true));
-    await refuses(it.port);
+    const abandoned = listening.listener.abandon().then(() => (over = true));
+    await refuses(listening.port);
     peer.send('DTF.END', OK);
     await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
     await peer.closeFile();
@@ -297,21 +300,21 @@ describe('a port that is given up', () => {
       await each.exchange('TRANS.END', '', 'ACK(TRANS.END)');
       await each.closeFile();
     }
-    expect([it.listener.activeConnections, over]).toEqual([2, false]);
+    expect([listening.listener.activeConnections, over]).toEqual([2, false]);
     for (const each of [peer, idle]) {
       await each.release();
       each.socket.end();
     }
     await abandoned;
-    expect(it.handlers.map(({ calls }) => calls.at(-1))).toEqual(['ENDED released', 'ENDED released']);
+    expect(listening.handlers.map(({ calls }) => calls.at(-1))).toEqual(['ENDED released', 'ENDED released']);
   });
 
   test('can be closed afterwards', async () => {
-    const it = await listen();
-    const peer = await rawPeer(it.port);
+    const listening = await listen();
+    const peer = await rawPeer(listening.port);
     await peer.open();
-    const abandoned = it.listener.abandon();
-    const closed = it.listener.close(draining, HOUR);
+    const abandoned = listening.listener.abandon();
+    const closed = listening.listener.close(draining, HOUR);
     expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-322');
     peer.socket.end();
     await Promise.all([abandoned, closed]);
@@ -326,11 +329,11 @@ describe('a session that is retired', () => {
   });
 
   test('and does nothing is aborted at once with the reason; others are not touched', async () => {
-    const it = await listen();
-    const [peer, other] = [await rawPeer(it.port), await rawPeer(it.port)];
+    const listening = await listen();
+    const [peer, other] = [await rawPeer(listening.port), await rawPeer(listening.port)];
     await peer.open();
     await other.open();
-    it.handlers[0]!.connection.retire(retired);
+    listening.handlers[0]!.connection.retire(retired);
     const abort = await peer.expect('ABORT');
     expect([diagnosticOf(abort), valueOf(abort.body, 29)?.toString()]).toEqual(['3-304', 'connect again']);
     peer.socket.end();
@@ -338,11 +341,11 @@ describe('a session that is retired', () => {
   });
 
   test('ends its file, is refused the next one with the reason, and may release', async () => {
-    const it = await listen();
-    const peer = await rawPeer(it.port);
+    const listening = await listen();
+    const peer = await rawPeer(listening.port);
     await peer.open();
     await peer.openToWrite();
-    it.handlers[0]!.connection.retire(retired);
+    listening.handlers[0]!.connection.retire(retired);
     peer.send('DTF', Buffer.from('abc'));
     peer.send('DTF.END', OK);
     await peer.exchange('TRANS.END', '1b0103 1c0101', 'ACK(TRANS.END)');
@@ -350,38 +353,38 @@ describe('a session that is retired', () => {
     expect(diagnosticOf(await peer.exchange('CREATE', BODIES.CREATE, 'ACK(CREATE)'))).toBe('3-304');
     await peer.exchange('RELEASE', OK, 'RELCONF');
     peer.socket.end();
-    await it.handlers[0]!.over;
-    expect(it.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED released']);
-    expect(it.handlers[0]!.imbalance).toEqual([]);
+    await listening.handlers[0]!.over;
+    expect(listening.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED released']);
+    expect(listening.handlers[0]!.imbalance).toEqual([]);
   });
 
   test('after its file is aborted with the reason when it does not release', async () => {
-    const it = await listen({ timers: { close: 30 } });
-    const peer = await rawPeer(it.port);
+    const listening = await listen({ timers: { close: 30 } });
+    const peer = await rawPeer(listening.port);
     await peer.open();
     await peer.openToWrite();
-    it.handlers[0]!.connection.retire(retired);
+    listening.handlers[0]!.connection.retire(retired);
     peer.send('DTF.END', OK);
     await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
     await peer.closeFile();
     expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-304');
     peer.socket.end();
-    expect((await it.handlers[0]!.over)?.diagnostic).toBe('3-304');
+    expect((await listening.handlers[0]!.over)?.diagnostic).toBe('3-304');
   });
 });
 
 test('the port is free again, and a port in use is an error that says so', async () => {
-  const it = await listen();
+  const listening = await listen();
   const options = {
     host: '127.0.0.1',
-    port: it.port,
+    port: listening.port,
     maxConnections: 1,
     tcpipHeader: 'auto' as const,
-    accept: it.accept,
+    accept: listening.accept,
     rejected: () => undefined,
   };
   await expect(PesitListener.listen(options)).rejects.toMatchObject({ code: 'EADDRINUSE' });
-  await it.listener.close(draining, 0);
+  await listening.listener.close(draining, 0);
   const again = await PesitListener.listen(options);
   expect(again.port).toBe(options.port);
   await again.close(draining, 0);

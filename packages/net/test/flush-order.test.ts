@@ -97,7 +97,7 @@ test.each<[number, number]>([
     staged = await StagedFile.create(options);
     return { from: START, sink: staged };
   };
-  const it = await listen({}, (handler) => {
+  const listening = await listen({}, (handler) => {
     handler.connection.observe(spoken(log));
     handler.connect = () => Promise.resolve({ syncPoints: { intervalKb, window } });
     Object.assign(handler, { write: stage });
@@ -105,7 +105,7 @@ test.each<[number, number]>([
       await staged?.deliver({ path: key, overwrite: false, marked: true });
     };
   });
-  const requester = await connect(it.port, {
+  const requester = await connect(listening.port, {
     connect: { requester: 'A', server: 'B', accessType: 2, syncPoints: { intervalKb, window } },
   });
   const source = await FileSource.open(original, formatOf({ recordLength: LENGTH }));

@@ -17,10 +17,10 @@ const refusal = (diagnostic: DiagnosticCode, peerText?: string): PesitError =>
   });
 
 async function session(prepare: (handler: TestHandler) => void): Promise<{ peer: RawPeer; handler: TestHandler }> {
-  const it = await listen({}, prepare);
-  const peer = await rawPeer(it.port);
+  const listening = await listen({}, prepare);
+  const peer = await rawPeer(listening.port);
   await peer.open();
-  return { peer, handler: it.handlers[0]! };
+  return { peer, handler: listening.handlers[0]! };
 }
 
 const said = (seen: Seen): [string, string, string | undefined] => [
@@ -42,10 +42,10 @@ describe('refusals', () => {
     ['3-304', undefined],
     ['3-301', 'ask your administrator'],
   ] as const)('connect: RCONNECT %s', async (diagnostic, words) => {
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.hooks.connect = () => Promise.reject(refusal(diagnostic, words));
     });
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     const answer = await peer.exchange('CONNECT', BODIES.CONNECT, 'RCONNECT');
     expect(diagnosticOf(answer)).toBe(diagnostic);
     expect(answer.destination).toBe(7);
@@ -53,15 +53,15 @@ describe('refusals', () => {
     if (words !== undefined) expect(text).toBe(words);
     expect(text).not.toContain('secret');
     peer.socket.end();
-    expect((await it.handlers[0]!.over)?.diagnostic).toBe(diagnostic);
-    expect(it.handlers[0]!.imbalance).toEqual([]);
+    expect((await listening.handlers[0]!.over)?.diagnostic).toBe(diagnostic);
+    expect(listening.handlers[0]!.imbalance).toEqual([]);
   });
 
   test.each(['create', 'select', 'write', 'read'] as const)('%s: the session takes the next file', async (method) => {
-    const { peer, handler } = await session((it) => {
-      it.source = () => new MemorySource(articlesOf([3]));
-      it.hooks[method] = () => {
-        it.hooks[method] = undefined as never;
+    const { peer, handler } = await session((handler) => {
+      handler.source = () => new MemorySource(articlesOf([3]));
+      handler.hooks[method] = () => {
+        handler.hooks[method] = undefined as never;
         return Promise.reject(refusal('2-226', 'not today'));
       };
     });
@@ -83,9 +83,9 @@ describe('refusals', () => {
   });
 
   test('endTransfer: a negative ACK(TRANS.END), after transferFailed', async () => {
-    const { peer, handler } = await session((it) => {
-      it.hooks.endTransfer = () => {
-        it.hooks.endTransfer = () => undefined;
+    const { peer, handler } = await session((handler) => {
+      handler.hooks.endTransfer = () => {
+        handler.hooks.endTransfer = () => undefined;
         return Promise.reject(refusal('2-219'));
       };
     });
@@ -240,13 +240,13 @@ describe('a disk that fails in the middle', () => {
   });
 
   test('reading: IDT, and the session serves the next file', async () => {
-    const { peer, handler } = await session((it) => {
-      it.source = () => {
+    const { peer, handler } = await session((handler) => {
+      handler.source = () => {
         const source = new EndlessSource(500);
         source.beforeFill = (fill) => {
           if (fill === 0) throw refusal('2-213');
         };
-        it.source = () => new MemorySource([Buffer.from('abc')]);
+        handler.source = () => new MemorySource([Buffer.from('abc')]);
         return source;
       };
     });
@@ -267,14 +267,14 @@ describe('a disk that fails in the middle', () => {
   test('a source that is still reading when its transfer is interrupted does no harm to the next', async () => {
     const reading = gate();
     const slow = gate();
-    const { peer, handler } = await session((it) => {
-      it.source = () => {
+    const { peer, handler } = await session((handler) => {
+      handler.source = () => {
         const source = new EndlessSource(500);
         source.beforeFill = () => {
           reading.open();
           return slow.passed;
         };
-        it.source = () => new MemorySource([Buffer.from('second')]);
+        handler.source = () => new MemorySource([Buffer.from('second')]);
         return source;
       };
     });
@@ -316,11 +316,11 @@ describe('a bug', () => {
       ['transferFailed', 'ABORT', '3-399'],
       ['deselected', 'ABORT', '3-399'],
     ] as const)('in %s is answered with %s %s, and reported', async (method, answer, diagnostic) => {
-      const it = await listen({}, (handler) => {
+      const listening = await listen({}, (handler) => {
         handler.hooks[method] = fault;
         handler.source = () => new EndlessSource(1000);
       });
-      const peer = await rawPeer(it.port);
+      const peer = await rawPeer(listening.port);
       const heard = (async (): Promise<Seen> => {
         for (;;) {
           const seen = await peer.next();
@@ -330,7 +330,7 @@ describe('a bug', () => {
       })();
       peer.send('CONNECT', BODIES.CONNECT);
       const reads = method === 'select' || method === 'read';
-      const handler = await it.handler();
+      const handler = await listening.handler();
       if (method !== 'connect') {
         const steps: [Parameters<RawPeer['send']>[0], string][] = reads
           ? [
@@ -363,7 +363,7 @@ describe('a bug', () => {
       await handler.over;
       expect(handler.imbalance).toEqual([`bugs: ${String(bug)}`]);
       // The listener lives.
-      await (await rawPeer(it.port)).open().catch(() => undefined);
+      await (await rawPeer(listening.port)).open().catch(() => undefined);
     });
   });
 
@@ -382,7 +382,7 @@ describe('a bug', () => {
     ['notice', (peer: RawPeer) => peer.write(Buffer.from('00090009c0110800020300', 'hex'))],
     ['learned', (peer: RawPeer) => peer.send('DTF', 'aa', 1)],
   ] as const)('in %s aborts the session, and is reported', async (method, provoke) => {
-    const { peer, handler } = await session((it) => (it.hooks[method] = throwing));
+    const { peer, handler } = await session((handler) => (handler.hooks[method] = throwing));
     await peer.openToWrite();
     if (method === 'notice') {
       // ID.DST is not ours: tolerated, and noted.
@@ -421,8 +421,8 @@ describe('a bug', () => {
   });
 
   test('in a source interrupts the transfer, and is reported', async () => {
-    const { peer, handler } = await session((it) => {
-      it.source = () => ({ fill: throwing });
+    const { peer, handler } = await session((handler) => {
+      handler.source = () => ({ fill: throwing });
     });
     await peer.openToRead();
     expect(diagnosticOf(await peer.expect('IDT'))).toBe('2-213');
@@ -432,8 +432,8 @@ describe('a bug', () => {
   });
 
   test('in a source that says there is more and gives nothing', async () => {
-    const { peer, handler } = await session((it) => {
-      it.source = () => ({ fill: () => Promise.resolve(true) });
+    const { peer, handler } = await session((handler) => {
+      handler.source = () => ({ fill: () => Promise.resolve(true) });
     });
     await peer.openToRead();
     await peer.expect('IDT');
@@ -447,30 +447,30 @@ describe('a bug', () => {
     [{ ended: throwing, failed: throwing }, 1],
     [{ create: rejecting, failed: throwing }, 1],
   ] satisfies [Hooks, number][])('in the telling of the end, or of a bug: %j', async (hooks, bugs) => {
-    const it = await listen({}, (handler) => Object.assign(handler.hooks, hooks));
-    const peer = await rawPeer(it.port);
+    const listening = await listen({}, (handler) => Object.assign(handler.hooks, hooks));
+    const peer = await rawPeer(listening.port);
     await peer.open();
     const ack = await peer.exchange('CREATE', BODIES.CREATE, 'ACK(CREATE)');
     expect(diagnosticOf(ack)).toBe('create' in hooks ? '2-215' : '0-000');
     peer.socket.end();
-    await it.handlers[0]!.over;
+    await listening.handlers[0]!.over;
     await peer.closed;
-    expect(it.handlers[0]!.bugs).toHaveLength(bugs);
+    expect(listening.handlers[0]!.bugs).toHaveLength(bugs);
   });
 
   test('in accept closes the connection, and the listener goes on', async () => {
     let calls = 0;
-    const it = await listen();
-    const accept = it.accept;
-    it.accept = (connection) => {
+    const listening = await listen();
+    const accept = listening.accept;
+    listening.accept = (connection) => {
       if (calls++ === 0) throw bug;
       return accept(connection);
     };
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     peer.send('CONNECT', BODIES.CONNECT);
     await peer.closed;
-    expect(it.rejected.map(({ reason }) => reason)).toEqual(['internal error: a bug of the application']);
-    await (await rawPeer(it.port)).open();
+    expect(listening.rejected.map(({ reason }) => reason)).toEqual(['internal error: a bug of the application']);
+    await (await rawPeer(listening.port)).open();
   });
 });
 
@@ -478,16 +478,16 @@ describe('the connection goes while the application is asked', () => {
   test.each(['create', 'select', 'write', 'read', 'endTransfer'] as const)('%s', async (method) => {
     const asked = gate();
     const answer = gate();
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.source = () => new EndlessSource(100);
       handler.hooks[method] = () => {
         asked.open();
         return answer.passed;
       };
     });
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     await peer.open();
-    const handler = it.handlers[0]!;
+    const handler = listening.handlers[0]!;
     if (method === 'create') peer.send('CREATE', BODIES.CREATE);
     else if (method === 'select') peer.send('SELECT', BODIES.SELECT);
     else {
@@ -506,7 +506,7 @@ describe('the connection goes while the application is asked', () => {
     await asked.passed;
     peer.reset();
     // When a later connection is served, the listener has seen the reset.
-    await (await rawPeer(it.port)).open();
+    await (await rawPeer(listening.port)).open();
     expect(handler.log.at(-1)).not.toMatch(/^ENDED/);
     answer.open();
     expect((await handler.over)?.diagnostic).toBe('3-310');
@@ -520,7 +520,7 @@ describe('cancel and abort by the application', () => {
   const reason = refusal('2-216', 'stopped by an administrator');
 
   test('cancel interrupts a reading with IDT 12', async () => {
-    const { peer, handler } = await session((it) => (it.source = () => new EndlessSource(4000)));
+    const { peer, handler } = await session((handler) => (handler.source = () => new EndlessSource(4000)));
     await peer.openToRead();
     await peer.expect('DTF');
     handler.connection.cancel(reason);
@@ -536,8 +536,8 @@ describe('cancel and abort by the application', () => {
   test('cancel while the file is being delivered: one end, whichever came first', async () => {
     const asked = gate();
     const answer = gate();
-    const { peer, handler } = await session((it) => {
-      it.hooks.endTransfer = () => {
+    const { peer, handler } = await session((handler) => {
+      handler.hooks.endTransfer = () => {
         asked.open();
         return answer.passed;
       };

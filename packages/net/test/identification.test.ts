@@ -23,57 +23,57 @@ const connectEntity = (dialect: Dialect): Buffer => entity(dialect, fpdu('CONNEC
 
 describe.each(DIALECTS)('%s', (dialect) => {
   test('CONNECT in one piece, and the session speaks the same dialect', async () => {
-    const it = await listen();
-    const peer = await rawPeer(it.port, dialect);
+    const listening = await listen();
+    const peer = await rawPeer(listening.port, dialect);
     await peer.open();
     await peer.release();
-    await it.handlers[0]!.over;
-    expect(it.handlers[0]!.calls).toEqual([`CONNECT PART ${dialect}`, 'ENDED released']);
-    expect(it.handlers[0]!.indication?.preconnection).toBeUndefined();
-    expect(it.rejected).toEqual([]);
+    await listening.handlers[0]!.over;
+    expect(listening.handlers[0]!.calls).toEqual([`CONNECT PART ${dialect}`, 'ENDED released']);
+    expect(listening.handlers[0]!.indication?.preconnection).toBeUndefined();
+    expect(listening.rejected).toEqual([]);
   });
 
   test('CONNECT byte by byte, each in a segment of its own as far as TCP allows', async () => {
-    const it = await listen();
-    const peer = await rawPeer(it.port, dialect);
+    const listening = await listen();
+    const peer = await rawPeer(listening.port, dialect);
     for (const byte of connectEntity(dialect)) {
       await new Promise((resolve) => peer.socket.write(Buffer.from([byte]), resolve));
     }
     await peer.expect('ACONNECT');
-    expect(it.handlers[0]!.indication?.parameters).toMatchObject({ requester: 'PART', server: 'SERV' });
+    expect(listening.handlers[0]!.indication?.parameters).toMatchObject({ requester: 'PART', server: 'SERV' });
   });
 
   test.each(PRECONNECTIONS)('%s before CONNECT, in the same segment', async (_, sent, ack, __, marker) => {
     const asked: [Preconnection, string][] = [];
-    const it = await listen({
+    const listening = await listen({
       preconnect: (preconnection, address) => {
         asked.push([preconnection, address]);
         return Promise.resolve();
       },
     });
-    const peer = await rawPeer(it.port, dialect);
+    const peer = await rawPeer(listening.port, dialect);
     peer.write(Buffer.concat([hex(sent), connectEntity(dialect)]));
     expect((await peer.bytes(ack.length / 2)).toString('hex')).toBe(ack);
     await peer.expect('ACONNECT');
     await peer.release();
     const expected = { marker, identifier: 'PARTNER', password: 'SECRET' };
     expect(asked).toEqual([[expected, '127.0.0.1']]);
-    expect(it.handlers[0]!.indication).toMatchObject({ dialect, preconnection: expected });
+    expect(listening.handlers[0]!.indication).toMatchObject({ dialect, preconnection: expected });
   });
 
   test.each(PRECONNECTIONS)('%s, its answer awaited, then CONNECT', async (_, sent, ack) => {
-    const it = await listen();
-    const peer = await rawPeer(it.port, dialect);
+    const listening = await listen();
+    const peer = await rawPeer(listening.port, dialect);
     peer.write(sent);
     expect((await peer.bytes(ack.length / 2)).toString('hex')).toBe(ack);
     await peer.open();
     await peer.release();
-    expect(it.rejected).toEqual([]);
+    expect(listening.rejected).toEqual([]);
   });
 
   test.each(PRECONNECTIONS)('%s and CONNECT byte by byte', async (_, sent, ack) => {
-    const it = await listen();
-    const peer = await rawPeer(it.port, dialect);
+    const listening = await listen();
+    const peer = await rawPeer(listening.port, dialect);
     for (const byte of Buffer.concat([hex(sent), connectEntity(dialect)])) {
       await new Promise((resolve) => peer.socket.write(Buffer.from([byte]), resolve));
     }
@@ -87,49 +87,49 @@ describe('a refused pre-connection', () => {
   const reason = 'pre-connection of "PARTNER" refused (NAK0), 3-304 requester not authorised: its password is wrong';
 
   test.each(PRECONNECTIONS)('%s gets NAK0, then the end of the connection', async (_, sent, __, nak) => {
-    const it = await listen({ preconnect: () => Promise.reject(unknown) });
-    const peer = await rawPeer(it.port);
+    const listening = await listen({ preconnect: () => Promise.reject(unknown) });
+    const peer = await rawPeer(listening.port);
     peer.write(Buffer.concat([hex(sent), connectEntity('raw')]));
     await peer.closed;
     expect(peer.received.toString('hex')).toBe(nak);
-    expect(it.rejected).toEqual([{ address: '127.0.0.1', reason }]);
-    expect(it.handlers).toEqual([]);
+    expect(listening.rejected).toEqual([{ address: '127.0.0.1', reason }]);
+    expect(listening.handlers).toEqual([]);
   });
 
   test('a partner that is reset after NAK0, or never closes, costs nothing that stays', async () => {
-    const it = await listen({ preconnect: () => Promise.reject(unknown), timers: { close: 20 } });
-    const resetting = await rawPeer(it.port);
+    const listening = await listen({ preconnect: () => Promise.reject(unknown), timers: { close: 20 } });
+    const resetting = await rawPeer(listening.port);
     resetting.write(BARE);
     await resetting.bytes(4);
     resetting.reset();
-    const staying = await rawPeer(it.port);
+    const staying = await rawPeer(listening.port);
     staying.socket.allowHalfOpen = true;
     staying.write(BARE);
     expect((await staying.bytes(4)).toString('hex')).toBe('d5c1d2f0');
-    await it.listener.close(closing, 0);
+    await listening.listener.close(closing, 0);
     await resetting.closed;
   });
 
   test('a bug in the answer closes the connection and is reported', async () => {
-    const it = await listen({ preconnect: () => Promise.reject(new Error('database gone')) });
-    const peer = await rawPeer(it.port);
+    const listening = await listen({ preconnect: () => Promise.reject(new Error('database gone')) });
+    const peer = await rawPeer(listening.port);
     peer.write(BARE);
     await peer.closed;
     expect(peer.received).toHaveLength(0);
-    expect(it.rejected.map(({ reason }) => reason)).toEqual(['internal error: database gone']);
+    expect(listening.rejected.map(({ reason }) => reason)).toEqual(['internal error: database gone']);
   });
 });
 
 test('what a partner sends while its pre-connection is judged reaches the session whole', async () => {
   const asked = gate();
   const answer = gate();
-  const it = await listen({
+  const listening = await listen({
     preconnect: () => {
       asked.open();
       return answer.passed;
     },
   });
-  const peer = await rawPeer(it.port);
+  const peer = await rawPeer(listening.port);
   peer.write(BARE);
   await asked.passed;
   await new Promise((resolve) => peer.socket.write(connectEntity('length-prefixed'), resolve));
@@ -139,8 +139,8 @@ test('what a partner sends while its pre-connection is judged reaches the sessio
 });
 
 test('everything in one segment: pre-connection, CONNECT, and nothing is lost of what follows', async () => {
-  const it = await listen();
-  const peer = await rawPeer(it.port);
+  const listening = await listen();
+  const peer = await rawPeer(listening.port);
   // RELEASE cannot be asked before ACONNECT: the session has to see it and say so.
   peer.write(
     Buffer.concat([hex(BARE), connectEntity('length-prefixed'), entity('length-prefixed', fpdu('RELEASE', 0, 7, OK))]),
@@ -168,12 +168,12 @@ describe('not a partner', () => {
     ['a second pre-connection', `${BARE} ${BARE}`, 'a second pre-connection came where CONNECT was expected'],
     ['another FPDU than CONNECT', '000900094023000702030000 00', 'not PeSIT; first bytes 00090009402300070203000000'],
   ])('%s is closed and reported', async (_, sent, reason) => {
-    const it = await listen();
-    const peer = await rawPeer(it.port);
+    const listening = await listen();
+    const peer = await rawPeer(listening.port);
     peer.write(sent);
     await peer.closed;
-    expect(it.rejected).toEqual([{ address: '127.0.0.1', reason }]);
-    expect(it.handlers).toEqual([]);
+    expect(listening.rejected).toEqual([{ address: '127.0.0.1', reason }]);
+    expect(listening.handlers).toEqual([]);
   });
 
   test.each([
@@ -181,18 +181,18 @@ describe('not a partner', () => {
     ['one byte', '00', '00'],
     ['half a pre-connection', 'd7c5e2c9e3404040 d7c1d9e3d5c5d940 e2c5', 'd7c5e2c9e3404040d7c1d9e3d5c5d940'],
   ])('%s within Tc is closed and reported, without the password', async (_, sent, got) => {
-    const it = await listen({ timers: { connect: 150 } });
-    const peer = await rawPeer(it.port);
+    const listening = await listen({ timers: { connect: 150 } });
+    const peer = await rawPeer(listening.port);
     peer.write(sent);
     await peer.closed;
-    expect(it.rejected).toEqual([{ address: '127.0.0.1', reason: `no CONNECT within 150 ms; received ${got}` }]);
+    expect(listening.rejected).toEqual([{ address: '127.0.0.1', reason: `no CONNECT within 150 ms; received ${got}` }]);
   });
 
   test('a CONNECT that stays unfinished: Tc runs from the arrival', async () => {
-    const it = await listen({ timers: { connect: 150 } });
-    const peer = await rawPeer(it.port);
+    const listening = await listen({ timers: { connect: 150 } });
+    const peer = await rawPeer(listening.port);
     peer.write(connectEntity('length-prefixed').subarray(0, 20));
-    const handler = await it.handler();
+    const handler = await listening.handler();
     expect((await handler.over)?.diagnostic).toBe('3-317');
     await peer.closed;
     expect(handler.imbalance).toEqual([]);
@@ -203,34 +203,34 @@ describe('not a partner', () => {
     ['two bytes', '0018', ['closed before CONNECT; received 0018']],
     ['a pre-connection alone', BARE, ['closed between pre-connection and CONNECT']],
   ])('%s, then the end', async (_, sent, reasons) => {
-    const it = await listen();
-    const peer = await rawPeer(it.port);
+    const listening = await listen();
+    const peer = await rawPeer(listening.port);
     peer.socket.end(hex(sent));
     await peer.closed;
-    expect(it.rejected.map(({ reason }) => reason)).toEqual(reasons);
+    expect(listening.rejected.map(({ reason }) => reason)).toEqual(reasons);
   });
 });
 
 describe('tcpipHeader', () => {
   test.each(DIALECTS)('%s and nothing else, when it is fixed', async (dialect) => {
     const other = dialect === 'raw' ? 'length-prefixed' : 'raw';
-    const it = await listen({ tcpipHeader: dialect });
-    const good = await rawPeer(it.port, dialect);
+    const listening = await listen({ tcpipHeader: dialect });
+    const good = await rawPeer(listening.port, dialect);
     await good.open();
-    const bad = await rawPeer(it.port, other);
+    const bad = await rawPeer(listening.port, other);
     bad.send('CONNECT', BODIES.CONNECT);
     await bad.closed;
-    expect(it.rejected).toHaveLength(1);
+    expect(listening.rejected).toHaveLength(1);
     const first = connectEntity(other).subarray(0, 16).toString('hex');
-    expect(it.rejected[0]!.reason).toBe(
+    expect(listening.rejected[0]!.reason).toBe(
       `the partner speaks ${other}, tcpipHeader asks for ${dialect}; first bytes ${first}`,
     );
     await good.release();
   });
 
   test('a pre-connection may be of the other dialect', async () => {
-    const it = await listen({ tcpipHeader: 'length-prefixed' });
-    const peer = await rawPeer(it.port, 'length-prefixed');
+    const listening = await listen({ tcpipHeader: 'length-prefixed' });
+    const peer = await rawPeer(listening.port, 'length-prefixed');
     peer.write(BARE);
     expect((await peer.bytes(4)).toString('hex')).toBe('c1c3d2f0');
     await peer.open();

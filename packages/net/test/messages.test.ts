@@ -27,10 +27,10 @@ const text = (value: string): string =>
 
 describe.each<Dialect>(['length-prefixed', 'raw'])('both ends of ours, %s', (dialect) => {
   test.each([false, true])('everything that a message carries, CRC %s', async (crc) => {
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.takeMessages(() => ({ reply: Buffer.from('got it'), dataCode: 0 }));
     });
-    const requester = await connect(it.port, {
+    const requester = await connect(listening.port, {
       dialect,
       connect: { requester: 'PART', server: 'SERV', accessType: 2, crc },
     });
@@ -47,7 +47,7 @@ describe.each<Dialect>(['length-prefixed', 'raw'])('both ends of ours, %s', (dia
       },
     });
     expect(answer).toEqual({ reply: Buffer.from('got it'), dataCode: 0 });
-    expect(it.handlers[0]!.messages).toEqual([
+    expect(listening.handlers[0]!.messages).toEqual([
       {
         fileIdentifier: { requester: 'APP', server: 'USER', fileType: FILE_TYPE_REPLY, fileName: 'FILE' },
         transferId: 77,
@@ -60,26 +60,26 @@ describe.each<Dialect>(['length-prefixed', 'raw'])('both ends of ours, %s', (dia
       },
     ]);
     await requester.release();
-    expect(it.handlers[0]!.imbalance).toEqual([]);
+    expect(listening.handlers[0]!.imbalance).toEqual([]);
   });
 
   test.each([0, 1, 254, 255, 4074, 4075, 65_535, 65_536])(
     '%i bytes arrive whole, and the session goes on',
     async (length) => {
-      const it = await listen({}, (handler) => {
+      const listening = await listen({}, (handler) => {
         handler.takeMessages();
       });
-      const requester = await connect(it.port, { dialect });
+      const requester = await connect(listening.port, { dialect });
       const message = randomBytes(length);
       expect(await requester.sendMessage({ request: { ...REQUEST, message } })).toEqual({
         reply: undefined,
         dataCode: undefined,
       });
-      expect((it.handlers[0]!.messages[0]!.message ?? Buffer.alloc(0)).equals(message)).toBe(true);
+      expect((listening.handlers[0]!.messages[0]!.message ?? Buffer.alloc(0)).equals(message)).toBe(true);
       await requester.sendFile({ request: create, source: new MemorySource([Buffer.from('abc')]) });
       await requester.sendMessage({ request: REQUEST });
       await requester.release();
-      expect(it.handlers[0]!.calls).toEqual([
+      expect(listening.handlers[0]!.calls).toEqual([
         `CONNECT PART ${dialect}`,
         'MESSAGE',
         'CREATE FILE',
@@ -94,8 +94,8 @@ describe.each<Dialect>(['length-prefixed', 'raw'])('both ends of ours, %s', (dia
 
 describe('a server', () => {
   test('that takes no messages: 2-209, and the session goes on', async () => {
-    const it = await listen();
-    const requester = await connect(it.port);
+    const listening = await listen();
+    const requester = await connect(listening.port);
     const error = await rejectionOf(requester.sendMessage({ request: REQUEST }));
     expect(error).toMatchObject({ fault: 'refused', diagnostic: '2-209' });
     expect(error.message).toBe(
@@ -110,24 +110,24 @@ describe('a server', () => {
     ['its own fault keeps its words to itself', refusal('2-219'), '2-219', 'file space exhausted', 0],
     ['a bug', new Error('no such table'), '2-215', 'error of the local system', 1],
   ])('that rejects with %s: a negative ACK(MSG)', async (_, thrown, code, words, bugs) => {
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.takeMessages();
       handler.hooks.message = () => Promise.reject(thrown);
     });
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     await peer.open();
     const answer = await peer.exchange('MSG', `${HEAD} ${text('Hi')}`, 'ACK(MSG)');
     expect([diagnosticOf(answer), valueOf(answer.body, 29)?.toString('latin1')]).toEqual([code, words]);
-    expect(it.handlers[0]!.bugs).toHaveLength(bugs);
+    expect(listening.handlers[0]!.bugs).toHaveLength(bugs);
     await peer.release();
   });
 
   test('gives no reply to a message that asks for none, and none longer than PI 91', async () => {
     let reply = Buffer.from('unasked');
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.takeMessages(() => ({ reply, dataCode: 0 }));
     });
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     await peer.open();
     const unasked = await peer.exchange('MSG', `${HEAD} ${text('Hi')}`, 'ACK(MSG)');
     expect(unasked.body.toString('hex')).toBe('0203000000');
@@ -142,39 +142,39 @@ describe('a server', () => {
   });
 
   test('hears a segmented message once, whole', async () => {
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.takeMessages();
     });
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     await peer.open();
     peer.send('MSGDM', `${HEAD} ${text('one ')}`);
     peer.send('MSGMM', text('two '));
     peer.send('MSGMM', '');
     peer.send('MSGFM', text('three'));
     expect(diagnosticOf(await peer.expect('ACK(MSG)'))).toBe('0-000');
-    expect(it.handlers[0]!.messages.map(({ message }) => message?.toString())).toEqual(['one two three']);
+    expect(listening.handlers[0]!.messages.map(({ message }) => message?.toString())).toEqual(['one two three']);
     await peer.release();
   });
 
   test('whose answer comes after the end of the connection says nothing more', async () => {
     const asked = gate();
     const judged = gate();
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.takeMessages();
       handler.hooks.message = async () => {
         asked.open();
         await judged.passed;
       };
     });
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     await peer.open();
     peer.send('MSG', HEAD);
     await asked.passed;
     peer.reset();
     await peer.closed;
     judged.open();
-    expect((await it.handlers[0]!.over)?.diagnostic).toBe('3-310');
-    expect(it.handlers[0]!.imbalance).toEqual([]);
+    expect((await listening.handlers[0]!.over)?.diagnostic).toBe('3-310');
+    expect(listening.handlers[0]!.imbalance).toEqual([]);
   });
 });
 
@@ -206,15 +206,15 @@ describe('a requester', () => {
   });
 
   test('a text of 65,537 bytes is refused here, and nothing is sent', async () => {
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.takeMessages();
     });
-    const requester = await connect(it.port);
+    const requester = await connect(listening.port);
     const error = await rejectionOf(requester.sendMessage({ request: { ...REQUEST, message: Buffer.alloc(65_537) } }));
     expect(error).toMatchObject({ fault: 'local', expected: 'at most 65536 bytes', got: '65537' });
     expect(requester.usable).toBe(true);
     await requester.sendMessage({ request: REQUEST });
-    expect(it.handlers[0]!.messages).toHaveLength(1);
+    expect(listening.handlers[0]!.messages).toHaveLength(1);
   });
 
   test('cancelled while the answer is on its way: the session is over', async () => {
@@ -234,8 +234,8 @@ describe('a requester', () => {
   });
 
   test('an aborted signal: nothing is sent', async () => {
-    const it = await listen();
-    const requester = await connect(it.port);
+    const listening = await listen();
+    const requester = await connect(listening.port);
     const signal = AbortSignal.abort(refusal('2-216'));
     expect(await rejectionOf(requester.sendMessage({ request: REQUEST, signal }))).toMatchObject({
       diagnostic: '2-216',
@@ -253,10 +253,10 @@ describe('a requester', () => {
   });
 
   test('one operation at a time', async () => {
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.takeMessages();
     });
-    const requester = await connect(it.port);
+    const requester = await connect(listening.port);
     const first = requester.sendMessage({ request: REQUEST });
     await expect(requester.sendMessage({ request: REQUEST })).rejects.toThrow('one operation at a time');
     await first;

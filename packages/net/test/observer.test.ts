@@ -38,13 +38,13 @@ describe.each<[Dialect, boolean]>([
   test('a file each way, the same story at both ends', async () => {
     const articles = articlesOf([900, 900, 900]);
     const atServer = new Trace(dialect);
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.connection.observe(atServer.observer);
       handler.connectAnswer = { syncPoints: { intervalKb: 1, window: 1 } };
       handler.source = () => new MemorySource(articles);
     });
     const atRequester = new Trace(dialect);
-    const requester = await connect(it.port, {
+    const requester = await connect(listening.port, {
       dialect,
       observer: atRequester.observer,
       connect: {
@@ -63,7 +63,7 @@ describe.each<[Dialect, boolean]>([
       stored: () => Promise.resolve(),
     });
     await requester.release();
-    await it.handlers[0]!.over;
+    await listening.handlers[0]!.over;
     const data = (arrow: string, back: string): string[] => [
       `${arrow} data: 1 FPDU, 900 bytes`,
       `${arrow} SYN`,
@@ -103,10 +103,10 @@ describe.each<[Dialect, boolean]>([
 
 test('bytes that are no PeSIT are said to be so, once, and the rest is left out', async () => {
   const trace = new Trace('length-prefixed');
-  const it = await listen({}, (handler) => {
+  const listening = await listen({}, (handler) => {
     handler.connection.observe(trace.observer);
   });
-  const peer = await rawPeer(it.port);
+  const peer = await rawPeer(listening.port);
   await peer.open();
   peer.write('0007 0006 c07f 0700 00');
   await peer.expect('ABORT');
@@ -120,10 +120,10 @@ test('bytes that are no PeSIT are said to be so, once, and the rest is left out'
 
 test('an observer may leave, and come', async () => {
   const seen: string[] = [];
-  const it = await listen();
-  const peer = await rawPeer(it.port);
+  const listening = await listen();
+  const peer = await rawPeer(listening.port);
   await peer.open();
-  const { connection } = it.handlers[0]!;
+  const { connection } = listening.handlers[0]!;
   connection.observe((direction, bytes) => seen.push(`${direction} ${bytes.length}`));
   await peer.exchange(
     'CREATE',
@@ -141,28 +141,28 @@ describe('an observer that throws ends its session, and nothing else', () => {
   };
 
   test.each(['received', 'sent'] as const)('of a server, at what is %s', async (broken) => {
-    const it = await listen({}, (handler) => {
-      if (it.handlers.length > 0) return;
+    const listening = await listen({}, (handler) => {
+      if (listening.handlers.length > 0) return;
       handler.connection.observe((direction) => {
         if (direction === broken) full();
       });
     });
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     peer.send('CONNECT', BODIES.CONNECT);
     if (broken === 'sent') await peer.expect('ACONNECT');
     expect(diagnosticOf(await peer.expect('ABORT'))).toBe('3-399');
     peer.socket.end();
-    expect((await it.handlers[0]!.over)?.message).toBe('internal error: no space for the trace');
-    expect(it.handlers[0]!.bugs).toHaveLength(1);
-    await (await connect(it.port)).release();
+    expect((await listening.handlers[0]!.over)?.message).toBe('internal error: no space for the trace');
+    expect(listening.handlers[0]!.bugs).toHaveLength(1);
+    await (await connect(listening.port)).release();
   });
 
   test.each([
     ['a request', 0],
     ['data', 1000],
   ])('of a requester, at %s', async (_, longerThan) => {
-    const it = await listen();
-    const requester = await connect(it.port);
+    const listening = await listen();
+    const requester = await connect(listening.port);
     requester.observe((_direction, bytes) => {
       if (bytes.length > longerThan) full();
     });
@@ -171,7 +171,7 @@ describe('an observer that throws ends its session, and nothing else', () => {
     );
     expect(error).toMatchObject({ fault: 'local', diagnostic: '3-399' });
     expect(error.message).toContain('no space for the trace');
-    expect((await it.handlers[0]!.over)?.diagnostic).toBe('3-399');
+    expect((await listening.handlers[0]!.over)?.diagnostic).toBe('3-399');
     await requester.release();
   });
 });

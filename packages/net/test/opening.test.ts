@@ -127,16 +127,19 @@ describe.each(DIALECTS)('pre-connection, %s', (dialect) => {
   });
 
   test('against our own listener', async () => {
-    const it = await listen({
+    const listening = await listen({
       preconnect: ({ password }) =>
         password === 'SECRET'
           ? Promise.resolve()
           : Promise.reject(new PesitError('no', { fault: 'local', diagnostic: '3-304' })),
     });
-    const requester = await connect(it.port, { dialect, preconnection });
-    expect(it.handlers[0]!.indication?.preconnection).toEqual({ marker: 'PESIT', ...preconnection });
+    const requester = await connect(listening.port, { dialect, preconnection });
+    expect(listening.handlers[0]!.indication?.preconnection).toEqual({ marker: 'PESIT', ...preconnection });
     await requester.release();
-    const error = await refusalOf(it.port, { dialect, preconnection: { identifier: 'PARTNER', password: 'WRONG' } });
+    const error = await refusalOf(listening.port, {
+      dialect,
+      preconnection: { identifier: 'PARTNER', password: 'WRONG' },
+    });
     expect(error).toMatchObject({ fault: 'refused', diagnostic: '3-304' });
   });
 

@@ -75,11 +75,11 @@ describe.each([0, 1, 2, 7])('a sink that is %i batches behind', (behind) => {
     const sink = new LateSink(behind);
     const sent = new RandomSource(SIZE, sizes);
     const served = new RandomSource(SIZE, sizes);
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.newSink = () => sink;
       handler.source = () => served;
     });
-    const requester = await connect(it.port, { dialect });
+    const requester = await connect(listening.port, { dialect });
     await requester.sendFile({ request: { ...create, maxEntitySize }, source: sent });
     expect(sink.digest()).toBe(sent.hash.digest('hex'));
 
@@ -95,8 +95,8 @@ describe.each([0, 1, 2, 7])('a sink that is %i batches behind', (behind) => {
 
 test('pieces of any length: an FPDU across buffers stays whole until its file has it', async () => {
   const sink = new LateSink(3);
-  const it = await listen({}, (handler) => (handler.newSink = () => sink));
-  const peer = await rawPeer(it.port, 'raw');
+  const listening = await listen({}, (handler) => (handler.newSink = () => sink));
+  const peer = await rawPeer(listening.port, 'raw');
   await peer.open();
   await peer.openToWrite();
   const hash = createHash('sha256');
@@ -118,14 +118,14 @@ test('pieces of any length: an FPDU across buffers stays whole until its file ha
 });
 
 test('a sink that never gives memory back costs its garbage, not the whole file', async () => {
-  const it = await listen({}, (handler) => {
+  const listening = await listen({}, (handler) => {
     handler.newSink = () => {
       const sink = new MemorySink();
       sink.keep = false;
       return sink;
     };
   });
-  const requester = await connect(it.port);
+  const requester = await connect(listening.port);
   const before = process.memoryUsage().arrayBuffers;
   let left = 5000;
   const source: ArticleSource = {
@@ -135,6 +135,6 @@ test('a sink that never gives memory back costs its garbage, not the whole file'
     },
   };
   await requester.sendFile({ request: { ...create, recordLength: 32_000, maxEntitySize: 32_768 }, source });
-  expect(it.handlers[0]!.sinks[0]!.taken).toBe(160_000_000);
+  expect(listening.handlers[0]!.sinks[0]!.taken).toBe(160_000_000);
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(100_000_000);
 });

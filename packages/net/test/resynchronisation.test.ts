@@ -30,7 +30,7 @@ const ARTICLES = articlesOf(Array<number>(60).fill(500));
 const PLAIN = Buffer.concat(ARTICLES);
 
 interface Line {
-  readonly it: TestListener;
+  readonly listening: TestListener;
   readonly relay: Relay;
   readonly requester: PesitRequester;
   readonly source: MemorySource;
@@ -40,19 +40,19 @@ interface Line {
 async function line(change: Change, more: { dialect?: Dialect; resynchronisation?: boolean } = {}): Promise<Line> {
   const { dialect = 'length-prefixed', resynchronisation = true } = more;
   const source = new MemorySource(ARTICLES);
-  const it = await listen({ timers: { response: 1000 } }, (handler) => {
+  const listening = await listen({ timers: { response: 1000 } }, (handler) => {
     handler.connectAnswer = { syncPoints: SYNC, resynchronisation };
     handler.compression = 3;
     handler.source = () => source;
   });
-  const relay = await Relay.start(it.port, change);
+  const relay = await Relay.start(listening.port, change);
   atEnd(() => relay.close());
   const requester = await connect(relay.port, {
     dialect,
     timers: { response: 1000 },
     connect: { requester: 'PART', server: 'SERV', accessType: 2, syncPoints: SYNC, resynchronisation, crc: true },
   });
-  return { it, relay, requester, source };
+  return { listening, relay, requester, source };
 }
 
 const receive = (requester: PesitRequester, sink: MemorySink, compression: CompressionMode | 0 = 0) =>
@@ -87,10 +87,10 @@ describe.each<Dialect>(['length-prefixed', 'raw'])('damage on the line, %s', (di
     'write, at %j: the file arrives',
     async (offsets) => {
       const { change, arm } = flips('to server', offsets);
-      const { it, relay, requester, source } = await line(change, { dialect });
+      const { listening, relay, requester, source } = await line(change, { dialect });
       arm(relay.carried['to server'] + 100);
       expect(await requester.sendFile({ request: create, source })).toEqual({ dataBytes: 30_000, articles: 60 });
-      const handler = it.handlers[0]!;
+      const handler = listening.handlers[0]!;
       expect(handler.sinks[0]!.bytes.equals(PLAIN)).toBe(true);
       expect(handler.sinks[0]!.returns.length).toBeGreaterThan(0);
       expect(source.returns).toEqual(handler.sinks[0]!.returns);
@@ -102,7 +102,7 @@ describe.each<Dialect>(['length-prefixed', 'raw'])('damage on the line, %s', (di
 
   test.each([[[600]], [[600, 3000, 9000, 20_000]]])('read, at %j: the file arrives', async (offsets) => {
     const { change, arm } = flips('to requester', offsets);
-    const { it, relay, requester, source } = await line(change, { dialect });
+    const { listening, relay, requester, source } = await line(change, { dialect });
     arm(relay.carried['to requester'] + 100);
     const sink = new MemorySink();
     expect(await receive(requester, sink)).toEqual({ dataBytes: 30_000, articles: 60 });
@@ -110,30 +110,30 @@ describe.each<Dialect>(['length-prefixed', 'raw'])('damage on the line, %s', (di
     expect(sink.returns.length).toBeGreaterThan(0);
     expect(source.returns).toEqual(sink.returns);
     await requester.release();
-    expect(it.handlers[0]!.imbalance).toEqual([]);
+    expect(listening.handlers[0]!.imbalance).toEqual([]);
   });
 
   test.each<[CompressionMode]>([[1], [2], [3]])('compressed (%i), both ways', async (compression) => {
     const directions = ['to server', 'to requester'] as const;
     const [up, down] = directions.map((direction) => flips(direction, [600, 9000]));
     const both: Change = (bytes, offset, way) => down!.change(up!.change(bytes, offset, way), offset, way);
-    const { it, relay, requester } = await line(both, { dialect });
+    const { listening, relay, requester } = await line(both, { dialect });
     up!.arm(relay.carried['to server'] + 100);
     const written = await requester.sendFile({
       request: { ...create, compression },
       source: new MemorySource(ARTICLES),
     });
-    expect(it.handlers[0]!.sinks[0]!.bytes.equals(PLAIN)).toBe(true);
+    expect(listening.handlers[0]!.sinks[0]!.bytes.equals(PLAIN)).toBe(true);
     down!.arm(relay.carried['to requester'] + 100);
     const sink = new MemorySink();
     expect(await receive(requester, sink, compression)).toEqual(written);
     expect(sink.bytes.equals(PLAIN)).toBe(true);
-    expect([sink.returns.length, it.handlers[0]!.sinks[0]!.returns.length]).toEqual([2, 2]);
+    expect([sink.returns.length, listening.handlers[0]!.sinks[0]!.returns.length]).toEqual([2, 2]);
   });
 
   test('TRANS.END that is damaged is sent again, behind the last point', async () => {
     let damaged = false;
-    const { it, requester, source } = await line(
+    const { listening, requester, source } = await line(
       (bytes, _, way) => {
         const at = bytes.indexOf(Buffer.from('c008', 'hex'));
         if (way === 'to requester' || at < 0 || damaged) return bytes;
@@ -144,24 +144,24 @@ describe.each<Dialect>(['length-prefixed', 'raw'])('damage on the line, %s', (di
       { dialect },
     );
     expect(await requester.sendFile({ request: create, source })).toEqual({ dataBytes: 30_000, articles: 60 });
-    const sink = it.handlers[0]!.sinks[0]!;
+    const sink = listening.handlers[0]!.sinks[0]!;
     expect(sink.bytes.equals(PLAIN)).toBe(true);
     expect(sink.returns).toHaveLength(1);
-    expect(it.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED']);
+    expect(listening.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED']);
   });
 
   test('without PI 23: ABORT 3-310, and the sender knows why', async () => {
     const { change, arm } = flips('to server', [600]);
-    const { it, relay, requester, source } = await line(change, { dialect, resynchronisation: false });
+    const { listening, relay, requester, source } = await line(change, { dialect, resynchronisation: false });
     arm(relay.carried['to server'] + 100);
     const error = await rejectionOf(requester.sendFile({ request: create, source }));
     expect(error).toMatchObject({ fault: 'refused', diagnostic: '3-310' });
     expect(error.message).toContain('expected CRC');
-    expect((await it.handlers[0]!.over)?.diagnostic).toBe('3-310');
+    expect((await listening.handlers[0]!.over)?.diagnostic).toBe('3-310');
   });
 
   test('without end: 3-320 after the bound', async () => {
-    const { it, requester, source } = await line(
+    const { listening, requester, source } = await line(
       (bytes, _, way) => {
         // Of every piece that holds data, some byte in their midst.
         if (way === 'to server' && bytes.length > 1000) bytes[700]! ^= 1;
@@ -171,15 +171,15 @@ describe.each<Dialect>(['length-prefixed', 'raw'])('damage on the line, %s', (di
     );
     const error = await rejectionOf(requester.sendFile({ request: create, source }));
     expect(error).toMatchObject({ fault: 'refused', diagnostic: '3-320' });
-    expect(it.handlers[0]!.sinks[0]!.returns).toHaveLength(MAX_RESYNCHRONISATIONS);
+    expect(listening.handlers[0]!.sinks[0]!.returns).toHaveLength(MAX_RESYNCHRONISATIONS);
   });
 });
 
 describe('whoever cannot go back interrupts the transfer, which is restarted later', () => {
   test('a sink', async () => {
     const { change, arm } = flips('to server', [600]);
-    const { it, relay, requester, source } = await line(change);
-    it.handlers[0]!.newSink = () => {
+    const { listening, relay, requester, source } = await line(change);
+    listening.handlers[0]!.newSink = () => {
       const sink = new MemorySink();
       delete sink.goBack;
       return sink;
@@ -187,40 +187,40 @@ describe('whoever cannot go back interrupts the transfer, which is restarted lat
     arm(relay.carried['to server'] + 100);
     const error = await rejectionOf(requester.sendFile({ request: create, source }));
     expect(error).toMatchObject({ fault: 'refused', diagnostic: '2-218' });
-    expect(it.handlers[0]!.calls).toContain('FAILED 2-218 end 4');
+    expect(listening.handlers[0]!.calls).toContain('FAILED 2-218 end 4');
     const again = await requester.sendFile({ request: create, source: new MemorySource([Buffer.from('abc')]) });
     expect(again).toEqual({ dataBytes: 3, articles: 1 });
   });
 
   test.each(['a source', 'a source that fails'])('%s', async (kind) => {
     const { change, arm } = flips('to server', [600]);
-    const { it, relay, requester, source } = await line(change);
+    const { listening, relay, requester, source } = await line(change);
     const lost = new PesitError('the disk is gone', { fault: 'local', diagnostic: '2-213' });
     if (kind === 'a source') delete source.goBack;
     else source.beforeGoBack = () => Promise.reject(lost);
     const code = kind === 'a source' ? '2-218' : '2-213';
     arm(relay.carried['to server'] + 100);
     expect(await rejectionOf(requester.sendFile({ request: create, source }))).toMatchObject({ diagnostic: code });
-    const handler = it.handlers[0]!;
-    await it.until(() => handler.failures.length > 0);
+    const handler = listening.handlers[0]!;
+    await listening.until(() => handler.failures.length > 0);
     expect(handler.calls).toContain(`FAILED ${code} end 4`);
     expect(requester.usable).toBe(true);
   });
 });
 
 /** A partner of our server that has written seven articles, three points of which are acknowledged. */
-async function writing(): Promise<{ peer: RawPeer; it: TestListener; sink: MemorySink }> {
-  const it = await listen({}, (handler) => {
+async function writing(): Promise<{ peer: RawPeer; listening: TestListener; sink: MemorySink }> {
+  const listening = await listen({}, (handler) => {
     handler.connectAnswer = { syncPoints: SYNC, resynchronisation: true };
   });
-  const peer = await rawPeer(it.port);
+  const peer = await rawPeer(listening.port);
   await peer.open(`${BODIES.CONNECT.replace('0001 02', '0001 04')} 170101`);
   await peer.openToWrite();
   for (let i = 0; i < 7; i++) {
     if (i > 0 && i % 2 === 0) await peer.exchange('SYN', `14010${i / 2}`, 'ACK(SYN)');
     peer.send('DTF', ARTICLES[i]);
   }
-  return { peer, it, sink: it.handlers[0]!.sinks[0]! };
+  return { peer, listening, sink: listening.handlers[0]!.sinks[0]! };
 }
 
 const point = (number: number): string => `${diagnostic('1-100')} 1201${number.toString(16).padStart(2, '0')}`;
@@ -238,7 +238,7 @@ function rest(peer: RawPeer, n: number): Buffer {
 
 describe('a partner of our server goes back', () => {
   test.each([0, 3])('to point %i in the middle of its data', async (n) => {
-    const { peer, it, sink } = await writing();
+    const { peer, listening, sink } = await writing();
     const answer = await peer.exchange('RESYN', point(n), 'ACK(RESYN)');
     expect(answer.body.toString('hex')).toBe(`12010${n}`);
     peer.write(rest(peer, n));
@@ -248,7 +248,7 @@ describe('a partner of our server goes back', () => {
     expect(sink.bytes.equals(Buffer.concat(ARTICLES.slice(0, 7)))).toBe(true);
     expect(sink.returns).toEqual([n === 0 ? START : at(n)]);
     await peer.closeFile();
-    expect(it.handlers[0]!.imbalance.slice(2)).toEqual([]);
+    expect(listening.handlers[0]!.imbalance.slice(2)).toEqual([]);
   });
 
   test('after DTF.END: what is void is not delivered', async () => {
@@ -262,10 +262,10 @@ describe('a partner of our server goes back', () => {
   });
 
   test('while its file is delivered: IDT 2-218, nothing is asked twice, and the session goes on', async () => {
-    const { peer, it, sink } = await writing();
+    const { peer, listening, sink } = await writing();
     const asked = gate();
     const delivered = gate();
-    it.handlers[0]!.hooks.endTransfer = async () => {
+    listening.handlers[0]!.hooks.endTransfer = async () => {
       asked.open();
       await delivered.passed;
     };
@@ -279,16 +279,16 @@ describe('a partner of our server goes back', () => {
     await peer.closeFile();
     await peer.release();
     expect(sink.returns).toEqual([]);
-    expect(it.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED released']);
-    expect(it.handlers[0]!.imbalance).toEqual([]);
+    expect(listening.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED released']);
+    expect(listening.handlers[0]!.imbalance).toEqual([]);
   });
 
   test('when ACK(TRANS.END) of what it reads is on its way: IDT 2-218, what was served stays, and the session goes on', async () => {
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.connectAnswer = { syncPoints: SYNC, resynchronisation: true };
       handler.source = () => new MemorySource(ARTICLES.slice(0, 2));
     });
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     await peer.open(`${BODIES.CONNECT.replace('0001 02', '0001 04')} 170101`);
     for (const file of [1, 2]) {
       await peer.openToRead();
@@ -304,8 +304,8 @@ describe('a partner of our server goes back', () => {
     }
     await peer.release();
     const served = ['SELECT FILE', 'END', 'DESELECTED'];
-    expect(it.handlers[0]!.calls.slice(1)).toEqual([...served, ...served, 'ENDED released']);
-    expect(it.handlers[0]!.imbalance).toEqual([]);
+    expect(listening.handlers[0]!.calls.slice(1)).toEqual([...served, ...served, 'ENDED released']);
+    expect(listening.handlers[0]!.imbalance).toEqual([]);
   });
 
   test('and the sink takes its time: ACK(RESYN) waits for it, a checkpoint of before says nothing any more', async () => {
@@ -328,7 +328,7 @@ describe('a partner of our server goes back', () => {
 
   test('and is interrupted, or lost, while the sink goes back: nobody waits', async () => {
     for (const end of ['IDT', 'reset'] as const) {
-      const { peer, it, sink } = await writing();
+      const { peer, listening, sink } = await writing();
       const asked = gate();
       const back = gate();
       sink.beforeGoBack = async () => {
@@ -342,22 +342,22 @@ describe('a partner of our server goes back', () => {
         await peer.closeFile();
       } else {
         peer.reset();
-        await it.handlers[0]!.over;
+        await listening.handlers[0]!.over;
       }
       back.open();
       const expected = end === 'IDT' ? 'FAILED 2-216 end 16' : 'FAILED 3-310';
-      expect(it.handlers[0]!.calls).toContain(expected);
+      expect(listening.handlers[0]!.calls).toContain(expected);
     }
   });
 });
 
 test('we have asked: what comes behind ACK(RESYN) waits until the sink is ready', async () => {
   const { change, arm } = flips('to server', [600]);
-  const { it, relay, requester, source } = await line(change);
+  const { listening, relay, requester, source } = await line(change);
   const asked = gate();
   const back = gate();
   let before = 0;
-  it.handlers[0]!.newSink = () => {
+  listening.handlers[0]!.newSink = () => {
     const sink = new MemorySink();
     sink.beforeGoBack = async () => {
       before = sink.articles.length;
@@ -370,10 +370,10 @@ test('we have asked: what comes behind ACK(RESYN) waits until the sink is ready'
   const sending = requester.sendFile({ request: create, source });
   await asked.passed;
   // A whole session beside it: the data behind ACK(RESYN) are here by now.
-  const other = await rawPeer(it.port);
+  const other = await rawPeer(listening.port);
   await other.open();
   await other.release();
-  const sink = it.handlers[0]!.sinks[0]!;
+  const sink = listening.handlers[0]!.sinks[0]!;
   expect(sink.articles).toHaveLength(before);
   back.open();
   expect(await sending).toEqual({ dataBytes: 30_000, articles: 60 });

@@ -17,17 +17,17 @@ describe('compression', () => {
   const modes: (0 | CompressionMode)[] = [0, 1, 2, 3];
   const cases = modes.flatMap((asked) => modes.map((allowed) => [asked, allowed, asked & allowed] as const));
   test.each(cases)('asked %i, allowed %i: %i is used, both ways', async (asked, allowed, used) => {
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.compression = allowed;
       handler.source = () => new MemorySource(RECORDS);
     });
-    const requester = await connect(it.port);
+    const requester = await connect(listening.port);
     const written = await requester.sendFile({
       request: { ...create, compression: asked },
       source: new MemorySource(RECORDS),
     });
-    expect(it.handlers[0]!.sinks[0]!.bytes.equals(PLAIN)).toBe(true);
-    expect(it.handlers[0]!.connection.fileTerms).toEqual({ maxEntitySize: 4096, compression: used });
+    expect(listening.handlers[0]!.sinks[0]!.bytes.equals(PLAIN)).toBe(true);
+    expect(listening.handlers[0]!.connection.fileTerms).toEqual({ maxEntitySize: 4096, compression: used });
     expect(requester.fileTerms).toEqual({ maxEntitySize: 4096, compression: used });
 
     const sink = new MemorySink();
@@ -44,14 +44,14 @@ describe('compression', () => {
       else expect(dataBytes).toBeLessThan(PLAIN.length / 1.5);
     }
     await requester.release();
-    expect(it.handlers[0]!.imbalance).toEqual([]);
+    expect(listening.handlers[0]!.imbalance).toEqual([]);
   });
 
   test('is forgotten with the file', async () => {
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.compression = 3;
     });
-    const requester = await connect(it.port);
+    const requester = await connect(listening.port);
     await requester.sendFile({ request: { ...create, compression: 3 }, source: new MemorySource(RECORDS) });
     const plain = await requester.sendFile({ request: create, source: new MemorySource(RECORDS) });
     expect(plain.dataBytes).toBe(PLAIN.length);
@@ -65,10 +65,10 @@ test.each<[Dialect, boolean]>([
   ['raw', false],
   ['raw', true],
 ])('the terms, as both ends tell them: %s, CRC %s', async (dialect, crc) => {
-  const it = await listen({}, (handler) => {
+  const listening = await listen({}, (handler) => {
     handler.connectAnswer = { syncPoints: { intervalKb: 64, window: 4 } };
   });
-  const requester = await connect(it.port, {
+  const requester = await connect(listening.port, {
     dialect,
     connect: {
       requester: 'PART',
@@ -88,11 +88,11 @@ test.each<[Dialect, boolean]>([
     accessType: 0,
   };
   expect(requester.terms).toEqual(terms);
-  expect(it.handlers[0]!.connection.terms).toEqual(terms);
+  expect(listening.handlers[0]!.connection.terms).toEqual(terms);
   expect(requester.fileTerms).toBeUndefined();
-  expect(it.handlers[0]!.connection.fileTerms).toBeUndefined();
+  expect(listening.handlers[0]!.connection.fileTerms).toBeUndefined();
   await requester.sendFile({ request: create, source: new MemorySource(RECORDS) });
-  expect(it.handlers[0]!.sinks[0]!.bytes.equals(PLAIN)).toBe(true);
+  expect(listening.handlers[0]!.sinks[0]!.bytes.equals(PLAIN)).toBe(true);
 });
 
 describe('single articles (ID.SRC 1) of a partner that is known', () => {
@@ -104,16 +104,16 @@ describe('single articles (ID.SRC 1) of a partner that is known', () => {
     ['prefixed', '616263', []],
     ['plain', '0003616263', []],
   ])('a server that remembers %s reads %s', async (singleArticle, expected, learned) => {
-    const it = await listen({}, (handler) => {
+    const listening = await listen({}, (handler) => {
       handler.connectAnswer = { singleArticle };
     });
-    const peer = await rawPeer(it.port);
+    const peer = await rawPeer(listening.port);
     await peer.open();
     await peer.openToWrite();
     peer.send('DTF', ARTICLE, 1);
     peer.send('DTF.END', OK);
     await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
-    const handler = it.handlers[0]!;
+    const handler = listening.handlers[0]!;
     expect(handler.sinks[0]!.bytes.toString('hex')).toBe(expected);
     expect(handler.calls.filter((line) => line === 'LEARNED')).toEqual(learned);
   });

@@ -153,12 +153,12 @@ describeNetwork('memory', () => {
 
 test('a session runs on any transport: a file crosses in memory, and no socket is there', async () => {
   const network = new MemoryNetwork();
-  const it = await listen({ transport: network.serve });
-  const requester = await connect(it.port, { transport: network.connect });
+  const listening = await listen({ transport: network.serve });
+  const requester = await connect(listening.port, { transport: network.connect });
   const articles = articlesOf(Array.from({ length: 500 }, (_, index) => 1 + ((index * 7919) % 30_000)));
   await requester.sendFile({ request: create, source: new MemorySource(articles) });
-  expect(it.handlers[0]!.sinks[0]!.bytes.equals(Buffer.concat(articles))).toBe(true);
-  expect(it.handlers[0]!.connection.remoteAddress).toBe('192.0.2.1');
+  expect(listening.handlers[0]!.sinks[0]!.bytes.equals(Buffer.concat(articles))).toBe(true);
+  expect(listening.handlers[0]!.connection.remoteAddress).toBe('192.0.2.1');
   await requester.release();
-  expect(await it.handlers[0]!.over).toBeUndefined();
+  expect(await listening.handlers[0]!.over).toBeUndefined();
 });

@@ -44,7 +44,7 @@ const SYN_1 = f('SYN', '140101');
 const PIECE = pi(91, Buffer.alloc(60_000));
 
 /** Our application goes back as the RESYN before it asked. */
-const goBack = (it: Solo): boolean => it.session.acceptResyn();
+const goBack = (side: Solo): boolean => side.session.acceptResyn();
 const RESYN_0 = [f('RESYN', '0203010064 120100'), goBack];
 
 type Sent = Buffer | typeof goBack;
@@ -217,15 +217,15 @@ const CASES = Object.entries(ROWS).flatMap(([answer, rows]) =>
 
 describe('FPDUs', () => {
   test.each(CASES)('%s (%s): %s', (_, where, answer, sent, terms) => {
-    const it = at(where, terms);
+    const side = at(where, terms);
     const out: Dissected[] = [];
     for (const one of sent) {
-      if (typeof one === 'function') one(it);
-      out.push(...(typeof one === 'function' ? it.sent() : it.hear(one)));
+      if (typeof one === 'function') one(side);
+      out.push(...(typeof one === 'function' ? side.sent() : side.hear(one)));
     }
     expect(said(out.filter(({ name }) => name !== 'ACK(SYN)' && name !== 'ACK(RESYN)'))).toBe(answer);
     // What is not an ABORT leaves the session usable for the next file.
-    expect(it.session.phase).toBe(/ABORT|RCONNECT/.test(answer) ? 'closing' : 'open');
+    expect(side.session.phase).toBe(/ABORT|RCONNECT/.test(answer) ? 'closing' : 'open');
   });
 });
 
@@ -247,8 +247,8 @@ const FRAMES: readonly (readonly [what: string, Dialect, digits: string])[] = [
 
 describe('frames', () => {
   test.each(FRAMES)('%s (%s): ABORT 3-311', (_, dialect, digits) => {
-    const it = at('server CN03', { dialect });
-    expect(said(it.hearBytes(hex(digits)))).toBe('ABORT 3-311');
+    const side = at('server CN03', { dialect });
+    expect(said(side.hearBytes(hex(digits)))).toBe('ABORT 3-311');
   });
 });
 
@@ -278,8 +278,8 @@ const CHECKSUMS: readonly (readonly [what: string, Place, bytes: Buffer, resync:
 
 describe('a CRC that is wrong (PI 1)', () => {
   test.each(CHECKSUMS)('%s (%s)', (_, where, bytes, resynchronisation, answer) => {
-    const it = at(where, { crc: true, resynchronisation });
-    expect(said(it.hearBytes(entity(bytes)))).toBe(answer);
+    const side = at(where, { crc: true, resynchronisation });
+    expect(said(side.hearBytes(entity(bytes)))).toBe(answer);
   });
 
   test('in data, without a length before the entity: RESYN 1-100', () => {
@@ -300,12 +300,12 @@ const SILENCES: readonly (readonly [Place, milliseconds: number, answer: string]
 
 describe('silence', () => {
   test.each(SILENCES)('the %s after %i ms', (where, time, answer) => {
-    const it = at(where);
-    it.session.handleTimeout(time - 1);
-    expect(said(it.sent())).toBe('');
-    it.session.handleTimeout(time);
-    expect(said(it.sent())).toBe(answer);
-    expect(it.session.phase).toBe(answer === '' ? 'closed' : 'closing');
+    const side = at(where);
+    side.session.handleTimeout(time - 1);
+    expect(said(side.sent())).toBe('');
+    side.session.handleTimeout(time);
+    expect(said(side.sent())).toBe(answer);
+    expect(side.session.phase).toBe(answer === '' ? 'closed' : 'closing');
   });
 });
 

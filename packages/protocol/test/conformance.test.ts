@@ -101,10 +101,10 @@ const ROLES: readonly Role[] = ['requester', 'server'];
 
 /** What happens when `arrival` comes in `state`, in one line. */
 function happens(role: Role, state: string, arrival: string): string {
-  const it = solo(role, state as SoloState);
-  const out = it.hear(ARRIVALS[arrival]!);
+  const side = solo(role, state as SoloState);
+  const out = side.hear(ARRIVALS[arrival]!);
   const said = out.map(({ name, body }) => (name === 'ABORT' ? `ABORT ${valueOf(body, 2)!.readUInt16BE(1)}` : name));
-  return [it.session.state, ...said].join(' ');
+  return [side.session.state, ...said].join(' ');
 }
 
 function expected(role: Role, state: string, arrival: string): string {
@@ -148,10 +148,10 @@ describe('what depends on more than the state', () => {
     ['TDL02A', 'requester', ['DTFDA', 'DTFMA', 'DTF.END'], 'CN01 ABORT 311'],
     ['OF02', 'server', ['READ'], 'CN01 ABORT 311'],
   ] as const)('%s of the %s: %j → %s', (state, role, names, outcome) => {
-    const it = solo(role, state);
-    const out = it.hear(...names.map((name) => ARRIVALS[name]!));
+    const side = solo(role, state);
+    const out = side.hear(...names.map((name) => ARRIVALS[name]!));
     const said = out.map(({ name, body }) => `${name} ${valueOf(body, 2)?.readUInt16BE(1) ?? ''}`);
-    expect([it.session.state, ...said].join(' ')).toBe(outcome);
+    expect([side.session.state, ...said].join(' ')).toBe(outcome);
   });
 
   test.each([
@@ -161,24 +161,24 @@ describe('what depends on more than the state', () => {
     ['TDE01A', 'ACK(WRITE)', '0203 010064 120100', 'TDE02A'],
     ['TDL01A', 'ACK(READ)', '0203 010064', 'TDL02A'],
   ] as const)('in %s %s with a warning, PI 2 of type 1, is a yes (§4.8.1.3)', (state, name, body, next) => {
-    const it = solo('requester', state);
-    it.session.receive(entity(fpdu(name, OWN, 0, body)), 0);
-    expect([it.session.state, it.sent()]).toEqual([next, []]);
-    expect(it.session.nextEvent()).toEqual({ kind: 'NOTICE', text: expect.stringContaining('1-100') });
-    expect(it.session.nextEvent()).toMatchObject({ kind: 'FPDU', name });
+    const side = solo('requester', state);
+    side.session.receive(entity(fpdu(name, OWN, 0, body)), 0);
+    expect([side.session.state, side.sent()]).toEqual([next, []]);
+    expect(side.session.nextEvent()).toEqual({ kind: 'NOTICE', text: expect.stringContaining('1-100') });
+    expect(side.session.nextEvent()).toMatchObject({ kind: 'FPDU', name });
   });
 
   test.each([
     ['server', 'CN01', fpdu('CONNECT', 0, PEER, '030141 040142 060102')],
     ['requester', 'CN02A', fpdu('ACONNECT', OWN, PEER, '0602')],
   ] as const)('the ABORT of a %s in %s names the peer that has said its identifier (§4.7.1)', (role, state, first) => {
-    const it = solo(role, state);
-    expect(it.hear(first)).toMatchObject([{ name: 'ABORT', destination: PEER, source: OWN }]);
+    const side = solo(role, state);
+    expect(side.hear(first)).toMatchObject([{ name: 'ABORT', destination: PEER, source: OWN }]);
   });
 
   test('READ belongs to a file that was selected', () => {
-    const it = solo('server', 'SF02B');
-    it.server.acceptSelect({
+    const side = solo('server', 'SF02B');
+    side.server.acceptSelect({
       maxEntitySize: 4096,
       fileName: 'F',
       transferId: 1,
@@ -186,10 +186,10 @@ describe('what depends on more than the state', () => {
       recordLength: 1000,
       maxReservationKb: 1,
     });
-    it.hearMinimal('ORF');
-    it.server.acceptOpen();
-    it.sent();
-    expect([it.hearMinimal('READ'), it.session.state]).toEqual([[], 'TDL01B']);
+    side.hearMinimal('ORF');
+    side.server.acceptOpen();
+    side.sent();
+    expect([side.hearMinimal('READ'), side.session.state]).toEqual([[], 'TDL01B']);
   });
 
   test.each([
@@ -197,9 +197,9 @@ describe('what depends on more than the state', () => {
     ['server', 'TDE02B'],
     ['server', 'OF02 served'],
   ] as const)('without PI 23 a RESYN is unknown to the %s', (role, state) => {
-    const it = solo(role, state);
-    it.session.terms = { ...it.session.terms!, resynchronisation: false };
-    const out = it.hearMinimal('RESYN');
+    const side = solo(role, state);
+    side.session.terms = { ...side.session.terms!, resynchronisation: false };
+    const out = side.hearMinimal('RESYN');
     expect(out.map(({ name, body }) => `${name} ${valueOf(body, 2)!.readUInt16BE(1)}`)).toEqual(['ABORT 311']);
   });
 });

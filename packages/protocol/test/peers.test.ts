@@ -32,7 +32,7 @@ class Peer<S extends RequesterSession | ServerSession> {
     this.session = session;
   }
 
-  say(name: Name, source: number, ...body: (string | Buffer)[]): Dissected[] {
+  exchange(name: Name, source: number, ...body: (string | Buffer)[]): Dissected[] {
     const own = this.session instanceof ServerSession ? Y : X;
     return this.sayTogether(fpdu(name, name === 'CONNECT' ? 0 : own, source, ...body));
   }
@@ -70,7 +70,7 @@ const OURS: SyncPointOptions = { intervalKb: 1024, window: 16 };
 /** A partner that is connected to our server. */
 function connected(more = '0703 0020 02'): Peer<ServerSession> {
   const peer = server();
-  peer.say('CONNECT', X, CONNECT, '060102', more, '160102');
+  peer.exchange('CONNECT', X, CONNECT, '060102', more, '160102');
   peer.session.acceptConnection({ syncPoints: OURS });
   peer.heard();
   return peer;
@@ -79,11 +79,11 @@ function connected(more = '0703 0020 02'): Peer<ServerSession> {
 /** The same, up to the data of a file. */
 function writing(): Peer<ServerSession> {
   const peer = connected();
-  peer.say('CREATE', 0, '0906 0b0100 0c0146 0d0101 110100 1902ffff 1e07 1f0180 20020400 2803 2a0101');
+  peer.exchange('CREATE', 0, '0906 0b0100 0c0146 0d0101 110100 1902ffff 1e07 1f0180 20020400 2803 2a0101');
   peer.session.acceptCreate({ maxEntitySize: 4096 });
-  peer.say('ORF', 0);
+  peer.exchange('ORF', 0);
   peer.session.acceptOpen();
-  peer.say('WRITE', 0);
+  peer.exchange('WRITE', 0);
   peer.session.acceptWrite(START);
   peer.heard();
   return peer;
@@ -108,11 +108,17 @@ describe('what products propose, and what our server makes of it', () => {
     ],
   ])('%s: %i KB × %i, entity %i', (_, interval, window, size, terms, agreed) => {
     const peer = server();
-    peer.say('CONNECT', X, CONNECT, '060102', pi(7, num(interval, 2), num(window, 1)), '160102');
+    peer.exchange('CONNECT', X, CONNECT, '060102', pi(7, num(interval, 2), num(window, 1)), '160102');
     peer.session.acceptConnection({ syncPoints: OURS });
     expect(peer.session.terms).toMatchObject(terms);
     peer.heard();
-    peer.say('CREATE', 0, '0906 0b0100 0c0146 0d0101 110100', pi(25, num(size, 2)), '1e07 1f0180 20020400 2803 2a0101');
+    peer.exchange(
+      'CREATE',
+      0,
+      '0906 0b0100 0c0146 0d0101 110100',
+      pi(25, num(size, 2)),
+      '1e07 1f0180 20020400 2803 2a0101',
+    );
     peer.session.acceptCreate(CREATED);
     expect(valueOf(peer.heard()[0]!.body, 25)!.readUInt16BE(0)).toBe(agreed);
   });
@@ -120,17 +126,17 @@ describe('what products propose, and what our server makes of it', () => {
   test('Connect:Express answers 4,096 to any PI 25, and 32 KB × 2: kept to', () => {
     const peer = requester();
     peer.session.connect({ requester: 'A', server: 'B', accessType: 2, syncPoints: { intervalKb: 256, window: 8 } });
-    peer.say('ACONNECT', Y, '060102 0703 0020 02');
+    peer.exchange('ACONNECT', Y, '060102 0703 0020 02');
     expect(peer.session.terms).toMatchObject({ syncInterval: 32 * 1024, syncWindow: 2 });
     peer.session.select(SELECT);
-    peer.say('ACK(SELECT)', 0, '0203000000 0906 0b0100 0c0146 0d0101 19021000 1e07 1f0180 20020400 2803 2a0101');
+    peer.exchange('ACK(SELECT)', 0, '0203000000 0906 0b0100 0c0146 0d0101 19021000 1e07 1f0180 20020400 2803 2a0101');
     expect(peer.session.fileTerms?.maxEntitySize).toBe(4096);
   });
 
   test('a server without PI 7 in ACONNECT: no points', () => {
     const peer = requester();
     peer.session.connect({ requester: 'A', server: 'B', accessType: 2, syncPoints: { intervalKb: 256, window: 8 } });
-    peer.say('ACONNECT', Y, '060102');
+    peer.exchange('ACONNECT', Y, '060102');
     expect(peer.session.terms).toMatchObject({ syncInterval: 0, syncWindow: 0 });
   });
 });
@@ -138,7 +144,7 @@ describe('what products propose, and what our server makes of it', () => {
 describe('Connect:Express', () => {
   test('a SELECT with its own PI 13 and E0 in PI 14: the number is echoed, all attributes come', () => {
     const peer = connected();
-    peer.say('SELECT', 0, '0906 0b0100 0c0146 0d0107 0e01e0 110100 19021000');
+    peer.exchange('SELECT', 0, '0906 0b0100 0c0146 0d0107 0e01e0 110100 19021000');
     peer.session.acceptSelect(SELECTED);
     const [answer] = peer.heard();
     expect(valueOf(answer!.body, 13)!.toString('hex')).toBe('07');
@@ -147,14 +153,14 @@ describe('Connect:Express', () => {
 
   test('PI 99 of 254 blanks in SELECT is shown as it is', () => {
     const peer = connected();
-    peer.say('SELECT', 0, '0906 0b0100 0c0146 0d0100 0e01e0 110100 19021000', pi(99, Buffer.alloc(254, ' ')));
+    peer.exchange('SELECT', 0, '0906 0b0100 0c0146 0d0100 0e01e0 110100 19021000', pi(99, Buffer.alloc(254, ' ')));
     expect(peer.shown.freeMessage?.equals(Buffer.alloc(254, ' '))).toBe(true);
     expect(peer.notices).toEqual([]);
   });
 
   test('a single article with ID.SRC = 1 and no prefix', () => {
     const peer = writing();
-    expect(peer.say('DTF', 1, text('Hello'))).toEqual([]);
+    expect(peer.exchange('DTF', 1, text('Hello'))).toEqual([]);
     expect(peer.session.totals).toEqual({ dataBytes: 5, articles: 1 });
     expect(peer.events).toContainEqual({ kind: 'STYLE', style: 'plain' });
   });
@@ -186,7 +192,7 @@ describe('Connect:Express', () => {
       return found;
     };
     expect(codes(peer.heard()[0]!)).toEqual([3, 4, 5, 6, 7, 22, 23, 99]);
-    peer.say('ACONNECT', Y, '060102 0703 000000');
+    peer.exchange('ACONNECT', Y, '060102 0703 000000');
     peer.session.create({
       fileIdentifier: { requester: 'APP', server: 'USER', fileType: 0, fileName: 'F' },
       transferId: 1,
@@ -208,7 +214,7 @@ describe('Connect:Express', () => {
 describe('PeSIT Wizard', () => {
   test('PI 14 = 07, its low bits, asks for all attributes', () => {
     const peer = connected();
-    peer.say('SELECT', 0, '0906 0b0100 0c0146 0d0100 0e0107 110100 19021000');
+    peer.exchange('SELECT', 0, '0906 0b0100 0c0146 0d0100 0e0107 110100 19021000');
     peer.session.acceptSelect(SELECTED);
     const [answer] = peer.heard();
     for (const code of [30, 40]) expect(valueOf(answer!.body, code)).toBeDefined();
@@ -219,7 +225,7 @@ describe('PeSIT Wizard', () => {
     const articles = Buffer.concat(
       Array.from({ length: 40 }, () => Buffer.concat([hex('031e'), Buffer.alloc(798, 'a')])),
     );
-    for (let count = 0; count < 2; count += 1) expect(peer.say('DTF', 40, articles)).toEqual([]);
+    for (let count = 0; count < 2; count += 1) expect(peer.exchange('DTF', 40, articles)).toEqual([]);
     expect(peer.session.totals).toEqual({ dataBytes: 2 * 40 * 798, articles: 80 });
     expect(peer.notices).toEqual(['data in an entity of 32006 bytes, PI 25 allows 4096: taken']);
   });
@@ -227,13 +233,13 @@ describe('PeSIT Wizard', () => {
   test('its server sends by its own size, whatever PI 25 was agreed: taken, and said once', () => {
     const peer = requester();
     peer.session.connect({ requester: 'A', server: 'B', accessType: 2 });
-    peer.say('ACONNECT', Y, '060102 0703 000000');
+    peer.exchange('ACONNECT', Y, '060102 0703 000000');
     peer.session.select({ ...SELECT, maxEntitySize: 1000 });
-    peer.say('ACK(SELECT)', 0, '0203000000 0906 0b0100 0c0146 0d0101 190203e8 1e07 1f0180 20020400 2803 2a0101');
+    peer.exchange('ACK(SELECT)', 0, '0203000000 0906 0b0100 0c0146 0d0101 190203e8 1e07 1f0180 20020400 2803 2a0101');
     peer.session.open();
-    peer.say('ACK(ORF)', 0, '0203000000');
+    peer.exchange('ACK(ORF)', 0, '0203000000');
     peer.session.read(START);
-    peer.say('ACK(READ)', 0, '0203000000');
+    peer.exchange('ACK(READ)', 0, '0203000000');
     const dtf = fpdu('DTF', X, 0, Buffer.alloc(600));
     for (let count = 0; count < 2; count += 1) expect(peer.sayTogether(dtf, dtf)).toEqual([]);
     expect(peer.session.totals).toEqual({ dataBytes: 2400, articles: 4 });
@@ -244,19 +250,19 @@ describe('PeSIT Wizard', () => {
     const peer = requester();
     const asked = { intervalKb: 1, window: 0 };
     peer.session.connect({ requester: 'A', server: 'B', accessType: 2, syncPoints: asked });
-    peer.say('ACONNECT', Y, '060102 0703 000102');
+    peer.exchange('ACONNECT', Y, '060102 0703 000102');
     peer.session.create(CREATE);
-    peer.say('ACK(CREATE)', 0, '0203000000 19021000');
+    peer.exchange('ACK(CREATE)', 0, '0203000000 19021000');
     peer.session.open();
-    peer.say('ACK(ORF)', 0, '0203000000');
+    peer.exchange('ACK(ORF)', 0, '0203000000');
     peer.session.write();
-    peer.say('ACK(WRITE)', 0, '0203000000 120100');
+    peer.exchange('ACK(WRITE)', 0, '0203000000 120100');
     peer.session.startSending(START);
     for (let count = 0; count < 4; count += 1) {
       fill(peer.session.beginBurst(Buffer.alloc(burstBufferSize(4096, 0))), [Buffer.alloc(1000)], 0);
       peer.session.endBurst();
     }
-    for (const number of ['01', '02', '03']) expect(peer.say('ACK(SYN)', 0, `1401${number}`)).toEqual([]);
+    for (const number of ['01', '02', '03']) expect(peer.exchange('ACK(SYN)', 0, `1401${number}`)).toEqual([]);
     expect(peer.notices).toEqual([
       'ACONNECT: PI 7 is larger than what was asked: 1 KB, window 0 stay',
       'ACK(SYN): not asked for, as the window is 0 (PI 7): passed over',
@@ -265,7 +271,7 @@ describe('PeSIT Wizard', () => {
 
   test('it leaves instead of ACK(IDT): the transfer ends by the reason of our IDT, the connection by its loss', () => {
     const peer = writing();
-    peer.say('DTF', 0, text('abc'));
+    peer.exchange('DTF', 0, text('abc'));
     peer.session.interrupt(4, refusal('2-211', 'disk full'));
     peer.session.connectionLost(0);
     for (let event = peer.session.nextEvent(); event !== undefined; event = peer.session.nextEvent())
@@ -279,11 +285,11 @@ describe('PeSIT Wizard', () => {
   test('its server answers ORF without PI 21: no compression, and said', () => {
     const peer = requester();
     peer.session.connect({ requester: 'A', server: 'B', accessType: 2 });
-    peer.say('ACONNECT', Y, '060102 0703 000000');
+    peer.exchange('ACONNECT', Y, '060102 0703 000000');
     peer.session.create({ ...CREATE, compression: 3 });
-    peer.say('ACK(CREATE)', 0, '0203000000 19021000');
+    peer.exchange('ACK(CREATE)', 0, '0203000000 19021000');
     peer.session.open();
-    peer.say('ACK(ORF)', 0, '0203000000');
+    peer.exchange('ACK(ORF)', 0, '0203000000');
     expect(peer.session.compression).toBe(0);
     expect(peer.notices).toEqual([
       'ACK(ORF): compression was asked for (PI 21), the partner agrees to none: it goes without',
@@ -294,7 +300,7 @@ describe('PeSIT Wizard', () => {
 describe('Transfer CFT and Axway Gateway', () => {
   test('capability flags in PI 6 are masked, and never sent', () => {
     const peer = server();
-    peer.say('CONNECT', X, CONNECT, '0601c2 0703 7fff03 160102');
+    peer.exchange('CONNECT', X, CONNECT, '0601c2 0703 7fff03 160102');
     peer.session.acceptConnection({ syncPoints: OURS });
     expect(valueOf(peer.heard()[0]!.body, 6)!.toString('hex')).toBe('02');
   });
@@ -307,7 +313,7 @@ describe('Transfer CFT and Axway Gateway', () => {
       pi(61, text('R')),
       pi(62, text('S')),
     ];
-    peer.say('MSG', 0, ...body, pi(91, text('done')));
+    peer.exchange('MSG', 0, ...body, pi(91, text('done')));
     expect(peer.shown).toEqual({
       fileIdentifier: { fileType: 0, fileName: 'F' },
       transferId: 7,
@@ -324,7 +330,7 @@ describe('Transfer CFT and Axway Gateway', () => {
     'a negative acknowledgement (PI 14 = %s in MSG) is a message that asks for no reply',
     (flag) => {
       const peer = connected();
-      peer.say('MSG', 0, `0906 0b0100 0c0146 0d0107 0e01${flag}`, pi(91, text('no')));
+      peer.exchange('MSG', 0, `0906 0b0100 0c0146 0d0107 0e01${flag}`, pi(91, text('no')));
       expect(peer.shown.attributesWanted).toBe(Number.parseInt(flag, 16));
       peer.session.acceptMessage();
       expect(peer.heard()[0]!.body.toString('hex')).toBe('0203000000');
@@ -333,7 +339,7 @@ describe('Transfer CFT and Axway Gateway', () => {
 
   test('a SELECT that would change the direction (PI 14 = FF) is refused like any other file', () => {
     const peer = connected();
-    peer.say('SELECT', 0, '0906 0b0100 0c0146 0d0100 0e01ff 110100 19021000');
+    peer.exchange('SELECT', 0, '0906 0b0100 0c0146 0d0100 0e01ff 110100 19021000');
     expect(peer.shown.attributesWanted).toBe(0xff);
     peer.session.refuse(refusal('2-205', 'no such file'));
     const [answer] = peer.heard();
@@ -348,7 +354,7 @@ describe('Transfer CFT and Axway Gateway', () => {
 
   test('a structured PI 99 and a PI 94 (profile CFT): one is opaque, the other is passed over and noted', () => {
     const peer = server();
-    peer.say('CONNECT', X, CONNECT, '060102 160102', pi(94, text('PARM')), pi(99, hex('00ff0102')));
+    peer.exchange('CONNECT', X, CONNECT, '060102 160102', pi(94, text('PARM')), pi(99, hex('00ff0102')));
     expect(peer.shown.freeMessage?.toString('hex')).toBe('00ff0102');
     expect(peer.notices.join()).toContain('94');
   });
@@ -356,7 +362,7 @@ describe('Transfer CFT and Axway Gateway', () => {
 
 test('any product: CREATE names application and user in PGI 9, and the connection keeps its own partner', () => {
   const peer = connected();
-  peer.say(
+  peer.exchange(
     'CREATE',
     0,
     pi(9, pi(3, text('SALES')), pi(4, text('PAUL')), '0b0100 0c0146'),
@@ -367,7 +373,7 @@ test('any product: CREATE names application and user in PGI 9, and the connectio
 
 test('ETEBAC 5: the supervision timer (PI 26) in CONNECT is taken, and changes nothing', () => {
   const peer = server();
-  peer.say('CONNECT', X, CONNECT, '060102 0703 0020 02 160102 170100 1a020384');
+  peer.exchange('CONNECT', X, CONNECT, '060102 0703 0020 02 160102 170100 1a020384');
   expect(peer.shown.supervisionTimer).toBe(900);
   peer.session.acceptConnection({ syncPoints: OURS });
   expect(peer.heard()[0]!.body.toString('hex')).toBe('060102' + '0703002002' + '170100');
@@ -376,14 +382,14 @@ test('ETEBAC 5: the supervision timer (PI 26) in CONNECT is taken, and changes n
 
 test('Waarp, PeSIT Wizard: points farther apart than PI 7 says, and more data than PI 42 announced, are taken', () => {
   const peer = writing();
-  for (let count = 0; count < 64; count += 1) peer.say('DTF', 0, Buffer.alloc(1024));
-  peer.say('SYN', 0, '140101');
+  for (let count = 0; count < 64; count += 1) peer.exchange('DTF', 0, Buffer.alloc(1024));
+  peer.exchange('SYN', 0, '140101');
   expect(peer.events.at(-1)).toEqual({ kind: 'SYN', point: { number: 1, dataBytes: 65_536, articles: 64 } });
   expect([peer.session.phase, peer.notices]).toEqual(['open', []]);
 });
 
 test('any product: numbers wider than they need to be', () => {
   const peer = connected();
-  peer.say('CREATE', 0, '0907 0b020000 0c0146 0d03000001 110100 19021000 1e07 1f0180 20020400 2806 2a0400000001');
+  peer.exchange('CREATE', 0, '0907 0b020000 0c0146 0d03000001 110100 19021000 1e07 1f0180 20020400 2806 2a0400000001');
   expect(peer.shown).toMatchObject({ transferId: 1, physicalAttributes: { maxReservation: 1 } });
 });

@@ -23,18 +23,18 @@ function server() {
 }
 
 function writing() {
-  const it = server();
-  it.send('CONNECT');
-  it.session.acceptConnection({});
-  it.send('CREATE');
-  it.session.acceptCreate({ maxEntitySize: 4096 });
-  it.send('ORF');
-  it.session.acceptOpen();
-  it.send('WRITE');
-  it.session.acceptWrite({ number: 0, dataBytes: 0, articles: 0 });
-  it.session.receive(entity(fpdu('DTF', 9, 0, text('article'))), 0);
-  it.settle();
-  return it;
+  const side = server();
+  side.send('CONNECT');
+  side.session.acceptConnection({});
+  side.send('CREATE');
+  side.session.acceptCreate({ maxEntitySize: 4096 });
+  side.send('ORF');
+  side.session.acceptOpen();
+  side.send('WRITE');
+  side.session.acceptWrite({ number: 0, dataBytes: 0, articles: 0 });
+  side.session.receive(entity(fpdu('DTF', 9, 0, text('article'))), 0);
+  side.settle();
+  return side;
 }
 
 describe('an interruption while TRANS.END waits for its answer', () => {

@@ -43,7 +43,7 @@ export const until = async (isSo: () => Promise<boolean>): Promise<void> => {
 };
 
 /** Registers the hooks of a block; everything it starts is closed after the test. */
-export const world = (harness: DatabaseHarness) => {
+export const useWorld = (harness: DatabaseHarness) => {
   let database: TestDatabase;
   const closers: (() => Promise<void>)[] = [];
   beforeAll(async () => {

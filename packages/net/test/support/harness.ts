@@ -74,21 +74,21 @@ export async function listen(
   options: Partial<ListenerOptions> = {},
   prepare: (handler: TestHandler) => void = () => undefined,
 ): Promise<TestListener> {
-  const it = new TestListener(prepare);
-  it.listener = await PesitListener.listen({
+  const listening = new TestListener(prepare);
+  listening.listener = await PesitListener.listen({
     host: '127.0.0.1',
     port: 0,
     maxConnections: 10,
     tcpipHeader: 'auto',
-    accept: (connection) => it.accept(connection),
+    accept: (connection) => listening.accept(connection),
     rejected: (address, reason) => {
-      it.rejected.push({ address, reason });
-      it.notify();
+      listening.rejected.push({ address, reason });
+      listening.notify();
     },
     ...options,
   });
-  atEnd(() => it.listener.close(closing, 0));
-  return it;
+  atEnd(() => listening.listener.close(closing, 0));
+  return listening;
 }
 
 export async function connect(port: number, options: Partial<RequesterOptions> = {}): Promise<PesitRequester> {

@@ -213,14 +213,14 @@ export const SOLO_WAYS: Readonly<Record<Role, Readonly<Partial<Record<SoloState,
     CN03: R.connected,
     CN04A: steps(
       R.connected,
-      own((it) => {
-        it.release();
+      own((session) => {
+        session.release();
       }),
     ),
     MG01A: steps(
       R.connected,
-      own((it) => {
-        it.sendMessage({ fileIdentifier: { fileType: 0xffff, fileName: 'F' }, transferId: 1 });
+      own((session) => {
+        session.sendMessage({ fileIdentifier: { fileType: 0xffff, fileName: 'F' }, transferId: 1 });
       }),
     ),
     SF01A: R.create,
@@ -228,21 +228,21 @@ export const SOLO_WAYS: Readonly<Record<Role, Readonly<Partial<Record<SoloState,
     SF03: R.created,
     SF03ab: steps(
       R.interrupted,
-      own((it) => {
-        it.close();
+      own((session) => {
+        session.close();
       }),
       hear('ACK(CRF)'),
     ),
     SF04A: steps(
       R.created,
-      own((it) => {
-        it.deselect();
+      own((session) => {
+        session.deselect();
       }),
     ),
     OF01A: steps(
       R.created,
-      own((it) => {
-        it.open();
+      own((session) => {
+        session.open();
       }),
     ),
     OF02: steps(R.created, R.open),
@@ -250,21 +250,21 @@ export const SOLO_WAYS: Readonly<Record<Role, Readonly<Partial<Record<SoloState,
     OF03A: steps(
       R.created,
       R.open,
-      own((it) => {
-        it.close();
+      own((session) => {
+        session.close();
       }),
     ),
     OF03Aab: steps(
       R.interrupted,
-      own((it) => {
-        it.close();
+      own((session) => {
+        session.close();
       }),
     ),
     TDE01A: steps(
       R.created,
       R.open,
-      own((it) => {
-        it.write();
+      own((session) => {
+        session.write();
       }),
     ),
     TDE02A: R.writing,
@@ -273,22 +273,22 @@ export const SOLO_WAYS: Readonly<Record<Role, Readonly<Partial<Record<SoloState,
     TDE05: steps(R.writing, interrupt),
     TDE07: steps(
       R.writing,
-      own((it) => {
-        it.endData();
+      own((session) => {
+        session.endData();
       }),
     ),
     TDE08A: steps(
       R.writing,
-      own((it) => {
-        it.endData();
-        it.endTransfer();
+      own((session) => {
+        session.endData();
+        session.endTransfer();
       }),
     ),
     TDL01A: steps(
       R.selected,
       R.open,
-      own((it) => {
-        it.read(START);
+      own((session) => {
+        session.read(START);
       }),
     ),
     TDL02A: R.reading,
@@ -299,8 +299,8 @@ export const SOLO_WAYS: Readonly<Record<Role, Readonly<Partial<Record<SoloState,
     TDL08A: steps(
       R.reading,
       hear('DTF.END'),
-      own((it) => {
-        it.endTransfer();
+      own((session) => {
+        session.endTransfer();
       }),
     ),
   },
@@ -348,11 +348,11 @@ export const SOLO_WAYS: Readonly<Record<Role, Readonly<Partial<Record<SoloState,
 
 /** A session in `state`, with nothing left to read or to send. */
 export function solo(role: Role, state: SoloState, terms: SoloTerms = {}): Solo {
-  const it = new Solo(role, terms);
-  (SOLO_WAYS[role][state] as Step)(it);
-  while (it.session.nextEvent() !== undefined);
-  it.sent();
+  const side = new Solo(role, terms);
+  (SOLO_WAYS[role][state] as Step)(side);
+  while (side.session.nextEvent() !== undefined);
+  side.sent();
   const wanted = state.split(' ')[0];
-  if (it.session.state !== wanted) throw new Error(`expected ${wanted}, got ${it.session.state}`);
-  return it;
+  if (side.session.state !== wanted) throw new Error(`expected ${wanted}, got ${side.session.state}`);
+  return side;
 }
