@@ -1,113 +1,18 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
 
+import { KilledService, patiently } from '../../../packages/service/test/support/killed-service.js';
+import type { Json } from '../../../packages/service/test/support/killed-service.js';
 import { startPartner } from './support/partner.js';
 import type { Partner } from './support/partner.js';
 
-const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
-const KILL_AT = fileURLToPath(new URL('./support/kill-at.mjs', import.meta.url));
-const LOGIN = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
-const KEY = randomBytes(32).toString('base64');
-
-type Json = Readonly<Record<string, unknown>>;
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-};
-
-/** A process starts slowly beside others: it is asked now and then, for a minute at most. */
-const patiently = async (ask: () => Promise<boolean>): Promise<void> => {
-  const limit = performance.now() + 60_000;
-  while (!(await ask())) {
-    if (performance.now() > limit) throw new Error('it did not happen within a minute');
-    await delay(30);
-  }
-};
-
-/** The service as it is built, as a process of its own. */
-class Service {
-  readonly #directory: string;
-  readonly #databaseUrl: string;
-  #child: ChildProcess | undefined;
-  #http = 0;
-
-  constructor(directory: string, databaseUrl: string) {
-    this.#directory = directory;
-    this.#databaseUrl = databaseUrl;
-  }
-
-  /** @returns what this process has said so far */
-  async start(killAt = '', killFile = ''): Promise<() => string> {
-    const log: string[] = [];
-    this.#http = await freePort();
-    const flags = Object.entries({
-      'server.port': this.#http,
-      'server.host': '127.0.0.1',
-      'data.directory': this.#directory,
-      'transfer.retry.initial-delay': 0,
-      'transfer.retry.attempts': 50,
-      'database.url': this.#databaseUrl,
-      'secrets.key': KEY,
-    }).map(([name, value]) => `--${name}=${value}`);
-    const child = spawn(process.execPath, ['--import', KILL_AT, MAIN, ...flags], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: '/usr/bin:/bin', KILL_AT: killAt, KILL_FILE: killFile },
-    });
-    this.#child = child;
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => log.push(String(text)));
-    await patiently(async () => {
-      if (child.exitCode !== null) throw new Error(`the service ended: ${log.join('')}`);
-      return (await this.#ask('GET', '/api/v1/servers').catch(() => undefined))?.ok === true;
-    });
-    return () => log.join('');
-  }
-
-  async call(method: string, path: string, body?: Json): Promise<Json> {
-    const response = await this.#ask(method, path, body);
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-    return JSON.parse(text) as Json;
-  }
-
-  /** Resolves when the process is dead, however it died. */
-  async dead(): Promise<NodeJS.Signals | null> {
-    const child = this.#child;
-    if (child === undefined) return null;
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-    return child.signalCode;
-  }
-
-  async kill(): Promise<void> {
-    this.#child?.kill('SIGKILL');
-    await this.dead();
-  }
-
-  #ask(method: string, path: string, body?: Json): Promise<Response> {
-    const headers = { authorization: LOGIN, connection: 'close', ...(body && { 'content-type': 'application/json' }) };
-    return fetch(`http://127.0.0.1:${this.#http}${path}`, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-  }
-}
+const MAIN = new URL('../dist/main.js', import.meta.url);
+const SETTINGS = { 'transfer.retry.initial-delay': 0, 'transfer.retry.attempts': 50 };
 
 interface Death {
   readonly direction: 'send' | 'receive';
@@ -142,14 +47,14 @@ const DEATHS: readonly Death[] = [
 
 withDatabase((harness) => {
   let directory: string;
-  let service: Service;
+  let service: KilledService;
   let partner: Partner;
   const files: Record<string, Buffer> = {};
 
   beforeEach(async () => {
-    const { url } = await harness.open();
+    const { url: databaseUrl } = await harness.open();
     directory = await mkdtemp(join(tmpdir(), 'pesit-client-killed-'));
-    service = new Service(directory, url);
+    service = new KilledService({ main: MAIN, directory, databaseUrl, settings: SETTINGS });
     partner = await startPartner({ files, restarts: true, syncPoints: { intervalKb: 8, window: 2 } });
   });
 

@@ -1,122 +1,18 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { PesitRequester } from '@pesit-node/net';
-import { withDatabase } from '@pesit-node/service/testing';
-import type { TestDatabase } from '@pesit-node/service/testing';
+import { freePort, withDatabase } from '@pesit-node/service/testing';
 import { FileSource, formatOf } from '@pesit-node/storage';
 
-import { freePort } from './support/rest.js';
+import { KilledService, patiently } from '../../../packages/service/test/support/killed-service.js';
+import type { Json } from '../../../packages/service/test/support/killed-service.js';
 
-const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
-const KILL_AT = fileURLToPath(new URL('./support/kill-at.mjs', import.meta.url));
+const MAIN = new URL('../dist/main.js', import.meta.url);
 const PASSWORD = 'k1ll-m3!';
-const LOGIN = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
-
-type Json = Readonly<Record<string, unknown>>;
-
-/** The service as it is built, as a process of its own. */
-class Service {
-  readonly #directory: string;
-  readonly #databaseUrl: string;
-  #child: ChildProcess | undefined;
-  #http = 0;
-  port = 0;
-
-  constructor(directory: string, databaseUrl: string) {
-    this.#directory = directory;
-    this.#databaseUrl = databaseUrl;
-  }
-
-  /** @returns what this process has said so far */
-  async start(killAt = ''): Promise<() => string> {
-    const log: string[] = [];
-    this.#http = await freePort();
-    const settings = {
-      'server.port': this.#http,
-      'server.host': '127.0.0.1',
-      'data.directory': this.#directory,
-      'database.url': this.#databaseUrl,
-    };
-    const flags = Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
-    const child = spawn(process.execPath, ['--import', KILL_AT, MAIN, ...flags], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: '/usr/bin:/bin', KILL_AT: killAt, ...(this.#databaseUrl === '' ? {} : { SECRETS_KEY: KEY }) },
-    });
-    this.#child = child;
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => log.push(String(text)));
-    await patiently(async () => {
-      if (child.exitCode !== null) throw new Error(`the service ended: ${log.join('')}`);
-      const response = await this.#ask('GET', '/api/v1/servers').catch(() => undefined);
-      // Listeners open when what the last process left is brought to its end.
-      const listeners = response?.ok === true ? ((await response.json()) as { status: string }[]) : [{ status: '' }];
-      return listeners.every(({ status }) => status === 'RUNNING') || undefined;
-    });
-    return () => log.join('');
-  }
-
-  async configure(): Promise<void> {
-    this.port = await freePort();
-    await this.call('POST', '/api/v1/config/partners', { partnerId: 'ACME', password: PASSWORD });
-    await this.call('POST', '/api/v1/config/files', { fileId: 'IN', receiveDirectory: 'in' });
-    await this.call('POST', '/api/v1/servers', { serverId: 'NODE1', port: this.port });
-    await this.call('POST', '/api/v1/servers/NODE1/start');
-  }
-
-  async call(method: string, path: string, body?: Json): Promise<Json> {
-    const response = await this.#ask(method, path, body);
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-    return JSON.parse(text) as Json;
-  }
-
-  /** The records of a transfer identifier. */
-  async history(transferId: number): Promise<readonly Json[]> {
-    const records = (await this.call('GET', '/api/v1/transfers?size=500'))['content'] as readonly Json[];
-    return records.filter((record) => record['transferId'] === transferId);
-  }
-
-  /** Resolves when the process is dead, however it died. */
-  async dead(): Promise<NodeJS.Signals | null> {
-    const child = this.#child;
-    if (child === undefined) return null;
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-    return child.signalCode;
-  }
-
-  async kill(): Promise<void> {
-    this.#child?.kill('SIGKILL');
-    await this.dead();
-  }
-
-  #ask(method: string, path: string, body?: Json): Promise<Response> {
-    const headers = { authorization: LOGIN, connection: 'close', ...(body && { 'content-type': 'application/json' }) };
-    return fetch(`http://127.0.0.1:${this.#http}${path}`, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-  }
-}
-
-/** A process starts slowly beside others: it is asked now and then, for a minute at most. */
-const patiently = async (ask: () => Promise<true | undefined>): Promise<void> => {
-  const limit = performance.now() + 60_000;
-  while ((await ask()) === undefined) {
-    if (performance.now() > limit) throw new Error('the service is not ready after a minute');
-    await delay(50);
-  }
-};
-
-const KEY = randomBytes(32).toString('base64');
 
 /** Steps of a delivery at which the process may die; `intent` is recorded for files with sync points. */
 const SMALL = ['link', 'mark', 'unlink', 'complete', 'settle'].flatMap((step) => [`before:${step}`, `after:${step}`]);
@@ -132,13 +28,17 @@ interface Death {
 
 withDatabase((harness) => {
   let directory: string;
-  let database: TestDatabase;
-  let service: Service;
+  let service: KilledService;
+  let port: number;
 
   beforeEach(async () => {
-    database = await harness.open();
+    const { url: databaseUrl } = await harness.open();
     directory = await mkdtemp(join(tmpdir(), 'pesit-killed-'));
-    service = new Service(directory, database.url);
+    service = new KilledService({
+      ...{ main: MAIN, directory, databaseUrl },
+      // Listeners open when what the last process left is brought to its end.
+      isReady: (servers) => (servers as { status: string }[]).every(({ status }) => status === 'RUNNING'),
+    });
   });
 
   afterEach(async () => {
@@ -146,12 +46,26 @@ withDatabase((harness) => {
     await rm(directory, { recursive: true, force: true });
   });
 
+  const configure = async (): Promise<void> => {
+    port = await freePort();
+    await service.call('POST', '/api/v1/config/partners', { partnerId: 'ACME', password: PASSWORD });
+    await service.call('POST', '/api/v1/config/files', { fileId: 'IN', receiveDirectory: 'in' });
+    await service.call('POST', '/api/v1/servers', { serverId: 'NODE1', port });
+    await service.call('POST', '/api/v1/servers/NODE1/start');
+  };
+
+  /** The records of a transfer identifier. */
+  const historyOf = async (transferId: number): Promise<readonly Json[]> => {
+    const records = (await service.call('GET', '/api/v1/transfers?size=500'))['content'] as readonly Json[];
+    return records.filter((record) => record['transferId'] === transferId);
+  };
+
   const send = async (content: Buffer, transferId: number, restarted: boolean): Promise<void> => {
     const path = join(directory, 'source');
     await writeFile(path, content);
     const session = await PesitRequester.open({
       host: '127.0.0.1',
-      port: service.port,
+      port,
       dialect: 'length-prefixed',
       connectTimeout: 5000,
       connect: {
@@ -204,7 +118,7 @@ withDatabase((harness) => {
    */
   const diesAt = async (deaths: readonly Death[]): Promise<void> => {
     await service.start(deaths[0]?.step);
-    await service.configure();
+    await configure();
     let stay = 0;
     for (const [index, { step, size, fetched = false }] of deaths.entries()) {
       const content = randomBytes(size);
@@ -214,7 +128,7 @@ withDatabase((harness) => {
       if (fetched) await takeAway(content);
       const log = await service.start(deaths[index + 1]?.step);
       const isDelivered = step !== 'before:link' && !step.endsWith('intent');
-      const [found, ...none] = await service.history(transferId);
+      const [found, ...none] = await historyOf(transferId);
       const state = isDelivered
         ? { status: 'COMPLETED' }
         : { status: 'FAILED', restartable: true, diagnostic: '2-223' };
@@ -230,12 +144,12 @@ withDatabase((harness) => {
         fetched ? 0 : 1,
       ]);
       if (!fetched) stay += 1;
-      const [record, ...more] = await service.history(transferId);
+      const [record, ...more] = await historyOf(transferId);
       expect(more).toEqual([]);
       expect(record).toMatchObject({ id: found?.['id'], status: 'COMPLETED', size });
       // The sweep at the start of a process removes what one leaves that is killed after the commit.
       const staged = () => readdir(join(directory, 'in/.pesit'));
-      await patiently(async () => (await staged()).length === 0 || undefined);
+      await patiently(async () => (await staged()).length === 0);
     }
     const { transferCount } = await service.call('GET', '/api/v1/config/partners/ACME');
     expect(transferCount).toBe(deaths.length);

@@ -3,12 +3,11 @@ import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
 import { diagnosticOf, nameOf, summaryOf } from '@pesit-node/protocol/testing';
-import { withDatabase } from '@pesit-node/service/testing';
+import { withDatabase, freePort } from '@pesit-node/service/testing';
 
 import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
 import { bytes, until, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
-import { freePort } from './support/rest.js';
 import {
   ACK_IDT,
   CONNECT,

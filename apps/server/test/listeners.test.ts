@@ -3,9 +3,9 @@ import { connect, createServer } from 'node:net';
 import type { Server } from 'node:net';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { withDatabase } from '@pesit-node/service/testing';
+import { withDatabase, freePort } from '@pesit-node/service/testing';
 
-import { faultyFields, freePort, useRest } from './support/rest.js';
+import { faultyFields, useRest } from './support/rest.js';
 
 const SERVERS = '/api/v1/servers';
 

@@ -3,11 +3,10 @@ import { createServer } from 'node:net';
 import type { Server } from 'node:net';
 
 import { expect, test } from '@jest/globals';
-import { withDatabase } from '@pesit-node/service/testing';
+import { withDatabase, freePort } from '@pesit-node/service/testing';
 
 import { holdStatement } from './support/faults.js';
 import { bytes, until, useNode } from './support/node.js';
-import { freePort } from './support/rest.js';
 
 withDatabase((harness) => {
   const node = useNode(harness, { listenerRetryMs: 20 });

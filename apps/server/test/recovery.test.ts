@@ -5,14 +5,13 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { diagnosticOf, pointOf } from '@pesit-node/protocol/testing';
-import { captureLog, withDatabase } from '@pesit-node/service/testing';
+import { captureLog, withDatabase, freePort } from '@pesit-node/service/testing';
 import { nodeFiles } from '@pesit-node/storage';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
 import { TransferContexts } from '../src/transfers/contexts.js';
 import { TestNode, until, useNode } from './support/node.js';
 import type { TransferRecord } from './support/node.js';
-import { freePort } from './support/rest.js';
 import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, DATA, DTF, DTF_END, endOf, ORF, syn, transEnd, WRITE } from './support/steps.js';
 

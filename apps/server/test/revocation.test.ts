@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { nameOf, summaryOf } from '@pesit-node/protocol/testing';
-import { captureLog, withDatabase } from '@pesit-node/service/testing';
+import { captureLog, withDatabase, freePort } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { withRedis } from '../../../packages/cluster/test/support/redis.js';
@@ -35,7 +35,6 @@ import {
   WRITE,
 } from './support/steps.js';
 import type { Step } from './support/steps.js';
-import { freePort } from './support/rest.js';
 
 const ACME = '/api/v1/config/partners/ACME';
 const HOUR = 3_600_000;

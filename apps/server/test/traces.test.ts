@@ -1,10 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { withDatabase } from '@pesit-node/service/testing';
+import { withDatabase, freePort } from '@pesit-node/service/testing';
 
 import { bytes, refusedWith, TestNode, until, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
 import { WRITING } from './support/steps.js';
-import { freePort } from './support/rest.js';
 
 interface Session {
   readonly session: string;

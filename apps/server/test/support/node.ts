@@ -13,7 +13,7 @@ import type { RequesterOptions } from '@pesit-node/net';
 import type { CreateRequest, SelectRequest } from '@pesit-node/protocol';
 import { HealthRegistry, listen, PasswordVerifier } from '@pesit-node/service';
 import type { Config, HttpServer, OpenApiDocument } from '@pesit-node/service';
-import { answerViolations, captureLog, emptyTables, testConfig } from '@pesit-node/service/testing';
+import { answerViolations, captureLog, emptyTables, testConfig, freePort } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
 import { FileSource, formatOf, StagedFile, STAGING_DIRECTORY } from '@pesit-node/storage';
 import type { RecordSettings } from '@pesit-node/storage';
@@ -21,7 +21,6 @@ import { createNode } from '../../src/node.js';
 import type { NodeOptions, ServerNode } from '../../src/node.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
 import { passwords, secrets } from './passwords.js';
-import { freePort } from './rest.js';
 
 type Json = Readonly<Record<string, unknown>>;
 

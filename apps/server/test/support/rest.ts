@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
@@ -61,19 +60,6 @@ export interface Rest {
   readonly put: (path: string, body: Body) => Promise<Response>;
   readonly delete: (path: string) => Promise<Response>;
 }
-
-/** A port that is free at this moment, and that the system gives to no outgoing connection (those are above 32,767). */
-export const freePort = async (): Promise<number> => {
-  for (;;) {
-    const port = randomInt(12_000, 32_000);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '0.0.0.0', () => server.close(() => resolve(true)));
-    });
-    if (isFree) return port;
-  }
-};
 
 /** Takes the port for real; nobody is served. */
 const bindOnly: BindPort = async ({ settings }) => {

@@ -1,6 +1,7 @@
 /**
  * Preloaded into a service (`node --import`): kills it with SIGKILL at one step of a transfer, named by KILL_AT as
- * `before:<step>` or `after:<step>`. Not armed until the transfer of KILL_FILE (PI 12) is taken.
+ * `before:<step>` or `after:<step>`. Not armed until a transfer begins, so that the service can start: the first row in
+ * `transfers`, or, where KILL_FILE names a virtual file (PI 12), the taking of its transfer from the queue.
  */
 import { createRequire, syncBuiltinESMExports } from 'node:module';
 
@@ -9,6 +10,7 @@ const files = require('node:fs/promises');
 const { Client } = require('pg');
 
 const [when, step] = (process.env.KILL_AT ?? '').split(':');
+const awaited = process.env.KILL_FILE ?? '';
 let armed = false;
 
 const die = (at, name) => {
@@ -26,33 +28,40 @@ const around = (name, work) => {
     : done;
 };
 
+const isMark = (path) => /\.(linked|moved)$/.test(String(path));
 const isNote = (path) => String(path).endsWith('.delivery');
+const isPart = (path) => String(path).endsWith('.part');
 
 const { link, open, rm, unlink } = files;
-const isMark = (path) => /\.(linked|moved)$/.test(String(path));
 files.link = (from, to) => around(isMark(to) ? 'mark' : 'link', () => link(from, to));
-files.unlink = (path) =>
-  around(isMark(path) ? 'settle' : String(path).endsWith('.part') ? 'unlink' : '', () => unlink(path));
+files.unlink = (path) => around(isMark(path) ? 'settle' : isPart(path) ? 'unlink' : '', () => unlink(path));
 files.open = (path, ...given) => around(isNote(path) ? 'note' : '', () => open(path, ...given));
 files.rm = (path, ...given) => around(isNote(path) ? 'forget' : '', () => rm(path, ...given));
 syncBuiltinESMExports();
 
+/** The statements by which each app writes down how far a transfer is. */
 const STATEMENTS = {
-  take: /skip locked/,
+  intent: /set .*"delivering" = /,
+  complete: /status = 'COMPLETED', end_time/,
   pacings: /set pacings = /,
   end: /update transfers set\s+status = case when cancel_requested and/,
 };
+const BEGINS = /^insert into "transfers"/;
+const TAKES = /skip locked/;
 
 const { query } = Client.prototype;
 Client.prototype.query = function (statement, ...rest) {
   const text = statement?.text ?? '';
-  const name = Object.keys(STATEMENTS).find((key) => STATEMENTS[key].test(text));
+  if (awaited === '' && BEGINS.test(text)) armed = true;
+  const isStep = STATEMENTS[step]?.test(text) === true;
+  const isTaking = awaited !== '' && TAKES.test(text);
+  if (!isStep && !isTaking) return query.call(this, statement, ...rest);
+  if (isStep) die('before', step);
   const callback = rest.at(-1);
-  if (name === undefined || typeof callback !== 'function') return query.call(this, statement, ...rest);
-  die('before', name);
+  if (typeof callback !== 'function') return query.call(this, statement, ...rest);
   const told = (error, result) => {
-    if (name === 'take' && result?.rows?.[0]?.virtual_file === process.env.KILL_FILE) armed = true;
-    die('after', name);
+    if (isTaking && result?.rows?.[0]?.virtual_file === awaited) armed = true;
+    if (isStep) die('after', step);
     callback(error, result);
   };
   return query.call(this, statement, ...rest.slice(0, -1), told);
