@@ -423,8 +423,8 @@ withDatabase((harness) => {
   describe('the end of the process', () => {
     test('ends what looks for work, and at last what keeps the leases; what the process does is shown', async () => {
       const { partner, held, reached } = await holding(1);
-      const service = await the.service();
-      await the.remote(service, partner.port);
+      const service = await world.service();
+      await world.remote(service, partner.port);
       await post(service);
       await reached.promise;
       const tasks = async (): Promise<readonly string[]> => {

@@ -187,7 +187,7 @@ withDatabase((harness) => {
       // Its place in the cluster is given back at once as well.
       const draining = always.filter((name) => !name.includes('membership'));
       await until(async () => JSON.stringify(await tasks()) === JSON.stringify(draining) || undefined);
-      expect(diagnosticOf(await peer.say(...endOf(1)))).toBe('0-000');
+      expect(diagnosticOf(await peer.sendAll(...endOf(1)))).toBe('0-000');
       peer.socket.destroy();
       await stopping;
       expect(await tasks()).toEqual(['figures of running transfers', 'look at the license']);
