@@ -93,3 +93,27 @@ test('every room opens with its theory of operation', () => {
 test('.ci/run may be executed', () => {
   expect(execFileSync('git', ['ls-files', '-s', '.ci/run'], { cwd: root, encoding: 'utf8' })).toMatch(/^100755 /);
 });
+
+test('comments and texts of the sources are in plain English', () => {
+  // Phrases that hide who acts, and comments whose first word hides what they are about (docs/glossary.md, Style).
+  const phrases = /\b(?:be had|go(?:es)? on|went on|gone on|going on|any more|all the same)\b/;
+  const beginnings = /(?:^|[.!?]\s+)(?:Of|What|Whoever)\b/;
+  const sources = tracked.filter((path) => /^(?:apps|packages)\/[^/]+\/src\/(?!.*\bmigrations\/).*\.ts$/.test(path));
+  const found = sources
+    .filter((path) => existsSync(join(root, path)))
+    .flatMap((path) => {
+      const text = read(path);
+      const comments = [...text.matchAll(/\/\*\*?([^]*?)\*\/|(?<=^|\s)\/\/([^\n]*)/gm)].map(
+        ({ 0: all, 1: block, 2: line, index }) => ({
+          line: text.slice(0, index).split('\n').length,
+          words: (block ?? line ?? all).replaceAll(/\s*\n\s*\*?\s*/g, ' ').trim(),
+        }),
+      );
+      const lines = text.split('\n').map((words, index) => ({ line: index + 1, words }));
+      return [
+        ...comments.filter(({ words }) => phrases.test(words) || beginnings.test(words)),
+        ...lines.filter(({ words }) => phrases.test(words)),
+      ].map(({ line, words }) => `${path}:${line}: ${words.slice(0, 120)}`);
+    });
+  expect([...new Set(found)]).toEqual([]);
+});

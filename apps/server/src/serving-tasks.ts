@@ -17,7 +17,7 @@ const REFUSALS_MS = 1000;
 /** Between two looks at whether files were fetched that count towards a quota. */
 const WAITING_LOOK_MS = 60_000;
 
-/** What a node does again and again while it serves partners: from its begin, with the database there, until it is to stop. */
+/** Tasks that a node repeats while it serves partners: from its begin, with the database there, until it is to stop. */
 export const servingTasks = ({
   listeners,
   journal,

@@ -26,8 +26,8 @@ const RENEWALS = 3;
 const LEAVE_MS = 2000;
 
 /**
- * A pod that was killed and starts again under its name has the place that it had. Two that live under one name are two all
- * the same: the one that finds its row taken comes back as the youngest.
+ * A pod that was killed and starts again under its name has the place that it had. Two that live under one name still
+ * count as two: the one that finds its row taken comes back as the youngest.
  */
 const TAKE_OVER = `
   update pesit_common.cluster_pods set instance = :instance, seen_at = now()

@@ -1,7 +1,7 @@
 /**
  * One owner a key, also between processes. Node offers no lock that dies with its process, so each process announces
- * itself first, by a file whose name says who it is (`<key>.<pid>-<start time>-<machine>.lock`), and looks for others then. Of
- * two that come at once the later one to look sees the other; both may give way, never both continue.
+ * itself first, by a file whose name says who it is (`<key>.<pid>-<start time>-<machine>.lock`), and looks for others then. When
+ * two come at once, the later one to look sees the other; both may give way, never both continue.
  *
  * A name is never used by another process again (`ProcessName`). So a lock whose process is gone (exit, kill, reboot) is
  * known for what it is and may be removed by anybody at any time.

@@ -12,13 +12,13 @@ export const TRANSFER_PUT_OFF = new EventKind<{ readonly reason: 'failed' | 'pos
   'pesit:transfer:put-off',
 );
 
-/** What a log line says of an attempt: `transferId` and `server` among it. */
+/** Fields of a log line of an attempt: `transferId` and `server` among it. */
 export type AttemptFacts = Readonly<Record<string, unknown>>;
 
 /** This process begins an attempt of a transfer. */
 export const ATTEMPT_STARTED = new EventKind<AttemptFacts>('pesit:attempt:started');
 
-/** The partner cannot go on where the transfer was: the file goes whole, as a new transfer, in the same attempt. */
+/** The partner cannot continue where the transfer was: the file goes whole, as a new transfer, in the same attempt. */
 export const ATTEMPT_STARTED_OVER = new EventKind<AttemptFacts>('pesit:attempt:started-over');
 
 /** An attempt is over. Its record may follow later, or say that another process has the transfer. */

@@ -6,7 +6,7 @@ import { PARTNER } from './fields.js';
 import type { PartnerRow } from './fields.js';
 import type { PartnerStore } from './store.js';
 
-/** What its last sessions have shown; null before the first. */
+/** Properties that its last sessions have shown; null before the first. */
 const lastSeen = ({ seen }: PartnerRow) =>
   Object.keys(seen).length === 0 ? null : { ...seen, product: productOf(seen) };
 

@@ -77,8 +77,8 @@ export class FieldTable<const F extends FieldRows> {
   }
 
   /**
-   * The changes of a request to `row`: without the fields that are as they were, and without those that no request sets. Of two
-   * names of a field, the one that differs from what is stored counts.
+   * The changes of a request to `row`: without the fields that are as they were, and without those that no request sets. When two
+   * names of a field differ, the one that is not as stored counts.
    * @throws {ApiError} 422 for what is not built, 400 for a new identifier, for two names that ask for different changes, or
    *   for a field without the one that it needs
    */

@@ -31,7 +31,7 @@ const report = z
   })
   .meta({ id: 'Health' });
 
-/** Of routes that need no login. */
+/** Answers of routes that need no login. */
 const WRONG_LOGIN = {
   401: 'A login was given, and is wrong.',
   429: 'A login was given, after too many wrong ones: see Retry-After.',
@@ -117,7 +117,7 @@ const information = z
 export interface InfoRoutesOptions {
   readonly info: ServiceInfo;
   readonly access: Access;
-  /** What checks a login where `access` asks for none. */
+  /** Checks a login where `access` asks for none. */
   readonly login: RequestHandler;
   readonly keysWithoutEffect: () => readonly KeyWithoutEffect[];
   readonly periodicWork: () => readonly PeriodicStatus[];

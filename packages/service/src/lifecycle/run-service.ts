@@ -24,7 +24,7 @@ import { runMain } from './main-guard.js';
 import type { ErrorClass, MainProcess } from './main-guard.js';
 import { reloadOnSignal } from './reload.js';
 
-/** What this needs of `process`; the environment is given beside it, by `main.ts` alone. */
+/** The part of `process` that this needs; the environment is given beside it, by `main.ts` alone. */
 export interface ServiceProcess extends MainProcess {
   readonly argv: readonly string[];
   readonly stdout: { write(text: string): unknown };
@@ -32,7 +32,7 @@ export interface ServiceProcess extends MainProcess {
   on(event: 'SIGHUP' | 'SIGTERM' | 'SIGINT', listener: (signal: NodeJS.Signals) => void): unknown;
 }
 
-/** What is there before anything of the app is made. */
+/** Parts that exist before anything of the app is made. */
 export interface ServiceGround<A extends AppName> {
   readonly config: Config<A>;
   readonly logger: Logger;
@@ -46,7 +46,7 @@ export interface ServiceGround<A extends AppName> {
   readonly namespace: string;
 }
 
-/** What the app has made of it. */
+/** Parts that the app has made. */
 export interface BuiltService {
   /** Answers at the port from its step on. */
   readonly app: RequestListener;
@@ -67,7 +67,7 @@ export interface FirstStage<Read> {
   readonly explained: readonly ErrorClass[];
 }
 
-/** What differs from app to app. */
+/** Parts that differ from app to app. */
 export interface ServiceDefinition<A extends AppName, Read> {
   /** Which keys of the configuration it has. */
   readonly app: A;
@@ -80,7 +80,7 @@ export interface ServiceDefinition<A extends AppName, Read> {
   readonly env: NodeJS.ProcessEnv;
   readonly first: FirstStage<Read>;
   readonly build: (ground: ServiceGround<A>, read: Read) => BuiltService;
-  /** What its HTTP server does otherwise than Node's, as of time limits. */
+  /** Settings of its HTTP server that differ from Node's, such as time limits. */
   readonly http?: (server: Server) => void;
 }
 
