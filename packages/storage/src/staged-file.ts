@@ -5,13 +5,12 @@ import type { Action } from './errors.js';
 import { FileWriter } from './file-writer.js';
 import { flushDirectories } from './files.js';
 import type { FileOperations, OpenFile } from './files.js';
-import { GroupCommit, pointOf } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
 import { Growth } from './growth.js';
 import { peekStaged } from './leftovers.js';
 import type { StagedFacts } from './leftovers.js';
-import type { PointJournal } from './point-journal.js';
-import type { HashMark, RunningHash } from './running-hash.js';
+import type { RunningHash } from './running-hash.js';
+import { StablePoints } from './stable-points.js';
 import { StagedDelivery } from './staged-delivery.js';
 import { cutBack, openAgain, openNew } from './staged-opening.js';
 import type { OpenedStaging } from './staged-opening.js';
@@ -36,10 +35,6 @@ export interface ResumedFile {
   readonly reason: string | undefined;
 }
 
-interface MarkedPoint extends StoredPoint {
-  readonly mark: HashMark | undefined;
-}
-
 /**
  * A file while it is received: `<receiveDirectory>/.pesit/<key>.part`, private, unseen until `deliver`, with the journal of
  * its points beside it.
@@ -56,17 +51,12 @@ export class StagedFile implements ArticleSink {
   readonly #file: OpenFile;
   readonly #durability: Durability;
   readonly #delivery: StagedDelivery;
-  #journal!: PointJournal;
   #decoder!: ArticleDecoder;
   #hash: RunningHash | undefined;
   #writer!: FileWriter;
   #growth!: Growth;
-  #commits!: GroupCommit<MarkedPoint>;
+  #points!: StablePoints;
   #dataBytes = 0;
-  #stablePoint: StoredPoint | undefined;
-  /** Hash of the bytes before it. */
-  #stableHash: RunningHash | undefined;
-  #entryIsStable: boolean;
   #goingBack: Promise<void> | undefined;
   #failure: PesitError | undefined;
   #prepared: Promise<StagedContent> | undefined;
@@ -110,17 +100,14 @@ export class StagedFile implements ArticleSink {
     this.#file = file;
     this.#durability = durability;
     this.#delivery = new StagedDelivery(place, durability);
-    this.#entryIsStable = durability === 'checkpoint' && point.number > 0;
-    this.#goOn(opened);
+    this.#goOn(opened, durability === 'checkpoint' && point.number > 0);
   }
 
   /** From the point where the file was cut. */
-  #goOn({ journal, point, hash }: OpenedStaging): void {
-    this.#journal = journal;
+  #goOn(opened: OpenedStaging, entryIsStable: boolean): void {
+    const { point, hash } = opened;
     this.#decoder = new ArticleDecoder(this.#options.format, point.articles);
     this.#dataBytes = point.dataBytes;
-    this.#stablePoint = point.number === 0 ? undefined : point;
-    this.#stableHash = point.number === 0 ? undefined : hash?.copy();
     this.#hash = hash;
     const failed = (error: unknown) => this.#fail(error, 'write');
     this.#writer = new FileWriter(this.#file, point.fileOffset, hash, failed, this.#options.writeSize);
@@ -128,13 +115,10 @@ export class StagedFile implements ArticleSink {
       // A complete file stays so.
       if (this.#prepared === undefined && this.#ended === undefined) this.#fail(reason, 'write');
     });
-    this.#commits = new GroupCommit(
-      this.#writer,
-      (points) => this.#commit(points),
-      (error) => this.#fail(error, 'flush'),
-      // Without digests the data go before the record, and two of them could overtake each other on the way to the journal.
-      hash === undefined ? 1 : 2,
-    );
+    this.#points = new StablePoints({
+      ...{ opened, durability: this.#durability, entryIsStable, progress: this.#writer },
+      failed: (error) => this.#fail(error, 'flush'),
+    });
   }
 
   /** Full path of the staged file, for logs. */
@@ -164,7 +148,7 @@ export class StagedFile implements ArticleSink {
 
   /** The newest point kept, on stable storage as far as the durability says: where a restart would begin. */
   get stablePoint(): StoredPoint | undefined {
-    return this.#stablePoint;
+    return this.#points.newest;
   }
 
   write(batch: ArticleBatch, release?: () => void): boolean {
@@ -189,10 +173,7 @@ export class StagedFile implements ArticleSink {
 
   checkpoint(point: SyncPoint, gather = 1): Promise<void> {
     if (this.#ended) return Promise.reject(this.#failure ?? givenUp());
-    const { number, dataBytes, articles } = point;
-    const fileOffset = this.#writer.accepted;
-    const mark = this.#hash?.mark(fileOffset);
-    return this.#commits.add(fileOffset, { number, dataBytes, articles, fileOffset, mark }, gather);
+    return this.#points.add(point, gather);
   }
 
   /**
@@ -209,18 +190,19 @@ export class StagedFile implements ArticleSink {
 
   async #cutBack(number: number): Promise<void> {
     await this.#prepared?.catch(() => undefined);
-    await this.#commits.idle();
+    await this.#points.idle();
     if (this.#ended) throw this.#failure ?? givenUp();
     if (this.#failure) throw this.#failure;
     if (this.#delivering) throw tooLateToGoBack(this.stagedPath);
     this.#writer.stop(givenUp());
-    this.#commits.stop(givenUp());
+    this.#points.stop(givenUp());
     await this.#writer.idle();
-    await this.#journal.close();
+    await this.#points.close();
     try {
       const { place, lock } = { place: this.#place, lock: this.#lock };
-      const known = this.#stablePoint?.number === number ? this.#stableHash?.copy() : undefined;
-      this.#goOn(await cutBack(this.#options, place, lock, this.#file, number, known));
+      const { newest, hash, entryIsStable } = this.#points;
+      const known = newest?.number === number ? hash?.copy() : undefined;
+      this.#goOn(await cutBack(this.#options, place, lock, this.#file, number, known), entryIsStable);
       this.#prepared = undefined;
     } catch (error) {
       throw this.#fail(error, 'write');
@@ -269,8 +251,8 @@ export class StagedFile implements ArticleSink {
    */
   async lastPoint(): Promise<StoredPoint | undefined> {
     await this.#goingBack;
-    await this.#commits.idle();
-    return this.#stablePoint;
+    await this.#points.idle();
+    return this.#points.newest;
   }
 
   /**
@@ -292,33 +274,6 @@ export class StagedFile implements ArticleSink {
     return this.#ended;
   }
 
-  /**
-   * The one place where a point becomes stable: data and journal, then what leads to both. With a digest in the record the
-   * two are flushed at the same time, for a record that is there before its bytes is found out by `resume`; without one
-   * the data go first.
-   */
-  async #commit(points: readonly MarkedPoint[]): Promise<void> {
-    const flushes = this.#durability === 'checkpoint';
-    const newest = points.at(-1);
-    const isChecked = points.every(({ mark }) => mark?.digest !== undefined);
-    const flushed = flushes && !isChecked;
-    if (flushes && (flushed || newest === undefined)) await this.#file.datasync();
-    if (newest === undefined) return;
-    if (flushes || this.#hash) {
-      const records = points.map((point) => ({ ...pointOf(point), flushed, digest: point.mark?.digest }));
-      await allDone([this.#journal.append(records), flushes && !flushed ? this.#file.datasync() : Promise.resolve()]);
-    }
-    if (flushes && !this.#entryIsStable) {
-      // A point in a file that no directory names after a power cut would be a promise broken.
-      await flushDirectories(this.#place.files, [this.#place.staging, this.#place.root]);
-      this.#entryIsStable = true;
-    }
-    // The flush of an earlier point may end later.
-    if (newest.number <= (this.#stablePoint?.number ?? 0)) return;
-    this.#stablePoint = pointOf(newest);
-    this.#stableHash = newest.mark?.hash;
-  }
-
   async #prepare(): Promise<StagedContent> {
     if (this.#failure) throw this.#failure;
     if (this.#ended) throw givenUp();
@@ -331,7 +286,7 @@ export class StagedFile implements ArticleSink {
         'write',
       );
     }
-    await this.#commits.add(this.#writer.accepted);
+    await this.#points.end();
     if (this.#durability === 'end') {
       await this.#file.datasync().catch((error: unknown) => {
         throw this.#fail(error, 'flush');
@@ -352,10 +307,11 @@ export class StagedFile implements ArticleSink {
     await this.#delivering?.catch(() => undefined);
     if (this.#delivery.isDone) return this.#closeDelivered();
     try {
-      await this.#commits.idle();
+      await this.#points.idle();
       await this.#stop();
-      if (this.#durability === 'end' && this.#stablePoint) await this.#flush();
-      if (this.#stableHash !== undefined) keepHash(this.stagedPath, this.#stableHash);
+      const { newest, hash } = this.#points;
+      if (this.#durability === 'end' && newest !== undefined) await this.#flush();
+      if (hash !== undefined) keepHash(this.stagedPath, hash);
     } catch (error) {
       throw storageError(error, 'flush', this.stagedPath, 'the received file');
     } finally {
@@ -384,30 +340,32 @@ export class StagedFile implements ArticleSink {
     const reason = this.#failure ?? givenUp();
     this.#failure = reason;
     this.#writer.stop(reason);
-    this.#commits.stop(reason);
+    this.#points.stop(reason);
     await this.#writer.idle();
-    await this.#commits.idle();
+    await this.#points.idle();
   }
 
   /** The file has its final name: nothing of this attempt stays. */
   #closeDelivered(): Promise<void> {
     forgetHash(this.stagedPath);
-    this.#swept ??= Promise.all([this.#close(), this.#delivery.sweep(this.#journal.exists), this.#lock.release()]).then(
-      () => undefined,
-    );
+    this.#swept ??= Promise.all([
+      this.#close(),
+      this.#delivery.sweep(this.#points.hasJournal),
+      this.#lock.release(),
+    ]).then(() => undefined);
     return this.#swept;
   }
 
   /** The data were flushed before, or are no longer wanted: no error of a close changes that. */
   #close(): Promise<void> {
-    this.#closed ??= Promise.allSettled([this.#file.close(), this.#journal.close()]).then(() => undefined);
+    this.#closed ??= Promise.allSettled([this.#file.close(), this.#points.close()]).then(() => undefined);
     return this.#closed;
   }
 
   /** Everything written so far, the journal, and the names of both. */
   async #flush(): Promise<void> {
     const { files, root, staging } = this.#place;
-    await Promise.all([this.#file.datasync(), this.#journal.flush()]);
+    await Promise.all([this.#file.datasync(), this.#points.flush()]);
     await flushDirectories(files, [staging, root]);
   }
 
@@ -416,16 +374,11 @@ export class StagedFile implements ArticleSink {
     const failure = storageError(error, action, this.stagedPath, 'the received file');
     this.#failure = failure;
     this.#writer.stop(failure);
-    this.#commits.stop(failure);
+    this.#points.stop(failure);
     // Not from inside `write`: the session that called it is in the middle of its own work.
     queueMicrotask(() => this.onFailure?.(failure));
     return failure;
   }
-}
-
-/** Waits for all, also when one fails: a file is closed afterwards, and nothing must be under way on it then. */
-async function allDone(works: readonly Promise<void>[]): Promise<void> {
-  for (const result of await Promise.allSettled(works)) if (result.status === 'rejected') throw result.reason;
 }
 
 const tooLateToGoBack = (path: string) =>
