@@ -14,7 +14,7 @@ import { receiving } from './receiving.js';
 import { restartContext } from './restart-context.js';
 import { delayAfter } from '../queue/retry.js';
 import { sending } from './sending.js';
-import type { Lease } from '../sessions/session-pool.js';
+import type { TakenSession } from '../sessions/session-pool.js';
 import { sessionTarget } from '../sessions/session-target.js';
 import type { Completed, Keep, TransferDeps, Work } from './work.js';
 
@@ -157,18 +157,18 @@ class Attempt {
    */
   async #overSession(work: Work): Promise<Completed> {
     // Nobody could tell whether an idle session that turns out to be dead has brought a message there.
-    const lease = await this.#acquire(this.#job.type === 'MESSAGE');
+    const taken = await this.#acquire(this.#job.type === 'MESSAGE');
     try {
-      return lineSeen(await work.run(lease.session, this.#signal), lease.session);
+      return lineSeen(await work.run(taken.session, this.#signal), taken.session);
     } catch (error) {
-      lease.failed(error);
-      if (!lease.reused || lease.usable || work.accepted || this.#signal.aborted) throw error;
+      taken.failed(error);
+      if (!taken.reused || taken.usable || work.accepted || this.#signal.aborted) throw error;
       this.#log.info(
-        { sessionId: lease.sessionId, reason: toPesitError(error).message },
+        { sessionId: taken.sessionId, reason: toPesitError(error).message },
         'idle session was dead or out of date: taking another',
       );
     } finally {
-      this.#end(lease);
+      this.#end(taken);
     }
     const fresh = await this.#acquire(true);
     try {
@@ -181,25 +181,25 @@ class Attempt {
     }
   }
 
-  #end(lease: Lease): void {
-    const { diagnosticComplement, freeMessage } = lease.session.texts;
+  #end(taken: TakenSession): void {
+    const { diagnosticComplement, freeMessage } = taken.session.texts;
     this.#said = {
       diagnosticComplement: diagnosticComplement && keptBytes(diagnosticComplement),
       answerFreeMessage: freeMessage && keptBytes(freeMessage),
     };
-    lease.release();
+    taken.release();
   }
 
-  async #acquire(fresh: boolean): Promise<Lease> {
+  async #acquire(fresh: boolean): Promise<TakenSession> {
     const { settings, secrets, pool } = this.#deps;
     const target = sessionTarget(this.#job.server, this.#job.partner_id, this.#job.settings, { settings, secrets });
     this.#phase = 'connecting';
     // Told while a file was read: nobody hears of the transfer.
     this.#signal.throwIfAborted();
-    const lease = await pool.acquire(target, this.#job.id, this.#signal, fresh);
+    const taken = await pool.acquire(target, this.#job.id, this.#signal, fresh);
     this.#phase = 'transferring';
-    this.#log.debug({ sessionId: lease.sessionId, reused: lease.reused }, 'session taken');
-    return lease;
+    this.#log.debug({ sessionId: taken.sessionId, reused: taken.reused }, 'session taken');
+    return taken;
   }
 
   #publishEnd(outcome: 'completed' | 'failed' | 'put off' | 'interrupted', facts: AttemptFacts): void {

@@ -18,7 +18,7 @@ import type { SessionPlaces } from './session-places.js';
 import type { SessionTarget } from './session-target.js';
 
 /** A session while one transfer uses it. */
-export interface Lease {
+export interface TakenSession {
   readonly session: PesitRequester;
   /** For the log. */
   readonly sessionId: string;
@@ -75,15 +75,15 @@ export class SessionPool {
    * @param fresh open a new session even when one is idle
    * @throws PesitError as `PesitRequester.open`
    */
-  async acquire(target: SessionTarget, transfer: string, signal: AbortSignal, fresh: boolean): Promise<Lease> {
+  async acquire(target: SessionTarget, transfer: string, signal: AbortSignal, fresh: boolean): Promise<TakenSession> {
     const idle = fresh ? undefined : this.#takeIdle(target.key);
-    if (idle !== undefined) return this.#lease(idle, transfer, true);
+    if (idle !== undefined) return this.#taken(idle, transfer, true);
     const sessionId = randomUUID();
     await this.reserve(target, sessionId, target.connectTimeout, signal);
     this.#count(target.serverId, 1);
     try {
       const opened = await this.#open(target, sessionId, signal);
-      return this.#lease({ ...opened, sessionId, target }, transfer, false);
+      return this.#taken({ ...opened, sessionId, target }, transfer, false);
     } catch (error) {
       this.#count(target.serverId, -1);
       await this.giveBack(sessionId);
@@ -152,7 +152,7 @@ export class SessionPool {
     }
   }
 
-  #lease(open: Open, transfer: string, reused: boolean): Lease {
+  #taken(open: Open, transfer: string, reused: boolean): TakenSession {
     const { session, sessionId, tracer } = open;
     tracer?.transfer(transfer);
     let given = false;
