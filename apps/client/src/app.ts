@@ -1,17 +1,6 @@
-import { keyWithoutEffect, licenseGate, licenseRoutes } from '@pesit-node/license';
-import type { LicenseKeeper } from '@pesit-node/license';
-import { createHttpApp, keysWithoutEffect } from '@pesit-node/service';
-import type {
-  Config,
-  DatabaseSupervisor,
-  EventStream,
-  HealthRegistry,
-  Logger,
-  Metrics,
-  PeriodicWork,
-  ServiceInfo,
-  Traces,
-} from '@pesit-node/service';
+import { createLicensedApp } from '@pesit-node/license';
+import type { LicensedAppOptions } from '@pesit-node/license';
+import type { Config, Traces } from '@pesit-node/service';
 import type { Express } from 'express';
 
 import type { Exchange } from './exchange/exchange.js';
@@ -25,16 +14,8 @@ import type { SendTree } from './transfers/send-tree.js';
 import { transferService } from './transfers/service.js';
 import type { TransferStore } from './transfers/store.js';
 
-export interface AppDeps {
+export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly config: Config<'client'>;
-  readonly info: ServiceInfo;
-  readonly logger: Logger;
-  readonly health: HealthRegistry;
-  readonly metrics: Metrics;
-  readonly events: EventStream;
-  readonly database: Pick<DatabaseSupervisor, 'ready' | 'statusReason'>;
-  readonly periodic: Pick<PeriodicWork, 'status'>;
-  readonly license: LicenseKeeper;
   readonly servers: RemoteServerStore;
   readonly transfers: TransferStore;
   readonly sendTree: SendTree;
@@ -45,27 +26,14 @@ export interface AppDeps {
 
 /** The REST interface of the client app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
-  const { config, info, logger, health, metrics, events, database, periodic, license, exchange, servers } = deps;
+  const { logger, events, exchange, servers } = deps;
   const { queue, test, serverChanged: changed } = exchange;
   const remoteServers = remoteServerService({ store: servers, events, test, changed });
   const { sendTree, receivedTree } = deps;
   const transfers = transferService({ store: deps.transfers, servers, sendTree, receivedTree, queue, logger });
-  return createHttpApp({
-    config,
-    info,
-    logger,
-    health,
-    metrics,
-    database,
-    events,
-    periodic,
-    keysWithoutEffect: () => [
-      ...keysWithoutEffect(config),
-      ...keyWithoutEffect(config['license.public-key'], license.publicKey),
-    ],
-    gate: licenseGate(license),
+  return createLicensedApp({
+    ...deps,
     routes: (routes) => {
-      licenseRoutes(routes, license);
       remoteServerRoutes(routes, remoteServers);
       serverTraceRoutes(routes, deps.traces, logger);
       transferRoutes(routes, transfers);

@@ -1,4 +1,4 @@
-/** The client app as a process: what differs from other services, and the only reader of the environment. */
+/** The client app as a process: everything that differs from other services, and the only reader of the environment. */
 import { LICENSE_KEY } from '@pesit-node/license';
 import { runService } from '@pesit-node/service';
 
@@ -16,12 +16,8 @@ await runService(process, {
   env: process.env,
   first: LICENSE_KEY,
   build: (ground, licenseKey) => {
-    const { config } = ground;
-    const { app, metrics, license, steps } = createNode({ ...ground, licenseKey });
-    return {
-      ...{ app, metrics, beforeHttp: [steps.database, steps.files], afterHttp: [steps.exchange] },
-      reloaded: () => license.useSources({ file: config['license.file'], content: config['license.content'] }),
-    };
+    const { app, metrics, reloaded, steps } = createNode({ ...ground, licenseKey });
+    return { app, metrics, reloaded, beforeHttp: [steps.database, steps.files], afterHttp: [steps.exchange] };
   },
   http: (server) => {
     // An upload takes as long as it takes; what is silent is cut.

@@ -1,30 +1,7 @@
-import { CLUSTER_MIGRATIONS, createCluster } from '@pesit-node/cluster';
-import {
-  historyWitness,
-  KnexLicenseStore,
-  LICENSE_MIGRATIONS,
-  licenseHealth,
-  licenseInCluster,
-  licenseMetrics,
-} from '@pesit-node/license';
-import type { LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
-import {
-  DatabaseSupervisor,
-  DataDirectoryError,
-  eventStream,
-  Metrics,
-  PeriodicWork,
-  Traces,
-} from '@pesit-node/service';
-import type {
-  Config,
-  Database,
-  HealthRegistry,
-  LifecycleStep,
-  Logger,
-  SecretBox,
-  ServiceInfo,
-} from '@pesit-node/service';
+import { createFoundation } from '@pesit-node/license';
+import type { FoundationOptions } from '@pesit-node/license';
+import { DataDirectoryError, Traces } from '@pesit-node/service';
+import type { Config, LifecycleStep, Logger } from '@pesit-node/service';
 import { ProcessDirectory, SpaceReserve } from '@pesit-node/storage';
 import { storageHealth } from '@pesit-node/transfers';
 
@@ -45,26 +22,15 @@ import { transferStore } from './transfers/store.js';
 const STOP_MARGIN_MS = 20_000;
 const START_AGAIN_MS = 5000;
 
-export interface NodeOptions extends Pick<
-  ExchangeOptions,
-  'node' | 'pollMs' | 'progressMs' | 'leaseMs' | 'placeLookMs'
-> {
+export interface NodeOptions
+  extends
+    Omit<FoundationOptions<'client'>, 'app' | 'migrations'>,
+    Pick<ExchangeOptions, 'pollMs' | 'progressMs' | 'leaseMs' | 'placeLookMs'> {
   readonly config: Config<'client'>;
-  /** Namespace of the pod. Default `default`. */
-  readonly namespace?: string | undefined;
   /** Default: those of the configuration. */
   readonly settings?: ExchangeSettings;
   /** Bytes that are free on the volume of a directory. Default: as the operating system says. */
   readonly freeSpace?: (directory: string) => Promise<number>;
-  readonly logger: Logger;
-  readonly health: HealthRegistry;
-  readonly info: ServiceInfo;
-  readonly database: Database;
-  readonly secrets: SecretBox;
-  /** The key that licenses are verified with. */
-  readonly licenseKey: VendorKey;
-  /** Default: the clock of the machine, and every 5 seconds. */
-  readonly licenseTimes?: Pick<LicenseKeeperOptions, 'clock' | 'refreshEveryMs'>;
 }
 
 /** @throws {DataDirectoryError} */
@@ -85,41 +51,8 @@ const prepareUploads = async (uploads: ProcessDirectory, retentionMs: number, lo
 export const createNode = (options: NodeOptions) => {
   const { config, logger, health, info, database, secrets } = options;
   const { settings = exchangeSettings(config) } = options;
-  const events = eventStream({ app: 'client', node: options.node }, logger);
-  const metrics = new Metrics({ app: 'client', version: info.version, logger });
-  const supervisor = new DatabaseSupervisor({
-    database,
-    migrations: [LICENSE_MIGRATIONS, CLUSTER_MIGRATIONS, CLIENT_MIGRATIONS],
-    logger,
-  });
-  health.register('database', () => supervisor.health(), { readiness: true });
-
-  const periodic = new PeriodicWork({ logger });
-  const cluster = createCluster({
-    ...{ config, database, periodic, logger },
-    ...{ app: 'client', name: options.node, namespace: options.namespace },
-  });
-  const { license, admission } = licenseInCluster(cluster, {
-    store: new KnexLicenseStore(database.knex),
-    key: options.licenseKey,
-    secrets,
-    evaluationDays: config['license.evaluation-days'],
-    file: config['license.file'],
-    content: config['license.content'],
-    witnesses: [historyWitness(database.knex)],
-    periodic,
-    logger,
-    node: options.node,
-    ...options.licenseTimes,
-  });
-  licenseMetrics(metrics, { license, admission, cluster });
-  health.register('license', () => licenseHealth(license), { readiness: true });
-  health.register('cluster', () => admission.health(), { readiness: true });
-  supervisor.on('ready', () => {
-    cluster.members.start();
-    license.start();
-  });
-
+  const foundation = createFoundation({ ...options, app: 'client', migrations: CLIENT_MIGRATIONS });
+  const { metrics, events, supervisor, periodic, cluster, license, admission, reloaded } = foundation;
   const servers = remoteServerStore(database.knex, secrets);
   const places = placeStore(database.knex, { node: options.node, instance: cluster.pod.instance });
   const transfers = transferStore(database.knex);
@@ -165,20 +98,9 @@ export const createNode = (options: NodeOptions) => {
       }, options.pollMs ?? START_AGAIN_MS).unref();
     });
   };
-  const startDatabase = (): void => {
-    periodic.start();
-    supervisor.start();
-  };
-  const stopDatabase = async (): Promise<void> => {
-    await license.stop();
-    await cluster.stop();
-    await periodic.stop();
-    await supervisor.stop();
-    events.close();
-  };
   const drainMs = config['shutdown.drain-timeout'] * 1000;
   const steps = {
-    database: { name: 'database', start: startDatabase, stop: stopDatabase },
+    database: foundation.step,
     files: {
       name: 'files',
       start: async () => {
@@ -204,5 +126,5 @@ export const createNode = (options: NodeOptions) => {
       stopTimeoutMs: drainMs + STOP_MARGIN_MS,
     },
   } satisfies Record<string, LifecycleStep>;
-  return { app, license, cluster, metrics, exchange, supervisor, servers, transfers, settings, steps };
+  return { app, license, cluster, metrics, reloaded, exchange, supervisor, servers, transfers, settings, steps };
 };

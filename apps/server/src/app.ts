@@ -1,18 +1,6 @@
-import { keyWithoutEffect, licenseGate, licenseRoutes } from '@pesit-node/license';
-import type { LicenseKeeper } from '@pesit-node/license';
-import { createHttpApp, keysWithoutEffect } from '@pesit-node/service';
-import type {
-  Config,
-  EventStream,
-  HealthRegistry,
-  HttpAppOptions,
-  Logger,
-  Metrics,
-  PasswordHasher,
-  PeriodicWork,
-  ServiceInfo,
-  Traces,
-} from '@pesit-node/service';
+import { createLicensedApp } from '@pesit-node/license';
+import type { LicensedAppOptions } from '@pesit-node/license';
+import type { Config, PasswordHasher, Traces } from '@pesit-node/service';
 import type { Express } from 'express';
 
 import type { Directories } from './directories.js';
@@ -26,17 +14,8 @@ import type { TransferStore } from './transfers/store.js';
 import { virtualFileRoutes } from './virtual-files/routes.js';
 import type { VirtualFileStore } from './virtual-files/store.js';
 
-export interface AppDeps {
+export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly config: Config<'server'>;
-  readonly info: ServiceInfo;
-  readonly logger: Logger;
-  readonly health: HealthRegistry;
-  readonly metrics: Metrics;
-  readonly events: EventStream;
-  /** While not ready, the routes answer 503 with the reason. */
-  readonly database: NonNullable<HttpAppOptions['database']>;
-  readonly periodic: Pick<PeriodicWork, 'status'>;
-  readonly license: LicenseKeeper;
   readonly partners: PartnerStore;
   readonly passwords: PasswordHasher;
   readonly virtualFiles: VirtualFileStore;
@@ -48,23 +27,10 @@ export interface AppDeps {
 
 /** The REST interface of the server app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
-  const { config, info, logger, health, metrics, events, database, periodic, license, directories } = deps;
-  return createHttpApp({
-    config,
-    info,
-    logger,
-    health,
-    metrics,
-    database,
-    events,
-    periodic,
-    keysWithoutEffect: () => [
-      ...keysWithoutEffect(config),
-      ...keyWithoutEffect(config['license.public-key'], license.publicKey),
-    ],
-    gate: licenseGate(license),
+  const { logger, events, directories } = deps;
+  return createLicensedApp({
+    ...deps,
     routes: (routes) => {
-      licenseRoutes(routes, license);
       listenerRoutes(routes, deps.listeners, directories);
       partnerRoutes(routes, deps);
       partnerTraceRoutes(routes, deps.traces, logger);

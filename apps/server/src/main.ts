@@ -1,4 +1,4 @@
-/** The server app as a process: what differs from other services, and the only reader of the environment. */
+/** The server app as a process: everything that differs from other services, and the only reader of the environment. */
 import { LICENSE_KEY } from '@pesit-node/license';
 import { runService } from '@pesit-node/service';
 
@@ -13,11 +13,7 @@ await runService(process, {
   env: process.env,
   first: LICENSE_KEY,
   build: (ground, licenseKey) => {
-    const { config } = ground;
-    const { app, metrics, license, databaseStep, exchangeStep } = createNode({ ...ground, licenseKey });
-    return {
-      ...{ app, metrics, beforeHttp: [databaseStep], afterHttp: [exchangeStep] },
-      reloaded: () => license.useSources({ file: config['license.file'], content: config['license.content'] }),
-    };
+    const { app, metrics, reloaded, databaseStep, exchangeStep } = createNode({ ...ground, licenseKey });
+    return { app, metrics, reloaded, beforeHttp: [databaseStep], afterHttp: [exchangeStep] };
   },
 });

@@ -1,35 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { CLUSTER_MIGRATIONS, createCluster } from '@pesit-node/cluster';
 import type { Cluster } from '@pesit-node/cluster';
-import {
-  historyWitness,
-  KnexLicenseStore,
-  LICENSE_MIGRATIONS,
-  licenseHealth,
-  licenseInCluster,
-  licenseMetrics,
-} from '@pesit-node/license';
-import type { LicenseKeeper, LicenseKeeperOptions, VendorKey } from '@pesit-node/license';
-import {
-  DatabaseSupervisor,
-  eventStream,
-  Metrics,
-  PasswordHasher,
-  PasswordVerifier,
-  PeriodicWork,
-  Traces,
-} from '@pesit-node/service';
-import type {
-  Config,
-  Database,
-  HealthRegistry,
-  LifecycleStep,
-  Logger,
-  SecretBox,
-  ServiceInfo,
-} from '@pesit-node/service';
+import { createFoundation } from '@pesit-node/license';
+import type { FoundationOptions, LicenseKeeper } from '@pesit-node/license';
+import { PasswordHasher, PasswordVerifier, Traces } from '@pesit-node/service';
+import type { Config, DatabaseSupervisor, LifecycleStep, Metrics } from '@pesit-node/service';
 import { LocalFileStores, SpaceReserve } from '@pesit-node/storage';
 import type { FileStores } from '@pesit-node/storage';
 import { meterTransfers, storageHealth } from '@pesit-node/transfers';
@@ -68,21 +44,8 @@ import { Turns } from './turns.js';
 import { WaitingFiles } from './transfers/waiting-files.js';
 import { VirtualFileStore } from './virtual-files/store.js';
 
-export interface NodeOptions {
+export interface NodeOptions extends Omit<FoundationOptions<'server'>, 'app' | 'migrations'> {
   readonly config: Config<'server'>;
-  readonly logger: Logger;
-  readonly health: HealthRegistry;
-  readonly info: ServiceInfo;
-  readonly database: Database;
-  /** The key that licenses are verified with. */
-  readonly licenseKey: VendorKey;
-  /** Default: the clock of the machine, and every 5 seconds. */
-  readonly licenseTimes?: Pick<LicenseKeeperOptions, 'clock' | 'refreshEveryMs'>;
-  /** Name of this machine or pod, for records and the cluster. */
-  readonly node: string;
-  /** Namespace of the pod. Default `default`. */
-  readonly namespace?: string | undefined;
-  readonly secrets: SecretBox;
   /** Makes the hashes of partners' passwords. Default: under `secrets`, at the cost of today. */
   readonly passwords?: PasswordHasher;
   /** Default: one of its own, over `passwords`. */
@@ -101,8 +64,6 @@ export interface NodeOptions {
   readonly listenerRetryMs?: number;
   /** Between two looks at the partners of open sessions, milliseconds. Default 5000. */
   readonly partnerLookMs?: number;
-  /** See `SupervisorOptions`. */
-  readonly checkEveryMs?: number;
   /** See `InstancesOptions`. */
   readonly leaseMs?: number;
   /** See `RestartsOptions`. Default: a fifth longer than a lease. */
@@ -116,10 +77,12 @@ export interface ServerNode {
   readonly license: LicenseKeeper;
   readonly cluster: Cluster;
   readonly metrics: Metrics<'server'>;
+  /** See `Foundation`. */
+  readonly reloaded: () => void;
   readonly listeners: ListenerService;
   readonly supervisor: DatabaseSupervisor;
   readonly housekeeping: Housekeeping;
-  /** The watch over the database, and the runner of periodic work. To be started first, and stopped last. */
+  /** Step of the foundation. To be started first, and stopped last. */
   readonly databaseStep: LifecycleStep;
   /** Recovery, and the listeners with `autoStart`, as soon as the database is there. To be stopped first. */
   readonly exchangeStep: LifecycleStep;
@@ -141,32 +104,8 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const { verifier = new PasswordVerifier({ check: (password, stored) => passwords.verify(password, stored) }) } =
     options;
   const { knex } = database;
-  const metrics = new Metrics({ app: 'server', version: info.version, logger });
-  const events = eventStream({ app: 'server', node }, logger);
-  const supervisor = new DatabaseSupervisor({
-    database,
-    migrations: [LICENSE_MIGRATIONS, CLUSTER_MIGRATIONS, MIGRATIONS],
-    logger,
-    ...(options.checkEveryMs === undefined ? {} : { checkEveryMs: options.checkEveryMs }),
-  });
-  const periodic = new PeriodicWork({ logger });
-  const cluster = createCluster({
-    ...{ config, database, periodic, logger },
-    ...{ app: 'server', name: node, namespace: options.namespace },
-  });
-  const { license, admission } = licenseInCluster(cluster, {
-    store: new KnexLicenseStore(knex),
-    key: options.licenseKey,
-    secrets: options.secrets,
-    evaluationDays: config['license.evaluation-days'],
-    file: config['license.file'],
-    content: config['license.content'],
-    witnesses: [historyWitness(knex)],
-    periodic,
-    logger,
-    node,
-    ...options.licenseTimes,
-  });
+  const foundation = createFoundation({ ...options, app: 'server', migrations: MIGRATIONS });
+  const { metrics, events, supervisor, periodic, cluster, license, admission, reloaded } = foundation;
   const instance = randomUUID();
   const journal = new TransferJournal({
     ...{ knex, logger, node, instance },
@@ -288,18 +227,9 @@ export const createNode = (options: NodeOptions): ServerNode => {
     directories,
   });
   serverMetrics(metrics, { knex, secrets: options.secrets, supervisor, listeners, space });
-  licenseMetrics(metrics, { license, admission, cluster });
-  health.register('database', () => supervisor.health(), { readiness: true });
   health.register('startup', () => startup.health(), { readiness: true });
   health.register('listeners', () => listeners.health(), { readiness: true });
-  health.register('license', () => licenseHealth(license), { readiness: true });
-  health.register('cluster', () => admission.health(), { readiness: true });
   health.register('storage', async () => storageHealth(await space()));
-  supervisor.on('ready', () => {
-    cluster.members.start();
-    license.start();
-  });
-
   const startup = new Startup();
   /** Tasks that end when the node begins to stop; leases are renewed, and figures written, as long as transfers run. */
   const whileServing = [partnerLook];
@@ -345,23 +275,11 @@ export const createNode = (options: NodeOptions): ServerNode => {
     license,
     cluster,
     metrics,
+    reloaded,
     listeners,
     supervisor,
     housekeeping,
-    databaseStep: {
-      name: 'database',
-      start: () => {
-        periodic.start();
-        supervisor.start();
-      },
-      stop: async () => {
-        await license.stop();
-        await cluster.stop();
-        await periodic.stop();
-        await supervisor.stop();
-        events.close();
-      },
-    },
+    databaseStep: foundation.step,
     exchangeStep: {
       name: 'listeners',
       start: async () => {

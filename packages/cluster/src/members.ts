@@ -1,8 +1,10 @@
 import type { EventEmitter } from 'node:events';
 
+import type { AppName } from '@pesit-node/service';
+
 /** One process of one app. */
 export interface PodIdentity {
-  readonly app: 'server' | 'client';
+  readonly app: AppName;
   /** `cluster.name`. */
   readonly cluster: string;
   /** `POD_NAMESPACE`. */

@@ -8,7 +8,8 @@
  * `LicenseKeeper` holds the state of a running app: it reads the store (`KnexLicenseStore`, schema `pesit_common`, shared by
  * all pods and both apps), counts the time, loads what the configuration names, and installs. `Admission` puts it together with
  * the cluster: whether this pod is within the limits, and may take sessions and transfers. `licenseGate` and `Admission` are
- * asked at any time and never wait; `licenseRoutes` are the endpoints; `licenseInCluster` makes an app's keeper and admission.
+ * asked at any time and never wait; `licenseRoutes` are the endpoints. An app makes all of it by `createFoundation`, with the
+ * database and the cluster, and its REST interface by `createLicensedApp`.
  */
 export { Admission } from './admission.js';
 export type { SessionRefusal } from './admission.js';
@@ -21,6 +22,8 @@ export type { LicenseClaims, LicenseType, Limits } from './claims.js';
 export type { ClockRecord, SeenTimes } from './clock.js';
 export { ExtensionCapError, LicenseRefusedError, LicenseTooSmallError } from './errors.js';
 export { LICENSE_KEY } from './first-stage.js';
+export { createFoundation } from './foundation.js';
+export type { Foundation, FoundationOptions } from './foundation.js';
 export { licenseGate, licenseHealth, LICENSE_PATH } from './gate.js';
 export type { LicenseRequiredBody } from './gate.js';
 export { licenseInCluster } from './in-cluster.js';
@@ -28,6 +31,8 @@ export { inspectLicense, issueLicense, IssueError } from './issue.js';
 export type { Inspection } from './issue.js';
 export { LicenseKeeper } from './keeper.js';
 export type { LicenseKeeperOptions, LicenseLog } from './keeper.js';
+export { createLicensedApp } from './licensed-app.js';
+export type { LicensedAppOptions } from './licensed-app.js';
 export { placeOf } from './limits.js';
 export type { Place } from './limits.js';
 export { licenseMetrics } from './metrics.js';

@@ -1,13 +1,14 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Channel } from 'node:diagnostics_channel';
 
+import type { AppName } from '../config/row.js';
 import type { Logger } from '../logging.js';
 
 /** The message on a channel of `node:diagnostics_channel`: a watcher from outside the process's own code gets it, too. */
 export interface Published<T> {
   /** The node that the event belongs to: a process may hold several. */
   readonly stream: EventStream;
-  readonly app: 'server' | 'client';
+  readonly app: AppName;
   /** Name of the machine or pod. */
   readonly node: string;
   readonly event: T;
@@ -28,7 +29,7 @@ export class EventKind<T> {
 }
 
 export interface EventStreamOptions {
-  readonly app: 'server' | 'client';
+  readonly app: AppName;
   readonly node: string;
   /** A subscriber has thrown: nothing but this comes of it. */
   readonly failed: (error: unknown, event: string) => void;

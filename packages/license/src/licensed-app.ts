@@ -1,0 +1,34 @@
+import { createHttpApp, keysWithoutEffect } from '@pesit-node/service';
+import type { CommonConfig, EventStream, HttpAppOptions } from '@pesit-node/service';
+import type { Express } from 'express';
+
+import { licenseGate } from './gate.js';
+import type { LicenseKeeper } from './keeper.js';
+import { keyWithoutEffect } from './public-key.js';
+import { licenseRoutes } from './routes.js';
+
+export interface LicensedAppOptions extends Pick<HttpAppOptions, 'info' | 'logger' | 'health' | 'metrics' | 'routes'> {
+  readonly config: CommonConfig;
+  readonly events: EventStream;
+  /** While not ready, the routes answer 503 with the reason. */
+  readonly database: NonNullable<HttpAppOptions['database']>;
+  readonly periodic: NonNullable<HttpAppOptions['periodic']>;
+  readonly license: LicenseKeeper;
+}
+
+/** The REST interface of an app behind the 402 gate, with the endpoints of the license before its own; it does not listen. */
+export const createLicensedApp = (options: LicensedAppOptions): Express => {
+  const { config, info, logger, health, metrics, events, database, periodic, license, routes } = options;
+  return createHttpApp({
+    ...{ config, info, logger, health, metrics, events, database, periodic },
+    keysWithoutEffect: () => [
+      ...keysWithoutEffect(config),
+      ...keyWithoutEffect(config['license.public-key'], license.publicKey),
+    ],
+    gate: licenseGate(license),
+    routes: (mounted) => {
+      licenseRoutes(mounted, license);
+      routes(mounted);
+    },
+  });
+};

@@ -1,0 +1,79 @@
+/** The foundation of both apps, under an app that has nothing but a table. */
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { CONFIGURATION_CHANGED, HealthRegistry, SecretBox } from '@pesit-node/service';
+import type { MigrationSet } from '@pesit-node/service';
+import { captureLog, testConfig, withDatabase } from '@pesit-node/service/testing';
+import request from 'supertest';
+
+import { createFoundation } from '../src/foundation.js';
+import { createLicensedApp } from '../src/licensed-app.js';
+import { VirtualClock } from './support/pods.js';
+import { license as licenseText, VENDOR_KEY } from './support/vendor.js';
+
+const MIGRATIONS: MigrationSet = {
+  schema: 'pesit_server',
+  migrations: [
+    { name: '0001-drawers', up: (knex) => knex.schema.createTable('drawers', (table) => table.increments()) },
+  ],
+};
+const UNREAD = { status: 'DOWN', details: { license: 'UNKNOWN' } };
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'pesit-foundation-'));
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+withDatabase((harness) => {
+  test('one step starts and stops database, membership and license; the app is behind the gate', async () => {
+    const config = {
+      ...testConfig('server', { 'data.directory': directory, 'admin.username': 'ann', 'admin.password': 'drawer-9' }),
+    };
+    const { logger } = captureLog();
+    const health = new HealthRegistry();
+    const info = { name: 'tried', version: '1' };
+    const database = await harness.open({ searchPath: ['pesit_server'] });
+    const foundation = createFoundation({
+      ...{ app: 'server', migrations: MIGRATIONS, config, logger, health, info, database, node: 'pod-1' },
+      ...{ secrets: new SecretBox([Buffer.alloc(32, 7)]), licenseKey: VENDOR_KEY },
+      licenseTimes: { clock: new VirtualClock('2027-03-01T08:00:00Z') },
+    });
+    const { supervisor, periodic, cluster, license, events, metrics, step, reloaded } = foundation;
+    const app = createLicensedApp({
+      ...{ config, info, logger, health, metrics, events, periodic, license, database: supervisor },
+      routes: () => undefined,
+    });
+    const ask = async () => (await request(app).get('/api/v1/license').auth('ann', 'drawer-9')).body as unknown;
+    // Nothing is asked of the database before its step.
+    expect((await health.readiness()).components).toMatchObject({ database: { status: 'DOWN' }, license: UNREAD });
+
+    await step.start?.(new AbortController().signal);
+    await supervisor.whenReady();
+    await Promise.all([cluster.members.refresh(), license.refresh()]);
+    expect((await health.readiness()).components).toMatchObject({
+      ...{ database: { status: 'UP' }, license: { status: 'UP' } },
+      cluster: { status: 'UP', details: { pod: 'pod-1', pods: 1 } },
+    });
+    expect(await database.knex('drawers')).toEqual([]);
+    expect(await ask()).toMatchObject({ evaluation: true, valid: false });
+
+    config['license.file'] = join(directory, 'license');
+    await writeFile(config['license.file'], licenseText());
+    const changed = once(license, 'change');
+    reloaded();
+    await changed;
+    expect(await ask()).toMatchObject({ evaluation: false, valid: true });
+
+    const heard: unknown[] = [];
+    events.subscribe(CONFIGURATION_CHANGED, (event) => heard.push(event));
+    await step.stop?.();
+    events.publish(CONFIGURATION_CHANGED, { what: 'drawer', action: 'created', facts: {} });
+    expect([heard, supervisor.statusReason]).toEqual([[], 'stopped']);
+    expect(await database.knex('pesit_common.cluster_pods')).toEqual([]);
+  });
+});
