@@ -2,22 +2,14 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { StagedFile, StorageError, formatOf, nodeFiles } from '../src/index.js';
+import { StagedFile, formatOf, nodeFiles } from '../src/index.js';
 import type { FileOperations, RecordFormat, StagedFileOptions } from '../src/index.js';
 import { batchOf, piecesOf } from './support/articles.js';
 import { ModelDisk, chances, driven, someHappen } from './support/model-disk.js';
-import { filesIn, rejection, sandbox } from './support/sandbox.js';
+import { filesIn, sandbox } from './support/sandbox.js';
+import { optionsIn } from './support/staged.js';
 
-const text = formatOf({ text: true, recordLength: 80 });
 const start = { number: 0, dataBytes: 0, articles: 0, fileOffset: 0 };
-
-const optionsIn = (receiveDirectory: string, more: Partial<StagedFileOptions> = {}): StagedFileOptions => ({
-  receiveDirectory,
-  key: 'k',
-  format: text,
-  context: '{"partner":"P1"}',
-  ...more,
-});
 
 /** Three articles, a point after each of the first two, and then the end that a lost connection brings. */
 async function interrupted(directory: string, more: Partial<StagedFileOptions> = {}): Promise<void> {
@@ -233,62 +225,6 @@ describe('a file that goes on', () => {
       for (const article of articles.slice(number * 7)) if (!file.write(batchOf(article))) await file.drained();
       expect((await file.deliver({ path: 'out', overwrite: false })).checksum).toBe(whole);
     }
-  });
-});
-
-describe('a signal that is aborted while what is staged is read', () => {
-  const CANCELLED = { fault: 'local', diagnostic: '2-216', peerText: 'cancelled' } as const;
-  const BLOCKS = 24;
-  const block = Buffer.alloc(512 * 1024, 7);
-  const binary = formatOf({ recordLength: 65_535 });
-
-  /** Of 12 MB, under a path that this process keeps no hash of. */
-  async function staged(more: Partial<StagedFileOptions> = {}): Promise<string> {
-    const [there, here] = [sandbox(), sandbox()];
-    const file = await StagedFile.create(optionsIn(there, { format: binary, ...more }));
-    for (let n = 1; n <= BLOCKS; n++) {
-      for (let at = 0; at < block.length; at += 65_000) {
-        if (!file.write(batchOf(block.subarray(at, at + 65_000)))) await file.drained();
-      }
-      if (n % 8 === 0) await file.checkpoint({ number: n / 8, dataBytes: n * block.length, articles: n * 9 });
-    }
-    await file.release();
-    renameSync(join(there, '.pesit'), join(here, '.pesit'));
-    return here;
-  }
-
-  /** Aborts when the `nth` block is asked for. */
-  function abortedAt(nth: number) {
-    const gone = new AbortController();
-    let reads = 0;
-    const files: FileOperations = {
-      ...nodeFiles,
-      open: async (path, flags, mode) => {
-        const file = await nodeFiles.open(path, flags, mode);
-        const readv: typeof file.readv = (buffers, position) => {
-          if (path.endsWith('.part') && ++reads === nth) gone.abort(new StorageError('not wanted any more', CANCELLED));
-          return file.readv(buffers, position);
-        };
-        return { ...file, readv };
-      },
-    };
-    return { files, signal: gone.signal, reads: () => reads };
-  }
-
-  test.each([
-    ['with digests', {}],
-    ['without digests, read for a hash from now on', { checksum: 'none' }],
-  ] as const)('%s: its reason within two blocks, and all that was staged is still there', async (_, first) => {
-    const directory = await staged(first);
-    const { files, signal, reads } = abortedAt(3);
-    // As it is: no error of the disk was met.
-    const error = await rejection(StagedFile.resume(optionsIn(directory, { format: binary, files, signal })));
-    expect(error).toBe(signal.reason);
-    expect(reads()).toBeLessThanOrEqual(5);
-    expect(statSync(join(directory, '.pesit/k.part')).size).toBe(BLOCKS * block.length);
-    const again = await StagedFile.resume(optionsIn(directory, { format: binary }));
-    expect(again.point).toMatchObject({ number: 3, fileOffset: BLOCKS * block.length });
-    await again.file.discard();
   });
 });
 
