@@ -54,7 +54,7 @@ function report(app, rotation) {
 
 const progress = (looked, of) => console.error(`${looked} of ${of} remote servers`);
 
-/** What the operator can correct: said in a sentence, without a stack. */
+/** An error that the operator can correct: printed as a sentence, without a stack. */
 const SENTENCES = ['ConfigError', 'EmbeddedDatabaseError', 'DirectoryLockedError', 'SecretError'];
 
 await main(async () => {
@@ -75,7 +75,7 @@ await main(async () => {
         : await module.rotateServerSecrets(options);
     return report(app, rotation);
   } catch (error) {
-    // Of the system and of PostgreSQL, which is not reached or refuses.
+    // Errors of the system and of PostgreSQL, which is not reached or refuses.
     const isSentence = SENTENCES.includes(error.name) || error.code !== undefined;
     throw isSentence ? new Failure(error.message || String(error.code)) : error;
   }

@@ -1,5 +1,5 @@
 /**
- * What the protocol engine alone takes: two sessions in this process, from the room for an article to the view
+ * The cost of the protocol engine alone: two sessions in this process, from the room for an article to the view
  * of it at the other end, over bytes that no socket has seen. No files: each article is filled from memory.
  */
 import { RequesterSession, ServerSession, burstBufferSize } from '@pesit-node/protocol';

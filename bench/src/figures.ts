@@ -1,4 +1,4 @@
-/** What one run of one row measured, and what the runs of a row come to. */
+/** Figures of one run of one row, and the summary of the runs of a row. */
 
 /** One process during one run. `idleRssMb`: resident memory before its first transfer, where it lives longer than a run. */
 export interface ProcessFigures {
@@ -32,7 +32,7 @@ export interface CaseResult {
   readonly compressionRatio: number | null;
   /** User and system time of all processes; null for small files. */
   readonly cpuSecondsPerGb: number | null;
-  /** Of the larger process. */
+  /** Memory of the larger process. */
   readonly peakRssMb: number;
   readonly transfersPerSecond: number | null;
   readonly processes: readonly {

@@ -1,4 +1,4 @@
-/** What the license gate of both apps adds to a request: the middleware alone, in this process. */
+/** Cost that the license gate of both apps adds to a request: the middleware alone, in this process. */
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { DAY_MS, decide, licenseGate } from '@pesit-node/license';

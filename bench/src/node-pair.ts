@@ -35,7 +35,7 @@ export interface Target {
 /** The plain remote server and inbox. */
 export const PLAIN: Target = { remote: REMOTE, inbox: INBOX };
 
-/** What the client says of a transfer that has ended. */
+/** Record of the client for a transfer that has ended. */
 type Ended = Readonly<Record<string, unknown>>;
 
 /** Sessions of the client: one kept open for all transfers, or a new one for each. */

@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { DATABASE_URL, type DatabaseKind } from './database.js';
 
-/** What a run measures and how; sizes in bytes. */
+/** Measurements of a run, and how they are made; sizes in bytes. */
 export interface Options {
   /** Where the JSON report goes; undefined: nowhere. */
   readonly json: string | undefined;

@@ -15,7 +15,7 @@ import { hrtime } from 'node:process';
 const BUFFER_SIZE = 2 << 20;
 const BUFFER_COUNT = 4;
 
-/** What a peer tells its parent: the port it listens on, or its figures at the end. */
+/** Messages of a peer to its parent: the port it listens on, or its figures at the end. */
 export type PeerMessage =
   { readonly port: number } | { readonly seconds: number; readonly cpuSeconds: number; readonly peakRssMb: number };
 

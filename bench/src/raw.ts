@@ -33,7 +33,7 @@ function startPeer(...args: readonly string[]): Peer {
       });
     });
     const result = Promise.race([message, ended]);
-    // Whoever waits for it sees the failure; nobody waits for the port of a receiver.
+    // A caller that waits for it sees the failure; nobody waits for the port of a receiver.
     result.catch(() => undefined);
     return result;
   };

@@ -9,7 +9,7 @@ export interface Variation {
   readonly file?: { readonly name: string; readonly write: (path: string, size: number) => Promise<void> };
   /** Settings of the virtual file that receives it; undefined: that of the plain row. */
   readonly inbox?: Readonly<Record<string, unknown>>;
-  /** Of the request for the transfer. */
+  /** Fields of the request for the transfer. */
   readonly request?: Readonly<Record<string, unknown>>;
   /** Whether records, or bytes on the wire, are of interest. */
   readonly counts?: 'records' | 'compression';

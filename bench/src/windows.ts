@@ -1,5 +1,5 @@
 /**
- * What sync points cost (`--windows`): one file sent with each interval and window, for each durability on each medium, and
+ * The cost of sync points (`--windows`): one file sent with each interval and window, for each durability on each medium, and
  * over networks of growing distance. A row of a durability is compared with `none` of the same interval and window in the
  * same round; a row of a distance says how much of the line its window fills.
  *
@@ -20,7 +20,7 @@ export const INTERVALS = [32, 256, 1024, 4096] as const;
 export const WINDOWS = [1, 4, 16, 64] as const;
 /** Milliseconds there and back. */
 export const ROUND_TRIPS = [0, 5, 20, 80] as const;
-/** What is sent over each distance: interval in KB and window. */
+/** Settings for each distance: interval in KB and window. */
 export const OVER_DISTANCE = [
   [32, 2],
   [256, 4],

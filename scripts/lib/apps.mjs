@@ -27,7 +27,7 @@ export function requireFreePort(port, flag) {
   });
 }
 
-/** What admin settings and limits of this shell may reach the services; their addresses and directories are ours. */
+/** Admin settings and limits of this shell that may reach the services; their addresses and directories are ours. */
 function environment(port, data, database) {
   return {
     ...process.env,

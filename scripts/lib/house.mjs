@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { root } from './process.mjs';
 
-/** What lives in a room, in the order in which the picture shows them. */
+/** Contents of a room, in the order in which the picture shows them. */
 const ROOMS = {
   'apps/server': 'listeners, partners, virtual files,<br/>inbound history',
   'apps/client': 'remote servers, queue,<br/>outbound history',

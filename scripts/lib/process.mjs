@@ -125,7 +125,7 @@ export async function main(command) {
   try {
     code = await command();
   } catch (error) {
-    // What was interrupted fails: that is no news.
+    // An interrupted request fails: that is no news.
     if (interrupted === undefined || !(error instanceof Failure)) {
       console.error(error instanceof Failure ? error.message : error);
     }

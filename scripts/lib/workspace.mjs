@@ -1,4 +1,4 @@
-/** What a fresh clone lacks: the installed packages and the compiled sources. */
+/** Parts that a fresh clone lacks: the installed packages and the compiled sources. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure, root, run } from './process.mjs';

@@ -98,7 +98,11 @@ test('comments and texts of the sources are in plain English', () => {
   // Phrases that hide who acts, and comments whose first word hides what they are about (docs/glossary.md, Style).
   const phrases = /\b(?:be had|go(?:es)? on|went on|gone on|going on|any more|all the same)\b/;
   const beginnings = /(?:^|[.!?]\s+)(?:Of|What|Whoever)\b/;
-  const sources = tracked.filter((path) => /^(?:apps|packages)\/[^/]+\/src\/(?!.*\bmigrations\/).*\.ts$/.test(path));
+  const sources = tracked.filter((path) =>
+    /^(?:(?:(?:apps|packages)\/[^/]+|bench|torture)\/src\/(?!.*\bmigrations\/).*\.ts|scripts\/(?!test\/).*\.mjs)$/.test(
+      path,
+    ),
+  );
   const found = sources
     .filter((path) => existsSync(join(root, path)))
     .flatMap((path) => {

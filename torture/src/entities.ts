@@ -4,7 +4,7 @@ import { describeFpdu, FPDU_HEADER_LENGTH, fpduByCodes, isDataFpdu, type Dialect
 export interface SeenFpdu {
   /** `unknown` for codes that PeSIT E does not have. */
   readonly name: string;
-  /** Of an FPDU with data: its article bytes as PI 27 counts them, without the prefixes of a multi-article DTF; else 0. */
+  /** Article bytes of an FPDU with data, as PI 27 counts them, without the prefixes of a multi-article DTF; else 0. */
   readonly dataBytes: number;
   /** The FPDU, without what precedes it in its entity. */
   readonly bytes: Buffer;
@@ -33,7 +33,7 @@ function seenAt(bytes: Buffer, at: number): SeenFpdu {
 /** An FPDU in a line, data with its size alone. */
 export const lineOf = (fpdu: SeenFpdu): string => describeFpdu(fpdu.bytes);
 
-/** What the CONNECT of a connection says of its framing; known to the readers of both directions. */
+/** Framing of a connection as its CONNECT says; known to the readers of both directions. */
 export interface Framing {
   readonly dialect: Dialect;
   /** PI 1: two bytes follow every FPDU. */

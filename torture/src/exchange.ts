@@ -1,4 +1,4 @@
-/** What both apps are asked, through REST, and what there is to see of a transfer afterwards: records, files, leftovers. */
+/** Calls of both apps through REST, and the traces of a transfer afterwards: records, files, leftovers. */
 import { link, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** What can go wrong on the way between the two apps, and when. */
+/** Faults on the way between the two apps, and when they strike. */
 
 /** `request`: from the requester to the server; `answer`: back. */
 export type Direction = 'request' | 'answer';
@@ -24,11 +24,11 @@ export type Action =
   | { readonly do: 'cut' }
   /** Both connections are reset (RST), what is in flight is lost. */
   | { readonly do: 'reset' }
-  /** This direction ends (FIN), the other one goes on. */
+  /** This direction ends (FIN), the other one stays open. */
   | { readonly do: 'half-close' }
   /** This direction stands still. */
   | { readonly do: 'stall'; readonly ms: number }
-  /** The entity at the moment never arrives; then the connection is cut, or goes on as if nothing were. */
+  /** The entity at the moment never arrives; then the connection is cut, or stays open. */
   | { readonly do: 'drop'; readonly cut: boolean }
   /** One bit of the entity is turned, somewhere behind its length; only a CRC can notice. */
   | { readonly do: 'damage'; readonly at: number }

@@ -5,7 +5,7 @@ import type { Json } from './rest.js';
 export interface Observation {
   /** SHA-256 of the source, hex. */
   readonly hash: string;
-  /** What there is in the directory where the file arrives. */
+  /** Contents of the directory where the file arrives. */
   readonly delivered: readonly { readonly path: string; readonly size: number; readonly hash: string }[];
   /** Names in its staging directory. */
   readonly leftovers: readonly string[];

@@ -4,7 +4,7 @@
  * Every round is one transfer, or two that cross. Its seed decides which way the file goes, how long it is, its record format, the terms of
  * the session, and what goes wrong: the proxy between the apps (`proxy.ts`) knows every entity that passes, so that a fault
  * strikes at byte n or at the nth FPDU of a name: a cut, a reset, a half-close, a stall, an acknowledgement that never
- * arrives, or SIGKILL for the server app, the client app or PostgreSQL. What was killed is started again, nothing else is
+ * arrives, or SIGKILL for the server app, the client app or PostgreSQL. The killed process is started again, nothing else is
  * done for the transfer: both apps must bring it to its end themselves.
  *
  * Then `judge.ts` looks: one delivered file with the right hash, one COMPLETED record on each side that agree with each
@@ -33,7 +33,7 @@ interface Report extends Record<Fate, number> {
   resentBytes: number;
 }
 
-/** What there is to end when the harness itself ends. */
+/** Processes to end when the harness itself ends. */
 let home: string | undefined;
 let stage: Stage | undefined;
 let database: Database | undefined;

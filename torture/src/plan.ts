@@ -1,4 +1,4 @@
-/** What happens in a round: a walk of the generator from the round's seed, so that the seed alone tells it again. */
+/** The plan of a round: a walk of the generator from the round's seed, so that the seed alone tells it again. */
 import type { Dialect } from '@pesit-node/protocol';
 import { Chance } from '@pesit-node/protocol/testing';
 import type { Action, Direction, Fault, Moment, Victim } from './faults.js';
@@ -234,7 +234,7 @@ class FaultPlanner {
       const steps = [...STEPS, ...(this.#push ? PUSH_STEPS : PULL_STEPS)];
       return { ...this.#step(steps), side: chance.pick(['before', 'after']) };
     }
-    // What is not file data is about 500 bytes; the way back has little else.
+    // The FPDUs without file data take about 500 bytes; the way back has little else.
     const back = chance.below(5) === 0;
     const direction = this.#way(back ? 'back' : 'data');
     const most = back ? 500 : this.#size + 500;
@@ -265,7 +265,7 @@ export function planRound(seed: number, victims: readonly Victim[]): RoundPlan {
   const latencyMs = chance.weighted([
     [8, 0],
     [1, 1],
-    // Slow enough to matter, and only for files that are through in a second all the same.
+    // Slow enough to matter, and only for files that are still through in a second.
     [file.size < MB ? 1 : 0, 8],
   ]);
   const absenceMs = chance.between(0, 400);

@@ -20,7 +20,7 @@ export interface Arming {
   readonly kill: (victim: Victim) => void;
 }
 
-/** What passed since the proxy was armed. */
+/** Traffic since the proxy was armed. */
 export interface Traffic {
   /** Faults that have struck. */
   readonly struck: number;
@@ -76,7 +76,7 @@ class Link {
       for await (const chunk of from.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         if (this.#proxy.latencyMs > 0) await delay(this.#proxy.latencyMs);
         if (!(await this.#passAll(direction, to, reader.push(chunk)))) {
-          // What comes after a half-close is lost, but the end of the connection must be seen.
+          // Bytes that come after a half-close are lost, but the end of the connection must be seen.
           from.resume();
           return;
         }
@@ -221,13 +221,13 @@ export class FaultProxy {
     while (this.#pendingKills.size > 0) await delay(5);
   }
 
-  /** No fault strikes any more. */
+  /** No fault strikes from now on. */
   disarm(): Traffic {
     this.#stopTimers();
     this.#trigger = undefined;
     this.#arming = { faults: [], latencyMs: 0, kill: () => undefined };
     this.#endRun();
-    // What it holds back belongs to this round.
+    // The bytes it holds back belong to this round.
     for (const link of this.#links) if (link.impaired) link.destroy();
     return {
       struck: this.#struck,
@@ -257,7 +257,7 @@ export class FaultProxy {
     return { at, action: trigger.fault.action };
   }
 
-  /** What concerns more than one direction of one link. @param link undefined: all there are */
+  /** Carries out an action that concerns more than one direction of one link. @param link undefined: all there are */
   act(action: Action, link?: Link): void {
     const links = link === undefined ? [...this.#links] : [link];
     if (action.do === 'cut') for (const one of links) one.destroy();

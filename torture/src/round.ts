@@ -11,7 +11,7 @@ import type { Stage } from './stage.js';
 
 /** A round that takes longer does not converge. Some have a thousand points, one after the other, on a machine that may be busy. */
 const ROUND_LIMIT_MS = 240_000;
-/** What may still be going on when the client app has its end: the other side's last record, its tidying. */
+/** Work that may still run when the client app has its end: the other side's last record, its tidying. */
 const SETTLE_LIMIT_MS = 15_000;
 const LOOK_AGAIN_MS = 25;
 
@@ -58,7 +58,7 @@ export function inWords({ transfers, session, latencyMs, faults }: RoundPlan): s
   return `${transfers.map(transferInWords).join(' and ')}, ${dialect} ${entity}, ${points}${extras.join('')}${latency}: ${what}`;
 }
 
-/** Looks until all is well, or nothing can be expected to change any more. */
+/** Looks until all is well, or nothing can be expected to change. */
 async function settled(
   look: () => Promise<Observation>,
   plan: TransferPlan,

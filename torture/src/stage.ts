@@ -56,7 +56,7 @@ export class Stage {
   readonly #apps: Apps;
   readonly #database: Database | undefined;
   readonly #proxies: ReadonlyMap<Dialect, FaultProxy>;
-  /** What was killed and is coming back. */
+  /** Killed processes that are coming back. */
   readonly #returning = new Map<VictimProcess, Promise<void>>();
 
   private constructor(
@@ -160,7 +160,7 @@ export class Stage {
     });
   }
 
-  /** No fault strikes any more, once those that have struck are through. */
+  /** No fault strikes from now on, once those that have struck are through. */
   async disarm(plan: RoundPlan): Promise<Traffic> {
     const proxy = this.#proxies.get(plan.session.dialect) as FaultProxy;
     await proxy.quiet();
@@ -203,7 +203,7 @@ export class Stage {
       this.#returning.delete(process);
     };
     const returning = back();
-    // Whoever waits for it in `whole` meets the failure.
+    // A caller that waits for it in `whole` meets the failure.
     returning.catch(() => undefined);
     this.#returning.set(process, returning);
   }

@@ -12,7 +12,7 @@ export interface Program {
   readonly command: string;
   readonly args: readonly string[];
   readonly options: Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid'>;
-  /** What it writes, over all its lives. */
+  /** Its output, over all its lives. */
   readonly log: string;
   /** Whether it can work now. */
   readonly ready: () => Promise<boolean>;
@@ -68,7 +68,7 @@ export class VictimProcess {
     this.kill();
   }
 
-  /** What was killed is gone. */
+  /** Resolves when the killed process is gone. */
   async ended(): Promise<void> {
     if (!this.#gone) await once(this.#child as ChildProcess, 'exit');
   }

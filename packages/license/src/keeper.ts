@@ -305,7 +305,7 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
       const { message, type, daysUntilExpiration } = status;
       const bindings = { type, daysUntilExpiration, reason: message };
       if (status.blocked) this.#options.logger.error(bindings, 'blocked: a license is required');
-      else this.#options.logger.info(bindings, 'license state changed');
+      else this.#options.logger.info(bindings, 'license state determined');
       this.emit('change', status);
     }
     return status;

@@ -21,13 +21,13 @@ export interface StablePointsOptions {
 
 /**
  * The sync points of one staged file, from a point where it was cut on: asked for, gathered, made stable with their data in the
- * journal, and answered. What is stable of the file is known here alone.
+ * journal, and answered. This class alone knows which part of the file is stable.
  */
 export class StablePoints {
   readonly #options: StablePointsOptions;
   readonly #commits: GroupCommit<MarkedPoint>;
   #newest: StoredPoint | undefined;
-  /** Of the bytes before the newest point. */
+  /** Hash of the bytes before the newest point. */
   #hash: RunningHash | undefined;
   #entryIsStable: boolean;
 

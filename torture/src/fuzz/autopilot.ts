@@ -38,7 +38,7 @@ export interface Manners {
 
 const REFUSED = (): PesitError => new PesitError('not today', { fault: 'local', diagnostic: '2-226' });
 
-/** What both have in common: data in, data out, points. */
+/** The part that both have in common: data in, data out, points. */
 abstract class Autopilot<S extends Session> {
   readonly session: S;
   /** Article bytes that came. */
@@ -246,7 +246,7 @@ export class ServerAutopilot extends Autopilot<ServerSession> {
   }
 }
 
-/** What a requester does after CONNECT, one after the other. */
+/** Steps of a requester after CONNECT, one after the other. */
 export type Task = 'write' | 'read' | 'message';
 
 export class RequesterAutopilot extends Autopilot<RequesterSession> {
@@ -299,7 +299,7 @@ export class RequesterAutopilot extends Autopilot<RequesterSession> {
       case 'ACK(WRITE)':
         if (!isPositive) this.#closeFile();
         else if (session.sending) {
-          // What was sent before is nowhere on record here: the file begins at its start.
+          // Data sent before are nowhere on record here: the file begins at its start.
           this.rewind();
           this.#started = true;
           session.startSending({ ...START, number: Math.min(parameters.restartPoint ?? 0, 1) });

@@ -10,7 +10,7 @@ export interface Input {
   readonly tape: Tape;
   /** For the decoder one FPDU; for the others what arrives, in the pieces in which it does. */
   readonly pieces: readonly Buffer[];
-  /** What is decided while it runs: how the application answers. */
+  /** Decided while it runs: how the application answers. */
   readonly chance: Chance;
 }
 

@@ -1,4 +1,4 @@
-/** What one side of a session has sent, FPDU by FPDU: recorded sessions of other products, and sessions of our own two ends. */
+/** Tapes of one side of a session, FPDU by FPDU: recorded sessions of other products, and sessions of our own two ends. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checksum, RequesterSession, ServerSession, type CompressionMode, type Dialect } from '@pesit-node/protocol';
@@ -11,7 +11,7 @@ export interface Tape {
   readonly crc: boolean;
   /** Who reads it. */
   readonly to: 'server' | 'requester';
-  /** What the requester was about, when the tape is for one. */
+  /** Task of the requester, when the tape is for one. */
   readonly tasks: readonly Task[];
   /** How the reader of the tape behaved, or may. */
   readonly manners: Manners;

@@ -1,4 +1,4 @@
-/** What is fuzzed, and what must hold whatever comes in: nothing but PesitErrors, bounds kept, an end that is reached. */
+/** Targets of the fuzzing, and the rules that hold for any input: nothing but PesitErrors, bounds kept, an end that is reached. */
 import {
   decodeBody,
   describeFpdu,
@@ -16,12 +16,12 @@ import type { Input } from './inputs.js';
 import { mannersOf } from './tapes.js';
 
 const MAX_LINE = 20_000;
-/** What may wait for the rest of its FPDU, with what stands before and behind it. */
+/** Bytes that may wait for the rest of their FPDU, with those before and behind them. */
 const MAX_PENDING = MAX_FPDU_LENGTH + 4;
 /** An answer to each FPDU of six bytes, and what an application sends of its own accord. */
 const MAX_OUTPUT_PER_BYTE = 400;
 const OWN_OUTPUT = 1 << 20;
-/** Turns of the clock until a session that nobody answers any more is closed. */
+/** Turns of the clock until a session that nobody answers is closed. */
 const MAX_TIMEOUTS = 10;
 
 function demand(holds: boolean, what: string): void {
@@ -94,7 +94,7 @@ function session({ pieces, tape, chance }: Input): void {
     demand(phase !== 'open' || pending <= MAX_PENDING, `${pending} bytes wait for the rest of an FPDU`);
     demand(given <= OWN_OUTPUT + MAX_OUTPUT_PER_BYTE * taken, `${given} bytes were answered to ${taken}`);
   }
-  // Nothing comes any more.
+  // Nothing more comes.
   for (let turns = 0; autopilot.session.deadline !== undefined; turns++) {
     demand(turns < MAX_TIMEOUTS, 'the session waits on and on');
     now = autopilot.session.deadline;

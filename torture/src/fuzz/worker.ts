@@ -20,7 +20,7 @@ export type WorkerMessage = { readonly done: number } | { readonly failed: numbe
 
 /** Inputs between two looks at the memory; the first look comes when all code is compiled and all pools are full. */
 const LOOK_AFTER = 200_000;
-/** What may be left behind by any number of inputs, bytes. */
+/** Memory that any number of inputs may leave behind, bytes. */
 const MAX_GROWTH = 48 << 20;
 
 setFlagsFromString('--expose-gc');

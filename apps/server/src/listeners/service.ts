@@ -209,7 +209,10 @@ export class ListenerService {
       this.#options.logger.info({ listener: id, port: row.port }, 'listener started');
     } catch {
       const [reason, same] = [running.statusReason, running.statusReason === before];
-      this.#options.logger[same ? 'debug' : 'error']({ listener: id, port: row.port, reason }, 'listener still failed');
+      this.#options.logger[same ? 'debug' : 'error'](
+        { listener: id, port: row.port, reason },
+        'could not start the listener: trying again later',
+      );
     }
   }
 

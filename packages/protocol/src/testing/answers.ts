@@ -58,7 +58,7 @@ export function nameByCodes(codes: string): Name {
   return name;
 }
 
-/** What a reader of answers takes: a whole FPDU (of an entity with several the first), or one read by hand. */
+/** Input of a reader of answers: a whole FPDU (the first of an entity with several), or one read by hand. */
 type Answer = Buffer | Pick<Dissected, 'body'>;
 
 const bodyOf = (answer: Answer): Buffer =>
