@@ -4,9 +4,9 @@ import { PesitError, START } from '@pesit-node/protocol';
 import type { ArticleSink, CreateAnswer, Parameters, SyncPoint } from '@pesit-node/protocol';
 import { removeLeftover } from '@pesit-node/storage';
 import type { GrowthRules, ReceivedFile } from '@pesit-node/storage';
+import { settledWithin } from '@pesit-node/service';
 import { compressionMode, compressionName, keepsTrust, TRANSFER_DELIVERED } from '@pesit-node/transfers';
 
-import { settledWithin } from '../settled-within.js';
 import type { ContextRow } from '../transfers/contexts.js';
 import type {
   RecordHandle,

@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { PesitError, SUCCESS } from '@pesit-node/protocol';
-import { isDatabaseUnavailable } from '@pesit-node/service';
+import { isDatabaseUnavailable, settledWithin } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
-import { settledWithin } from '../settled-within.js';
 import { IS_NEWEST } from './contexts.js';
 import type { Outbox } from './outbox.js';
 import { WAITING_CTES } from './waiting-files.js';

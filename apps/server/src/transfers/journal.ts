@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 
 import { keptBytes, keptReason, SUCCESS } from '@pesit-node/protocol';
-import { isDatabaseUnavailable } from '@pesit-node/service';
+import { isDatabaseUnavailable, settledWithin } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
-import { settledWithin } from '../settled-within.js';
 import { Completions, noDatabase, progressColumns } from './completions.js';
 import { IS_NEWEST } from './contexts.js';
 import { Outbox } from './outbox.js';
