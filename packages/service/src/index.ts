@@ -16,11 +16,9 @@ export { basicAuth, configuredAdmin } from './auth/basic-auth.js';
 export type { VerifyCredentials } from './auth/basic-strategy.js';
 export { FailureLimiter } from './auth/failure-limiter.js';
 export type { FailureLimiterOptions } from './auth/failure-limiter.js';
-export { commandLineAnswer } from './config/help.js';
 export { CONFIG_KEYS } from './config/keys.js';
 export type { AppName, CommonConfig, Config, ConfigKeyName } from './config/keys.js';
 export { LiveConfig } from './config/live.js';
-export type { Reloaded } from './config/live.js';
 export { ConfigError, configWarnings, loadConfig } from './config/load.js';
 export type { LoadConfigOptions } from './config/load.js';
 export { configurationMarkdown } from './config/markdown.js';
@@ -78,13 +76,10 @@ export { check, endpoint } from './http/validate.js';
 export type { EndpointInput } from './http/validate.js';
 export { DATA_MARK, DataDirectoryError, prepareDataDirectory } from './lifecycle/data-directory.js';
 export { Lifecycle } from './lifecycle/lifecycle.js';
-export type { LifecycleOptions, LifecycleStep, SignalSource } from './lifecycle/lifecycle.js';
+export type { LifecycleOptions, LifecycleStep } from './lifecycle/lifecycle.js';
 export { listen, ListenError } from './lifecycle/listen.js';
 export type { HttpServer, ListenOptions } from './lifecycle/listen.js';
-export { reloadOnSignal } from './lifecycle/reload.js';
-export type { ReloadOptions } from './lifecycle/reload.js';
 export { runMain } from './lifecycle/main-guard.js';
-export type { MainProcess } from './lifecycle/main-guard.js';
 export { runService } from './lifecycle/run-service.js';
 export type {
   BuiltService,
