@@ -94,7 +94,7 @@ test('.ci/run may be executed', () => {
   expect(execFileSync('git', ['ls-files', '-s', '.ci/run'], { cwd: root, encoding: 'utf8' })).toMatch(/^100755 /);
 });
 
-test('comments and texts of the sources are in plain English', () => {
+test('comments and texts of sources and documents are in plain English', () => {
   // Phrases that hide who acts, and comments whose first word hides what they are about (docs/glossary.md, Style).
   const phrases = /\b(?:be had|go(?:es)? on|went on|gone on|going on|any more|all the same)\b/;
   const beginnings = /(?:^|[.!?]\s+)(?:Of|What|Whoever)\b/;
@@ -119,5 +119,11 @@ test('comments and texts of the sources are in plain English', () => {
         ...lines.filter(({ words }) => phrases.test(words)),
       ].map(({ line, words }) => `${path}:${line}: ${words.slice(0, 120)}`);
     });
-  expect([...new Set(found)]).toEqual([]);
+  const documents = tracked.filter((path) => path.endsWith('.md') && path !== 'docs/glossary.md');
+  const said = documents.flatMap((path) =>
+    read(path)
+      .split('\n')
+      .flatMap((words, index) => (phrases.test(words) ? [`${path}:${index + 1}: ${words.trim()}`] : [])),
+  );
+  expect([...new Set([...found, ...said])]).toEqual([]);
 });
