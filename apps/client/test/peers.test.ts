@@ -6,7 +6,7 @@ import { withDatabase } from '@pesit-node/service/testing';
 
 import { GOOD } from './support/raw-server.js';
 import { expectNoSecrets } from './support/service.js';
-import { useWorld } from './support/world.js';
+import { until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -90,10 +90,12 @@ withDatabase((harness) => {
       const service = await world.service();
       await world.remote(service, server.port);
       const { errorMessage } = await world.send(service);
-      const { body } = await service.api.get('/servers/1');
-      for (const said of [errorMessage, body.statusReason]) {
-        expect(said?.match(/requester not authorised/gi)).toHaveLength(1);
-        expect(said?.match(/check identifier/gi)).toHaveLength(1);
+      const statusReason = async () => (await service.api.get('/servers/1')).body.statusReason as string | null;
+      // The status of a server is written beside the end of the transfer, perhaps after it.
+      await until(async () => (await statusReason()) !== null);
+      for (const words of [errorMessage, await statusReason()]) {
+        expect(words?.match(/requester not authorised/gi)).toHaveLength(1);
+        expect(words?.match(/check identifier/gi)).toHaveLength(1);
       }
     });
   });

@@ -1,26 +1,21 @@
 /** Every answer of GET can be put back: from the document of the interface, over every resource that can be changed. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, expect, test } from '@jest/globals';
 import { describePutBack, withDatabase } from '@pesit-node/service/testing';
-import type { TestDatabase } from '@pesit-node/service/testing';
 
-import { empty, expectNoSecrets, openDatabase, startService } from './support/service.js';
+import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
+import { useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
 const BANK = { name: 'bank', host: 'pesit.example', serverId: 'BANKSRV', clientId: 'NODE1' };
 
 withDatabase((harness) => {
-  let database: TestDatabase;
+  const world = useWorld(harness);
   let service: Service;
-  beforeAll(async () => {
-    database = await openDatabase(harness);
-  });
   beforeEach(async () => {
-    await empty(database);
-    service = await startService(database);
+    service = await world.service();
   });
-  afterEach(() => service.stop());
   const below = (path: string) => path.replace('/api/v1', '');
 
   describePutBack({
@@ -42,7 +37,7 @@ withDatabase((harness) => {
     get: (path) => (path === '/openapi.json' ? service.api.document() : service.api.get(below(path))),
     post: (path, body) => service.api.post(below(path), body),
     put: (path, body) => service.api.put(below(path), body),
-    stored: async (table) => (await database.knex(table).first()) as Record<string, unknown>,
+    stored: async (table) => (await service.database.knex(table).first()) as Record<string, unknown>,
   });
 
   test('the id may be put back, and no other', async () => {

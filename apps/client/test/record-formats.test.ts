@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { EBCDIC_LINE, EBCDIC_PAGES } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { GOOD } from './support/raw-server.js';
@@ -13,19 +14,7 @@ afterAll(expectNoSecrets);
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A line in each code page, by the tables of iconv; `¤` is the euro sign in the younger three. */
-const LINE = 'Aé [1]{¤}!';
-const PAGES = {
-  '037': 'c15140baf1bbc09fd05a',
-  '297': 'c1c04090f1b5519f544f',
-  '500': 'c151404af15ac09fd04f',
-  '1047': 'c15140adf1bdc09fd05a',
-  '1140': 'c15140baf1bbc09fd05a',
-  '1147': 'c1c04090f1b5519f544f',
-  '1148': 'c151404af15ac09fd04f',
-} as const;
-
-const pages = Object.entries(PAGES);
+const pages = Object.entries(EBCDIC_PAGES);
 const toHex = (text: string): string => Buffer.from(text, 'latin1').toString('hex');
 
 /** The formats of the field by `recordFormat` and `text` (pesit-e.md §6), through the client app in both directions. */
@@ -63,14 +52,14 @@ withDatabase((harness) => {
     });
 
     test.each(pages)('variable text in EBCDIC %s', async (codePage, line) => {
-      const { partner } = await send(`${LINE}\n\n`, { text: true, ebcdic: true, codePage, recordLength: 12 });
+      const { partner } = await send(`${EBCDIC_LINE}\n\n`, { text: true, ebcdic: true, codePage, recordLength: 12 });
       expect(partner.creates[0]).toMatchObject({ dataCode: 1 });
       expect(partner.written[0]!.articles.map((article) => article.toString('hex'))).toEqual([line, '40']);
     });
 
     test.each(pages)('fixed text in EBCDIC %s', async (codePage, line) => {
       const fields = { text: true, ebcdic: true, codePage, recordLength: 12, recordFormat: 0 };
-      const { partner } = await send(LINE, fields);
+      const { partner } = await send(EBCDIC_LINE, fields);
       expect(partner.creates[0]).toMatchObject({ dataCode: 1, logicalAttributes: { recordFormat: 0 } });
       expect(partner.written[0]!.articles.map((article) => article.toString('hex'))).toEqual([`${line}4040`]);
     });
@@ -158,21 +147,21 @@ withDatabase((harness) => {
 
     test.each(pages)('variable text in EBCDIC %s', async (codePage, line) => {
       const { content } = await receive([line, '40'], { dataCode: 1 }, { text: true, codePage });
-      expect(content).toBe(`${LINE}\n \n`);
+      expect(content).toBe(`${EBCDIC_LINE}\n \n`);
     });
 
     test.each(pages)('fixed text in EBCDIC %s', async (codePage, line) => {
       const articles = [`${line}4040`, '40'.repeat(12)];
       const { content } = await receive(articles, { dataCode: 1, recordFormat: 0 }, { text: true, codePage });
-      expect(content).toBe(`${LINE}\n\n`);
+      expect(content).toBe(`${EBCDIC_LINE}\n\n`);
     });
 
     test('a server that says that its text is ASCII is believed, unless the request says otherwise', async () => {
-      const line = PAGES['037'];
+      const line = EBCDIC_PAGES['037'];
       const { content, service } = await receive([line], { dataCode: 0 }, { text: true });
       expect(content).toBe(`${Buffer.from(line, 'hex').toString('latin1')}\n`);
       const record = (await world.receive(service, { text: true, ebcdic: true, localName: 'again' })) as Fields;
-      expect(await readFile(record['localPath'] as string, 'latin1')).toBe(`${LINE}\n`);
+      expect(await readFile(record['localPath'] as string, 'latin1')).toBe(`${EBCDIC_LINE}\n`);
     });
 
     test.each([

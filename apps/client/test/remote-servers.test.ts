@@ -1,25 +1,20 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
-import type { TestDatabase } from '@pesit-node/service/testing';
 
-import { empty, expectNoSecrets, openDatabase, startService } from './support/service.js';
+import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
+import { useWorld } from './support/world.js';
 
 const BANK = { name: 'bank', host: 'pesit.example', serverId: 'BANKSRV', clientId: 'NODE1' };
 
 afterAll(expectNoSecrets);
 
 withDatabase((harness) => {
-  let database: TestDatabase;
+  const world = useWorld(harness);
   let service: Service;
-  beforeAll(async () => {
-    database = await openDatabase(harness);
-  });
   beforeEach(async () => {
-    await empty(database);
-    service = await startService(database);
+    service = await world.service();
   });
-  afterEach(() => service.stop());
 
   describe('remote servers', () => {
     test('answer null for what is left to the configuration, and never show the password', async () => {
@@ -63,26 +58,26 @@ withDatabase((harness) => {
       });
       expect((await service.api.get('/servers/1')).body).toEqual(body);
       expect((await service.api.get('/servers')).body).toEqual([body]);
-      const stored = await database.knex('remote_servers').first();
+      const stored = await service.database.knex('remote_servers').first();
       expect(stored.password).toMatch(/^v1\./);
       expect(JSON.stringify(stored)).not.toContain('zq8#Kp2!');
     });
 
     test('PUT changes what it names, null clears what may be cleared, an absent password stays', async () => {
       await service.api.post('/servers', { ...BANK, password: 'zq8#Kp2!', syncWindow: 9, description: 'x' });
-      const sealed = (await database.knex('remote_servers').first()).password;
+      const sealed = (await service.database.knex('remote_servers').first()).password;
       const put = await service.api.put('/servers/1', { maxConnections: 7, syncWindow: null, description: null });
       expect([put.status, put.body]).toMatchObject([
         200,
         { maxConnections: 7, syncWindow: null, description: null, name: 'bank' },
       ]);
-      expect((await database.knex('remote_servers').first()).password).toBe(sealed);
+      expect((await service.database.knex('remote_servers').first()).password).toBe(sealed);
       await service.api.put('/servers/1', { password: 'other-p1' });
-      const changed = (await database.knex('remote_servers').first()).password;
+      const changed = (await service.database.knex('remote_servers').first()).password;
       expect(changed).toMatch(/^v1\./);
       expect(changed).not.toBe(sealed);
       await service.api.put('/servers/1', { password: null });
-      expect((await database.knex('remote_servers').first()).password).toBeNull();
+      expect((await service.database.knex('remote_servers').first()).password).toBeNull();
       expect((await service.api.put('/servers/1', {})).status).toBe(200);
     });
 
@@ -109,13 +104,15 @@ withDatabase((harness) => {
 
     test('DELETE removes one; its history stays without it', async () => {
       await service.api.post('/servers', { ...BANK, enabled: false });
-      await database.knex('transfers').insert({
+      await service.database.knex('transfers').insert({
         ...{ id: '00000000-0000-4000-8000-000000000001', status: 'PENDING', direction: 'SEND', server_id: 1 },
         ...{ server_name: 'bank', partner_id: 'NODE1', filename: 'a', settings: {} },
       });
       const busy = await service.api.delete('/servers/1');
       expect([busy.status, busy.body.error]).toEqual([409, 'CONFLICT']);
-      await database.knex('transfers').update({ status: 'CANCELLED', end_time: database.knex.fn.now() });
+      await service.database
+        .knex('transfers')
+        .update({ status: 'CANCELLED', end_time: service.database.knex.fn.now() });
       expect((await service.api.delete('/servers/1')).status).toBe(204);
       expect((await service.api.get('/servers/1')).status).toBe(404);
       const { body } = await service.api.get('/transfers/00000000-0000-4000-8000-000000000001');
@@ -225,7 +222,7 @@ withDatabase((harness) => {
       const created = await service.api.post('/servers', { ...BANK, ...wanted, preconnectPassword: 'Xy#zyXyz' });
       expect([created.status, created.body]).toMatchObject([201, wanted]);
       expect(JSON.stringify(created.body)).not.toContain('Xy#zyXyz');
-      const stored = await database.knex('remote_servers').first();
+      const stored = await service.database.knex('remote_servers').first();
       expect(stored.preconnect_password).toMatch(/^v1\./);
       const cleared = Object.fromEntries(
         Object.keys({ ...wanted, preconnectPassword: '' }).map((name) => [name, null]),
@@ -233,7 +230,7 @@ withDatabase((harness) => {
       expect((await service.api.put('/servers/1', cleared)).body).toMatchObject(
         Object.fromEntries(Object.keys(wanted).map((name) => [name, null])),
       );
-      expect((await database.knex('remote_servers').first()).preconnect_password).toBeNull();
+      expect((await service.database.knex('remote_servers').first()).preconnect_password).toBeNull();
     });
 
     test('no password of a pre-connection is kept without its identifier', async () => {

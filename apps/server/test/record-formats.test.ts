@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
-import { diagnosticOf, fpdu, hex, nameOf, summaryOf } from '@pesit-node/protocol/testing';
+import { diagnosticOf, EBCDIC_LINE, EBCDIC_PAGES, fpdu, hex, nameOf, summaryOf } from '@pesit-node/protocol/testing';
 import type { PesitRequester } from '@pesit-node/net';
 import type { CreateRequest, Parameters as Attributes } from '@pesit-node/protocol';
 import { withDatabase } from '@pesit-node/service/testing';
@@ -14,20 +14,8 @@ import { ACK_IDT, CONNECT, create, CRF, DESELECT, DTF_END, ORF, transEnd, WRITE 
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A line in each code page, by the tables of iconv; `¤` is the euro sign in the younger three. */
-const LINE = 'Aé [1]{¤}!';
-const PAGES = {
-  '037': 'c15140baf1bbc09fd05a',
-  '297': 'c1c04090f1b5519f544f',
-  '500': 'c151404af15ac09fd04f',
-  '1047': 'c15140adf1bdc09fd05a',
-  '1140': 'c15140baf1bbc09fd05a',
-  '1147': 'c1c04090f1b5519f544f',
-  '1148': 'c151404af15ac09fd04f',
-} as const;
-
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
-const pages = Object.entries(PAGES);
+const pages = Object.entries(EBCDIC_PAGES);
 
 /** The formats of the field by PI 31 and `text` (pesit-e.md §6), through the server app in both directions. */
 withDatabase((harness) => {
@@ -77,18 +65,20 @@ withDatabase((harness) => {
     test.each(pages)('text in EBCDIC %s: variable and fixed', async (codePage, line) => {
       const file = { text: true, codePage };
       const announced = { dataCode: 1, recordLength: 12 };
-      expect(await write(file, [hex(line), hex('40')], { ...announced, recordFormat: 128 })).toEqual([`${LINE}\n \n`]);
+      expect(await write(file, [hex(line), hex('40')], { ...announced, recordFormat: 128 })).toEqual([
+        `${EBCDIC_LINE}\n \n`,
+      ]);
       await node().call('delete', '/api/v1/config/files/RECORDS');
       const fixed = await write(file, [hex(`${line}4040`), hex('40'.repeat(12))], { ...announced, recordFormat: 0 });
-      expect([...fixed].sort()).toEqual([`${LINE}\n \n`, `${LINE}\n\n`].sort());
+      expect([...fixed].sort()).toEqual([`${EBCDIC_LINE}\n \n`, `${EBCDIC_LINE}\n\n`].sort());
     });
 
     test.each([
-      ['says that it is ASCII', 0, PAGES['037']],
-      ['says nothing', undefined, LINE],
+      ['says that it is ASCII', 0, EBCDIC_PAGES['037']],
+      ['says nothing', undefined, EBCDIC_LINE],
     ])('text of a virtual file that is EBCDIC, from a partner that %s (PI 16)', async (_, dataCode, content) => {
       const announced = dataCode === undefined ? {} : { dataCode };
-      const [received] = await write({ text: true, ebcdic: true }, [hex(PAGES['037'])], announced);
+      const [received] = await write({ text: true, ebcdic: true }, [hex(EBCDIC_PAGES['037'])], announced);
       expect(received).toBe(`${dataCode === undefined ? content : hex(content).toString('latin1')}\n`);
     });
 
@@ -203,12 +193,12 @@ withDatabase((harness) => {
 
     test.each(pages)('text in EBCDIC %s: variable and fixed', async (codePage, line) => {
       const file = { text: true, ebcdic: true, codePage, recordLength: 12 };
-      const session = await offer(file, `${LINE}\n\n`);
+      const session = await offer(file, `${EBCDIC_LINE}\n\n`);
       const variable = await read(session);
       expect(variable.attributes.dataCode).toBe(1);
       expect(variable.articles.map((article) => latin1(article).toString('hex'))).toEqual([line, '40']);
       await node().call('put', '/api/v1/config/files/RECORDS', { recordFormat: 0 });
-      await writeFile(join(node().data, 'RECORDS/out/data'), latin1(LINE));
+      await writeFile(join(node().data, 'RECORDS/out/data'), latin1(EBCDIC_LINE));
       const fixed = await read(session);
       expect(fixed.articles.map((article) => latin1(article).toString('hex'))).toEqual([`${line}4040`]);
     });

@@ -21,6 +21,19 @@ async function refuses(port: number): Promise<void> {
   expect(error.code).toBe('ECONNREFUSED');
 }
 
+/** A listener whose application is asked, and answers when the test says so. */
+async function held(hook: 'connect' | 'transferFailed') {
+  const asked = gate();
+  const answer = gate();
+  const listening = await listen({}, (handler) => {
+    handler.hooks[hook] = () => {
+      asked.open();
+      return answer.passed;
+    };
+  });
+  return { asked, answer, listening };
+}
+
 test('idle sessions are aborted at once with the diagnostic and its words', async () => {
   const listening = await listen();
   const [first, second] = [await rawPeer(listening.port), await rawPeer(listening.port)];
@@ -191,14 +204,7 @@ test('a CREATE that crosses the closing is refused with the reason, and the sess
 });
 
 test('a partner that is being identified is refused with RCONNECT', async () => {
-  const asked = gate();
-  const answer = gate();
-  const listening = await listen({}, (handler) => {
-    handler.hooks.connect = () => {
-      asked.open();
-      return answer.passed;
-    };
-  });
+  const { asked, answer, listening } = await held('connect');
   const peer = await rawPeer(listening.port);
   peer.send('CONNECT', BODIES.CONNECT);
   await asked.passed;
@@ -212,14 +218,7 @@ test('a partner that is being identified is refused with RCONNECT', async () => 
 
 describe('beyond the grace', () => {
   test('a transfer is interrupted: a restart follows; its handler is told before close resolves', async () => {
-    const asked = gate();
-    const told = gate();
-    const listening = await listen({}, (handler) => {
-      handler.hooks.transferFailed = () => {
-        asked.open();
-        return told.passed;
-      };
-    });
+    const { asked, answer: told, listening } = await held('transferFailed');
     const peer = await rawPeer(listening.port);
     await peer.open();
     await peer.openToWrite();

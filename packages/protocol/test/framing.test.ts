@@ -1,8 +1,9 @@
 /** FPDUs out of a stream of bytes: every split, both dialects, with and without CRC, and what does not fit. */
 import { describe, expect, test } from '@jest/globals';
-import { FpduReader, PesitError } from '../src/index.js';
+import { FpduReader } from '../src/index.js';
 import type { Dialect } from '../src/index.js';
 import { Chance, MINIMAL, NAMES, entity, fpdu, hex, minimal, pi, text, withCrc } from '../src/testing/index.js';
+import { failure } from './support/failure.js';
 
 const DIALECTS: readonly Dialect[] = ['length-prefixed', 'raw'];
 
@@ -29,16 +30,6 @@ function readAll(reader: FpduReader, chunks: Iterable<Buffer>): Flat[] {
     drain(reader, out);
   }
   return out;
-}
-
-function failure(action: () => unknown): PesitError {
-  try {
-    action();
-  } catch (error) {
-    if (error instanceof PesitError) return error;
-    throw error;
-  }
-  throw new Error('expected a PesitError, got none');
 }
 
 const MESSAGES = NAMES.map((name) => {
