@@ -1,3 +1,5 @@
+import { EventEmitter } from 'node:events';
+
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { PesitError } from '@pesit-node/protocol';
 import { withDatabase } from '@pesit-node/service/testing';
@@ -70,6 +72,24 @@ withDatabase((harness) => {
     await world.send(service);
     expect(await sessions(service, id)).toHaveLength(1);
     expect((await service.api.get(`/servers/${id}`)).body).toMatchObject({ traceUntil: null });
+  });
+
+  test('is answered without more listeners than an emitter may have', async () => {
+    const partner = await world.partner();
+    const service = await world.service();
+    const id = await world.remote(service, partner.port);
+    await traced(service, id);
+    await world.send(service);
+    const [session] = await sessions(service, id);
+    let most = 0;
+    service.http.server.on('request', (_req, res) => {
+      res.on('newListener', (event) => {
+        if (event === 'close') most = Math.max(most, res.listenerCount('close') + 1);
+      });
+    });
+    expect(await lines(service, id, session!.session)).not.toEqual([]);
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(EventEmitter.defaultMaxListeners);
   });
 
   test('a session whose recording has ended does not serve a transfer that shall be recorded', async () => {

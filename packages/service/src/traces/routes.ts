@@ -1,6 +1,3 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-
 import type { Response } from 'express';
 import { z } from 'zod';
 
@@ -187,10 +184,23 @@ export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: Tr
   });
 };
 
+/** Answers as the text comes, no faster than it is taken. Who goes away while it reads is no failure of the service. */
 const answerText = async (res: Response, filename: string, text: AsyncGenerator<string>): Promise<void> => {
-  res.type('text/plain').attachment(filename);
-  // Who goes away while it reads is no failure of the service.
-  await pipeline(Readable.from(text), res).catch((error: unknown) => {
-    if (!res.destroyed) throw error;
-  });
+  for await (const piece of text) {
+    if (res.destroyed) return;
+    // Not before the first piece is there: what fails until then is answered as an error.
+    if (!res.headersSent) res.type('text/plain').attachment(filename);
+    if (!res.write(piece)) await drained(res);
+  }
+  res.end();
 };
+
+/** Resolves when more may be written, or nobody is there to take it. `pipeline` puts seven listeners on each answer. */
+const drained = (res: Response): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      res.off('drain', done).off('close', done);
+      resolve();
+    };
+    res.once('drain', done).once('close', done);
+  });
