@@ -7,45 +7,18 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
 
 import { GOOD } from './support/raw-server.js';
-import type { PartnerOptions } from './support/partner.js';
 import { refusal } from './support/partner.js';
+import { AT_ONCE, BIG, POINTS, useRestarts } from './support/restarting.js';
 import { expectNoSecrets } from './support/service.js';
-import type { Service } from './support/service.js';
 import { deferred, until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
-const AT_ONCE = { attempts: 3, initialDelay: 0, maxDelay: 0, multiplier: 1, jitter: 0 };
-const POINTS = { syncPoints: { intervalKb: 4, window: 2 }, restarts: true } as const;
-const BIG = Buffer.from(Array.from({ length: 100_000 }, (_, n) => (n * 7 + (n >> 8)) & 0xff));
 const sha256 = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
 withDatabase((harness) => {
   const world = useWorld(harness);
-
-  /** A service with `big` in its send tree, and a partner behind a network that fails. */
-  const start = async (
-    cuts: Parameters<typeof world.proxy>[1],
-    partnerOptions: PartnerOptions = {},
-    settings: object = {},
-  ) => {
-    const partner = await world.partner({ ...POINTS, files: { X: BIG }, ...partnerOptions });
-    const proxy = await world.proxy(partner.port, cuts);
-    const service = await world.service({ settings: { retry: AT_ONCE, ...settings } });
-    await world.remote(service, proxy.port);
-    const path = join(service.data, 'send/big');
-    await writeFile(path, BIG);
-    return { partner, proxy, service, path };
-  };
-  const sendBig = async (service: Service, fields: object = {}) =>
-    (
-      await service.api.post('/transfers/send?wait=20', {
-        server: 'bank',
-        virtualFile: 'V',
-        filename: 'big',
-        ...fields,
-      })
-    ).body;
+  const { start, sendBig } = useRestarts(world);
 
   describe('sending', () => {
     test('cut in the data: goes on from the last point, as the same transfer, with one record', async () => {

@@ -106,3 +106,5 @@ export const useWorld = (harness: DatabaseHarness) => {
     database: () => database,
   };
 };
+
+export type World = ReturnType<typeof useWorld>;
