@@ -7,8 +7,11 @@
  * few texts in Redis that are not lost with the database.
  *
  * The database is the truth, and everyone looks there every few seconds; Redis only makes it sooner. So nothing is lost with
- * an event, and when Redis goes the pods keep working. Leadership, which Redis will decide, is to stand beside these three:
- * one more port over `RedisLink`, and one for a single node.
+ * an event, and when Redis goes the pods keep working.
+ *
+ * `LeaderLease` says which pod does what must be done once: by a lease in Redis (`redisLease`), or in PostgreSQL where there is
+ * no Redis (`databaseLease`), both held by `TimedLeader`; `SingleLeader` where nobody shares the work. Each term has an epoch in
+ * PostgreSQL, and `fenced` refuses what a leader writes that was late.
  */
 export { createCluster } from './cluster.js';
 export type { Cluster, ClusterOptions } from './cluster.js';
@@ -16,6 +19,15 @@ export { DatabaseMembers } from './database-members.js';
 export type { DatabaseMembersOptions } from './database-members.js';
 export { TOPICS } from './events.js';
 export type { ClusterEvents, Topic, TopicListener } from './events.js';
+export { databaseLease } from './leader/database-leader.js';
+export { databaseFence, fenced, NotLeaderError } from './leader/fence.js';
+export type { Fence, Seat } from './leader/fence.js';
+export type { LeaderEvents, LeaderLease, LeaseBackend } from './leader/leader-lease.js';
+export { leaseKey, redisLease } from './leader/redis-leader.js';
+export type { LeaseKey } from './leader/redis-leader.js';
+export { SingleLeader } from './leader/single-leader.js';
+export { TimedLeader } from './leader/timed-leader.js';
+export type { TimedLeaderOptions } from './leader/timed-leader.js';
 export { LocalBus } from './local-events.js';
 export type { ClusterUsage, LivingPod, Members, MembersEvents, MembersView, PodIdentity } from './members.js';
 export { redisMemory } from './memory.js';
