@@ -261,7 +261,7 @@ describe('a server that breaks off at each step', () => {
       expect(await rejectionOf(failing)).toMatchObject({ fault: 'timeout', diagnostic: '3-317' });
       expect(requester.usable).toBe(false);
       await requester.release();
-      expect(diagnosticOf(heard.at(-1)!)).toBe('3-317');
+      expect(diagnosticOf(heard.at(-1))).toBe('3-317');
     },
   );
 
@@ -363,7 +363,7 @@ describe('faults of this side', () => {
     };
     const error = await rejectionOf(receive(requester, { sink }));
     expect(error.diagnostic).toBe(code);
-    expect(diagnosticOf(heard.find(({ name }) => name === 'IDT')!)).toBe(code);
+    expect(diagnosticOf(heard.find(({ name }) => name === 'IDT'))).toBe(code);
     expect(namesOf(heard).slice(-3)).toEqual(['IDT', 'CRF', 'DESELECT']);
     await send(requester);
   });
@@ -388,7 +388,7 @@ describe('faults of this side', () => {
     });
     expect(await rejectionOf(failing)).toBe(reason);
     expect(namesOf(heard)).toEqual(['CONNECT', 'SELECT', 'DESELECT']);
-    expect(diagnosticOf(heard.at(-1)!)).toBe('2-206');
+    expect(diagnosticOf(heard.at(-1))).toBe('2-206');
     expect(await receive(requester)).toEqual({ dataBytes: 3, articles: 1 });
   });
 

@@ -145,7 +145,7 @@ describe('negotiation and counts', () => {
     const error = await rejectionOf(send(requester));
     expect(error).toMatchObject({ fault: 'local', diagnostic: '2-214' });
     expect(error.message).toContain('sync point 7');
-    expect(diagnosticOf(heard.find(({ name }) => name === 'IDT')!)).toBe('2-214');
+    expect(diagnosticOf(heard.find(({ name }) => name === 'IDT'))).toBe('2-214');
     expect(requester.usable).toBe(true);
   });
 
@@ -176,7 +176,7 @@ describe('negotiation and counts', () => {
     expect(await rejectionOf(run(requester, direction))).toMatchObject({ fault: 'remote', diagnostic: '3-319' });
     expect(requester.usable).toBe(false);
     await requester.release();
-    expect(diagnosticOf(heard.at(-1)!)).toBe('3-319');
+    expect(diagnosticOf(heard.at(-1))).toBe('3-319');
   });
 
   test.each([
@@ -251,6 +251,6 @@ describe('negotiation and counts', () => {
     });
     expect(await rejectionOf(send(requester))).toMatchObject({ fault: 'remote', diagnostic: '3-311' });
     await requester.release();
-    expect(diagnosticOf(heard.at(-1)!)).toBe('3-311');
+    expect(diagnosticOf(heard.at(-1))).toBe('3-311');
   });
 });

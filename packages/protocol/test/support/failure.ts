@@ -1,8 +1,8 @@
 /** The error of an action that has to fail. */
 import { PesitError, decodeBody } from '../../src/index.js';
 import type { Fpdu } from '../../src/index.js';
-import { MINIMAL, hex } from '../../src/testing/index.js';
-import type { Name } from '../../src/testing/index.js';
+import { hex } from '../../src/testing/index.js';
+import type { Name , MINIMAL} from '../../src/testing/index.js';
 
 export type ControlName = keyof typeof MINIMAL;
 

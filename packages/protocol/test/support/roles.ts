@@ -3,7 +3,7 @@ import { expect } from '@jest/globals';
 import type { Role, SessionEvent } from '../../src/index.js';
 import { diagnosticOf } from '../../src/testing/index.js';
 import type { Dissected } from '../../src/testing/index.js';
-import { Pair } from './pair.js';
+import type { Pair } from './pair.js';
 
 export const ROLES: readonly Role[] = ['requester', 'server'];
 export const X = 5;
