@@ -344,7 +344,7 @@ describe('Transfer CFT and Axway Gateway', () => {
     peer.session.refuse(refusal('2-205', 'no such file'));
     const [answer] = peer.heard();
     // PI 33 = FF would accept it.
-    expect([answer!.name, diagnosticOf(answer!), valueOf(answer!.body, 30)]).toEqual([
+    expect([answer!.name, diagnosticOf(answer), valueOf(answer!.body, 30)]).toEqual([
       'ACK(SELECT)',
       '2-205',
       undefined,

@@ -2,7 +2,7 @@
 import { PesitError, decodeBody } from '../../src/index.js';
 import type { Fpdu } from '../../src/index.js';
 import { hex } from '../../src/testing/index.js';
-import type { Name , MINIMAL} from '../../src/testing/index.js';
+import type { Name, MINIMAL } from '../../src/testing/index.js';
 
 export type ControlName = keyof typeof MINIMAL;
 

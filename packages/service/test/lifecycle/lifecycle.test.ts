@@ -94,18 +94,18 @@ describe('signals', () => {
       import { listen } from './lifecycle/listen.js';
       import { HealthRegistry } from './health/registry.js';
       import { createLogger } from './logging.js';
-      const say = (text) => process.stdout.write(text + '\\n');
+      const print = (text) => process.stdout.write(text + '\\n');
       const health = new HealthRegistry();
       const lifecycle = new Lifecycle({ logger: createLogger({ 'log.level': 'silent' }, { name: 'child' }), health });
-      const step = (name, more = {}) => ({ name, start: () => say('start ' + name), stop: () => say('stop ' + name + ' draining=' + health.draining), ...more });
+      const step = (name, more = {}) => ({ name, start: () => print('start ' + name), stop: () => print('stop ' + name + ' draining=' + health.draining), ...more });
       let server;
       lifecycle.add(step('database'))
-        .add({ name: 'http', start: async () => { server = await listen((_, res) => res.end('x'), { host: '127.0.0.1', port: 0 }); say('start http'); },
-               stop: async () => { await server.close(); say('stop http'); } });
-      if (process.argv[2] === 'hang') lifecycle.add({ name: 'hang', stop: () => { say('hanging'); return new Promise(() => {}); }, stopTimeoutMs: 60000 });
+        .add({ name: 'http', start: async () => { server = await listen((_, res) => res.end('x'), { host: '127.0.0.1', port: 0 }); print('start http'); },
+               stop: async () => { await server.close(); print('stop http'); } });
+      if (process.argv[2] === 'hang') lifecycle.add({ name: 'hang', stop: () => { print('hanging'); return new Promise(() => {}); }, stopTimeoutMs: 60000 });
       lifecycle.handleSignals(process);
       await lifecycle.start();
-      say('ready');
+      print('ready');
       `,
     );
   });
