@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 
 import type { PodIdentity } from '../members.js';
 
-/** This process is not the leader, or not any more: what it was about to write is not written. */
+/** This process does not lead, or no longer: its write was refused. */
 export class NotLeaderError extends Error {
   override readonly name = 'NotLeaderError';
 }
@@ -13,7 +13,7 @@ export interface Fence {
   newest(): Promise<number>;
   /**
    * Takes the epoch after `from` for this process; waits for writes of the leader before that are under way.
-   * @returns it; undefined when `from` is not the newest any more. @throws when the database cannot be asked.
+   * @returns it; undefined when `from` is no longer the newest. @throws when the database cannot be asked.
    */
   raise(from: number): Promise<number | undefined>;
 }

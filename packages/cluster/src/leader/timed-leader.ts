@@ -45,7 +45,7 @@ const alarmByTimer = (delayMs: number, call: () => void): (() => void) => {
 
 /**
  * A leader for as long as its lease lasts, counted from before it was asked for, less a margin: it gives up before the lease
- * can run out, whatever else it hears. What it writes later all the same, because the process stood still in between, is
+ * can run out, whatever else it hears. A write that comes later, because the process stood still in between, is
  * refused by `fenced`.
  */
 export class TimedLeader extends EventEmitter<LeaderEvents> implements LeaderLease {
@@ -90,7 +90,7 @@ export class TimedLeader extends EventEmitter<LeaderEvents> implements LeaderLea
       try {
         await this.#look();
       } catch (error) {
-        // Whoever watches over Redis and the database tells of it.
+        // The links to Redis and to the database tell of it.
         this.#options.logger.debug({ reason: (error as Error).message }, 'could not ask for the lease of the leader');
       }
     });
@@ -111,7 +111,7 @@ export class TimedLeader extends EventEmitter<LeaderEvents> implements LeaderLea
     this.#unsubscribe();
     this.#lose('it stops');
     await this.#renewals?.remove();
-    // What was asked for may be granted yet.
+    // A lease that was asked for may yet be granted.
     await this.#work;
     if (!this.#hasAsked) return;
     try {
@@ -174,7 +174,7 @@ export class TimedLeader extends EventEmitter<LeaderEvents> implements LeaderLea
     if (term === undefined) return;
     this.#term = undefined;
     this.#silence();
-    this.#options.logger.info({ epoch: term.epoch, reason }, 'this pod is not the leader any more');
+    this.#options.logger.info({ epoch: term.epoch, reason }, 'this pod is no longer the leader');
     this.emit('loss');
   }
 }

@@ -165,7 +165,7 @@ withDatabase((harness) => {
         one.pass(3000);
         await one.lease.refresh();
         expect(one.lease.isLeader).toBe(false);
-        expect(one.log.entries().at(-1)).toMatchObject({ msg: 'this pod is not the leader any more', epoch: 1 });
+        expect(one.log.entries().at(-1)).toMatchObject({ msg: 'this pod is no longer the leader', epoch: 1 });
       });
 
       test('it gives up a second before its lease can run out, whatever it hears', async () => {
