@@ -10,7 +10,6 @@ import { writeNote } from '../src/exchange/delivery-note.js';
 import { Leases } from '../src/queue/leases.js';
 import type { LeasesOptions } from '../src/queue/leases.js';
 import type { Interruption } from '../src/queue/interruption.js';
-import { pacingsWith } from '../src/exchange/pacings.js';
 import { delayAfter } from '../src/queue/retry.js';
 import { SentPoints } from '../src/exchange/sent-points.js';
 
@@ -23,30 +22,6 @@ describe('the delay before another attempt', () => {
     expect(Math.min(...many)).toBeGreaterThanOrEqual(800);
     expect(Math.max(...many)).toBeLessThanOrEqual(1200);
     expect(new Set(many).size).toBeGreaterThan(50);
-  });
-});
-
-describe('how the attempts placed their points', () => {
-  const first = { from: 0, interval: 4096, maxUnsegmentedArticle: 1000 };
-  const other = { ...first, maxUnsegmentedArticle: 500 };
-
-  test('an attempt that goes on as the one before adds nothing', () => {
-    const known = [first];
-    expect(pacingsWith(known, { ...first, from: 7 })).toBe(known);
-    expect(pacingsWith(known, first)).toBe(known);
-    expect(pacingsWith([], first)).toEqual([first]);
-  });
-
-  test('what was placed behind the start of an attempt is gone', () => {
-    const second = { ...other, from: 5 };
-    expect(pacingsWith([first], second)).toEqual([first, second]);
-    expect(pacingsWith([first, second], { ...other, from: 3 })).toEqual([first, { ...other, from: 3 }]);
-    expect(pacingsWith([first, second], { ...first, from: 3 })).toEqual([first]);
-    expect(pacingsWith([first, second], other)).toEqual([other]);
-    expect(pacingsWith([first], { ...first, from: 5, compression: 3 })).toEqual([
-      first,
-      { ...first, from: 5, compression: 3 },
-    ]);
   });
 });
 

@@ -1,5 +1,5 @@
 /**
- * The model of a transfer for both ends of it (design §2): the words, and what an ending means. No sockets, no files, no SQL.
+ * The model of a transfer for both ends of it (design §2): the words, what an ending means, and where a restart begins. No sockets, no SQL.
  *
  * `outcome.ts` is the heart: one table says what each diagnostic means for a transfer. Whether another attempt follows, whether
  * it begins at a point or at the start, which error code a record gets: a column there, never a comparison elsewhere. Failures
@@ -36,6 +36,7 @@ export {
 export type { ContactErrorCode, Outcome, Phase, TransferErrorCode, Verdict } from './outcome.js';
 export { productOf, shownFreeMessage } from './partner-habits.js';
 export type { PartnerHabits } from './partner-habits.js';
+export { goToPoint, hasCompressed, pacingsWith, pointToWrite } from './restart-position.js';
 export { spaceReadings, storageHealth } from './space.js';
 export { freeMessageText, messageText } from './texts.js';
 export { meterTransfers } from './transfer-meter.js';

@@ -1,8 +1,8 @@
 import type { PesitRequester } from '@pesit-node/net';
 import type { ArticleSource, Burst, SyncPoint } from '@pesit-node/protocol';
 import type { FileSource, Pacing } from '@pesit-node/storage';
+import { goToPoint, pacingsWith, pointToWrite } from '@pesit-node/transfers';
 
-import { pacingsWith } from './pacings.js';
 import type { RestartContext } from './restart-context.js';
 import type { SentPoints } from './sent-points.js';
 
@@ -47,7 +47,7 @@ export class RestartableSource implements ArticleSource {
 
   /** Undefined: no attempt has placed such a point, or its place is no longer known. */
   async goTo(number: number, signal: AbortSignal): Promise<SyncPoint | undefined> {
-    const point = (await this.#goToSent(number)) ?? (await this.#goToCounted(number, signal));
+    const point = await goToPoint(this.#source, number, this.#pacings, (sent) => this.#sent.find(sent), signal);
     if (point === undefined) return undefined;
     this.#from = number;
     this.#lastPoint = number;
@@ -73,7 +73,10 @@ export class RestartableSource implements ArticleSource {
     const { lastPoint, maxUnsegmentedArticle } = burst;
     if (lastPoint > this.#lastPoint) {
       if (!this.#kept) await this.#keepPacing(maxUnsegmentedArticle);
-      if (this.#compression !== 0 && before !== undefined) await this.#keepPoint(lastPoint, before);
+      if (this.#compression !== 0 && before !== undefined) {
+        const point = pointToWrite(this.#source, lastPoint, before);
+        if (point !== undefined) await this.#sent.add(point);
+      }
       this.#lastPoint = lastPoint;
     }
     return more;
@@ -81,25 +84,6 @@ export class RestartableSource implements ArticleSource {
 
   get #compression(): number {
     return this.#session?.fileTerms?.compression ?? 0;
-  }
-
-  async #goToSent(number: number): Promise<SyncPoint | undefined> {
-    const point = this.#pacings.some(({ compression = 0 }) => compression !== 0)
-      ? await this.#sent.find(number)
-      : undefined;
-    if (point === undefined) return undefined;
-    this.#source.points.set(number, point.fileOffset);
-    await this.#source.goBack(point);
-    return point;
-  }
-
-  #goToCounted(number: number, signal: AbortSignal): Promise<SyncPoint | undefined> {
-    // Those that began at the point or behind it did not place it.
-    return this.#source.startAt(
-      number,
-      this.#pacings.filter(({ from }) => from < number),
-      signal,
-    );
   }
 
   async #keepPacing(maxUnsegmentedArticle: number): Promise<void> {
@@ -116,11 +100,5 @@ export class RestartableSource implements ArticleSource {
     await this.#sent.forgetAfter(this.#from);
     if (this.#pacings !== before) await this.#context.keepPacings(this.#pacings);
     this.#kept = true;
-  }
-
-  /** Placed before the first article of the burst: the totals are those before it (annex A §3). */
-  async #keepPoint(number: number, { dataBytes, articles }: Session['totals']): Promise<void> {
-    const fileOffset = this.#source.points.offsetOf(number);
-    if (fileOffset !== undefined) await this.#sent.add({ number, fileOffset, dataBytes, articles });
   }
 }

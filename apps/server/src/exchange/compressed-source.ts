@@ -1,5 +1,6 @@
 import type { ArticleSource, Burst, SyncPoint } from '@pesit-node/protocol';
 import type { FileSource } from '@pesit-node/storage';
+import { pointToWrite } from '@pesit-node/transfers';
 
 import type { RecordHandle } from '../transfers/record.js';
 import type { Records } from './parts.js';
@@ -33,13 +34,11 @@ export class CompressedSource implements ArticleSource {
   }
 
   async fill(burst: Burst): Promise<boolean> {
-    // A point stands before the first article of its burst (annex A §3): its totals are those of now.
     const { dataBytes, articles } = this.#session.totals;
     const more = await this.#source.fill(burst);
     const { lastPoint: number } = burst;
-    const fileOffset = this.#source.points.offsetOf(number);
-    if (number > this.#lastPoint && fileOffset !== undefined) {
-      const point = { number, fileOffset, dataBytes, articles };
+    const point = number > this.#lastPoint ? pointToWrite(this.#source, number, { dataBytes, articles }) : undefined;
+    if (point !== undefined) {
       await asking('2-201', () => this.#sentPoints.add(this.#record, point));
     }
     this.#lastPoint = number;

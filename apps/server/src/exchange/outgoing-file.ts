@@ -4,7 +4,14 @@ import { CRC_LENGTH, FPDU_HEADER_LENGTH, PesitError, START } from '@pesit-node/p
 import type { ArticleSource, CompressionMode, Parameters, SelectAnswer, SyncPoint } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
 import type { FileStore, Pacing, RecordFormat } from '@pesit-node/storage';
-import { compressionMode, compressionName, DATA_CODES } from '@pesit-node/transfers';
+import {
+  compressionMode,
+  compressionName,
+  DATA_CODES,
+  goToPoint,
+  hasCompressed,
+  pacingsWith,
+} from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } from '../transfers/record.js';
@@ -161,7 +168,8 @@ export class OutgoingFile implements OutgoingTransfer {
   /** READ. @throws PesitError 2-214 for a point that no attempt has placed */
   async read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }> {
     const { source, earlier, pacing } = this.#offer;
-    const found = point === 0 ? START : ((await this.#goToSent(point)) ?? (await this.#goToCounted(point)));
+    const written = (sent: number) => asking('2-201', () => this.#records.sentPoints.find(this.record, sent));
+    const found = point === 0 ? START : await goToPoint(source, point, earlier, written);
     if (found === undefined) {
       throw refusal('2-214', `the point ${point} (PI 18) is not known here: read from the start (0)`);
     }
@@ -169,9 +177,8 @@ export class OutgoingFile implements OutgoingTransfer {
     // Said with the record already, unless less was agreed than is allowed.
     const compression = this.#proven.session.fileTerms?.compression ?? 0;
     if (this.#before !== undefined || compression !== pacing.compression) {
-      const standing = earlier.filter(({ from }) => from < number);
-      const pacings = [...standing, { ...pacing, from: number, compression }];
-      await asking('2-201', () => this.#records.contexts.paced(this.record, pacings));
+      const pacings = pacingsWith(earlier, { ...pacing, from: number, compression });
+      if (pacings !== earlier) await asking('2-201', () => this.#records.contexts.paced(this.record, pacings));
     }
     if (this.#before !== undefined) {
       this.#proven.logger.info(
@@ -181,7 +188,7 @@ export class OutgoingFile implements OutgoingTransfer {
     }
     this.#began = true;
     const from = { number, dataBytes, articles };
-    if (compression !== 0 || earlier.some(isCompressed)) {
+    if (compression !== 0 || hasCompressed(earlier)) {
       await asking('2-201', () => this.#records.sentPoints.forgetAfter(this.record, number));
     }
     if (compression === 0) return { from, source };
@@ -189,26 +196,6 @@ export class OutgoingFile implements OutgoingTransfer {
       from,
       source: new CompressedSource(this.#proven.session, this.#records.sentPoints, this.record, source, number),
     };
-  }
-
-  /** A point that was placed while compressing. */
-  async #goToSent(number: number): Promise<SyncPoint | undefined> {
-    const { source, earlier } = this.#offer;
-    if (!earlier.some(isCompressed)) return undefined;
-    const point = await asking('2-201', () => this.#records.sentPoints.find(this.record, number));
-    if (point === undefined) return undefined;
-    source.points.set(number, point.fileOffset);
-    await source.goBack(point);
-    return point;
-  }
-
-  #goToCounted(number: number): Promise<SyncPoint | undefined> {
-    const { source, earlier } = this.#offer;
-    // Attempts that began at the point or behind it did not place it.
-    return source.startAt(
-      number,
-      earlier.filter(({ from }) => from < number),
-    );
   }
 
   async end(): Promise<void> {
@@ -249,8 +236,6 @@ export class OutgoingFile implements OutgoingTransfer {
     if (reserved !== undefined) this.#files.outgoing.delete(reserved);
   }
 }
-
-const isCompressed = ({ compression = 0 }: Pacing): boolean => compression !== 0;
 
 /** @throws StorageError 2-215 when it is not the version of the first attempt: the transfer is no longer restartable */
 const openSource = async (
