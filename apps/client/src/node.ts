@@ -119,7 +119,7 @@ export const createNode = (options: NodeOptions) => {
       },
       stop: async () => {
         // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
-        void cluster.members.leave();
+        void cluster.leave();
         stopped = true;
         await exchange.stop(drainMs);
       },

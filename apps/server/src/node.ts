@@ -292,7 +292,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await beginning;
         await Promise.all(whileServing.map((task) => task.remove()));
         // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
-        void cluster.members.leave();
+        void cluster.leave();
         await listeners.close();
         await exchange.settled();
         await renewals.stop();

@@ -1,9 +1,16 @@
 import { randomUUID } from 'node:crypto';
 
 import type { CommonConfig, Database, Logger, PeriodicWork } from '@pesit-node/service';
+import type { Knex } from 'knex';
 
 import { DatabaseMembers } from './database-members.js';
 import type { ClusterEvents } from './events.js';
+import { databaseLease } from './leader/database-leader.js';
+import { databaseFence, fenced } from './leader/fence.js';
+import type { LeaderLease } from './leader/leader-lease.js';
+import { leaseKey, redisLease } from './leader/redis-leader.js';
+import { SingleLeader } from './leader/single-leader.js';
+import { TimedLeader } from './leader/timed-leader.js';
 import { LocalBus } from './local-events.js';
 import type { Members, PodIdentity } from './members.js';
 import { redisMemory } from './memory.js';
@@ -15,7 +22,7 @@ import { SingleMember } from './single-member.js';
 export interface ClusterOptions {
   readonly config: Pick<CommonConfig, 'cluster.enabled' | 'cluster.name' | 'redis.url'>;
   readonly database: Database;
-  /** Runs the renewals of the membership, once it is started. */
+  /** Runs the renewals of the membership and the election, once it is started. */
   readonly periodic: Pick<PeriodicWork, 'add'>;
   readonly logger: Logger;
   readonly app: PodIdentity['app'];
@@ -29,17 +36,27 @@ export interface Cluster {
   readonly pod: PodIdentity;
   readonly members: Members;
   readonly events: ClusterEvents;
+  /** Which pod of this app does what must be done once: this one, where it stands alone. */
+  readonly leader: LeaderLease;
+  /**
+   * Writes as the leader, in a transaction that no other leader's can overlap: see `fenced`.
+   * @throws {NotLeaderError} when this pod does not lead, or no longer.
+   */
+  asLeader<T>(work: (trx: Knex.Transaction) => Promise<T>): Promise<T>;
   /** Where there is a Redis. */
   readonly memory: SharedMemory | undefined;
   /** Undefined where there is no Redis. */
   readonly redisConnected: boolean | undefined;
-  /** Gives the place back and closes the connections to Redis. */
+  /** Gives place and leadership to the next pod, as far as that takes no longer than 2 seconds. Never rejects. */
+  leave(): Promise<void>;
+  /** Leaves, and closes the connections to Redis. */
   stop(): Promise<void>;
 }
 
 /**
  * The cluster that the configuration asks for. Pods count as members wherever they share a PostgreSQL, enabled or not; Redis
- * is used when `cluster.enabled`. Begins to connect to Redis at once, and asks nothing of the database before `members.start`.
+ * is used when `cluster.enabled`, and a leader is elected then. Begins to connect to Redis at once, and asks nothing of the database before
+ * `members.start` and `leader.start`.
  */
 export const createCluster = ({
   config,
@@ -58,18 +75,46 @@ export const createCluster = ({
     database.mode === 'embedded'
       ? new SingleMember(pod)
       : new DatabaseMembers({ knex: database.knex, pod, events, periodic, logger });
+  const leader = leaderOf({ config, database, periodic, logger }, { pod, events, link });
+  const leave = async (): Promise<void> => {
+    await Promise.all([leader.stop(), members.leave()]);
+  };
   return {
     pod,
     members,
     events,
+    leader,
+    asLeader: (work) =>
+      leader instanceof SingleLeader ? database.knex.transaction(work) : fenced(database.knex, pod, leader.epoch, work),
+    leave,
     memory: link === undefined ? undefined : redisMemory(link),
     get redisConnected() {
       return link?.connected;
     },
     stop: async () => {
-      await members.leave();
+      await leave();
       await events.close();
       link?.close();
     },
   };
+};
+
+interface Grounds {
+  readonly pod: PodIdentity;
+  readonly events: ClusterEvents;
+  readonly link: RedisLink | undefined;
+}
+
+/** Without `cluster.enabled` a node is taken to be alone, and needs no lease. */
+const leaderOf = (
+  { config, database, periodic, logger }: Pick<ClusterOptions, 'config' | 'database' | 'periodic' | 'logger'>,
+  { pod, events, link }: Grounds,
+): LeaderLease => {
+  if (database.mode === 'embedded' || !config['cluster.enabled']) return new SingleLeader(pod.instance);
+  const { knex } = database;
+  const backend =
+    link === undefined
+      ? databaseLease(knex, pod)
+      : redisLease(leaseKey(link, pod), databaseFence(knex, pod), pod.instance);
+  return new TimedLeader({ backend, events, periodic, logger });
 };

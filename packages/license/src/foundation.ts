@@ -69,7 +69,7 @@ export const createFoundation = <A extends AppName>(options: FoundationOptions<A
     logger,
     ...(checkEveryMs === undefined ? {} : { checkEveryMs }),
   });
-  const periodic = new PeriodicWork({ logger });
+  const periodic: PeriodicWork = new PeriodicWork({ logger, isLeader: () => cluster.leader.isLeader });
   const cluster = createCluster({
     ...{ config, database, periodic, logger },
     ...{ app, name: node, namespace: options.namespace },
@@ -90,8 +90,10 @@ export const createFoundation = <A extends AppName>(options: FoundationOptions<A
   health.register('cluster', () => admission.health(), { readiness: true });
   supervisor.on('ready', () => {
     cluster.members.start();
+    cluster.leader.start();
     license.start();
   });
+  cluster.leader.on('gain', () => periodic.lead());
   const step: LifecycleStep = {
     name: 'database',
     start: () => {

@@ -7,7 +7,7 @@ import type { LicenseKeeper } from './keeper.js';
 export interface Measured {
   readonly license: Pick<LicenseKeeper, 'status'>;
   readonly admission: Pick<Admission, 'refusal'>;
-  readonly cluster: Pick<Cluster, 'members' | 'redisConnected'>;
+  readonly cluster: Pick<Cluster, 'leader' | 'members' | 'redisConnected'>;
 }
 
 const asNumber = (yes: boolean | undefined): number | undefined => (yes === undefined ? undefined : Number(yes));
@@ -18,5 +18,6 @@ export const licenseMetrics = (metrics: Metrics, { license, admission, cluster }
   metrics.gauge('pesit_license_blocked', () => asNumber(license.status?.blocked));
   metrics.gauge('pesit_pod_admitted', () => Number(admission.refusal === undefined));
   metrics.gauge('pesit_cluster_pods', () => cluster.members.view?.pods.length);
+  metrics.gauge('pesit_cluster_leader', () => Number(cluster.leader.isLeader));
   metrics.gauge('pesit_redis_up', () => asNumber(cluster.redisConnected));
 };

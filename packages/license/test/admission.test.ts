@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 
 import { describe, expect, test } from '@jest/globals';
-import { SingleMember } from '@pesit-node/cluster';
+import { SingleLeader, SingleMember } from '@pesit-node/cluster';
 import type { Members, MembersEvents, MembersView } from '@pesit-node/cluster';
 import { Metrics } from '@pesit-node/service';
 import { captureLog } from '@pesit-node/service/testing';
@@ -28,7 +28,8 @@ const setUp = (status: Partial<LicenseStatus> | undefined, number: number | unde
     status: Partial<LicenseStatus> | undefined;
   };
   const log = captureLog();
-  const cluster = { members: events as unknown as Members, redisConnected: redis };
+  const leader = new SingleLeader('0');
+  const cluster = { leader, members: events as unknown as Members, redisConnected: redis };
   const admission = new Admission({ license, cluster, logger: log.logger });
   const metrics = new Metrics({ app: 'server', version: '1', logger: log.logger });
   licenseMetrics(metrics, { license, admission, cluster });
@@ -124,19 +125,33 @@ describe('metrics', () => {
     [
       'licensed',
       ...([VALID, 2, true] as const),
-      ['license_days_remaining 90', 'license_blocked 0', 'cluster_pods 2', 'pod_admitted 1', 'redis_up 1'],
+      [
+        'license_days_remaining 90',
+        'license_blocked 0',
+        'cluster_pods 2',
+        'cluster_leader 1',
+        'pod_admitted 1',
+        'redis_up 1',
+      ],
     ],
     [
       'blocked, Redis lost',
       ...([BLOCKED, 1, false] as const),
-      ['license_days_remaining 0', 'license_blocked 1', 'cluster_pods 1', 'pod_admitted 0', 'redis_up 0'],
+      [
+        'license_days_remaining 0',
+        'license_blocked 1',
+        'cluster_pods 1',
+        'cluster_leader 1',
+        'pod_admitted 0',
+        'redis_up 0',
+      ],
     ],
     [
       'beyond the limits, without Redis',
       ...([VALID, 4, undefined] as const),
-      ['license_days_remaining 90', 'license_blocked 0', 'cluster_pods 4', 'pod_admitted 0'],
+      ['license_days_remaining 90', 'license_blocked 0', 'cluster_pods 4', 'cluster_leader 1', 'pod_admitted 0'],
     ],
-    ['nothing known yet', ...([undefined, undefined, undefined] as const), ['pod_admitted 0']],
+    ['nothing known yet', ...([undefined, undefined, undefined] as const), ['cluster_leader 1', 'pod_admitted 0']],
   ])('%s', async (_, status, number, redis, lines) => {
     expect(await setUp(status, number, redis).figures()).toEqual(lines.map((line) => `pesit_${line}`));
   });

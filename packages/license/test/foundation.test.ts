@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { NotLeaderError } from '@pesit-node/cluster';
 import { CONFIGURATION_CHANGED, HealthRegistry, SecretBox } from '@pesit-node/service';
 import type { MigrationSet } from '@pesit-node/service';
-import { captureLog, testConfig, withDatabase } from '@pesit-node/service/testing';
+import { captureLog, silentLogger, testConfig, withDatabase } from '@pesit-node/service/testing';
 import request from 'supertest';
 
 import { createFoundation } from '../src/foundation.js';
@@ -75,5 +76,42 @@ withDatabase((harness) => {
     events.publish(CONFIGURATION_CHANGED, { what: 'drawer', action: 'created', facts: {} });
     expect([heard, supervisor.statusReason]).toEqual([[], 'stopped']);
     expect(await database.knex('pesit_common.cluster_pods')).toEqual([]);
+  });
+
+  test("pods of a cluster elect one of them for the leader's work, and the next one when it leaves", async () => {
+    const first = await harness.open({ searchPath: ['pesit_server'] });
+    const runs: string[] = [];
+    const startPod = async (node: string, database: typeof first) => {
+      const foundation = createFoundation({
+        ...{ app: 'server', migrations: MIGRATIONS, database, node },
+        config: testConfig('server', { 'data.directory': directory, 'cluster.enabled': true }),
+        ...{ logger: silentLogger, health: new HealthRegistry(), info: { name: 'tried', version: '1' } },
+        ...{ secrets: new SecretBox([Buffer.alloc(32, 7)]), licenseKey: VENDOR_KEY },
+        licenseTimes: { clock: new VirtualClock('2027-03-01T08:00:00Z') },
+      });
+      const { periodic, cluster, supervisor, step } = foundation;
+      periodic.add({ name: 'tidying', intervalMs: 3_600_000, runsOn: 'leader', run: () => void runs.push(node) });
+      await step.start?.(new AbortController().signal);
+      await supervisor.whenReady();
+      return { cluster, foundation, stop: () => step.stop?.() };
+    };
+    const one = await startPod('one', first);
+    if (!one.cluster.leader.isLeader) await once(one.cluster.leader, 'gain');
+    const two = await startPod('two', await harness.another(first));
+    await two.cluster.leader.refresh();
+    expect([one, two].map(({ cluster }) => cluster.leader.isLeader)).toEqual([true, false]);
+    expect(await one.foundation.metrics.scrape()).toMatch(/^pesit_cluster_leader 1$/m);
+    expect(await two.foundation.metrics.scrape()).toMatch(/^pesit_cluster_leader 0$/m);
+    const write = () => two.cluster.asLeader((trx) => trx('drawers').insert({}));
+    await expect(write()).rejects.toThrow(NotLeaderError);
+
+    const gained = once(two.cluster.leader, 'gain');
+    // Its drain begins: it has work left, and none for the leader.
+    await one.cluster.leave();
+    expect(await gained).toEqual([2]);
+    await write();
+    await one.stop();
+    await two.stop();
+    expect(runs).toEqual(['one', 'two']);
   });
 });

@@ -121,6 +121,12 @@ export const METRICS = {
   pesit_license_days_remaining: row('gauge', 'both', {}, 'Days until the license or the evaluation ends; 0 = blocked.'),
   pesit_license_blocked: row('gauge', 'both', {}, '1 while a license is required, else 0.'),
   pesit_cluster_pods: row('gauge', 'both', {}, 'Living pods of this app in its cluster. The same on all pods.'),
+  pesit_cluster_leader: row(
+    'gauge',
+    'both',
+    {},
+    '1 while this pod leads the pods of its app in the cluster, else 0. Their sum is 1, and 0 for a few seconds while the leader changes.',
+  ),
   pesit_pod_admitted: row(
     'gauge',
     'both',

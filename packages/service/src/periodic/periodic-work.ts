@@ -91,6 +91,11 @@ export class PeriodicWork {
     };
   }
 
+  /** This pod leads from now on: runs of the leader's tasks that it passed over, while another led or none, begin now. */
+  lead(): void {
+    for (const task of this.#tasks.values()) task.lead();
+  }
+
   start(): void {
     if (this.#state !== 'idle') return;
     this.#state = 'started';
@@ -115,6 +120,8 @@ class RunningTask {
   #lastEnd: Date | undefined;
   #failure: string | undefined;
   #failures = 0;
+  /** The last run was another pod's to do. */
+  #isPassedOver = false;
   /** Somebody who reads the log believes that it fails. */
   #isToldOf = false;
 
@@ -132,6 +139,10 @@ class RunningTask {
   start(): void {
     if (this.#task.first === 'after an interval') this.#wait(performance.now());
     else void this.runNow();
+  }
+
+  lead(): void {
+    if (this.#isPassedOver) void this.runNow();
   }
 
   runNow(): Promise<void> {
@@ -170,7 +181,8 @@ class RunningTask {
   async #attempt(): Promise<void> {
     const { name, runsOn, run } = this.#task;
     const { logger, isLeader } = this.#options;
-    if (runsOn === 'leader' && !isLeader()) return;
+    this.#isPassedOver = runsOn === 'leader' && !isLeader();
+    if (this.#isPassedOver) return;
     try {
       await run(this.#stopped.signal);
       if (this.#isToldOf) logger.info({ task: name, failures: this.#failures }, 'periodic work succeeded again');

@@ -269,4 +269,24 @@ describe('periodic work', () => {
     expect(times).toHaveLength(1);
     await work.stop();
   });
+
+  test("a new leader begins at once with the leader's tasks that it passed over, and with no others", async () => {
+    let leads = true;
+    const [ran, passedOver, common]: [number[], number[], number[]] = [[], [], []];
+    const work = new PeriodicWork({ logger: silentLogger, isLeader: () => leads });
+    work.start();
+    work.add(counting(ran, { name: 'ran', runsOn: 'leader', intervalMs: 3600 * SECOND }));
+    leads = false;
+    work.add(counting(passedOver, { name: 'passed over', runsOn: 'leader', intervalMs: 3600 * SECOND }));
+    work.add(counting(common, { name: 'common', intervalMs: 3600 * SECOND }));
+    await pass(SECOND);
+    expect([ran, passedOver, common]).toEqual([[0], [], [0]]);
+    leads = true;
+    work.lead();
+    await pass(0);
+    work.lead();
+    await pass(0);
+    expect([ran, passedOver, common]).toEqual([[0], [SECOND], [0]]);
+    await work.stop();
+  });
 });
