@@ -7,7 +7,7 @@ import { storageHealth } from '@pesit-node/transfers';
 
 import { createApp } from './app.js';
 import { createExchange } from './exchange/exchange.js';
-import type { ExchangeOptions } from './exchange/exchange.js';
+import type { Exchange, ExchangeOptions } from './exchange/exchange.js';
 import { ReceivedTree } from './exchange/received-tree.js';
 import { exchangeSettings } from './exchange/settings.js';
 import type { ExchangeSettings } from './exchange/settings.js';
@@ -24,7 +24,7 @@ const START_AGAIN_MS = 5000;
 
 export interface NodeOptions
   extends
-    Omit<FoundationOptions<'client'>, 'app' | 'migrations'>,
+    Omit<FoundationOptions<'client'>, 'app' | 'migrations' | 'sessions'>,
     Pick<ExchangeOptions, 'pollMs' | 'progressMs' | 'leaseMs' | 'placeLookMs'> {
   readonly config: Config<'client'>;
   /** Default: those of the configuration. */
@@ -51,7 +51,11 @@ const prepareUploads = async (uploads: ProcessDirectory, retentionMs: number, lo
 export const createNode = (options: NodeOptions) => {
   const { config, logger, health, info, database, secrets } = options;
   const { settings = exchangeSettings(config) } = options;
-  const foundation = createFoundation({ ...options, app: 'client', migrations: CLIENT_MIGRATIONS });
+  const foundation = createFoundation({
+    ...options,
+    ...{ app: 'client', migrations: CLIENT_MIGRATIONS },
+    sessions: () => exchange.pool.open,
+  });
   const { metrics, events, supervisor, periodic, cluster, license, admission, reloaded } = foundation;
   const servers = remoteServerStore(database.knex, secrets);
   const places = placeStore(database.knex, { node: options.node, instance: cluster.pod.instance });
@@ -73,7 +77,7 @@ export const createNode = (options: NodeOptions) => {
     periodic,
     logger,
   });
-  const exchange = createExchange({
+  const exchange: Exchange = createExchange({
     ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
     ...{ places, periodic, events, clusterEvents: cluster.events },
     mayRun: () => admission.refusal === undefined,
@@ -84,7 +88,7 @@ export const createNode = (options: NodeOptions) => {
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
   clientMetrics(metrics, { knex: database.knex, secrets, supervisor, exchange, space });
   const app = createApp({
-    ...{ config, info, logger, health, metrics, events, database: supervisor, periodic, license },
+    ...{ config, info, logger, health, metrics, events, database: supervisor, periodic, license, cluster },
     ...{ servers, transfers, sendTree, receivedTree, exchange, traces },
   });
 

@@ -44,7 +44,7 @@ import { Turns } from './turns.js';
 import { WaitingFiles } from './transfers/waiting-files.js';
 import { VirtualFileStore } from './virtual-files/store.js';
 
-export interface NodeOptions extends Omit<FoundationOptions<'server'>, 'app' | 'migrations'> {
+export interface NodeOptions extends Omit<FoundationOptions<'server'>, 'app' | 'migrations' | 'sessions'> {
   readonly config: Config<'server'>;
   /** Makes the hashes of partners' passwords. Default: under `secrets`, at the cost of today. */
   readonly passwords?: PasswordHasher;
@@ -104,7 +104,11 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const { verifier = new PasswordVerifier({ check: (password, stored) => passwords.verify(password, stored) }) } =
     options;
   const { knex } = database;
-  const foundation = createFoundation({ ...options, app: 'server', migrations: MIGRATIONS });
+  const foundation = createFoundation({
+    ...options,
+    ...{ app: 'server', migrations: MIGRATIONS },
+    sessions: () => listeners.activeConnections,
+  });
   const { metrics, events, supervisor, periodic, cluster, license, admission, reloaded } = foundation;
   const instance = randomUUID();
   const journal = new TransferJournal({
@@ -207,7 +211,13 @@ export const createNode = (options: NodeOptions): ServerNode => {
     times,
   );
   const drainMs = options.drainMs ?? config['shutdown.drain-timeout'] * 1000;
-  const listeners = new ListenerService({ store: listenerStore, bind: exchange.bind, events, logger, drainMs });
+  const listeners: ListenerService = new ListenerService({
+    store: listenerStore,
+    bind: exchange.bind,
+    events,
+    logger,
+    drainMs,
+  });
   const app = createApp({
     config,
     info,
@@ -218,6 +228,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     database: supervisor,
     periodic,
     license,
+    cluster,
     partners,
     passwords,
     virtualFiles,

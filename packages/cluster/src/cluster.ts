@@ -12,12 +12,14 @@ import { leaseKey, redisLease } from './leader/redis-leader.js';
 import { SingleLeader } from './leader/single-leader.js';
 import { TimedLeader } from './leader/timed-leader.js';
 import { LocalBus } from './local-events.js';
-import type { Members, PodIdentity } from './members.js';
+import type { Members, PodFacts, PodIdentity } from './members.js';
 import { redisMemory } from './memory.js';
 import type { SharedMemory } from './memory.js';
 import { RedisEvents } from './redis-events.js';
 import { RedisLink } from './redis-link.js';
 import { SingleMember } from './single-member.js';
+import { clusterStatus } from './status.js';
+import type { ClusterStatus } from './status.js';
 
 export interface ClusterOptions {
   readonly config: Pick<CommonConfig, 'cluster.enabled' | 'cluster.name' | 'redis.url'>;
@@ -29,6 +31,8 @@ export interface ClusterOptions {
   readonly name: string;
   /** Default `default`. */
   readonly namespace?: string | undefined;
+  /** Facts of this pod for the others, and the status. Default: none. */
+  readonly facts?: () => Promise<PodFacts>;
 }
 
 /** The cluster as an app sees it. */
@@ -47,6 +51,8 @@ export interface Cluster {
   readonly memory: SharedMemory | undefined;
   /** Undefined where there is no Redis. */
   readonly redisConnected: boolean | undefined;
+  /** @throws when the database cannot be asked. */
+  status(): Promise<ClusterStatus>;
   /** Gives place and leadership to the next pod, as far as that takes no longer than 2 seconds. Never rejects. */
   leave(): Promise<void>;
   /** Leaves, and closes the connections to Redis. */
@@ -66,6 +72,7 @@ export const createCluster = ({
   app,
   name,
   namespace = 'default',
+  facts = () => Promise.resolve({ address: null, version: null, ready: null, sessions: null }),
 }: ClusterOptions): Cluster => {
   const pod: PodIdentity = { app, cluster: config['cluster.name'], namespace, name, instance: randomUUID() };
   const url = config['cluster.enabled'] ? config['redis.url'] : '';
@@ -74,7 +81,8 @@ export const createCluster = ({
   const members =
     database.mode === 'embedded'
       ? new SingleMember(pod)
-      : new DatabaseMembers({ knex: database.knex, pod, events, periodic, logger });
+      : new DatabaseMembers({ knex: database.knex, pod, events, periodic, logger, facts });
+  const startedAt = new Date();
   const leader = leaderOf({ config, database, periodic, logger }, { pod, events, link });
   const leave = async (): Promise<void> => {
     await Promise.all([leader.stop(), members.leave()]);
@@ -87,6 +95,7 @@ export const createCluster = ({
     asLeader: (work) =>
       leader instanceof SingleLeader ? database.knex.transaction(work) : fenced(database.knex, pod, leader.epoch, work),
     leave,
+    status: () => clusterStatus({ enabled: config['cluster.enabled'], pod, members, leader, facts, startedAt }),
     memory: link === undefined ? undefined : redisMemory(link),
     get redisConnected() {
       return link?.connected;

@@ -4,7 +4,16 @@ import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import type { ClusterEvents } from './events.js';
-import type { ClusterUsage, LivingPod, Members, MembersEvents, MembersView, PodIdentity } from './members.js';
+import type {
+  ClusterUsage,
+  LivingPod,
+  Members,
+  MembersEvents,
+  MembersView,
+  PodFacts,
+  PodIdentity,
+  RosterPod,
+} from './members.js';
 
 export interface DatabaseMembersOptions {
   readonly knex: Knex;
@@ -13,6 +22,8 @@ export interface DatabaseMembersOptions {
   /** Runs the renewals. */
   readonly periodic: Pick<PeriodicWork, 'add'>;
   readonly logger: Logger;
+  /** Facts of this pod for the others. Default: none. */
+  readonly facts?: () => Promise<PodFacts>;
   /** How long a pod that is not heard of counts as living, milliseconds. Default 10,000. */
   readonly leaseMs?: number;
   /** Milliseconds of a clock that nobody can set. */
@@ -46,16 +57,27 @@ const RENEW = `
   ), forgotten as (
     delete from pesit_common.cluster_pods where seen_at < now() - interval '1 day' and instance <> :instance
   ), renewed as (
-    update pesit_common.cluster_pods set seen_at = now() where instance = :instance returning instance
+    update pesit_common.cluster_pods 
+      set seen_at = now(), address = :address, version = :version, ready = :ready, sessions = :sessions
+    where instance = :instance returning instance
   )
-  insert into pesit_common.cluster_pods (instance, app, cluster, namespace, pod)
-  select cast(:instance as uuid), :app, :cluster, :namespace, :name where not exists (select from renewed)`;
+  insert into pesit_common.cluster_pods (instance, app, cluster, namespace, pod, address, version, ready, sessions)
+  select cast(:instance as uuid), :app, :cluster, :namespace, :name, :address, :version, cast(:ready as boolean),
+    cast(:sessions as integer)
+  where not exists (select from renewed)`;
 
 const LIVING = `
   select p.app, p.cluster, p.instance, p.pod as name, p.since
   from pesit_common.cluster_pods p join pesit_common.clusters c on c.app = p.app and c.name = p.cluster
   where p.seen_at > now() - make_interval(secs => :window)
   order by c.position, p.position`;
+
+const ROSTER = `
+  select instance, pod as name, since, address, version, ready, sessions from pesit_common.cluster_pods
+  where app = :app and cluster = :cluster and seen_at > now() - make_interval(secs => :window)
+  order by position`;
+
+const NO_FACTS: PodFacts = { address: null, version: null, ready: null, sessions: null };
 
 interface Row {
   readonly app: string;
@@ -75,13 +97,19 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
   /** A look that was asked for and has not begun: whoever asks meanwhile has the same. */
   #next: Promise<void> | undefined;
   #leaving: Promise<void> | undefined;
+  #facts = NO_FACTS;
   #renewedAt: number | undefined;
   /** When this pod could renew again after it could not, and since when it could not. */
   #outage: { readonly from: number; readonly to: number } | undefined;
 
   constructor(options: DatabaseMembersOptions) {
     super();
-    this.#options = { leaseMs: LEASE_MS, monotonic: () => performance.now(), ...options };
+    this.#options = {
+      leaseMs: LEASE_MS,
+      monotonic: () => performance.now(),
+      facts: () => Promise.resolve(NO_FACTS),
+      ...options,
+    };
     this.#unsubscribe = options.events.subscribe('members', () =>
       this.#renewedAt === undefined ? undefined : this.refresh(),
     );
@@ -137,6 +165,11 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
     return { clusters: most(clusters), podsPerCluster: most(pods) };
   }
 
+  async roster(): Promise<readonly RosterPod[]> {
+    const { knex, pod } = this.#options;
+    return (await knex.raw<{ rows: RosterPod[] }>(ROSTER, { ...pod, window: this.#window() })).rows;
+  }
+
   leave(): Promise<void> {
     const limit = new Promise<void>((resolve) => setTimeout(resolve, LEAVE_MS).unref());
     return (this.#leaving ??= Promise.race([this.#leave(), limit]));
@@ -164,12 +197,22 @@ export class DatabaseMembers extends EventEmitter<MembersEvents> implements Memb
     const begun = monotonic();
     const first = this.#renewedAt === undefined;
     if (first) await knex.raw(TAKE_OVER, { ...pod, window: leaseMs / 1000 });
-    await knex.raw(RENEW, { ...pod });
+    this.#lookAtItself();
+    await knex.raw(RENEW, { ...pod, ...this.#facts });
     if (this.#renewedAt !== undefined && begun - this.#renewedAt > leaseMs) {
       this.#outage = { from: this.#renewedAt, to: begun };
     }
     this.#renewedAt = monotonic();
     if (first) events.tell('members');
+  }
+
+  /** The next renewal tells the others: one that waited for the facts might come too late. */
+  #lookAtItself(): void {
+    this.#options.facts().then(
+      (facts) => (this.#facts = facts),
+      (error: unknown) =>
+        this.#options.logger.debug({ reason: (error as Error).message }, 'could not look at this pod'),
+    );
   }
 
   /** While the database was away nobody could renew: who was there before has one more lease to come back. */

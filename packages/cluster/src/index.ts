@@ -29,10 +29,21 @@ export { SingleLeader } from './leader/single-leader.js';
 export { TimedLeader } from './leader/timed-leader.js';
 export type { TimedLeaderOptions } from './leader/timed-leader.js';
 export { LocalBus } from './local-events.js';
-export type { ClusterUsage, LivingPod, Members, MembersEvents, MembersView, PodIdentity } from './members.js';
+export type {
+  ClusterUsage,
+  LivingPod,
+  Members,
+  MembersEvents,
+  MembersView,
+  PodFacts,
+  PodIdentity,
+  RosterPod,
+} from './members.js';
 export { redisMemory } from './memory.js';
 export type { SharedMemory } from './memory.js';
 export { CLUSTER_MIGRATIONS } from './migrations/index.js';
 export { RedisEvents } from './redis-events.js';
 export { RedisLink } from './redis-link.js';
+export { clusterRoutes } from './routes.js';
 export { SingleMember } from './single-member.js';
+export type { ClusterStatus, StatusMember } from './status.js';

@@ -23,6 +23,23 @@ export interface LivingPod {
   readonly since: number;
 }
 
+/** A pod as it describes itself. */
+export interface PodFacts {
+  /** Host and port of its REST interface. */
+  readonly address: string | null;
+  readonly version: string | null;
+  readonly ready: boolean | null;
+  /** PeSIT sessions that are open. */
+  readonly sessions: number | null;
+}
+
+/** A living pod with what it said last; null: nothing yet. */
+export interface RosterPod extends PodFacts {
+  readonly instance: string;
+  readonly name: string;
+  readonly since: Date;
+}
+
 /** The other pods as one pod sees them. All see the same, some seconds apart. */
 export interface MembersView {
   readonly cluster: string;
@@ -55,6 +72,11 @@ export interface Members extends EventEmitter<MembersEvents> {
   refresh(): Promise<void>;
   /** @throws when the database cannot be asked. */
   usage(): Promise<ClusterUsage>;
+  /**
+   * Living pods of this app in this cluster with their facts, oldest first; asks the database now.
+   * @throws when it cannot be asked.
+   */
+  roster(): Promise<readonly RosterPod[]>;
   /** Gives the place to the next one, as far as the database answers within 2 seconds. Never rejects. */
   leave(): Promise<void>;
 }

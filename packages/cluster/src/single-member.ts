@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 
-import type { ClusterUsage, Members, MembersEvents, MembersView, PodIdentity } from './members.js';
+import type { ClusterUsage, Members, MembersEvents, MembersView, PodIdentity, RosterPod } from './members.js';
 
 /** A pod that nobody can join: its database is its own. */
 export class SingleMember extends EventEmitter<MembersEvents> implements Members {
@@ -22,6 +22,11 @@ export class SingleMember extends EventEmitter<MembersEvents> implements Members
 
   usage(): Promise<ClusterUsage> {
     return Promise.resolve({ clusters: 1, podsPerCluster: 1 });
+  }
+
+  /** None but the pod itself, which knows itself better. */
+  roster(): Promise<readonly RosterPod[]> {
+    return Promise.resolve([]);
   }
 
   leave(): Promise<void> {

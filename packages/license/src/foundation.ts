@@ -2,6 +2,8 @@
  * The ground under both apps, made in one order: migrated database, periodic work, cluster, license. It is in this package because
  * no other one may import cluster and service; `runService` of service makes what lies below it, and imports neither.
  */
+import { networkInterfaces } from 'node:os';
+
 import { CLUSTER_MIGRATIONS, createCluster } from '@pesit-node/cluster';
 import type { Cluster } from '@pesit-node/cluster';
 import { DatabaseSupervisor, eventStream, Metrics, PeriodicWork } from '@pesit-node/service';
@@ -30,6 +32,8 @@ export interface FoundationOptions<A extends AppName> extends Omit<ServiceGround
   /** Namespace of the pod. Default `default`. */
   readonly namespace?: string | undefined;
   readonly app: A;
+  /** PeSIT sessions that this pod has open, for the status of the cluster. */
+  readonly sessions: () => number;
   /** Migrations of the app; they run after those of license and cluster. */
   readonly migrations: MigrationSet;
   /** The key that licenses are verified with. */
@@ -39,6 +43,15 @@ export interface FoundationOptions<A extends AppName> extends Omit<ServiceGround
   /** See `SupervisorOptions`. */
   readonly checkEveryMs?: SupervisorOptions['checkEveryMs'];
 }
+
+const restAddress = (config: CommonConfig): string => {
+  const host = config['server.host'];
+  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const outside =
+    own.find(({ internal, family }) => !internal && family === 'IPv4') ?? own.find(({ internal }) => !internal);
+  const shown = ['0.0.0.0', '::', ''].includes(host) ? (outside?.address ?? 'localhost') : host;
+  return `${shown.includes(':') ? `[${shown}]` : shown}:${String(config['server.port'])}`;
+};
 
 export interface Foundation<A extends AppName> {
   readonly metrics: Metrics<A>;
@@ -73,6 +86,11 @@ export const createFoundation = <A extends AppName>(options: FoundationOptions<A
   const cluster = createCluster({
     ...{ config, database, periodic, logger },
     ...{ app, name: node, namespace: options.namespace },
+    facts: async () => ({
+      ...{ address: restAddress(config), version: info.version },
+      ready: (await health.readiness()).status === 'UP',
+      sessions: options.sessions(),
+    }),
   });
   const sources = () => ({ file: config['license.file'], content: config['license.content'] });
   const { license, admission } = licenseInCluster(cluster, {

@@ -1,3 +1,5 @@
+import { clusterRoutes } from '@pesit-node/cluster';
+import type { Cluster } from '@pesit-node/cluster';
 import { createHttpApp, keysWithoutEffect } from '@pesit-node/service';
 import type { CommonConfig, EventStream, HttpAppOptions } from '@pesit-node/service';
 import type { Express } from 'express';
@@ -14,9 +16,10 @@ export interface LicensedAppOptions extends Pick<HttpAppOptions, 'info' | 'logge
   readonly database: NonNullable<HttpAppOptions['database']>;
   readonly periodic: NonNullable<HttpAppOptions['periodic']>;
   readonly license: LicenseKeeper;
+  readonly cluster: Pick<Cluster, 'status'>;
 }
 
-/** The REST interface of an app behind the 402 gate, with the endpoints of the license before its own; it does not listen. */
+/** The REST interface of an app behind the 402 gate, with the endpoints of license and cluster before its own; it does not listen. */
 export const createLicensedApp = (options: LicensedAppOptions): Express => {
   const { config, info, logger, health, metrics, events, database, periodic, license, routes } = options;
   return createHttpApp({
@@ -28,6 +31,7 @@ export const createLicensedApp = (options: LicensedAppOptions): Express => {
     gate: licenseGate(license),
     routes: (mounted) => {
       licenseRoutes(mounted, license);
+      clusterRoutes(mounted, options.cluster);
       routes(mounted);
     },
   });

@@ -40,13 +40,23 @@ withDatabase((harness) => {
     const info = { name: 'tried', version: '1' };
     const database = await harness.open({ searchPath: ['pesit_server'] });
     const foundation = createFoundation({
-      ...{ app: 'server', migrations: MIGRATIONS, config, logger, health, info, database, node: 'pod-1' },
+      ...{
+        sessions: () => 0,
+        app: 'server',
+        migrations: MIGRATIONS,
+        config,
+        logger,
+        health,
+        info,
+        database,
+        node: 'pod-1',
+      },
       ...{ secrets: new SecretBox([Buffer.alloc(32, 7)]), licenseKey: VENDOR_KEY },
       licenseTimes: { clock: new VirtualClock('2027-03-01T08:00:00Z') },
     });
     const { supervisor, periodic, cluster, license, events, metrics, step, reloaded } = foundation;
     const app = createLicensedApp({
-      ...{ config, info, logger, health, metrics, events, periodic, license, database: supervisor },
+      ...{ config, info, logger, health, metrics, events, periodic, license, cluster, database: supervisor },
       routes: () => undefined,
     });
     const ask = async () => (await request(app).get('/api/v1/license').auth('ann', 'drawer-9')).body as unknown;
@@ -62,6 +72,25 @@ withDatabase((harness) => {
     });
     expect(await database.knex('drawers')).toEqual([]);
     expect(await ask()).toMatchObject({ evaluation: true, valid: false });
+    const status = await request(app).get('/api/cluster/status').auth('ann', 'drawer-9');
+    expect([status.status, status.body]).toEqual([
+      200,
+      {
+        ...{ enabled: false, clusterName: 'pesit', nodeName: 'pod-1', isLeader: true, memberCount: 1 },
+        members: [
+          {
+            ...{
+              name: 'pod-1',
+              address: expect.stringMatching(/^.+:8080$/),
+              app: 'server',
+              version: '1',
+              isLeader: true,
+            },
+            ...{ ready: true, sessions: 0, startedAt: expect.stringMatching(/^\d{4}-.+Z$/) },
+          },
+        ],
+      },
+    ]);
 
     config['license.file'] = join(directory, 'license');
     await writeFile(config['license.file'], licenseText());
@@ -83,7 +112,7 @@ withDatabase((harness) => {
     const runs: string[] = [];
     const startPod = async (node: string, database: typeof first) => {
       const foundation = createFoundation({
-        ...{ app: 'server', migrations: MIGRATIONS, database, node },
+        ...{ app: 'server', migrations: MIGRATIONS, database, node, sessions: () => 3 },
         config: testConfig('server', { 'data.directory': directory, 'cluster.enabled': true }),
         ...{ logger: silentLogger, health: new HealthRegistry(), info: { name: 'tried', version: '1' } },
         ...{ secrets: new SecretBox([Buffer.alloc(32, 7)]), licenseKey: VENDOR_KEY },
@@ -102,6 +131,16 @@ withDatabase((harness) => {
     expect([one, two].map(({ cluster }) => cluster.leader.isLeader)).toEqual([true, false]);
     expect(await one.foundation.metrics.scrape()).toMatch(/^pesit_cluster_leader 1$/m);
     expect(await two.foundation.metrics.scrape()).toMatch(/^pesit_cluster_leader 0$/m);
+    // The second renewal of a pod tells of it.
+    await one.cluster.members.refresh();
+    await one.cluster.members.refresh();
+    expect(await two.cluster.status()).toMatchObject({
+      ...{ enabled: true, nodeName: 'two', isLeader: false, memberCount: 2 },
+      members: [
+        { name: 'one', isLeader: true, version: '1', sessions: 3, ready: expect.any(Boolean) },
+        { name: 'two', isLeader: false, version: '1', sessions: 3 },
+      ],
+    });
     const write = () => two.cluster.asLeader((trx) => trx('drawers').insert({}));
     await expect(write()).rejects.toThrow(NotLeaderError);
 

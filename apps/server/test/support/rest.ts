@@ -125,6 +125,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       database: { ready: true, statusReason: undefined },
       periodic,
       license,
+      cluster: { status: () => Promise.reject(new Error('no cluster here')) },
       partners: new PartnerStore(knex),
       passwords,
       virtualFiles: new VirtualFileStore(knex),

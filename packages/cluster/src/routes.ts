@@ -1,0 +1,47 @@
+import { endpoint, storedTime } from '@pesit-node/service';
+import type { Routes } from '@pesit-node/service';
+import { z } from 'zod';
+
+import type { Cluster } from './cluster.js';
+
+const PATHS = ['/api/v1/cluster/status', '/api/cluster/status'];
+
+const member = z
+  .object({
+    name: z.string(),
+    address: z.string().nullable().meta({ description: 'Host and port of its REST interface.' }),
+    isLeader: z.boolean(),
+    app: z.enum(['server', 'client']),
+    version: z.string().nullable(),
+    ready: z.boolean().nullable().meta({ description: 'Its readiness, some seconds old for other pods.' }),
+    sessions: z
+      .int()
+      .nullable()
+      .meta({ description: 'PeSIT sessions that it has open, some seconds old for other pods.' }),
+    startedAt: storedTime(),
+  })
+  .meta({ id: 'ClusterMember', description: 'A pod of the app that answers; null: it has not said so yet.' });
+
+const status = z
+  .object({
+    enabled: z
+      .boolean()
+      .meta({ description: '`cluster.enabled`; without it the pod that answers is the only member.' }),
+    clusterName: z.string(),
+    nodeName: z.string().meta({ description: 'Name of the pod that answers.' }),
+    isLeader: z.boolean().meta({ description: 'Whether the pod that answers is the leader.' }),
+    members: z.array(member).meta({ description: 'Oldest first.' }),
+    memberCount: z.int(),
+  })
+  .meta({ id: 'ClusterStatus' });
+
+export const clusterRoutes = (routes: Routes, cluster: Pick<Cluster, 'status'>): void => {
+  routes.resource(PATHS, {
+    get: endpoint(
+      { summary: 'The pods of this app in the cluster, and which of them leads', answers: { 200: status } },
+      async ({ res }) => {
+        res.json(await cluster.status());
+      },
+    ),
+  });
+};
