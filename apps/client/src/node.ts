@@ -94,13 +94,16 @@ export const createNode = (options: NodeOptions) => {
 
   let stopped = false;
   const begin = (): void => {
-    exchange.start().catch((error: unknown) => {
-      logger.error({ err: error }, 'the queue could not be started, trying again');
-      // The database may be there all the while, and say `ready` no more: a statement was too slow, or lost a deadlock.
-      setTimeout(() => {
-        if (supervisor.ready && !stopped) begin();
-      }, options.pollMs ?? START_AGAIN_MS).unref();
-    });
+    exchange.start().then(
+      () => cluster.leader.start(),
+      (error: unknown) => {
+        logger.error({ err: error }, 'the queue could not be started, trying again');
+        // The database may be there all the while, and say `ready` no more: a statement was too slow, or lost a deadlock.
+        setTimeout(() => {
+          if (supervisor.ready && !stopped) begin();
+        }, options.pollMs ?? START_AGAIN_MS).unref();
+      },
+    );
   };
   const drainMs = config['shutdown.drain-timeout'] * 1000;
   const steps = {

@@ -250,6 +250,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     whileServing.push(...tasks.map((task) => periodic.add(task)));
     housekeeping.start();
     traces.start();
+    cluster.leader.start();
   };
 
   const stop = new AbortController();

@@ -60,6 +60,7 @@ export interface Foundation<A extends AppName> {
   readonly supervisor: DatabaseSupervisor;
   /** Runs from the start of `step` to its stop. */
   readonly periodic: PeriodicWork;
+  /** The app stands for election (`leader.start`) when it can do the leader's work. */
   readonly cluster: Cluster;
   readonly license: LicenseKeeper;
   /** Whether this pod takes work. */
@@ -108,7 +109,6 @@ export const createFoundation = <A extends AppName>(options: FoundationOptions<A
   health.register('cluster', () => admission.health(), { readiness: true });
   supervisor.on('ready', () => {
     cluster.members.start();
-    cluster.leader.start();
     license.start();
   });
   cluster.leader.on('gain', () => periodic.lead());

@@ -122,6 +122,7 @@ withDatabase((harness) => {
       periodic.add({ name: 'tidying', intervalMs: 3_600_000, runsOn: 'leader', run: () => void runs.push(node) });
       await step.start?.(new AbortController().signal);
       await supervisor.whenReady();
+      cluster.leader.start();
       return { cluster, foundation, stop: () => step.stop?.() };
     };
     const one = await startPod('one', first);
