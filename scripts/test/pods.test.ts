@@ -151,6 +151,30 @@ withDatabase((harness) => {
       expect(await transfers(all)).toEqual([402, 402, 402, 402]);
     });
 
+    test.each(['server', 'client'])(
+      'with Redis: one pod of the %s app leads, both say so, and the other follows within 1 s when it leaves',
+      async (app) => {
+        const all = await startAll(30, { 'cluster.name': unique(), 'redis.url': url }, ...NAMES);
+        const ofApp = all.filter(({ name }) => name.startsWith(app));
+        const leads = ({ cluster }: Pod): boolean => cluster.leader.isLeader;
+        if (!ofApp.some(leads)) await Promise.race(ofApp.map(({ cluster }) => once(cluster.leader, 'gain')));
+        const leader = ofApp.find(leads)!;
+        const other = ofApp.find((pod) => pod !== leader)!;
+        for (const pod of ofApp) {
+          const { body } = await call(pod, 'get', '/api/v1/cluster/status');
+          expect(body).toMatchObject({ enabled: true, nodeName: pod.name, isLeader: pod === leader, memberCount: 2 });
+          expect(body.members).toMatchObject(
+            ofApp.map((member) => ({ name: member.name, app, isLeader: member === leader })),
+          );
+        }
+        const gained = once(other.cluster.leader, 'gain');
+        const begun = performance.now();
+        await leader.stop();
+        await gained;
+        expect(performance.now() - begun).toBeLessThan(SECONDS);
+      },
+    );
+
     test('Redis lost: every pod stays ready, says so, and learns by looking', async () => {
       const proxy = await startProxy(url);
       closers.push(() => proxy.close());
