@@ -128,6 +128,11 @@ export default tseslint.config(
           message:
             'periodic work is a task of PeriodicWork (packages/service/src/periodic), which names it, shows its failures and waits for it',
         },
+        {
+          // Generators and overloads cannot be arrows.
+          selector: ':matches(Program, ExportNamedDeclaration) > FunctionDeclaration[generator=false]',
+          message: 'a function of a file is an arrow constant (docs/architecture.md, Dialect)',
+        },
       ],
     },
   },

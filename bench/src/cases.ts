@@ -76,7 +76,7 @@ export const CASES: readonly Case[] = [
  *
  * @throws Error for a name that is no row.
  */
-export function select(only: readonly string[]): readonly Case[] {
+export const select = (only: readonly string[]): readonly Case[] => {
   const unknown = only.find((name) => !CASES.some((row) => row.name === name));
   if (unknown !== undefined) {
     throw new Error(`--only: no row "${unknown}"; the rows are ${CASES.map(({ name }) => name).join(', ')}`);
@@ -89,4 +89,4 @@ export function select(only: readonly string[]): readonly Case[] {
       chosen.includes(row) ||
       (row.raw === 'yardstick' && chosen.some(({ raw, stage }) => raw === 'compared' && stage === row.stage)),
   );
-}
+};

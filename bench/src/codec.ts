@@ -13,7 +13,7 @@ const ENTITY = 32_768;
 const START = { number: 0, dataBytes: 0, articles: 0 } as const;
 
 /** Sends about `bytes` bytes in articles of `length` bytes, as many in one DTF as it takes; without sync points. */
-export function codecRun(length: number, bytes: number): Measurement {
+export const codecRun = (length: number, bytes: number): Measurement => {
   const record = Buffer.alloc(length, '0123456789');
   const records = Math.ceil(bytes / length);
   const { requester, server } = writing(length);
@@ -50,10 +50,10 @@ export function codecRun(length: number, bytes: number): Measurement {
       },
     ],
   };
-}
+};
 
 /** Two ends that agreed on a file to write, in entities of 32 KB. */
-function writing(recordLength: number): { readonly requester: RequesterSession; readonly server: ServerSession } {
+const writing = (recordLength: number): { readonly requester: RequesterSession; readonly server: ServerSession } => {
   const common = { dialect: 'length-prefixed', now: 0 } as const;
   const requester = new RequesterSession({ ...common, connectionId: 1 });
   const server = new ServerSession({ ...common, connectionId: 2 });
@@ -93,4 +93,4 @@ function writing(recordLength: number): { readonly requester: RequesterSession; 
   );
   requester.startSending(START);
   return { requester, server };
-}
+};

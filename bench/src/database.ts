@@ -13,7 +13,7 @@ export const DATABASE_URL = 'BENCH_DATABASE_URL';
  *
  * @throws Error when PostgreSQL is asked for and there is none
  */
-export async function freshDatabase(kind: DatabaseKind, name: string): Promise<Readonly<Record<string, string>>> {
+export const freshDatabase = async (kind: DatabaseKind, name: string): Promise<Readonly<Record<string, string>>> => {
   if (kind === 'embedded') return {};
   const server = process.env[DATABASE_URL];
   if (server === undefined)
@@ -29,4 +29,4 @@ export async function freshDatabase(kind: DatabaseKind, name: string): Promise<R
   const url = new URL(server);
   url.pathname = `/${database}`;
   return { DATABASE_URL: url.href, SECRETS_KEY: randomBytes(32).toString('base64') };
-}
+};

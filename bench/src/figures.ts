@@ -46,11 +46,11 @@ export interface CaseResult {
 }
 
 /** The middle value; of an even number of values the mean of the two in the middle. */
-export function median(values: readonly number[]): number {
+export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;
   return Number.isInteger(middle) ? (sorted[middle - 1]! + sorted[middle]!) / 2 : sorted[Math.floor(middle)]!;
-}
+};
 
 const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
 
@@ -62,12 +62,12 @@ const cpuSeconds = ({ processes }: Measurement): number => processes.reduce((sum
  * The medians of a row. `raw` and `plain` are what it is compared with, in the same rounds, in the same order; empty where a row
  * has none.
  */
-export function summarize(
+export const summarize = (
   name: string,
   runs: readonly Measurement[],
   raw: readonly Measurement[],
   plain: readonly Measurement[] = [],
-): CaseResult {
+): CaseResult => {
   const first = runs[0]!;
   const against = (others: readonly Measurement[]): number | null =>
     others.length === 0 ? null : rounded(median(runs.map((run, round) => rate(run) / rate(others[round]!))), 3);
@@ -92,4 +92,4 @@ export function summarize(
     processes,
     runs: runs.map((run) => rounded(run.seconds, 3)),
   };
-}
+};

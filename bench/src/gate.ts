@@ -5,7 +5,7 @@ import { DAY_MS, decide, licenseGate } from '@pesit-node/license';
 import type { Measurement } from './figures.js';
 
 /** Requests through the gate in the last days of an evaluation: it lets them pass, and sets its header on each. */
-export function licenseGateRun(requests: number): Measurement {
+export const licenseGateRun = (requests: number): Measurement => {
   const start = Date.UTC(2027, 2, 1);
   const clock = { startedAt: start, counted: start, highest: start };
   const status = decide({ licenses: [], extensions: [], clock, evaluationDays: 10 }, start + DAY_MS);
@@ -30,4 +30,4 @@ export function licenseGateRun(requests: number): Measurement {
     transfers: requests,
     processes: [{ name: 'gate', cpuSeconds: (user + system) / 1e6, peakRssMb }],
   };
-}
+};

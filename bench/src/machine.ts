@@ -11,17 +11,17 @@ export interface Machine {
   readonly fileSystems: Readonly<Record<string, string>>;
 }
 
-function fileSystemType(directory: string): string {
+const fileSystemType = (directory: string): string => {
   try {
     const lines = execFileSync('df', ['-PT', directory], { encoding: 'utf8' }).trim().split('\n');
     return lines.at(-1)?.split(/\s+/)[1] ?? 'unknown';
   } catch {
     return 'unknown';
   }
-}
+};
 
 /** Describes the machine; `media` names the folders measured. */
-export function describeMachine(media: Readonly<Record<string, string>>): Machine {
+export const describeMachine = (media: Readonly<Record<string, string>>): Machine => {
   const processors = cpus();
   return {
     cpus: processors.length,
@@ -33,4 +33,4 @@ export function describeMachine(media: Readonly<Record<string, string>>): Machin
       Object.entries(media).map(([medium, directory]) => [medium, fileSystemType(directory)]),
     ),
   };
-}
+};

@@ -38,12 +38,12 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 /** Runs the rows of one stage round by round. */
-async function runStage(
+const runStage = async (
   name: StageName,
   rows: readonly Case[],
   folder: string,
   options: Options,
-): Promise<CaseResult[]> {
+): Promise<CaseResult[]> => {
   const stage = new Stage(folder, STAGES[name].sessions, options);
   open.add(stage);
   const runs = new Map<Case, Measurement[]>(rows.map((row) => [row, []]));
@@ -73,14 +73,14 @@ async function runStage(
       plain === undefined ? [] : runs.get(plain)!,
     );
   });
-}
+};
 
 const mediaOf = ({ directory }: Options): { readonly disk: string; readonly memory?: string } => ({
   disk: directory,
   ...(existsSync(MEMORY) ? { memory: MEMORY } : {}),
 });
 
-async function runWindows(options: Options): Promise<void> {
+const runWindows = async (options: Options): Promise<void> => {
   const media = mediaOf(options);
   const machine = describeMachine(media);
   console.error(`${formatMachine(machine)}, database ${options.database}`);
@@ -90,9 +90,9 @@ async function runWindows(options: Options): Promise<void> {
   console.log(`\n${formatWindows(windows)}`);
   if (options.plot !== undefined) writeFileSync(options.plot, plotWindows(windows));
   if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify({ machine, windows }, null, 2)}\n`);
-}
+};
 
-async function run(options: Options): Promise<Report> {
+const run = async (options: Options): Promise<Report> => {
   const media = mediaOf(options);
   const machine = describeMachine(media);
   console.error(`${formatMachine(machine)}, database ${options.database}`);
@@ -106,7 +106,7 @@ async function run(options: Options): Promise<Report> {
     else cases.push(...(await runStage(name, mine, folder, options)));
   }
   return { machine, cases };
-}
+};
 
 try {
   const options = parseOptions(process.argv.slice(2));

@@ -43,12 +43,12 @@ export type Sessions = 'kept' | 'each';
 
 export type Direction = 'push' | 'pull';
 
-async function filesIn(directory: string): Promise<string[]> {
+const filesIn = async (directory: string): Promise<string[]> => {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => entry.isFile() && !entry.parentPath.includes('.pesit'))
     .map((entry) => join(entry.parentPath, entry.name));
-}
+};
 
 export class NodePair {
   readonly #server: Service;

@@ -54,29 +54,29 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 
 /** `1GiB`, `64 MB`, `4096` … in bytes. */
-export function parseSize(text: string): number {
+export const parseSize = (text: string): number => {
   const match = /^(\d+(?:\.\d+)?) ?([A-Za-z]*)$/.exec(text.trim());
   const unit = match === null ? undefined : UNITS[match[2]!.toUpperCase()];
   if (match === null || unit === undefined)
     throw new Error(`--size: expected a size such as 1GiB or 64MB, got "${text}"`);
   return Math.round(Number(match[1]) * unit);
-}
+};
 
-function positive(name: string, text: string): number {
+const positive = (name: string, text: string): number => {
   const value = Number(text);
   if (!Number.isSafeInteger(value) || value < 1)
     throw new Error(`--${name}: expected a whole number from 1, got "${text}"`);
   return value;
-}
+};
 
-function databaseKind(text: string | undefined): DatabaseKind {
+const databaseKind = (text: string | undefined): DatabaseKind => {
   if (text === undefined) return process.env[DATABASE_URL] === undefined ? 'embedded' : 'postgresql';
   if (text === 'embedded' || text === 'postgresql') return text;
   throw new Error(`--database: expected postgresql or embedded, got "${text}"`);
-}
+};
 
 /** Reads the command line; undefined when only the usage is asked for. */
-export function parseOptions(args: readonly string[]): Options | undefined {
+export const parseOptions = (args: readonly string[]): Options | undefined => {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -110,4 +110,4 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     smallCount: positive('small-count', values['small-count']),
     directory: values.directory,
   };
-}
+};

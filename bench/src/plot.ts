@@ -25,7 +25,7 @@ const DECADES = [1, 10, 100, 1000];
 /** Text that may stand in an SVG. */
 const escaped = (text: string) => text.replace(/[<>&]/g, (found) => `&#${found.charCodeAt(0)};`);
 
-function panel({ title, ticks, lines }: Panel, x0: number): string {
+const panel = ({ title, ticks, lines }: Panel, x0: number): string => {
   const values = lines.flatMap((line) => line.values).filter((value) => value !== undefined);
   const low = Math.min(...values, 1);
   const high = Math.max(...values, 10);
@@ -61,10 +61,10 @@ function panel({ title, ticks, lines }: Panel, x0: number): string {
     ...labels,
     ...drawn,
   ].join('\n');
-}
+};
 
 /** Two panels: speed by interval and window on the disk, and speed by distance. Vertical: MB/s, logarithmic. */
-export function plotWindows(results: readonly WindowResult[]): string {
+export const plotWindows = (results: readonly WindowResult[]): string => {
   const speed = (name: string) => results.find((row) => row.name === name)?.mbPerSecond;
   const near: Panel = {
     title: 'MB/s on disk by interval; dashed: durability none, window 64',
@@ -93,4 +93,4 @@ export function plotWindows(results: readonly WindowResult[]): string {
     '</svg>',
     '',
   ].join('\n');
-}
+};

@@ -21,11 +21,11 @@ export type PeerMessage =
 
 const buffers = (): Buffer[] => Array.from({ length: BUFFER_COUNT }, () => Buffer.allocUnsafeSlow(BUFFER_SIZE));
 
-function tell(message: PeerMessage): void {
+const tell = (message: PeerMessage): void => {
   process.send?.(message);
-}
+};
 
-function finish(began: bigint): void {
+const finish = (began: bigint): void => {
   const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
   tell({
     seconds: Number(hrtime.bigint() - began) / 1e9,
@@ -34,9 +34,9 @@ function finish(began: bigint): void {
   });
   process.off('disconnect', orphaned);
   process.disconnect();
-}
+};
 
-function pump(file: number, socket: Socket): void {
+const pump = (file: number, socket: Socket): void => {
   const { size } = fstatSync(file);
   const free = buffers();
   let position = 0;
@@ -62,9 +62,9 @@ function pump(file: number, socket: Socket): void {
     });
   };
   next();
-}
+};
 
-function send(path: string): void {
+const send = (path: string): void => {
   const file = openSync(path, 'r');
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     const began = hrtime.bigint();
@@ -77,9 +77,9 @@ function send(path: string): void {
     pump(file, socket);
   });
   server.listen(0, '127.0.0.1', () => tell({ port: (server.address() as AddressInfo).port }));
-}
+};
 
-function receive(path: string, port: number): void {
+const receive = (path: string, port: number): void => {
   const began = hrtime.bigint();
   const file = openSync(path, 'wx');
   const free = buffers();
@@ -136,10 +136,10 @@ function receive(path: string, port: number): void {
     if (filled > 0) store();
     settle();
   });
-}
+};
 
 /** The disk alone: the same writes from memory that is already there, and the flush. */
-function writeOnly(path: string, size: number): void {
+const writeOnly = (path: string, size: number): void => {
   const began = hrtime.bigint();
   const file = openSync(path, 'wx');
   const pool = buffers();
@@ -166,7 +166,7 @@ function writeOnly(path: string, size: number): void {
     position += length;
   };
   for (const buffer of pool) next(buffer);
-}
+};
 
 // A parent that is gone wants no figures.
 const orphaned = (): never => process.exit(1);

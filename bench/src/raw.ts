@@ -16,7 +16,7 @@ interface Peer {
   readonly kill: () => void;
 }
 
-function startPeer(...args: readonly string[]): Peer {
+const startPeer = (...args: readonly string[]): Peer => {
   const child = fork(PEER, args, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
   let complaint = '';
   child.stderr?.on('data', (chunk: Buffer) => (complaint += chunk.toString()));
@@ -42,10 +42,10 @@ function startPeer(...args: readonly string[]): Peer {
     figures: told((message) => ('seconds' in message ? message : undefined)),
     kill: () => child.kill('SIGKILL'),
   };
-}
+};
 
 /** Copies `source` to the new file `target` through a socket between two processes; flushed at the end. */
-export async function rawCopy(source: string, target: string): Promise<Measurement> {
+export const rawCopy = async (source: string, target: string): Promise<Measurement> => {
   const sender = startPeer('send', source);
   let receiver: Peer | undefined;
   let figures: readonly [Figures, Figures];
@@ -71,10 +71,10 @@ export async function rawCopy(source: string, target: string): Promise<Measureme
       { name: 'receiver', cpuSeconds: received.cpuSeconds, peakRssMb: received.peakRssMb },
     ],
   };
-}
+};
 
 /** Writes `size` bytes to the new file `target` and flushes them. */
-export async function writeAndFlush(target: string, size: number): Promise<Measurement> {
+export const writeAndFlush = async (target: string, size: number): Promise<Measurement> => {
   const { seconds, cpuSeconds, peakRssMb } = await startPeer('write', target, String(size)).figures;
   return { seconds, bytes: size, transfers: 1, processes: [{ name: 'writer', cpuSeconds, peakRssMb }] };
-}
+};

@@ -28,7 +28,7 @@ const COLUMNS: readonly (readonly [title: string, cell: (result: CaseResult) => 
 ];
 
 /** The report as people read it. */
-export function formatTable(results: readonly CaseResult[]): string {
+export const formatTable = (results: readonly CaseResult[]): string => {
   const rows = [COLUMNS.map(([title]) => title), ...results.map((result) => COLUMNS.map(([, cell]) => cell(result)))];
   const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   return rows
@@ -39,10 +39,10 @@ export function formatTable(results: readonly CaseResult[]): string {
       return cells.join('  ').trimEnd();
     })
     .join('\n');
-}
+};
 
 /** The machine in one line. */
-export function formatMachine(machine: Machine): string {
+export const formatMachine = (machine: Machine): string => {
   const media = Object.entries(machine.fileSystems).map(([medium, type]) => `${medium} ${type}`);
   return `${machine.cpus} × ${machine.cpuModel}, ${machine.memoryGb} GB, ${machine.system}, Node ${machine.node}, ${media.join(', ')}`;
-}
+};

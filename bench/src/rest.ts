@@ -12,7 +12,7 @@ const AUTHORIZATION = `Basic ${Buffer.from(`${ADMIN.username}:${ADMIN.password}`
 const agent = new Agent({ keepAlive: true });
 
 /** Calls a service and returns its JSON answer. @throws Error with the answer's own words when the status is not 2xx. */
-export async function call(method: 'GET' | 'POST', url: string, body?: unknown): Promise<Record<string, unknown>> {
+export const call = async (method: 'GET' | 'POST', url: string, body?: unknown): Promise<Record<string, unknown>> => {
   const outgoing = request(url, {
     method,
     agent,
@@ -24,13 +24,13 @@ export async function call(method: 'GET' | 'POST', url: string, body?: unknown):
   const status = answer.statusCode ?? 0;
   if (status < 200 || status > 299) throw new Error(`${method} ${url}: ${status} ${text}`);
   return JSON.parse(text) as Record<string, unknown>;
-}
+};
 
 /** True when the service says that it can work. */
-export async function isReady(base: string): Promise<boolean> {
+export const isReady = async (base: string): Promise<boolean> => {
   try {
     return (await fetch(`${base}/actuator/health/readiness`)).ok;
   } catch {
     return false;
   }
-}
+};

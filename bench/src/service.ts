@@ -16,14 +16,14 @@ const START_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 20_000;
 
 /** A port that is free on the loopback address at this moment. */
-export async function freePort(): Promise<number> {
+export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   server.close();
   await once(server, 'close');
   return port;
-}
+};
 
 export class Service {
   readonly base: string;

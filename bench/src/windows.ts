@@ -58,7 +58,7 @@ const nameOf = ({ medium, durability, intervalKb, window, roundTripMs }: Omit<Wi
 const named = (row: Omit<WindowRow, 'name'>): WindowRow => ({ name: nameOf(row), ...row });
 
 /** All rows of a medium, those that are compared with each other side by side. */
-export function windowRows(medium: string): readonly WindowRow[] {
+export const windowRows = (medium: string): readonly WindowRow[] => {
   const near = INTERVALS.flatMap((intervalKb) =>
     WINDOWS.flatMap((window) =>
       DURABILITIES.map((durability) => named({ medium, durability, intervalKb, window, roundTripMs: 0 })),
@@ -72,21 +72,21 @@ export function windowRows(medium: string): readonly WindowRow[] {
     ),
   );
   return [...near, ...far.filter(({ name }) => !known.has(name))];
-}
+};
 
 /** Bytes to send: a power of two, no more than `most`, and about what crosses in `ROW_SECONDS` when each window waits. */
-export function sizeOf({ intervalKb, window, roundTripMs }: WindowRow, most: number): number {
+export const sizeOf = ({ intervalKb, window, roundTripMs }: WindowRow, most: number): number => {
   if (roundTripMs === 0) return most;
   const crossing = ((intervalKb * 1024 * window) / (roundTripMs / 1000)) * ROW_SECONDS;
   return Math.max(SMALLEST, Math.min(most, 2 ** Math.floor(Math.log2(crossing))));
-}
+};
 
 /** Runs all rows on one medium, round by round. @param folder on that medium */
-export async function measureWindows(
+export const measureWindows = async (
   medium: string,
   folder: string,
   options: Options,
-): Promise<readonly WindowResult[]> {
+): Promise<readonly WindowResult[]> => {
   const directory = mkdtempSync(join(folder, 'pesit-windows-'));
   const rows = windowRows(medium);
   const networks: DistantNetwork[] = [];
@@ -108,17 +108,17 @@ export async function measureWindows(
     for (const network of networks) network.close();
     rmSync(directory, { recursive: true, force: true });
   }
-}
+};
 
 const fileName = (size: number) => `${size}.bin`;
 
 /** Files, virtual files, networks and remote servers for the rows. */
-async function prepare(
+const prepare = async (
   pair: NodePair,
   rows: readonly WindowRow[],
   { size, entity }: Options,
   networks: DistantNetwork[],
-): Promise<Map<WindowRow, Target>> {
+): Promise<Map<WindowRow, Target>> => {
   for (const bytes of new Set(rows.map((row) => sizeOf(row, size)))) {
     await writeRandomFile(join(pair.sendDirectory, fileName(bytes)), bytes);
   }
@@ -143,13 +143,13 @@ async function prepare(
     targets.set(row, { remote, inbox: `IN-${row.durability}` });
   }
   return targets;
-}
+};
 
-function summarized(
+const summarized = (
   row: WindowRow,
   rows: readonly WindowRow[],
   runs: ReadonlyMap<WindowRow, readonly Measurement[]>,
-): WindowResult {
+): WindowResult => {
   const mine = runs.get(row)!;
   const none = rows.find(
     (other) =>
@@ -166,10 +166,10 @@ function summarized(
     ratioToNone:
       base === undefined ? null : Number(median(mine.map((run, round) => rate(run) / rate(base[round]!))).toFixed(2)),
   };
-}
+};
 
 /** The results as people read them: a table for each medium, and one for the distances. */
-export function formatWindows(results: readonly WindowResult[]): string {
+export const formatWindows = (results: readonly WindowResult[]): string => {
   const media = [...new Set(results.map(({ medium }) => medium))];
   const near = media.map((medium) => {
     const cell = (durability: string, intervalKb: number, window: number): string => {
@@ -196,9 +196,9 @@ export function formatWindows(results: readonly WindowResult[]): string {
   ]);
   const distance = table([['checkpoint, MB/s at a round trip of', ...ROUND_TRIPS.map((ms) => `${ms} ms`)], ...far]);
   return [...near, distance].join('\n\n');
-}
+};
 
-function table(rows: readonly (readonly string[])[]): string {
+const table = (rows: readonly (readonly string[])[]): string => {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   return rows
     .map((row) =>
@@ -207,4 +207,4 @@ function table(rows: readonly (readonly string[])[]): string {
         .join('  '),
     )
     .join('\n');
-}
+};

@@ -49,7 +49,7 @@ export class Database {
 
 const asBoolean = [() => true, () => false] as const;
 
-async function query(url: string, sql: string): Promise<void> {
+const query = async (url: string, sql: string): Promise<void> => {
   const client = new pg.Client({ connectionString: url });
   // A connection that is lost while it is idle says so by this event alone.
   client.on('error', () => undefined);
@@ -59,4 +59,4 @@ async function query(url: string, sql: string): Promise<void> {
   } finally {
     await client.end().catch(() => undefined);
   }
-}
+};

@@ -16,19 +16,19 @@ export interface SeenEntity {
   readonly fpdus: readonly SeenFpdu[];
 }
 
-function dataBytesOf(name: string, source: number, body: number): number {
+const dataBytesOf = (name: string, source: number, body: number): number => {
   // ID.SRC > 1 counts the articles, each with its length before it (pesit-e.md §2, §6).
   return name === 'DTF' && source > 1 ? body - 2 * source : body;
-}
+};
 
-function seenAt(bytes: Buffer, at: number): SeenFpdu {
+const seenAt = (bytes: Buffer, at: number): SeenFpdu => {
   const length = Math.max(FPDU_HEADER_LENGTH, bytes.readUInt16BE(at));
   const fpdu = bytes.subarray(at, at + length);
   const name = fpduByCodes(fpdu[2] as number, fpdu[3] as number);
   if (name === undefined) return { name: 'unknown', dataBytes: 0, bytes: fpdu };
   const dataBytes = isDataFpdu(name) ? dataBytesOf(name, fpdu[5] as number, fpdu.length - FPDU_HEADER_LENGTH) : 0;
   return { name, dataBytes, bytes: fpdu };
-}
+};
 
 /** An FPDU in a line, data with its size alone. */
 export const lineOf = (fpdu: SeenFpdu): string => describeFpdu(fpdu.bytes);

@@ -37,7 +37,7 @@ const withoutNulls = (fields: Json): Json =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
 /** The same question until there is an answer: the service or its database may be away. */
-async function insist<T>(ask: () => Promise<T>, limitMs: number): Promise<T> {
+const insist = async <T>(ask: () => Promise<T>, limitMs: number): Promise<T> => {
   const limit = performance.now() + limitMs;
   for (;;) {
     try {
@@ -47,7 +47,7 @@ async function insist<T>(ask: () => Promise<T>, limitMs: number): Promise<T> {
       await delay(RETRY_MS);
     }
   }
-}
+};
 
 export class Exchange {
   readonly #directory: string;

@@ -37,10 +37,10 @@ export const articleBytes = (record: Json): number => Number(record['bytesTransf
  * The most that one interruption may cost: what the window lets be unacknowledged, and what one flush answers (the megabyte
  * that may wait for the disk). Without points it is the whole file; without acknowledgements, what is in flight.
  */
-export function resendLimit({ interval, window }: SessionPlan, total: number): number {
+export const resendLimit = ({ interval, window }: SessionPlan, total: number): number => {
   if (interval === 0) return total;
   return window === 0 ? interval * KB + IN_FLIGHT : window * interval * KB + MB;
-}
+};
 
 /** Article bytes that went over the wire more than once. */
 export const resentBytes = ({ dataBytes, clientRecords }: Observation): number =>
@@ -48,7 +48,7 @@ export const resentBytes = ({ dataBytes, clientRecords }: Observation): number =
 
 const isOpen = ({ status }: Json): boolean => status === 'PENDING' || status === 'IN_PROGRESS';
 
-function judgeFile({ file }: TransferPlan, { delivered, hash }: Observation): Finding[] {
+const judgeFile = ({ file }: TransferPlan, { delivered, hash }: Observation): Finding[] => {
   const findings: Finding[] = [];
   if (delivered.length === 0) findings.push({ fate: 'lost', text: 'no file was delivered' });
   if (delivered.length > 1)
@@ -61,9 +61,9 @@ function judgeFile({ file }: TransferPlan, { delivered, hash }: Observation): Fi
       findings.push({ fate: 'wrong', text: `${one.path}: ${one.size} bytes, ${file.size} were sent, or other ones` });
   }
   return findings;
-}
+};
 
-function judgeRecords(side: string, records: readonly Json[], { file }: TransferPlan, hash: string): Finding[] {
+const judgeRecords = (side: string, records: readonly Json[], { file }: TransferPlan, hash: string): Finding[] => {
   const findings: Finding[] = [];
   const completed = records.filter(({ status }) => status === 'COMPLETED');
   if (completed.length === 0)
@@ -87,7 +87,7 @@ function judgeRecords(side: string, records: readonly Json[], { file }: Transfer
       });
   }
   return findings;
-}
+};
 
 /** Their statuses and diagnostics in a line. */
 export const statuses = (records: readonly Json[]): string =>
@@ -98,7 +98,7 @@ export const statuses = (records: readonly Json[]): string =>
         .join(', ');
 
 /** Everything that is not as it must be; empty when the transfer is well. */
-export function judge(plan: TransferPlan, session: SessionPlan, observation: Observation): readonly Finding[] {
+export const judge = (plan: TransferPlan, session: SessionPlan, observation: Observation): readonly Finding[] => {
   const { clientRecords, serverRecords, leftovers, hash, attempts, resyns } = observation;
   const findings = [
     ...judgeFile(plan, observation),
@@ -126,4 +126,4 @@ export function judge(plan: TransferPlan, session: SessionPlan, observation: Obs
       text: `${resent} bytes were sent again in ${attempts} attempts, ${limit} are the limit`,
     });
   return findings;
-}
+};

@@ -40,11 +40,11 @@ let database: Database | undefined;
 /** Directories of failed rounds. */
 const evidence: string[] = [];
 
-function abandon(): void {
+const abandon = (): void => {
   stage?.abandon();
   database?.process.retire();
   if (home !== undefined && evidence.length === 0) rmSync(home, { recursive: true, force: true });
-}
+};
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
@@ -53,37 +53,37 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-function keepEvidence(directory: string, plan: RoundPlan, findings: readonly Finding[], result?: RoundResult): void {
+const keepEvidence = (directory: string, plan: RoundPlan, findings: readonly Finding[], result?: RoundResult): void => {
   const round = { plan, findings, observed: result?.transfers.map(({ observation }) => observation) };
   writeFileSync(join(directory, 'round.json'), `${JSON.stringify(round, null, 2)}\n`);
   if (result !== undefined) writeFileSync(join(directory, 'wire.txt'), `${result.traffic.wire.join('\n')}\n`);
-}
+};
 
-async function begin({ directory, embedded, pods }: Options): Promise<string> {
+const begin = async ({ directory, embedded, pods }: Options): Promise<string> => {
   home = mkdtempSync(join(directory, 'pesit-torture-'));
   const cluster = process.env['TORTURE_POSTGRES'];
   if (cluster !== undefined && !embedded) database = await Database.start(JSON.parse(cluster) as Cluster, home);
   if (database === undefined && pods > 1) throw new Error('--pods 2 needs a PostgreSQL on this machine');
   console.error(`in ${home}, on ${database ? 'PostgreSQL' : 'the embedded databases'}`);
   return home;
-}
+};
 
-async function end(): Promise<void> {
+const end = async (): Promise<void> => {
   await stage?.stop();
   await database?.process.stop('SIGINT');
   abandon();
-}
+};
 
-async function runOne(options: Options, gibibytes: number): Promise<void> {
+const runOne = async (options: Options, gibibytes: number): Promise<void> => {
   const directory = join(await begin(options), 'giant');
   stage = await Stage.start(directory, database, 'giant', { silenceMs: GIANT_SILENCE_MS });
   const figures = await runGiant(stage, gibibytes);
   console.log(JSON.stringify(figures, null, 2));
   if (figures.findings.length > 0) evidence.push(directory);
-}
+};
 
 /** Prints the round in two lines, and what else there is to say. @returns why it failed; empty: it did not */
-async function roundOf(plan: RoundPlan, on: Stage, report: Report, options: Options): Promise<readonly Finding[]> {
+const roundOf = async (plan: RoundPlan, on: Stage, report: Report, options: Options): Promise<readonly Finding[]> => {
   console.error(`${String(report.rounds).padStart(5)}  seed ${plan.seed}  ${inWords(plan)}`);
   let result: RoundResult;
   try {
@@ -107,9 +107,9 @@ async function roundOf(plan: RoundPlan, on: Stage, report: Report, options: Opti
   const findings = transfers.flatMap((transfer) => transfer.findings);
   if (findings.length > 0) keepEvidence(on.directory, plan, findings, result);
   return findings;
-}
+};
 
-async function run(options: Options): Promise<Report> {
+const run = async (options: Options): Promise<Report> => {
   const report: Report = { rounds: 0, lost: 0, doubled: 0, wrong: 0, unfinished: 0, resentBytes: 0 };
   const directory = await begin(options);
   const apps = ['server', 'client'] as const;
@@ -129,7 +129,7 @@ async function run(options: Options): Promise<Report> {
     stage = undefined;
   }
   return report;
-}
+};
 
 try {
   const options = parseOptions(process.argv.slice(2));

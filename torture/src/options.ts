@@ -32,15 +32,15 @@ export const USAGE = `npm run torture -- [flags]
   --wire               print what passed between the apps, one line an FPDU
   --giant GIB          instead, push one sparse file of that size, cut the network at 95 %, and show what is sent again`;
 
-function count(name: string, text: string, low: number): number {
+const count = (name: string, text: string, low: number): number => {
   const value = Number(text);
   if (!Number.isSafeInteger(value) || value < low)
     throw new Error(`--${name}: expected a whole number from ${low}, got "${text}"`);
   return value;
-}
+};
 
 /** Reads the command line; undefined when only the usage is asked for. */
-export function parseOptions(args: readonly string[]): Options | undefined {
+export const parseOptions = (args: readonly string[]): Options | undefined => {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -72,4 +72,4 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     pods,
     giant: values.giant === undefined ? undefined : count('giant', values.giant, 1),
   };
-}
+};

@@ -71,7 +71,7 @@ const SIZES: readonly (readonly [weight: number, size: readonly [low: number, hi
 ];
 
 /** @param most bytes */
-function planFile(chance: Chance, most: number): FilePlan {
+const planFile = (chance: Chance, most: number): FilePlan => {
   const [low, high] = chance.weighted(SIZES);
   const wanted = Math.min(most, chance.between(low, high));
   const format = chance.weighted<Format>([
@@ -91,9 +91,9 @@ function planFile(chance: Chance, most: number): FilePlan {
   // A line is one byte and its end at least, also where the source begins a new megabyte.
   const size = format.startsWith('T') && wanted % MB === 1 ? wanted + 1 : wanted;
   return { ...common, size };
-}
+};
 
-function planSession(chance: Chance, { size }: FilePlan): SessionPlan {
+const planSession = (chance: Chance, { size }: FilePlan): SessionPlan => {
   const dialect = chance.pick<Dialect>(['length-prefixed', 'raw']);
   const entity = chance.pick([1024, 4096, 32_768, 65_535]);
   // Small intervals for small files, so that most transfers have points; a few transfers have none.
@@ -115,7 +115,7 @@ function planSession(chance: Chance, { size }: FilePlan): SessionPlan {
     crc: chance.below(5) === 0,
     resync: chance.below(2) === 0,
   };
-}
+};
 
 /** The FPDUs at which a fault is most telling, and which way they go; DATA: the way of the file. */
 const STEPS: readonly (readonly [weight: number, name: string, way: 'request' | 'answer' | 'data' | 'back'])[] = [
@@ -249,7 +249,7 @@ class FaultPlanner {
 }
 
 /** @param victims who can be killed on this machine */
-export function planRound(seed: number, victims: readonly Victim[]): RoundPlan {
+export const planRound = (seed: number, victims: readonly Victim[]): RoundPlan => {
   const chance = new Chance(seed);
   const direction = chance.pick(['push', 'pull'] as const);
   const file = planFile(chance, 64 * MB);
@@ -274,4 +274,4 @@ export function planRound(seed: number, victims: readonly Victim[]): RoundPlan {
   const other = { direction: direction === 'push' ? 'pull' : 'push', file: planFile(chance, most) } as const;
   const transfers = [{ direction, file }, ...(chance.below(4) === 0 ? [other] : [])] as const;
   return { seed, transfers, session, latencyMs, faults, absenceMs };
-}
+};

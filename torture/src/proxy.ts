@@ -130,16 +130,16 @@ class Link {
 }
 
 /** @param at any number: which bit, behind the length of the entity and that of its first FPDU */
-function damaged(bytes: Buffer, at: number): Buffer {
+const damaged = (bytes: Buffer, at: number): Buffer => {
   const copy = Buffer.from(bytes);
   const start = Math.min(4, copy.length - 1);
   const index = start + (Math.floor(at / 8) % (copy.length - start));
   copy[index] = (copy[index] as number) ^ (1 << (at % 8));
   return copy;
-}
+};
 
 /** Resolves when the kernel has the bytes. */
-async function write(socket: Socket, bytes: Buffer): Promise<void> {
+const write = async (socket: Socket, bytes: Buffer): Promise<void> => {
   if (bytes.length === 0) return;
   await new Promise<void>((resolve, reject) => {
     socket.write(bytes, (error) => {
@@ -147,7 +147,7 @@ async function write(socket: Socket, bytes: Buffer): Promise<void> {
       else resolve();
     });
   });
-}
+};
 
 export class FaultProxy {
   readonly #server: Server;

@@ -22,7 +22,7 @@ export class RestError extends Error {
  * Calls a service.
  * @throws RestError with the answer's own words when its status is not 2xx; another Error when there was no answer
  */
-export async function call(method: 'GET' | 'POST' | 'PUT', url: string, body?: unknown): Promise<Json> {
+export const call = async (method: 'GET' | 'POST' | 'PUT', url: string, body?: unknown): Promise<Json> => {
   const response = await fetch(url, {
     method,
     headers: { authorization: AUTHORIZATION, 'content-type': 'application/json' },
@@ -32,13 +32,13 @@ export async function call(method: 'GET' | 'POST' | 'PUT', url: string, body?: u
   const text = await response.text();
   if (!response.ok) throw new RestError(response.status, `${method} ${url}: ${response.status} ${text}`);
   return JSON.parse(text) as Json;
-}
+};
 
 /** True when the service says that it can work. */
-export async function isReady(base: string): Promise<boolean> {
+export const isReady = async (base: string): Promise<boolean> => {
   try {
     return (await fetch(`${base}/actuator/health/readiness`, { signal: AbortSignal.timeout(LIMIT_MS) })).ok;
   } catch {
     return false;
   }
-}
+};

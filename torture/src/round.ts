@@ -28,24 +28,24 @@ export interface RoundResult {
   readonly transfers: readonly [TransferResult, ...TransferResult[]];
 }
 
-function actionInWords(action: Action): string {
+const actionInWords = (action: Action): string => {
   if (action.do === 'kill') return `kill the ${action.victim}${action.afterMs > 0 ? ` (+${action.afterMs} ms)` : ''}`;
   if (action.do === 'stall') return `stall ${action.ms} ms`;
   return action.do === 'drop' ? `drop${action.cut ? ' and cut' : ''}` : action.do;
-}
+};
 
-function faultInWords({ moment, action }: Fault): string {
+const faultInWords = ({ moment, action }: Fault): string => {
   const words = actionInWords(action);
   if (moment.at === 'time') return `${words} after ${moment.ms} ms`;
   if (moment.at === 'bytes') return `${words} at byte ${moment.count} of the ${moment.direction}s`;
   return `${words} ${moment.side} ${moment.name}${moment.occurrence > 1 ? ` ${moment.occurrence}` : ''}`;
-}
+};
 
 const transferInWords = ({ direction, file: { size, format, recordLength, ebcdic } }: TransferPlan): string =>
   `${direction} ${size} B ${format}${recordLength}${ebcdic ? ' EBCDIC' : ''}`;
 
 /** The plan in a line. */
-export function inWords({ transfers, session, latencyMs, faults }: RoundPlan): string {
+export const inWords = ({ transfers, session, latencyMs, faults }: RoundPlan): string => {
   const { dialect, entity, interval, window, compression, crc, resync } = session;
   const points = interval === 0 ? 'no points' : `${interval} KB x ${window}`;
   const latency = latencyMs === 0 ? '' : `, ${latencyMs} ms each way`;
@@ -56,15 +56,15 @@ export function inWords({ transfers, session, latencyMs, faults }: RoundPlan): s
     resync ? ', RESYN' : '',
   ];
   return `${transfers.map(transferInWords).join(' and ')}, ${dialect} ${entity}, ${points}${extras.join('')}${latency}: ${what}`;
-}
+};
 
 /** Looks until all is well, or nothing can be expected to change. */
-async function settled(
+const settled = async (
   look: () => Promise<Observation>,
   plan: TransferPlan,
   session: SessionPlan,
   isCompleted: boolean,
-): Promise<TransferResult> {
+): Promise<TransferResult> => {
   const limit = performance.now() + (isCompleted ? SETTLE_LIMIT_MS : 0);
   for (;;) {
     const observation = await look();
@@ -72,18 +72,18 @@ async function settled(
     if (findings.length === 0 || performance.now() > limit) return { observation, findings };
     await delay(LOOK_AGAIN_MS);
   }
-}
+};
 
 /**
  * @param makeSource writes a source and returns its SHA-256 in hex
  * @param limitMs until the client app must have brought the transfers to their end
  */
-export async function runRound(
+export const runRound = async (
   stage: Stage,
   plan: RoundPlan,
   makeSource = (path: string, file: FilePlan) => writeSource(path, file, plan.seed),
   limitMs = ROUND_LIMIT_MS,
-): Promise<RoundResult> {
+): Promise<RoundResult> => {
   const began = performance.now();
   const { session } = plan;
   const { exchange } = stage;
@@ -117,4 +117,4 @@ export async function runRound(
     traffic,
     transfers: transfers as [TransferResult, ...TransferResult[]],
   };
-}
+};

@@ -14,7 +14,7 @@ const LETTER_A = 0x61;
  * Turns random bytes into lines of 1 to `longest` + 1 letters, each with its LF, the last one too: LF is what the end of
  * each article becomes, and an empty line would become a blank (pesit-e.md §6). Expects two bytes or more.
  */
-function makeLines(target: Buffer, longest: number, chance: Chance): void {
+const makeLines = (target: Buffer, longest: number, chance: Chance): void => {
   const { length } = target;
   let lineEnd = chance.between(1, longest);
   for (let at = 0; at < length; at++) {
@@ -28,19 +28,19 @@ function makeLines(target: Buffer, longest: number, chance: Chance): void {
   target[length - 1] = LF;
   // That made an empty line of what was the end of one.
   if (target[length - 2] === LF) target[length - 2] = LETTER_A;
-}
+};
 
 /** Makes runs of 1 to 100 equal bytes of random ones. */
-function makeRuns(target: Buffer, chance: Chance): void {
+const makeRuns = (target: Buffer, chance: Chance): void => {
   for (let at = 0; at < target.length;) {
     const end = Math.min(target.length, at + chance.between(1, 100));
     target.fill(target[at] as number, at, end);
     at = end;
   }
-}
+};
 
 /** Writes the file and flushes it. @returns its SHA-256 in hex */
-export async function writeSource(path: string, plan: FilePlan, seed: number): Promise<string> {
+export const writeSource = async (path: string, plan: FilePlan, seed: number): Promise<string> => {
   const chance = new Chance(seed ^ 0x5eed);
   const hash = createHash('sha256');
   const file = await open(path, 'w');
@@ -57,11 +57,11 @@ export async function writeSource(path: string, plan: FilePlan, seed: number): P
     await file.close();
   }
   return hash.digest('hex');
-}
+};
 
 /** SHA-256 of a file, in hex. */
-export async function sha256(path: string): Promise<string> {
+export const sha256 = async (path: string): Promise<string> => {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path, { highWaterMark: CHUNK }), hash);
   return hash.digest('hex');
-}
+};

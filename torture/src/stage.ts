@@ -21,14 +21,14 @@ const HOSTS = ['127.0.0.1', '127.0.0.2'] as const;
 const DIALECTS: readonly Dialect[] = ['length-prefixed', 'raw'];
 
 /** A port that is free on the loopback address at this moment. */
-async function freePort(): Promise<number> {
+const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   server.close();
   await once(server, 'close');
   return port;
-}
+};
 
 type AppName = 'server' | 'client';
 

@@ -14,14 +14,14 @@ const MAX_SPARE_BUFFERS = 16;
 
 const spareBuffers: Buffer[] = [];
 
-function borrowBuffer(size: number): Buffer {
+const borrowBuffer = (size: number): Buffer => {
   const spare = spareBuffers.pop();
   return spare !== undefined && spare.length >= size ? spare : Buffer.allocUnsafeSlow(size);
-}
+};
 
-function returnBuffer(buffer: Buffer): void {
+const returnBuffer = (buffer: Buffer): void => {
   if (spareBuffers.length < MAX_SPARE_BUFFERS) spareBuffers.push(buffer);
-}
+};
 
 /** Articles of a source to the peer, up to and including DTF.END, with back-pressure from peer to disk (design §3). */
 export class ArticleOutflow {

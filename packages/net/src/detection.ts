@@ -29,7 +29,7 @@ const CFTPSITX_LENGTH = 26;
 const CFTPSITX_PREFIXED_LENGTHS: readonly number[] = [28, 26];
 
 /** @param bytes all that was received so far */
-export function detect(bytes: Buffer): Detection {
+export const detect = (bytes: Buffer): Detection => {
   if (startsLike(bytes, PESIT)) return pesit(bytes, 0);
   if (startsLike(bytes, CFTPSITX)) return cftpsitx(bytes, 0, CFTPSITX_LENGTH);
   if (bytes.length >= 2 && bytes[0] === 0x16 && bytes[1] === 0x03) return { kind: 'tls' };
@@ -41,28 +41,27 @@ export function detect(bytes: Buffer): Detection {
   if (CFTPSITX_PREFIXED_LENGTHS.includes(length) && startsLike(rest, CFTPSITX)) return cftpsitx(rest, 2, length);
   if (bytes.length < 6) return { kind: 'more' };
   return bytes[4] === 0x40 && bytes[5] === 0x20 ? { kind: 'connect', dialect: 'length-prefixed' } : { kind: 'unknown' };
-}
+};
 
 /** The bytes of a pre-connection as a requester sends it, without length prefix (§3.8.2). */
-export function encodePreconnection(identifier: string, password: string): Buffer {
-  return toEbcdic(['PESIT', identifier, password].map((text) => text.slice(0, 8).padEnd(8)).join(''));
-}
+export const encodePreconnection = (identifier: string, password: string): Buffer =>
+  toEbcdic(['PESIT', identifier, password].map((text) => text.slice(0, 8).padEnd(8)).join(''));
 
 /** @returns true for ACK0, false for NAK0, undefined for anything else or too few bytes (bare answer, 4 bytes) */
-export function decodePreconnectionAnswer(bytes: Buffer): boolean | undefined {
+export const decodePreconnectionAnswer = (bytes: Buffer): boolean | undefined => {
   if (bytes.subarray(0, 4).equals(ACK0)) return true;
   return bytes.subarray(0, 4).equals(NAK0) ? false : undefined;
-}
+};
 
 /** True when `bytes`, however short, may be the start of `marker`; at least one byte must be there. */
-function startsLike(bytes: Buffer, marker: Buffer): boolean {
+const startsLike = (bytes: Buffer, marker: Buffer): boolean => {
   const length = Math.min(bytes.length, marker.length);
   return length > 0 && bytes.subarray(0, length).equals(marker.subarray(0, length));
-}
+};
 
 const field = (bytes: Buffer, start: number): string => fromEbcdic(bytes.subarray(start, start + 8)).trimEnd();
 
-function pesit(bytes: Buffer, prefix: 0 | 2): Detection {
+const pesit = (bytes: Buffer, prefix: 0 | 2): Detection => {
   if (bytes.length < PESIT_LENGTH) return { kind: 'more' };
   const answer = (text: Buffer): Buffer => (prefix === 0 ? text : Buffer.concat([Buffer.from([0, 4]), text]));
   return {
@@ -72,10 +71,10 @@ function pesit(bytes: Buffer, prefix: 0 | 2): Detection {
     ack: answer(ACK0),
     nak: answer(NAK0),
   };
-}
+};
 
 /** The answer echoes 0D25, and has the two zero bytes of the trailer where they came. */
-function cftpsitx(bytes: Buffer, prefix: 0 | 2, length: number): Detection {
+const cftpsitx = (bytes: Buffer, prefix: 0 | 2, length: number): Detection => {
   if (bytes.length < length) return { kind: 'more' };
   const echo = bytes.subarray(PESIT_LENGTH, CFTPSITX_LENGTH);
   const trailer = Buffer.alloc(length - CFTPSITX_LENGTH);
@@ -89,4 +88,4 @@ function cftpsitx(bytes: Buffer, prefix: 0 | 2, length: number): Detection {
     ack: answer(ACK0),
     nak: answer(NAK0),
   };
-}
+};

@@ -2,7 +2,7 @@ import { PesitError } from '@pesit-node/protocol';
 import type { DiagnosticCode, SyncPoint } from '@pesit-node/protocol';
 
 /** The error to tell the partner for anything that an application's method rejected with. */
-export function asPesitError(error: unknown, diagnostic: DiagnosticCode): PesitError {
+export const asPesitError = (error: unknown, diagnostic: DiagnosticCode): PesitError => {
   if (error instanceof PesitError) return error;
   return new PesitError(`internal error: ${error instanceof Error ? error.message : String(error)}`, {
     fault: 'local',
@@ -10,10 +10,10 @@ export function asPesitError(error: unknown, diagnostic: DiagnosticCode): PesitE
     ...(diagnostic === '2-215' ? { condition: 'unexpected' } : {}),
     cause: error,
   });
-}
+};
 
 /** Why a signal was aborted: its reason when that is a `PesitError`, otherwise 2-216. */
-export function cancellation(signal: AbortSignal): PesitError {
+export const cancellation = (signal: AbortSignal): PesitError => {
   const reason: unknown = signal.reason;
   if (reason instanceof PesitError) return reason;
   return new PesitError('cancelled by the program', {
@@ -22,7 +22,7 @@ export function cancellation(signal: AbortSignal): PesitError {
     condition: 'cancelled',
     cause: reason,
   });
-}
+};
 
 /** A resynchronisation that the file cannot follow. */
 export const cannotGoBack = ({ number }: SyncPoint): PesitError =>

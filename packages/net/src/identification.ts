@@ -29,7 +29,7 @@ export interface IdentificationResult {
 }
 
 /** Calls one of `result` once, or none when the partner closed without having sent anything. */
-export function identify(transport: Transport, options: IdentificationOptions, result: IdentificationResult): void {
+export const identify = (transport: Transport, options: IdentificationOptions, result: IdentificationResult): void => {
   let received: Buffer = Buffer.alloc(0);
   let preconnection: Preconnection | undefined;
   let asking = false;
@@ -125,12 +125,12 @@ export function identify(transport: Transport, options: IdentificationOptions, r
 
   transport.attach({ received: take, ended: lost, closed: lost });
   transport.resume();
-}
+};
 
 const firstBytes = (bytes: Buffer): string => bytes.subarray(0, 16).toString('hex');
 
 /** Names what garbage most often is. */
-function nameOf(bytes: Buffer): string {
+const nameOf = (bytes: Buffer): string => {
   const http = /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|PRI) /.test(bytes.toString('latin1', 0, 8));
   return http ? 'not PeSIT: the partner speaks HTTP' : 'not PeSIT';
-}
+};

@@ -272,8 +272,8 @@ const crowded = (most: number): PesitError =>
     peerText: 'too many partners are being identified: try again later',
   });
 
-async function settledWithin(milliseconds: number, work: Promise<unknown>): Promise<void> {
+const settledWithin = async (milliseconds: number, work: Promise<unknown>): Promise<void> => {
   let timer: NodeJS.Timeout | undefined;
   await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, milliseconds)))]);
   clearTimeout(timer);
-}
+};

@@ -17,7 +17,7 @@ interface Opening {
 /**
  * @throws PesitError fault `transport`, `timeout` after `connectTimeout`, or `local` where host or port cannot be
  */
-export function openTransport(connect: Connect, opening: Opening): Promise<Connected> {
+export const openTransport = (connect: Connect, opening: Opening): Promise<Connected> => {
   const { host, port } = opening;
   const where = `${host}:${port}`;
   return within(opening, `no connection to ${where}`, 'check host, port and firewalls', (resolve, reject) => {
@@ -34,14 +34,14 @@ export function openTransport(connect: Connect, opening: Opening): Promise<Conne
       if (failed) unwanted.abort();
     };
   });
-}
+};
 
 /** Sends the 24 bytes and waits for ACK0 (§3.8.2). @throws PesitError 3-304 on NAK0, 3-317 on silence, 3-311 on anything else */
-export function preconnect(
+export const preconnect = (
   transport: Transport,
   who: { identifier: string; password: string },
   opening: Opening,
-): Promise<void> {
+): Promise<void> => {
   const text = encodePreconnection(who.identifier, who.password);
   const prefixed = opening.dialect === 'length-prefixed';
   const entity = prefixed ? Buffer.concat([Buffer.from([0, text.length]), text]) : text;
@@ -74,15 +74,15 @@ export function preconnect(
       }
     };
   });
-}
+};
 
 /** Runs `start` until it settles, the signal is aborted or the time is over; what `start` returned then cleans up. */
-function within<T>(
+const within = <T>(
   opening: Opening,
   failure: string,
   hint: string,
   start: (resolve: (value: T) => void, reject: (error: PesitError) => void) => (failed: boolean) => void,
-): Promise<T> {
+): Promise<T> => {
   const { signal, connectTimeout } = opening;
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) {
@@ -117,7 +117,7 @@ function within<T>(
     }, connectTimeout);
     signal?.addEventListener('abort', cancel, { once: true });
   });
-}
+};
 
 const refused = (): PesitError =>
   new PesitError('the partner refused the pre-connection (NAK0): check preconnectId and preconnectPassword', {

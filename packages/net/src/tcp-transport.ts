@@ -188,7 +188,7 @@ export const connectTcp: Connect = ({ host, port, signal }) =>
   });
 
 /** A socket that has read nothing yet (`pauseOnConnect`); without a handle to pass on it stays, and only speed is lost. */
-function accepted(socket: Socket): Transport {
+const accepted = (socket: Socket): Transport => {
   const reads = new SocketReads();
   const carrier = socket as unknown as { _handle: object | null | undefined };
   const handle = carrier._handle;
@@ -199,7 +199,7 @@ function accepted(socket: Socket): Transport {
   // The server counts the socket that it made.
   own.once('close', () => socket.destroy());
   return new TcpTransport(own, reads);
-}
+};
 
 class TcpServer implements TransportServer {
   readonly #server: Server;

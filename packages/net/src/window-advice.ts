@@ -35,11 +35,11 @@ export interface NegotiatedWindow {
  * @param asked what was asked for: where the partner lowers the window alone, a longer interval does without it
  * @returns undefined where it already lets through what the line can carry
  */
-export function windowAdvice(
+export const windowAdvice = (
   roundTripMs: number,
   negotiated: NegotiatedWindow,
   asked?: SyncPointOptions,
-): WindowAdvice | undefined {
+): WindowAdvice | undefined => {
   const { syncInterval, syncWindow } = negotiated;
   if (syncInterval === 0 || syncWindow === 0) return undefined;
   const cycle = roundTripMs + STORING;
@@ -63,7 +63,7 @@ export function windowAdvice(
     `${now}; ask the partner for ${intervalKb} KB × ${window} ` +
     `(syncInterval ${intervalKb}, syncWindow ${window}: ${upTo(intervalKb, window)})`;
   return { intervalKb, window, text };
-}
+};
 
 const megabytes = (bytes: number, milliseconds: number) => {
   const rate = bytes / 1000 / milliseconds;

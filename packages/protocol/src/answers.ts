@@ -46,7 +46,7 @@ export interface SelectAnswer extends CreateAnswer {
  * A positive ACK(SELECT) (§4.4.7).
  * @param asked the parameters of SELECT
  */
-export function selectedParameters(asked: Parameters, answer: SelectAnswer, maxEntitySize: number): Parameters {
+export const selectedParameters = (asked: Parameters, answer: SelectAnswer, maxEntitySize: number): Parameters => {
   const file = asked.fileIdentifier ?? {};
   return {
     diagnostic: SUCCESS,
@@ -68,4 +68,4 @@ export function selectedParameters(asked: Parameters, answer: SelectAnswer, maxE
     ...(answer.creationDate === undefined ? {} : { historicalAttributes: { creationDate: answer.creationDate } }),
     ...free(answer.freeMessage),
   };
-}
+};

@@ -41,9 +41,8 @@ export type Automaton = Readonly<Record<State, Row>>;
 const DATA = ['DTF', 'DTFDA', 'DTFMA', 'DTFFA'] as const;
 
 /** The same transition for the four data FPDUs and SYN. */
-function data(arrow: Arrow, to: State | 'DROP'): Row {
-  return Object.fromEntries([...DATA, 'SYN' as const].map((name) => [`${arrow}${name}`, to]));
-}
+const data = (arrow: Arrow, to: State | 'DROP'): Row =>
+  Object.fromEntries([...DATA, 'SYN' as const].map((name) => [`${arrow}${name}`, to]));
 
 const ck = (to: State): Transition => ({ to, when: 'ck' });
 
@@ -51,7 +50,7 @@ const ck = (to: State): Transition => ({ to, when: 'ck' });
  * States 02 to 08 of one half of the data phase (tables 7 to 10): the same shape for writing and reading, sender and
  * receiver. The differences: who sends data, who sends TRANS.END, and who wins when two IDTs or two RESYNs cross (§4.8.3).
  */
-function transfer(role: Role, direction: 'TDE' | 'TDL'): Partial<Record<State, Row>> {
+const transfer = (role: Role, direction: 'TDE' | 'TDL'): Partial<Record<State, Row>> => {
   const suffix = role === 'requester' ? 'A' : 'B';
   const sends = (direction === 'TDE') === (role === 'requester');
   const state = (number: string): State => `${direction}${number}` as State;
@@ -119,7 +118,7 @@ function transfer(role: Role, direction: 'TDE' | 'TDL'): Partial<Record<State, R
       '<RESYN': ck(s04),
     },
   };
-}
+};
 
 const EMPTY = Object.fromEntries(Object.keys(STATES).map((state) => [state, {}])) as Record<State, Row>;
 
@@ -183,17 +182,16 @@ export const AUTOMATA: Readonly<Record<Role, Automaton>> = { requester: REQUESTE
 type Lookup = Readonly<Record<State, ReadonlyMap<AutomatonEvent, Transition>>>;
 
 /** The same rows for looking up: every FPDU that passes is looked up once. */
-function lookupOf(automaton: Automaton): Lookup {
+const lookupOf = (automaton: Automaton): Lookup => {
   const rows = Object.entries(automaton).map(([state, row]) => {
     const entries = Object.entries(row) as [AutomatonEvent, State | 'DROP' | Transition][];
     return [state, new Map(entries.map(([event, to]) => [event, typeof to === 'string' ? { to } : to]))];
   });
   return Object.fromEntries(rows) as Lookup;
-}
+};
 
 const LOOKUP: Readonly<Record<Role, Lookup>> = { requester: lookupOf(REQUESTER), server: lookupOf(SERVER) };
 
 /** The transition of `event` in `state`, or `undefined` when the state does not know it. */
-export function transitionOf(role: Role, state: State, event: AutomatonEvent): Transition | undefined {
-  return LOOKUP[role][state].get(event);
-}
+export const transitionOf = (role: Role, state: State, event: AutomatonEvent): Transition | undefined =>
+  LOOKUP[role][state].get(event);

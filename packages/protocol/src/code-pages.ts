@@ -26,12 +26,12 @@ const CP500 =
 const CP1047 =
   '000102039c09867f978d8e0b0c0d0e0f101112139d8508871819928f1c1d1e1f80818283840a171b88898a8b8c050607909116939495960498999a9b14159e1a20a0e2e4e0e1e3e5e7f1a22e3c282b7c26e9eaebe8edeeefecdf21242a293b5e2d2fc2c4c0c1c3c5c7d1a62c255f3e3ff8c9cacbc8cdcecfcc603a2340273d22d8616263646566676869abbbf0fdfeb1b06a6b6c6d6e6f707172aabae6b8c6a4b57e737475767778797aa1bfd05bdeaeaca3a5b7a9a7b6bcbdbedda8af5db4d77b414243444546474849adf4f6f2f3f57d4a4b4c4d4e4f505152b9fbfcf9faff5cf7535455565758595ab2d4d6d2d3d530313233343536373839b3dbdcd9da9f';
 
-function tablesOf(hex: string): CodePageTables {
+const tablesOf = (hex: string): CodePageTables => {
   const toLatin1 = Buffer.from(hex, 'hex');
   const fromLatin1 = Buffer.alloc(256);
   toLatin1.forEach((latin1, ebcdic) => (fromLatin1[latin1] = ebcdic));
   return { toLatin1, fromLatin1 };
-}
+};
 
 const [international, french, belgian, openSystems] = [CP037, CP297, CP500, CP1047].map(tablesOf) as [
   CodePageTables,
@@ -50,11 +50,9 @@ const TABLES: Readonly<Record<CodePage, CodePageTables>> = {
   '1148': belgian,
 };
 
-export function codePageTables(page: CodePage): CodePageTables {
-  return TABLES[page];
-}
+export const codePageTables = (page: CodePage): CodePageTables => TABLES[page];
 
 /** Translates `bytes` where they are. */
-export function translate(bytes: Buffer, table: Buffer): void {
+export const translate = (bytes: Buffer, table: Buffer): void => {
   for (let i = 0; i < bytes.length; i++) bytes[i] = table[bytes[i] as number] as number;
-}
+};

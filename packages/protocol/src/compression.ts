@@ -19,9 +19,7 @@ const MAX_STRING = 63;
 const PADDING = 0x40;
 
 /** The most that `length` bytes can become: one header for every 63 bytes. */
-export function compressedBound(length: number): number {
-  return length + Math.ceil(length / MAX_STRING);
-}
+export const compressedBound = (length: number): number => length + Math.ceil(length / MAX_STRING);
 
 /**
  * Compresses one article.
@@ -29,13 +27,13 @@ export function compressedBound(length: number): number {
  * @param out at least `compressedBound(article.length)` bytes free from `start`
  * @returns where the compressed article ends in `out`
  */
-export function compressArticle(
+export const compressArticle = (
   article: Uint8Array,
   previous: Uint8Array | undefined,
   mode: CompressionMode,
   out: Uint8Array,
   start: number,
-): number {
+): number => {
   const horizontal = mode !== COMPRESSION_MODES.vertical;
   // Never past the end of the previous article: no partner has to agree on how it is padded.
   const comparable = mode === COMPRESSION_MODES.horizontal ? 0 : Math.min(previous?.length ?? 0, article.length);
@@ -64,24 +62,24 @@ export function compressArticle(
     }
   }
   return writeLiterals(article, literal, length, out, to);
-}
+};
 
-function equalRun(article: Uint8Array, previous: Uint8Array, at: number, comparable: number): number {
+const equalRun = (article: Uint8Array, previous: Uint8Array, at: number, comparable: number): number => {
   const end = Math.min(at + MAX_STRING, comparable);
   let to = at;
   while (to < end && article[to] === previous[to]) to++;
   return to - at;
-}
+};
 
-function repeatRun(article: Uint8Array, at: number): number {
+const repeatRun = (article: Uint8Array, at: number): number => {
   const end = Math.min(at + MAX_STRING, article.length);
   const byte = article[at];
   let to = at + 1;
   while (to < end && article[to] === byte) to++;
   return to - at;
-}
+};
 
-function writeLiterals(article: Uint8Array, from: number, end: number, out: Uint8Array, start: number): number {
+const writeLiterals = (article: Uint8Array, from: number, end: number, out: Uint8Array, start: number): number => {
   let to = start;
   for (let at = from; at < end; at += MAX_STRING) {
     const count = Math.min(MAX_STRING, end - at);
@@ -90,7 +88,7 @@ function writeLiterals(article: Uint8Array, from: number, end: number, out: Uint
     to += count;
   }
   return to;
-}
+};
 
 /**
  * Decompresses one article; the work is bounded by `out`.
@@ -98,12 +96,12 @@ function writeLiterals(article: Uint8Array, from: number, end: number, out: Uint
  * @returns the length of the article, which begins at `out[0]`
  * @throws PesitError 3-318 for a string that is illegal or not negotiated, 2-220 when the article is longer than `out`
  */
-export function decompressArticle(
+export const decompressArticle = (
   compressed: Uint8Array,
   previous: Uint8Array | undefined,
   mode: CompressionMode,
   out: Uint8Array,
-): number {
+): number => {
   let to = 0;
   let at = 0;
   while (at < compressed.length) {
@@ -132,18 +130,17 @@ export function decompressArticle(
     to += count;
   }
   return to;
-}
+};
 
-function illegal(expected: string, got: string): PesitError {
-  return new PesitError(`compressed article: expected ${expected}, got ${got}`, {
+const illegal = (expected: string, got: string): PesitError =>
+  new PesitError(`compressed article: expected ${expected}, got ${got}`, {
     fault: 'remote',
     diagnostic: '3-318',
     expected,
     got,
   });
-}
 
-function tooLong(max: number, length: number): PesitError {
+const tooLong = (max: number, length: number): PesitError => {
   const [expected, got] = [`at most ${max} bytes (PI 32)`, `at least ${length}`];
   return new PesitError(`decompressed article: expected ${expected}, got ${got}`, {
     fault: 'remote',
@@ -151,4 +148,4 @@ function tooLong(max: number, length: number): PesitError {
     expected,
     got,
   });
-}
+};

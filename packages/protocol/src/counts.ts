@@ -20,7 +20,7 @@ export const countsToSend = ({ dataBytes, articles }: Counts): Parameters =>
  * @param notice told of what was tolerated
  * @throws PesitError 3-319
  */
-export function checkCounts(
+export const checkCounts = (
   name: FpduName,
   { dataBytes, articles }: Parameters,
   {
@@ -29,7 +29,7 @@ export function checkCounts(
     articlesMayDiffer,
   }: { readonly ours: Counts; readonly start: Counts; readonly articlesMayDiffer: boolean },
   notice: (text: string) => void,
-): void {
+): void => {
   const compare = (given: number | undefined, total: number, before: number): boolean => {
     if (given === undefined || given === total) return true;
     if (before === 0 || given !== total - before) return false;
@@ -51,4 +51,4 @@ export function checkCounts(
     expected,
     got,
   });
-}
+};

@@ -10,7 +10,7 @@ export const CRC_LENGTH = 2;
 const REDUCE_EVERY = 4000;
 
 /** @returns the two CRC bytes of `parts` taken as one FPDU, as a 16-bit number. */
-export function checksum(parts: readonly Buffer[]): number {
+export const checksum = (parts: readonly Buffer[]): number => {
   let c0 = 0;
   let c1 = 0;
   for (const part of parts) {
@@ -39,4 +39,4 @@ export function checksum(parts: readonly Buffer[]): number {
   const first = (c0 - c1 + 255) % 255;
   const second = (((c1 - 2 * c0) % 255) + 255) % 255;
   return (first << 8) | second;
-}
+};

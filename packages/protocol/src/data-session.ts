@@ -257,6 +257,5 @@ export abstract class DataSession extends SessionCore {
 }
 
 /** Data or a point that cannot come here. */
-export function unexpected(got: string, expected: string): PesitError {
-  return new PesitError(`expected ${expected}, got ${got}`, { fault: 'remote', diagnostic: '3-311', expected, got });
-}
+export const unexpected = (got: string, expected: string): PesitError =>
+  new PesitError(`expected ${expected}, got ${got}`, { fault: 'remote', diagnostic: '3-311', expected, got });

@@ -41,7 +41,7 @@ type MutableParameters = Partial<Record<ParameterKey, unknown>>;
  * @param body the bytes after the six of the header; the views in the result share its memory
  * @throws PesitError fault `remote`, diagnostic 3-318
  */
-export function decodeBody(name: FpduName, destination: number, source: number, body: Buffer): Fpdu {
+export const decodeBody = (name: FpduName, destination: number, source: number, body: Buffer): Fpdu => {
   const point = decodeLoneSyncPoint(name, body);
   if (point !== undefined) return { name, destination, source, parameters: { syncPoint: point }, notices: [] };
   const notices: string[] = [];
@@ -53,24 +53,23 @@ export function decodeBody(name: FpduName, destination: number, source: number, 
   const refused = isAcknowledgement(name) && diagnostic !== undefined && refuses(diagnostic);
   checkPresence(name, CONTENTS[name], parameters, refused, note);
   return { name, destination, source, parameters: parameters as Parameters, notices };
-}
+};
 
-function illegal(fpdu: string, expected: string, got: string): PesitError {
-  return new PesitError(`${fpdu}: expected ${expected}, got ${got}`, {
+const illegal = (fpdu: string, expected: string, got: string): PesitError =>
+  new PesitError(`${fpdu}: expected ${expected}, got ${got}`, {
     fault: 'remote',
     diagnostic: '3-318',
     expected,
     got,
   });
-}
 
-function readParameters(
+const readParameters = (
   name: FpduName,
   items: readonly ContentItem[],
   bytes: Buffer,
   note: (text: string) => void,
   group: ParameterKey | undefined,
-): MutableParameters {
+): MutableParameters => {
   const where = group === undefined ? name : `${name}, ${describeParameter(group)}`;
   const values: MutableParameters = {};
   /** Members that a peer sends outside their group; those inside win. */
@@ -133,15 +132,15 @@ function readParameters(
     values[parent] = { ...members, ...(values[parent] as MutableParameters | undefined) };
   }
   return values;
-}
+};
 
-function checkPresence(
+const checkPresence = (
   name: FpduName,
   items: readonly ContentItem[],
   values: MutableParameters,
   refused: boolean,
   note: (text: string) => void,
-): void {
+): void => {
   for (const item of items) {
     const value = values[item.key];
     if (value === undefined) {
@@ -154,15 +153,15 @@ function checkPresence(
       checkPresence(name, item.members, value as MutableParameters, false, note);
     }
   }
-}
+};
 
-function checkLength(where: string, key: ParameterKey, length: number): void {
+const checkLength = (where: string, key: ParameterKey, length: number): void => {
   const row = PARAMETERS[key];
   const max = 'accept' in row ? row.accept : row.max;
   if (length > max) throw illegal(where, `at most ${max} bytes in ${describeParameter(key)}`, `${length}`);
-}
+};
 
-function decodeValue(where: string, key: ParameterKey, value: Buffer): unknown {
+const decodeValue = (where: string, key: ParameterKey, value: Buffer): unknown => {
   const row = PARAMETERS[key];
   checkLength(where, key, value.length);
   switch (row.type) {
@@ -182,16 +181,16 @@ function decodeValue(where: string, key: ParameterKey, value: Buffer): unknown {
       // Groups are read by `readParameters`; a group inside a group does not exist.
       throw illegal(where, 'a parameter', describeParameter(key));
   }
-}
+};
 
 /** Trailing blanks are not significant (§4.7.2.1); NUL padding is met in the field. PI 5 keeps its positions. */
-function decodeText(value: Buffer): string {
+const decodeText = (value: Buffer): string => {
   let end = value.length;
   while (end > 0 && (value[end - 1] === 0x20 || value[end - 1] === 0x00)) end--;
   return value.toString('latin1', 0, end);
-}
+};
 
-function decodeNumber(where: string, key: ParameterKey, value: Buffer): number {
+const decodeNumber = (where: string, key: ParameterKey, value: Buffer): number => {
   let number = 0;
   for (const byte of value) number = number * 256 + byte;
   const row = PARAMETERS[key];
@@ -202,13 +201,13 @@ function decodeNumber(where: string, key: ParameterKey, value: Buffer): number {
     throw illegal(where, `${describeParameter(key)} one of ${row.values.join(', ')}`, `${number}`);
   }
   return number;
-}
+};
 
-function decodeAggregate(
+const decodeAggregate = (
   where: string,
   key: ParameterKey,
   value: Buffer,
-): PeerDiagnostic | SyncPointOptions | CompressionOptions {
+): PeerDiagnostic | SyncPointOptions | CompressionOptions => {
   const row = PARAMETERS[key];
   // The window is there when the interval is not 0 (§4.7.3).
   if (key === 'syncPoints' && value.length === 2 && value.readUInt16BE(0) === 0) return { intervalKb: 0, window: 0 };
@@ -222,4 +221,4 @@ function decodeAggregate(
   }
   if (key === 'syncPoints') return { intervalKb: value.readUInt16BE(0), window: value.readUInt8(2) };
   return { used: value.readUInt8(0) === 1, mode: value.readUInt8(1) };
-}
+};

@@ -143,22 +143,18 @@ export const diagnosticOf = (type: number, reason: number): PeerDiagnostic =>
 export const SUCCESS = '0-000' satisfies DiagnosticCode;
 
 /** The row of `code`; undefined for a partner's own number. */
-export function diagnosticRow(code: string): DiagnosticRow | undefined {
-  return Object.hasOwn(DIAGNOSTICS, code) ? DIAGNOSTICS[code as DiagnosticCode] : undefined;
-}
+export const diagnosticRow = (code: string): DiagnosticRow | undefined =>
+  Object.hasOwn(DIAGNOSTICS, code) ? DIAGNOSTICS[code as DiagnosticCode] : undefined;
 
 /** §4.8.1.3: a positive answer may bear a warning, type 1; types 2 and 3 say no. */
 export const refuses = (code: PeerDiagnostic): boolean => code.startsWith('2-') || code.startsWith('3-');
 
 /** `3-304 requester not authorised`: code and words, for logs, records and answers. */
-export function describeDiagnostic(code: PeerDiagnostic): string {
-  return `${code} ${diagnosticRow(code)?.text ?? 'diagnostic of the partner, not in the specification'}`;
-}
+export const describeDiagnostic = (code: PeerDiagnostic): string =>
+  `${code} ${diagnosticRow(code)?.text ?? 'diagnostic of the partner, not in the specification'}`;
 
 /** Whether an interruption for `code` would happen again to the same file; false for a code of which nothing is known. */
 export const endsForGood = (code: PeerDiagnostic): boolean => diagnosticRow(code)?.endsForGood ?? false;
 
 /** Unknown codes are final: nothing is known that would make a second try better. */
-export function retryOf(code: PeerDiagnostic): DiagnosticRow['retry'] {
-  return diagnosticRow(code)?.retry ?? 'no';
-}
+export const retryOf = (code: PeerDiagnostic): DiagnosticRow['retry'] => diagnosticRow(code)?.retry ?? 'no';

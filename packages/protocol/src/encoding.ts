@@ -13,13 +13,13 @@ import type { CompressionOptions, ParameterKey, Parameters, SyncPointOptions } f
  * @param lead bytes left free before the FPDU, for the length of its entity
  * @throws PesitError fault `local` when a value does not fit its parameter
  */
-export function encodeFpdu(
+export const encodeFpdu = (
   name: FpduName,
   destination: number,
   source: number,
   parameters: Parameters,
   lead = 0,
-): Buffer {
+): Buffer => {
   const point = encodeLoneSyncPoint(name, destination, source, parameters, lead);
   if (point !== undefined) return point;
   const pieces: Buffer[] = [];
@@ -34,18 +34,17 @@ export function encodeFpdu(
   let offset = lead + FPDU_HEADER_LENGTH;
   for (const piece of pieces) offset += piece.copy(out, offset);
   return out;
-}
+};
 
-function unfit(fpdu: string, expected: string, got: string): PesitError {
-  return new PesitError(`${fpdu} cannot be sent: expected ${expected}, got ${got}`, {
+const unfit = (fpdu: string, expected: string, got: string): PesitError =>
+  new PesitError(`${fpdu} cannot be sent: expected ${expected}, got ${got}`, {
     fault: 'local',
     diagnostic: '3-318',
     expected,
     got,
   });
-}
 
-function encodeItems(name: FpduName, items: readonly ContentItem[], parameters: Parameters): Buffer[] {
+const encodeItems = (name: FpduName, items: readonly ContentItem[], parameters: Parameters): Buffer[] => {
   const pieces: Buffer[] = [];
   const given = new Set(Object.keys(parameters).filter((key) => parameters[key as ParameterKey] !== undefined));
   for (const { key, members } of items) {
@@ -62,9 +61,9 @@ function encodeItems(name: FpduName, items: readonly ContentItem[], parameters: 
   }
   for (const key of given) throw unfit(name, 'only its own parameters', describeParameter(key as ParameterKey));
   return pieces;
-}
+};
 
-function frame(name: FpduName, key: ParameterKey, value: Buffer): Buffer {
+const frame = (name: FpduName, key: ParameterKey, value: Buffer): Buffer => {
   const row = PARAMETERS[key];
   if (value.length > row.max)
     throw unfit(name, `at most ${row.max} bytes in ${describeParameter(key)}`, `${value.length}`);
@@ -72,9 +71,9 @@ function frame(name: FpduName, key: ParameterKey, value: Buffer): Buffer {
   const head =
     value.length < 0xff ? [row.code, value.length] : [row.code, 0xff, value.length >>> 8, value.length & 0xff];
   return Buffer.concat([Buffer.from(head), value]);
-}
+};
 
-function encodeValue(name: FpduName, key: ParameterKey, value: unknown): Buffer {
+const encodeValue = (name: FpduName, key: ParameterKey, value: unknown): Buffer => {
   const row = PARAMETERS[key];
   switch (row.type) {
     case 'C':
@@ -91,18 +90,18 @@ function encodeValue(name: FpduName, key: ParameterKey, value: unknown): Buffer 
     case 'G':
       throw unfit(name, 'a parameter', describeParameter(key));
   }
-}
+};
 
-function encodeText(name: FpduName, key: ParameterKey, text: string): Buffer {
+const encodeText = (name: FpduName, key: ParameterKey, text: string): Buffer => {
   for (let i = 0; i < text.length; i++) {
     if (text.charCodeAt(i) > 0xff)
       throw unfit(name, `${describeParameter(key)} in ISO 8859-1`, 'a character outside it');
   }
   return Buffer.from(text, 'latin1');
-}
+};
 
 /** Leading zero bytes are removed, at least one byte stays (§4.7.2.1). */
-function encodeNumber(name: FpduName, key: ParameterKey, value: number, max: number): Buffer {
+const encodeNumber = (name: FpduName, key: ParameterKey, value: number, max: number): Buffer => {
   if (!Number.isSafeInteger(value) || value < 0 || value >= 256 ** max) {
     throw unfit(name, `a number of at most ${max} bytes in ${describeParameter(key)}`, `${value}`);
   }
@@ -113,9 +112,9 @@ function encodeNumber(name: FpduName, key: ParameterKey, value: number, max: num
     rest = Math.floor(rest / 256);
   } while (rest > 0);
   return Buffer.from(bytes);
-}
+};
 
-function encodeAggregate(key: ParameterKey, value: unknown): Buffer {
+const encodeAggregate = (key: ParameterKey, value: unknown): Buffer => {
   if (key === 'diagnostic') {
     const [type, reason] = (value as PeerDiagnostic).split('-').map(Number) as [number, number];
     return Buffer.from([type, reason >>> 8, reason & 0xff]);
@@ -126,4 +125,4 @@ function encodeAggregate(key: ParameterKey, value: unknown): Buffer {
   }
   const { used, mode } = value as CompressionOptions;
   return Buffer.from([used ? 1 : 0, used ? mode : 0]);
-}
+};

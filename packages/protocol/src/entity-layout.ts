@@ -34,12 +34,12 @@ const SYN_LENGTH = FPDU_HEADER_LENGTH + 5;
 const END_LENGTH = FPDU_HEADER_LENGTH + 5;
 
 /** Bytes that a burst buffer needs to take any article: the longest one, cut into entities of `entitySize`. */
-export function burstBufferSize(entitySize: number, wanted: number): number {
+export const burstBufferSize = (entitySize: number, wanted: number): number => {
   const perEntity = entitySize - FPDU_HEADER_LENGTH - CRC_LENGTH;
   const longest = compressedBound(MAX_ARTICLE);
   const overhead = (Math.ceil(longest / perEntity) + 2) * (FPDU_HEADER_LENGTH + 2 + CRC_LENGTH + SYN_LENGTH);
   return Math.max(wanted, longest + overhead + 2 + END_LENGTH + CRC_LENGTH);
-}
+};
 
 export class EntityLayout {
   /** Longest article that travels unsegmented. */

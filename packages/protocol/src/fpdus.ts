@@ -117,7 +117,7 @@ export interface ContentItem {
   readonly members: readonly ContentItem[];
 }
 
-function parseContents(text: string): ContentItem[] {
+const parseContents = (text: string): ContentItem[] => {
   const items: ContentItem[] = [];
   const pattern = /(\[?)(~?)(\d+)(?:\{([^}]*)\})?\]?/g;
   for (const [, bracket, tilde, code, members] of text.matchAll(pattern)) {
@@ -127,7 +127,7 @@ function parseContents(text: string): ContentItem[] {
     items.push({ key, presence, members: members === undefined ? [] : parseContents(members) });
   }
   return items;
-}
+};
 
 /** The contents of every FPDU, parsed once, in the order of the wire. */
 export const CONTENTS: Readonly<Record<FpduName, readonly ContentItem[]>> = Object.fromEntries(
@@ -138,23 +138,16 @@ const BY_TYPE = new Map<number, FpduName>(
   FPDU_NAMES.map((name) => [(FPDUS[name].phase << 8) | FPDUS[name].type, name]),
 );
 
-export function fpduByCodes(phase: number, type: number): FpduName | undefined {
-  return BY_TYPE.get((phase << 8) | type);
-}
+export const fpduByCodes = (phase: number, type: number): FpduName | undefined => BY_TYPE.get((phase << 8) | type);
 
-export function isDataFpdu(name: FpduName): name is DataFpduName {
-  return FPDUS[name].phase === 0x00;
-}
+export const isDataFpdu = (name: FpduName): name is DataFpduName => FPDUS[name].phase === 0x00;
 
 /** The group of a parameter within an FPDU, for peers that send a member outside its group. */
-export function groupOf(name: FpduName, key: ParameterKey): ParameterKey | undefined {
-  return CONTENTS[name].find((item) => item.members.some((member) => member.key === key))?.key;
-}
+export const groupOf = (name: FpduName, key: ParameterKey): ParameterKey | undefined =>
+  CONTENTS[name].find((item) => item.members.some((member) => member.key === key))?.key;
 
 /** True when parameters beyond 2, 29 and 99 may be absent: a negative answer (pesit-e.md §2). */
-export function isAcknowledgement(name: FpduName): boolean {
-  return name.startsWith('ACK(');
-}
+export const isAcknowledgement = (name: FpduName): boolean => name.startsWith('ACK(');
 
 /** Longest FPDU header and shortest FPDU, in bytes (§4.7.1). */
 export const FPDU_HEADER_LENGTH = 6;

@@ -253,29 +253,27 @@ export class FpduReader {
   }
 }
 
-function damage(what: string, expected: string, got: string): PesitError {
-  return new PesitError(`${what}: expected ${expected}, got ${got}`, {
+const damage = (what: string, expected: string, got: string): PesitError =>
+  new PesitError(`${what}: expected ${expected}, got ${got}`, {
     fault: 'remote',
     diagnostic: '3-310',
     condition: 'damaged FPDU',
     expected,
     got,
   });
-}
 
-function withoutCrc(name: FpduName): PesitError {
+const withoutCrc = (name: FpduName): PesitError => {
   const text = `${name} came without a CRC although PI 1 asked for one: the partner does not support it, switch CRC off`;
   const details = { fault: 'remote', diagnostic: '3-315', expected: 'two CRC bytes', got: 'none' } as const;
   return new PesitError(text, details);
-}
+};
 
 const hex = (value: number, width = 2): string => `0x${value.toString(16).padStart(width, '0')}`;
 
-function impossible(what: string, expected: string, got: string): PesitError {
-  return new PesitError(`${what}: expected ${expected}, got ${got}`, {
+const impossible = (what: string, expected: string, got: string): PesitError =>
+  new PesitError(`${what}: expected ${expected}, got ${got}`, {
     fault: 'remote',
     diagnostic: '3-311',
     expected,
     got,
   });
-}

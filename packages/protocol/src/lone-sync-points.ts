@@ -9,21 +9,21 @@ import { PARAMETERS } from './parameters.js';
 import type { Parameters } from './parameters.js';
 
 /** PI 20 when the body is that alone, and well formed. */
-export function decodeLoneSyncPoint(name: FpduName, body: Buffer): number | undefined {
+export const decodeLoneSyncPoint = (name: FpduName, body: Buffer): number | undefined => {
   if (name !== 'SYN' && name !== 'ACK(SYN)') return undefined;
   const { length } = body;
   if (length < 3 || length > 5 || body[0] !== PARAMETERS.syncPoint.code || body[1] !== length - 2) return undefined;
   return body.readUIntBE(2, length - 2);
-}
+};
 
 /** As `encodeFpdu`; undefined for all that needs the table. */
-export function encodeLoneSyncPoint(
+export const encodeLoneSyncPoint = (
   name: FpduName,
   destination: number,
   source: number,
   parameters: Parameters,
   lead: number,
-): Buffer | undefined {
+): Buffer | undefined => {
   if (name !== 'SYN' && name !== 'ACK(SYN)') return undefined;
   const { syncPoint } = parameters;
   if (syncPoint === undefined || Object.keys(parameters).length > 1) return undefined;
@@ -36,4 +36,4 @@ export function encodeLoneSyncPoint(
   out[lead + FPDU_HEADER_LENGTH + 1] = width;
   out.writeUIntBE(syncPoint, lead + FPDU_HEADER_LENGTH + 2, width);
   return out;
-}
+};

@@ -63,7 +63,7 @@ const DEFAULT_ENTITY_SIZE = 4096;
  * The FPDUs of a message, in order. All of them are encoded once before any is returned.
  * @throws PesitError fault `local` when a value does not fit its parameter
  */
-export function messageFpdus(request: MessageRequest, crc: boolean): MessageFpdu[] {
+export const messageFpdus = (request: MessageRequest, crc: boolean): MessageFpdu[] => {
   const { fileIdentifier: file, message: text = Buffer.alloc(0) } = request;
   if (text.length > MAX_MESSAGE_LENGTH) {
     const [expected, got] = [`at most ${MAX_MESSAGE_LENGTH} bytes`, `${text.length}`];
@@ -99,13 +99,13 @@ export function messageFpdus(request: MessageRequest, crc: boolean): MessageFpdu
     fpdus.push({ name, parameters: { message: text.subarray(at, at + piece) } });
   }
   return fpdus;
-}
+};
 
 /** Bytes of PI 91 that fit into `room`. */
-function textRoom(room: number): number {
+const textRoom = (room: number): number => {
   const short = Math.min(room - SHORT_HEAD, 254);
   return Math.max(0, short, Math.min(room - LONG_HEAD, PARAMETERS.message.max));
-}
+};
 
 const withText = (parameters: Parameters, text: Buffer): Parameters =>
   text.length === 0 ? parameters : { ...parameters, message: text };

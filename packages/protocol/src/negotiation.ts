@@ -37,33 +37,31 @@ export const NO_SYNC: SyncPointOptions = { intervalKb: 0, window: 0 };
  * PI 7 of the answer: in use only if both want it, the smaller of each value; the server may only lower, and a
  * requester applies the same rule to the answer, so that it never gets more than it asked for.
  */
-export function negotiateSync(
+export const negotiateSync = (
   asked: SyncPointOptions | undefined,
   ours: SyncPointOptions | undefined,
-): SyncPointOptions {
+): SyncPointOptions => {
   if (asked === undefined || ours === undefined || asked.intervalKb === 0 || ours.intervalKb === 0) return NO_SYNC;
   return { intervalKb: Math.min(asked.intervalKb, ours.intervalKb), window: Math.min(asked.window, ours.window) };
-}
+};
 
 /** @param defaultKb the sender's own interval, when PI 7 leaves it undefined on both sides */
-export function intervalBytes(sync: SyncPointOptions, defaultKb: number): number {
-  return (sync.intervalKb === UNDEFINED_INTERVAL ? defaultKb : sync.intervalKb) * 1024;
-}
+export const intervalBytes = (sync: SyncPointOptions, defaultKb: number): number =>
+  (sync.intervalKb === UNDEFINED_INTERVAL ? defaultKb : sync.intervalKb) * 1024;
 
 /**
  * PI 6: the lower of both versions; absent or 0 is taken as ours. The bits 0x80 and 0x40 are capability flags of Axway products.
  * @returns undefined when the version is unknown (RCONNECT 3-308)
  */
-export function negotiateVersion(asked: number | undefined): number | undefined {
+export const negotiateVersion = (asked: number | undefined): number | undefined => {
   const version = (asked ?? 0) & ~0xc0;
   if (version === 0) return 2;
   return version <= 2 ? version : undefined;
-}
+};
 
 /** PI 23: both have to want it, and there have to be points to go back to (§3.6.3 p). */
-export function canResynchronise(asked: boolean, ours: boolean | undefined, sync: SyncPointOptions): boolean {
-  return asked && ours === true && sync.intervalKb > 0;
-}
+export const canResynchronise = (asked: boolean, ours: boolean | undefined, sync: SyncPointOptions): boolean =>
+  asked && ours === true && sync.intervalKb > 0;
 
 export const NO_COMPRESSION: CompressionOptions = { used: false, mode: 0 };
 
@@ -71,29 +69,29 @@ export const NO_COMPRESSION: CompressionOptions = { used: false, mode: 0 };
 export const compressionOptions = (mode: CompressionMode | 0): CompressionOptions => ({ used: mode !== 0, mode });
 
 /** Horizontal is 1, vertical 2, both 3: the two kinds as bits. */
-function kindsOf(compression: CompressionOptions | undefined): CompressionMode | 0 {
+const kindsOf = (compression: CompressionOptions | undefined): CompressionMode | 0 => {
   const { used, mode } = compression ?? NO_COMPRESSION;
   return used && (mode === 1 || mode === 2 || mode === 3) ? mode : 0;
-}
+};
 
 /** PI 21 of the answer: the kinds that both want (annex A §1). */
-export function negotiateCompression(
+export const negotiateCompression = (
   asked: CompressionOptions | undefined,
   allowed: CompressionOptions | undefined,
-): { readonly used: boolean; readonly mode: CompressionMode | 0 } {
+): { readonly used: boolean; readonly mode: CompressionMode | 0 } => {
   const mode = (kindsOf(asked) & kindsOf(allowed)) as CompressionMode | 0;
   return { used: mode !== 0, mode };
-}
+};
 
 /**
  * The meaning of the answer to our PI 21. Its second byte has a meaning only when both kinds were asked for (annex A §1); a server
  * that leaves it out otherwise accepts what was asked.
  * @throws PesitError 3-318 when it accepts what was not asked for: the data could not be read
  */
-export function acceptedCompression(
+export const acceptedCompression = (
   asked: CompressionOptions | undefined,
   answered: CompressionOptions | undefined,
-): CompressionMode | 0 {
+): CompressionMode | 0 => {
   if (answered?.used !== true) return 0;
   const ours = kindsOf(asked);
   if (answered.mode === 0 && (ours === 1 || ours === 2)) return ours;
@@ -106,7 +104,7 @@ export function acceptedCompression(
     expected,
     got,
   });
-}
+};
 
 /** Smallest PI 25 that still carries data in every form: header, prefix, CRC and some bytes. */
 export const MIN_ENTITY_SIZE = 64;

@@ -137,12 +137,10 @@ const BY_CODE: readonly (ParameterKey | undefined)[] = (() => {
   return table;
 })();
 
-export function parameterByCode(code: number): ParameterKey | undefined {
-  return BY_CODE[code];
-}
+export const parameterByCode = (code: number): ParameterKey | undefined => BY_CODE[code];
 
 /** `PI 12 (file name)`, for error texts and traces. */
-export function describeParameter(key: ParameterKey): string {
+export const describeParameter = (key: ParameterKey): string => {
   const row = PARAMETERS[key];
   return `${row.type === 'G' ? 'PGI' : 'PI'} ${row.code} (${row.name})`;
-}
+};

@@ -259,11 +259,10 @@ class Cursor {
   }
 }
 
-function misformed(name: string, expected: string, got: string): PesitError {
-  return new PesitError(`${name}: expected ${expected}, got ${got}`, {
+const misformed = (name: string, expected: string, got: string): PesitError =>
+  new PesitError(`${name}: expected ${expected}, got ${got}`, {
     fault: 'remote',
     diagnostic: '3-311',
     expected,
     got,
   });
-}

@@ -87,7 +87,7 @@ export const selectParameters = (request: SelectRequest): Parameters => ({
   attributesWanted: request.attributesWanted ?? 0xe0,
 });
 
-function fileParameters(request: FileRequest): Parameters {
+const fileParameters = (request: FileRequest): Parameters => {
   const { fileIdentifier } = request;
   return {
     fileIdentifier: {
@@ -104,4 +104,4 @@ function fileParameters(request: FileRequest): Parameters {
     ...(request.finalReceiver ? { finalReceiver: request.finalReceiver } : {}),
     ...free(request.freeMessage),
   };
-}
+};

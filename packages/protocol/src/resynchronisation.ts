@@ -102,7 +102,7 @@ export class Resynchronisation {
   }
 }
 
-function noPoint(got: string, expected: string): PesitError {
+const noPoint = (got: string, expected: string): PesitError => {
   const [wanted, text] = [`sync point ${expected}`, `expected sync point ${expected}, got ${got}`];
   return new PesitError(text, { fault: 'remote', diagnostic: '3-306', expected: wanted, got });
-}
+};

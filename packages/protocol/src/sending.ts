@@ -214,7 +214,7 @@ export class ArticleSender implements Burst {
   }
 }
 
-function checkLength(length: number): void {
+const checkLength = (length: number): void => {
   if (length <= 0) throw new RangeError('there is no empty DTF (§4.4.20): an empty record is sent as one blank');
   if (length > MAX_ARTICLE) throw new RangeError(`an article has at most ${MAX_ARTICLE} bytes (PI 32), not ${length}`);
-}
+};

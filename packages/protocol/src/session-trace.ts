@@ -100,8 +100,8 @@ export class SessionTrace {
   }
 }
 
-function bytesOf({ name, destination, source, length, body }: RawFpdu): Buffer {
+const bytesOf = ({ name, destination, source, length, body }: RawFpdu): Buffer => {
   const header = Buffer.alloc(FPDU_HEADER_LENGTH);
   writeHeader(header, 0, length, FPDUS[name].phase, FPDUS[name].type, destination, source);
   return Buffer.concat([header, ...body]);
-}
+};

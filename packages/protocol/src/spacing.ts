@@ -12,10 +12,10 @@ const SPARE = 250_000;
 const GROWTH = 4;
 
 /** How often half of what was left is used up, 0 while the interval holds. */
-function stageOf(lastPoint: number): number {
+const stageOf = (lastPoint: number): number => {
   const left = MAX_SYNC_POINT + 1 - lastPoint;
   return left > SPARE ? 0 : 1 + Math.floor(Math.log2(SPARE / Math.max(1, left)));
-}
+};
 
 /**
  * The most data bytes after point `lastPoint`, up to the next.
@@ -24,7 +24,7 @@ function stageOf(lastPoint: number): number {
 export const spacedInterval = (interval: number, lastPoint: number): number => interval * GROWTH ** stageOf(lastPoint);
 
 /** The first point after `lastPoint` from which on the spacing is another one; the last number when there is none. */
-export function nextSpacing(lastPoint: number): number {
+export const nextSpacing = (lastPoint: number): number => {
   const left = Math.floor(SPARE / 2 ** stageOf(lastPoint));
   return Math.min(MAX_SYNC_POINT, MAX_SYNC_POINT + 1 - left);
-}
+};

@@ -5,10 +5,10 @@ import { PARAMETERS } from './parameters.js';
 import type { Parameters } from './parameters.js';
 
 /** PI 29, cut to its maximum; what goes to a peer is ISO 8859-1. */
-export function complement(text: string | undefined): Parameters {
+export const complement = (text: string | undefined): Parameters => {
   if (text === undefined || text === '') return {};
   return { diagnosticComplement: Buffer.from(text.replace(/[^\u0020-\u00ff]/g, '?'), 'latin1').subarray(0, 254) };
-}
+};
 
 /** The part of a peer's PI 29 or PI 99 that a record keeps: what the specification allows. A copy, for it outlives the FPDU. */
 export const keptBytes = (said: Buffer): Buffer => Buffer.from(said.subarray(0, PARAMETERS.freeMessage.max));
@@ -24,18 +24,12 @@ export const free = (freeMessage: Buffer | undefined): Parameters =>
   freeMessage === undefined || freeMessage.length === 0 ? {} : { freeMessage };
 
 /** The text for a partner: its own mistakes in full; for ours, which may name paths, the words of the diagnostic alone. */
-export function textForPeer(error: PesitError): Parameters {
-  return complement(
-    error.peerText ?? (error.fault === 'local' ? diagnosticRow(error.diagnostic)?.text : error.message),
-  );
-}
+export const textForPeer = (error: PesitError): Parameters =>
+  complement(error.peerText ?? (error.fault === 'local' ? diagnosticRow(error.diagnostic)?.text : error.message));
 
 /** Text of a peer for a log or a record: control characters become dots. */
-export function readable(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '.');
-}
+export const readable = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '.');
 
 /** Bytes of a peer as text for a log or a record: `readable`, and without blanks at the end. */
-export function printable(bytes: Buffer | undefined): string {
-  return bytes === undefined ? '' : readable(bytes.toString('latin1')).trimEnd();
-}
+export const printable = (bytes: Buffer | undefined): string =>
+  bytes === undefined ? '' : readable(bytes.toString('latin1')).trimEnd();

@@ -39,11 +39,10 @@ export const COMPRESSION_KINDS = ['none', 'horizontal', 'vertical', 'both'];
  * One line for an FPDU.
  * @param fpdu the bytes of one FPDU, from its length on, with or without its CRC; or one that is decoded already
  */
-export function describeFpdu(fpdu: Buffer | Fpdu): string {
-  return Buffer.isBuffer(fpdu) ? describeBytes(fpdu) : describeDecoded(fpdu);
-}
+export const describeFpdu = (fpdu: Buffer | Fpdu): string =>
+  Buffer.isBuffer(fpdu) ? describeBytes(fpdu) : describeDecoded(fpdu);
 
-function describeBytes(bytes: Buffer): string {
+const describeBytes = (bytes: Buffer): string => {
   if (bytes.length < FPDU_HEADER_LENGTH) return `no FPDU: ${bytes.length} bytes`;
   const length = bytes.readUInt16BE(0);
   const [destination, source] = [bytes.readUInt8(4), bytes.readUInt8(5)];
@@ -60,18 +59,18 @@ function describeBytes(bytes: Buffer): string {
     if (!(error instanceof PesitError)) throw error;
     return `${head}: unreadable, ${body.length} bytes of parameters: ${error.message}`;
   }
-}
+};
 
-function describeDecoded({ name, destination, source, parameters, notices }: Fpdu): string {
+const describeDecoded = ({ name, destination, source, parameters, notices }: Fpdu): string => {
   const values = describeParameters(parameters);
   const tolerated = notices.length === 0 ? '' : ` (${notices.join('; ')})`;
   return `${headOf(name, destination, source)}${values === '' ? '' : `: ${values}`}${tolerated}`;
-}
+};
 
 const headOf = (name: string, destination: number, source: number): string =>
   `${name} to ${destination}${source === 0 ? '' : ` from ${source}`}`;
 
-function describeData(name: DataFpduName, source: number, body: Buffer): string {
+const describeData = (name: DataFpduName, source: number, body: Buffer): string => {
   if (name === 'DTFDA') return `start of an article, ${body.length} bytes`;
   if (name === 'DTFMA') return `middle of an article, ${body.length} bytes`;
   if (name === 'DTFFA') return `end of an article, ${body.length} bytes`;
@@ -81,16 +80,15 @@ function describeData(name: DataFpduName, source: number, body: Buffer): string 
   return prefixed
     ? `1 article with its length, ${body.length - 2} bytes`
     : `1 article, ${body.length} bytes (ID.SRC 1)`;
-}
+};
 
-function describeParameters(parameters: Parameters): string {
-  return PARAMETER_KEYS.flatMap((key) => {
+const describeParameters = (parameters: Parameters): string =>
+  PARAMETER_KEYS.flatMap((key) => {
     const value = parameters[key];
     return value === undefined ? [] : [`${describeParameter(key)} ${describeValue(key, value)}`];
   }).join(', ');
-}
 
-function describeValue(key: ParameterKey, value: unknown): string {
+const describeValue = (key: ParameterKey, value: unknown): string => {
   const row = PARAMETERS[key];
   if ('secret' in row) return MASK;
   switch (row.type) {
@@ -108,9 +106,9 @@ function describeValue(key: ParameterKey, value: unknown): string {
       return meaning === undefined ? String(value) : `${String(value)} ${meaning}`;
     }
   }
-}
+};
 
-function describeAggregate(key: ParameterKey, value: unknown): string {
+const describeAggregate = (key: ParameterKey, value: unknown): string => {
   if (key === 'diagnostic') return describeDiagnostic(value as PeerDiagnostic);
   if (key === 'syncPoints') {
     const { intervalKb, window } = value as SyncPointOptions;
@@ -119,15 +117,15 @@ function describeAggregate(key: ParameterKey, value: unknown): string {
   }
   const { used, mode } = value as CompressionOptions;
   return used ? (COMPRESSION_KINDS[mode] ?? `unknown kind ${mode}`) : 'none';
-}
+};
 
 /** Text where it is text, else hexadecimal; in either case no more than its beginning. */
-function describeOpaque(bytes: Buffer): string {
+const describeOpaque = (bytes: Buffer): string => {
   const start = bytes.subarray(0, SHOWN_BYTES);
   const isText = start.every((byte) => byte >= 0x20 && byte !== 0x7f && (byte < 0x80 || byte >= 0xa0));
   const shown = isText ? quoted(start) : start.toString('hex');
   return bytes.length > SHOWN_BYTES ? `${shown}… of ${bytes.length} bytes` : shown;
-}
+};
 
 /** Keeps text of a partner from ending the line or colouring a terminal. */
 const quoted = (bytes: Buffer): string => `"${printable(bytes)}"`;

@@ -19,19 +19,19 @@ const after = (text: string, beginning: string): string => {
 };
 
 /** `3-304 requester not authorised (what the partner says besides)`. @param said PI 29 or PI 99, printable */
-export function quoteDiagnostic(code: PeerDiagnostic, said: string): string {
+export const quoteDiagnostic = (code: PeerDiagnostic, said: string): string => {
   const words = diagnosticRow(code)?.text ?? '';
   const besides = after(after(said, code), words);
   if (gist(besides) === '') return describeDiagnostic(code);
   return words !== '' && says(besides, words) ? `${code} (${besides})` : `${describeDiagnostic(code)} (${besides})`;
-}
+};
 
 /** Code, words and what happened, in one line: for a trace, or an end that has no fields. */
-export function inOneLine({ diagnostic, message }: Pick<PesitError, 'diagnostic' | 'message'>): string {
+export const inOneLine = ({ diagnostic, message }: Pick<PesitError, 'diagnostic' | 'message'>): string => {
   const words = describeDiagnostic(diagnostic);
   const [named] = [`: ${words}`, `: ${diagnostic}`].filter((part) => message.includes(part));
   return `${words}: ${named === undefined ? message : message.replace(named, '')}`;
-}
+};
 
 /** The same for a log, field by field. */
 export const logWords = ({ diagnostic, message, fault }: PesitError) => ({
@@ -41,13 +41,13 @@ export const logWords = ({ diagnostic, message, fault }: PesitError) => ({
 });
 
 /** Says what happened and, when a partner has refused, what to do about it. */
-export function explain({ message, fault, diagnostic }: PesitError): string {
+export const explain = ({ message, fault, diagnostic }: PesitError): string => {
   const advice = fault === 'refused' ? diagnosticRow(diagnostic)?.advice : undefined;
   return advice === undefined || says(message, advice) ? message : `${message}: ${advice}`;
-}
+};
 
 /** The text for a partner that wants more than a code: the words of the table, and what to do. */
-export function adviseOn(code: DiagnosticCode): string {
+export const adviseOn = (code: DiagnosticCode): string => {
   const { text = code, advice = 'see the log' } = diagnosticRow(code) ?? {};
   return `${text}: ${advice}`;
-}
+};

@@ -94,8 +94,8 @@ export class ArticleDecoder {
 }
 
 /** A copy: the received bytes are views that others may share. */
-function translated(part: Buffer, table: Buffer): Buffer {
+const translated = (part: Buffer, table: Buffer): Buffer => {
   const copy = Buffer.from(part);
   translate(copy, table);
   return copy;
-}
+};

@@ -23,11 +23,11 @@ export class AtOnce {
 }
 
 /** Does `work` for each item, `limit` at once; the first failure ends it, once what runs has ended. */
-export async function forEachAtOnce<T>(
+export const forEachAtOnce = async <T>(
   items: Iterable<T>,
   limit: number,
   work: (item: T) => Promise<void>,
-): Promise<void> {
+): Promise<void> => {
   const rest = items[Symbol.iterator]();
   let failed = false;
   const worker = async () => {
@@ -40,7 +40,7 @@ export async function forEachAtOnce<T>(
   };
   const workers = await Promise.allSettled(Array.from({ length: limit }, worker));
   for (const result of workers) if (result.status === 'rejected') throw result.reason;
-}
+};
 
 /** Lets everybody else have the event loop. */
 export const breathe = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -28,33 +28,33 @@ export const markPath = ({ files, staging, key }: StagingPlace, how: DeliveredHo
   join(staging, `${key}.${files.boot}.${how}`);
 
 /** Undefined for any other name. */
-export function readMarkName({ boot }: FileOperations, staging: string, name: string): DeliveryMark | undefined {
+export const readMarkName = ({ boot }: FileOperations, staging: string, name: string): DeliveryMark | undefined => {
   const [, key, ofBoot, how] = MARK_NAME.exec(name) ?? [];
   if (key === undefined || (how !== 'linked' && how !== 'moved')) return undefined;
   return { key, path: join(staging, name), how, isOfThisBoot: ofBoot === boot };
-}
+};
 
-export async function findMarks({ files, staging, key }: StagingPlace): Promise<readonly DeliveryMark[]> {
+export const findMarks = async ({ files, staging, key }: StagingPlace): Promise<readonly DeliveryMark[]> => {
   const names = await files.readdir(staging);
   return names.flatMap((name) => readMarkName(files, staging, name) ?? []).filter((mark) => mark.key === key);
-}
+};
 
 /** @param staged undefined when its name is gone */
-export function isDelivered(staged: FileFacts | undefined, marks: readonly DeliveryMark[]): boolean {
+export const isDelivered = (staged: FileFacts | undefined, marks: readonly DeliveryMark[]): boolean => {
   if (staged === undefined) return marks.some(({ how, isOfThisBoot }) => how === 'linked' || isOfThisBoot);
   // A name beside that is not ours is the final one, wherever it was moved to.
   return staged.links > 1 + marks.length || marks.some(({ how, isOfThisBoot }) => how === 'linked' && isOfThisBoot);
-}
+};
 
 /** Puts a mark on the staged file. @returns false on a file system that has none */
-export async function mark(place: StagingPlace, how: DeliveredHow): Promise<boolean> {
+export const mark = async (place: StagingPlace, how: DeliveredHow): Promise<boolean> => {
   const { files, stagedPath } = place;
   return files.link(stagedPath, markPath(place, how)).then(
     () => true,
     () => false,
   );
-}
+};
 
-export async function removeMarks(files: FileOperations, marks: readonly DeliveryMark[]): Promise<void> {
+export const removeMarks = async (files: FileOperations, marks: readonly DeliveryMark[]): Promise<void> => {
   for (const { path } of marks) await unlinkIfThere(files, path);
-}
+};

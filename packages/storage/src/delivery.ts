@@ -15,11 +15,11 @@ export interface DeliveryPath {
 }
 
 /** The final path of a file below `root`; the directories on the way are created. @throws StorageError 2-226 */
-export async function findDeliveryPath(files: FileOperations, root: string, path: string): Promise<DeliveryPath> {
+export const findDeliveryPath = async (files: FileOperations, root: string, path: string): Promise<DeliveryPath> => {
   const segments = relativeSegments(path);
   const chain = await makeDirectoriesInside(files, root, segments.slice(0, -1));
   return { final: join(chain.at(-1) ?? root, segments.at(-1) ?? ''), chain };
-}
+};
 
 /**
  * Gives a staged file its final name in one step that others see whole or not at all. Without `overwrite` a name that
@@ -28,12 +28,12 @@ export async function findDeliveryPath(files: FileOperations, root: string, path
  *   directory is flushed; `moved` when it is gone
  * @throws StorageError 2-204 when the name exists; errors of the file layer otherwise
  */
-export async function giveFinalName(
+export const giveFinalName = async (
   files: FileOperations,
   staged: string,
   final: string,
   overwrite: boolean,
-): Promise<'linked' | 'moved'> {
+): Promise<'linked' | 'moved'> => {
   if (overwrite) {
     await files.rename(staged, final);
     return 'moved';
@@ -48,10 +48,10 @@ export async function giveFinalName(
     await moveWithoutLinks(files, staged, final);
     return 'moved';
   }
-}
+};
 
 /** The name is taken by an empty file of ours first: between two creators only one can win that. */
-async function moveWithoutLinks(files: FileOperations, staged: string, final: string): Promise<void> {
+const moveWithoutLinks = async (files: FileOperations, staged: string, final: string): Promise<void> => {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   const placeholder = await files.open(final, flags, 0o600).catch((error: unknown) => {
     throw errorCode(error) === 'EEXIST' ? nameExists(final) : error;
@@ -68,7 +68,7 @@ async function moveWithoutLinks(files: FileOperations, staged: string, final: st
     if (await isStillOurs()) await files.unlink(final);
     throw error;
   }
-}
+};
 
 const nameExists = (final: string) =>
   new StorageError(`${final} exists and overwrite is false: move it away, or give received files a name of their own`, {

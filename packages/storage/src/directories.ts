@@ -9,20 +9,20 @@ const PRIVATE_DIRECTORY = 0o700;
 const RECEIVE_DIRECTORY = 'the receive directory';
 
 /** Bytes that this process may still write on the volume of `directory`. */
-export async function freeSpace(directory: string): Promise<number> {
+export const freeSpace = async (directory: string): Promise<number> => {
   try {
     const { bavail, bsize } = await statfs(directory, { bigint: true });
     return Number(bavail * bsize);
   } catch (error) {
     throw storageError(error, 'create', join(directory, '…'), `a file in ${RECEIVE_DIRECTORY}`);
   }
-}
+};
 
 /**
  * Checks that a file can be received into `directory`; creates nothing.
  * @throws StorageError 2-211 (local) when it is missing, not a directory, or not writable
  */
-export async function ensureReceiveDirectory(directory: string): Promise<void> {
+export const ensureReceiveDirectory = async (directory: string): Promise<void> => {
   try {
     const facts = await stat(directory);
     if (!facts.isDirectory()) {
@@ -36,10 +36,10 @@ export async function ensureReceiveDirectory(directory: string): Promise<void> {
   } catch (error) {
     throw storageError(error, 'create', join(directory, '…'), `a file in ${RECEIVE_DIRECTORY}`);
   }
-}
+};
 
 /** Creates a directory for this service alone, unless it is there. A link in its place is refused. */
-export async function makePrivateDirectory(files: FileOperations, path: string): Promise<void> {
+export const makePrivateDirectory = async (files: FileOperations, path: string): Promise<void> => {
   if (await isPrivateDirectory(files, path)) return;
   try {
     await files.mkdir(path, PRIVATE_DIRECTORY);
@@ -47,10 +47,10 @@ export async function makePrivateDirectory(files: FileOperations, path: string):
     if (errorCode(error) !== 'EEXIST') throw error;
     await isPrivateDirectory(files, path);
   }
-}
+};
 
 /** @returns false when there is nothing. @throws StorageError 2-211 when there is something else */
-async function isPrivateDirectory(files: FileOperations, path: string): Promise<boolean> {
+const isPrivateDirectory = async (files: FileOperations, path: string): Promise<boolean> => {
   const facts = await files.lstat(path).catch((error: unknown) => {
     if (errorCode(error) !== 'ENOENT') throw error;
     return undefined;
@@ -64,7 +64,7 @@ async function isPrivateDirectory(files: FileOperations, path: string): Promise<
     expected: 'directory',
     got: facts.kind,
   });
-}
+};
 
 /**
  * Creates the directories of `segments` below `root` where they are missing, one by one, so that each is known to be
@@ -73,11 +73,11 @@ async function isPrivateDirectory(files: FileOperations, path: string): Promise<
  * @returns real paths from `root` to the last
  * @throws StorageError 2-226 when a link leads elsewhere
  */
-export async function makeDirectoriesInside(
+export const makeDirectoriesInside = async (
   files: FileOperations,
   root: string,
   segments: readonly string[],
-): Promise<readonly string[]> {
+): Promise<readonly string[]> => {
   const chain = [root];
   let current = root;
   for (const segment of segments) {
@@ -101,4 +101,4 @@ export async function makeDirectoriesInside(
     chain.push(current);
   }
   return chain;
-}
+};

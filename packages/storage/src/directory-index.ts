@@ -187,7 +187,7 @@ const isSameInode = (a: FileFacts, b: FileFacts): boolean => a.device === b.devi
 const isSameDirectory = (a: FileFacts, b: FileFacts): boolean => isSameInode(a, b) && a.mtimeNs === b.mtimeNs;
 
 /** Sorted in slices that are merged, so that a large directory does not hold up the event loop. */
-async function sortedByAge(found: Iterable<SendableFile | undefined>): Promise<readonly SendableFile[]> {
+const sortedByAge = async (found: Iterable<SendableFile | undefined>): Promise<readonly SendableFile[]> => {
   const files = [...found].filter((file) => file !== undefined);
   let runs: SendableFile[][] = [];
   for (let start = 0; start < files.length; start += SLICE) {
@@ -200,9 +200,9 @@ async function sortedByAge(found: Iterable<SendableFile | undefined>): Promise<r
     runs = merged;
   }
   return runs[0] ?? [];
-}
+};
 
-async function merge(left: readonly SendableFile[], right: readonly SendableFile[]): Promise<SendableFile[]> {
+const merge = async (left: readonly SendableFile[], right: readonly SendableFile[]): Promise<SendableFile[]> => {
   const merged: SendableFile[] = [];
   let [l, r] = [0, 0];
   for (;;) {
@@ -215,4 +215,4 @@ async function merge(left: readonly SendableFile[], right: readonly SendableFile
     else r += 1;
     if (merged.length % SLICE === 0) await breathe();
   }
-}
+};

@@ -78,17 +78,17 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
  * The `code` of an operating system error (`ENOSPC` …), or undefined. Asked by shape: an error of Node is no
  * `instanceof Error` in another realm, such as a test environment or a `vm` context.
  */
-export function errorCode(error: unknown): string | undefined {
+export const errorCode = (error: unknown): string | undefined => {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : undefined;
-}
+};
 
 /**
  * Turns an operating system error into the `StorageError` of the action that met it; a `PesitError` passes unchanged.
  * @param path full path, for the operator alone
  * @param object the same thing in a word, for the peer (`the receive directory`)
  */
-export function storageError(error: unknown, action: Action, path: string, object: string): PesitError {
+export const storageError = (error: unknown, action: Action, path: string, object: string): PesitError => {
   if (error instanceof PesitError) return error;
   const code = errorCode(error);
   const known = code === undefined ? undefined : REMEDIES[code];
@@ -105,4 +105,4 @@ export function storageError(error: unknown, action: Action, path: string, objec
     got: code ?? what,
     cause: error,
   });
-}
+};

@@ -34,11 +34,11 @@ const SLICE = 1000;
  * @returns undefined when there is none (answer 2-205)
  * @throws StorageError 2-205 the directory is missing, 2-211 it cannot be read; whatever `wanted` throws
  */
-export async function findFileToSend(
+export const findFileToSend = async (
   directory: string,
   request: SelectionRequest = {},
   index = new DirectoryIndex(),
-): Promise<SendableFile | undefined> {
+): Promise<SendableFile | undefined> => {
   const { exactName } = request;
   const named = await inDirectory(directory, async () => {
     const root = await index.files.realpath(directory);
@@ -57,26 +57,25 @@ export async function findFileToSend(
   const first = await look(false);
   const { found } = first.found !== undefined || first.isFresh ? first : await look(true);
   return found;
-}
+};
 
 /**
  * The file of exactly this name, if it matches the pattern; what `findFileToSend` does not see is not there. A `directory`
  * that is itself a regular file answers to its own name.
  * @throws StorageError as `findFileToSend`
  */
-export function findNamedFile(
+export const findNamedFile = (
   directory: string,
   name: string,
   pattern = '*',
   { files } = new DirectoryIndex(),
-): Promise<SendableFile | undefined> {
-  return inDirectory(directory, async () => {
+): Promise<SendableFile | undefined> =>
+  inDirectory(directory, async () => {
     const root = await files.realpath(directory);
     if (!isPlainName(name) || !matchesGlob(pattern, name)) return undefined;
     if ((await files.lstat(root)).kind !== 'file') return sendableIn(files, root, name);
     return name === basename(root) ? sendableAt(files, root, name, root) : undefined;
   });
-}
 
 /**
  * The oldest of what is listed that matches, is wanted, and can be taken as it is now.
@@ -84,12 +83,12 @@ export function findNamedFile(
  * @param isFresh the list was just made: a file that is not as listed is judged as it is now
  * @returns undefined when there is none, or when one is not as it was listed, so that others may be older
  */
-export async function chooseOldest(
+export const chooseOldest = async (
   listed: readonly SendableFile[],
   { pattern = '*', wanted = (files) => Promise.resolve(new Set(files)), take = () => true }: SelectionRequest,
   again: (file: SendableFile) => Promise<SendableFile | undefined>,
   isFresh: boolean,
-): Promise<SendableFile | undefined> {
+): Promise<SendableFile | undefined> => {
   for await (const batch of batchesOf(listed, globOf(pattern))) {
     const those = await wanted(batch);
     for (const file of batch) {
@@ -104,7 +103,7 @@ export async function chooseOldest(
     }
   }
   return undefined;
-}
+};
 
 /** Those that match, in order. */
 async function* batchesOf(
@@ -124,8 +123,7 @@ async function* batchesOf(
   if (batch.length > 0) yield batch;
 }
 
-async function inDirectory<T>(directory: string, look: () => Promise<T>): Promise<T> {
-  return look().catch((error: unknown) => {
+const inDirectory = async <T>(directory: string, look: () => Promise<T>): Promise<T> =>
+  look().catch((error: unknown) => {
     throw storageError(error, 'open', directory, 'the send directory');
   });
-}

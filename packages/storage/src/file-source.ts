@@ -275,7 +275,7 @@ const noSuchPoint = (path: string, number: number) =>
     peerText: `sync point ${number} is unknown here`,
   });
 
-function requireVersion(path: string, expected: FileVersion, now: FileVersion): void {
+const requireVersion = (path: string, expected: FileVersion, now: FileVersion): void => {
   if (isSameVersion(now, expected)) return;
   const { size, mtimeNs } = now;
   const how =
@@ -290,11 +290,11 @@ function requireVersion(path: string, expected: FileVersion, now: FileVersion): 
     expected: `${expected.size} bytes, ${timeOf(expected.mtimeNs)}`,
     got: `${size} bytes, ${timeOf(mtimeNs)}`,
   });
-}
+};
 
 const timeOf = (ns: bigint) => new Date(Number(ns / 1_000_000n)).toISOString();
 
-function requireWholeRecords(path: string, size: number, recordLength: number): void {
+const requireWholeRecords = (path: string, size: number, recordLength: number): void => {
   const rest = size % recordLength;
   if (rest === 0) return;
   const text = `unfilled record: ${size} bytes are no multiple of the record length ${recordLength}, the last record has ${rest}`;
@@ -305,4 +305,4 @@ function requireWholeRecords(path: string, size: number, recordLength: number): 
     expected: `a multiple of ${recordLength}`,
     got: String(size),
   });
-}
+};

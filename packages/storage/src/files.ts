@@ -61,28 +61,24 @@ interface BigStats {
   isSymbolicLink(): boolean;
 }
 
-function factsOf(stats: BigStats): FileFacts {
-  return {
-    kind: stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'link' : 'other',
-    size: Number(stats.size),
-    mtimeNs: stats.mtimeNs,
-    device: stats.dev,
-    inode: stats.ino,
-    links: Number(stats.nlink),
-  };
-}
+const factsOf = (stats: BigStats): FileFacts => ({
+  kind: stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'link' : 'other',
+  size: Number(stats.size),
+  mtimeNs: stats.mtimeNs,
+  device: stats.dev,
+  inode: stats.ino,
+  links: Number(stats.nlink),
+});
 
-function openFile(handle: FileHandle): OpenFile {
-  return {
-    writev: async (buffers, position) => (await handle.writev(buffers, position)).bytesWritten,
-    readv: async (buffers, position) => (await handle.readv(buffers, position)).bytesRead,
-    datasync: () => handle.datasync(),
-    sync: () => handle.sync(),
-    truncate: (size) => handle.truncate(size),
-    stat: async () => factsOf(await handle.stat({ bigint: true })),
-    close: () => handle.close(),
-  };
-}
+const openFile = (handle: FileHandle): OpenFile => ({
+  writev: async (buffers, position) => (await handle.writev(buffers, position)).bytesWritten,
+  readv: async (buffers, position) => (await handle.readv(buffers, position)).bytesRead,
+  datasync: () => handle.datasync(),
+  sync: () => handle.sync(),
+  truncate: (size) => handle.truncate(size),
+  stat: async () => factsOf(await handle.stat({ bigint: true })),
+  close: () => handle.close(),
+});
 
 /** The real file system. */
 export const nodeFiles: FileOperations = {
@@ -101,7 +97,7 @@ export const nodeFiles: FileOperations = {
 };
 
 /** @returns false when there was no such file. */
-export async function unlinkIfThere(files: FileOperations, path: string): Promise<boolean> {
+export const unlinkIfThere = async (files: FileOperations, path: string): Promise<boolean> => {
   try {
     await files.unlink(path);
     return true;
@@ -109,10 +105,10 @@ export async function unlinkIfThere(files: FileOperations, path: string): Promis
     if (errorCode(error) !== 'ENOENT') throw error;
     return false;
   }
-}
+};
 
 /** Names created in or removed from these directories survive a power cut once this has resolved. The caller stops when it rejects. */
-export async function flushDirectories(files: FileOperations, paths: Iterable<string>): Promise<void> {
+export const flushDirectories = async (files: FileOperations, paths: Iterable<string>): Promise<void> => {
   const flushes = await Promise.allSettled(
     [...new Set(paths)].map(async (path) => {
       const directory = await files.open(path, constants.O_RDONLY | constants.O_DIRECTORY);
@@ -120,10 +116,10 @@ export async function flushDirectories(files: FileOperations, paths: Iterable<st
     }),
   );
   for (const flush of flushes) if (flush.status === 'rejected') throw flush.reason;
-}
+};
 
 /** The buffers that remain after the first `done` bytes: a short read or write continues from there. */
-export function remainder(buffers: readonly Buffer[], done: number): Buffer[] {
+export const remainder = (buffers: readonly Buffer[], done: number): Buffer[] => {
   let index = 0;
   let left = done;
   for (; index < buffers.length; index++) {
@@ -134,30 +130,30 @@ export function remainder(buffers: readonly Buffer[], done: number): Buffer[] {
   const rest = buffers.slice(index);
   if (left > 0 && rest[0]) rest[0] = rest[0].subarray(left);
   return rest;
-}
+};
 
 /** Writes all of `bytes` at `position`, however often the operating system takes only a part. */
-export async function writeFully(
+export const writeFully = async (
   file: OpenFile,
   buffers: readonly Buffer[],
   position: number,
   bytes: number,
-): Promise<void> {
+): Promise<void> => {
   let done = await file.writev(buffers, position);
   while (done < bytes) {
     const more = await file.writev(remainder(buffers, done), position + done);
     if (more === 0) throw new Error(`the file system took ${done} of ${bytes} bytes and no more`);
     done += more;
   }
-}
+};
 
 /** Reads until `bytes` are there or the file ends. @returns bytes read. */
-export async function readFully(
+export const readFully = async (
   file: Pick<OpenFile, 'readv'>,
   buffers: readonly Buffer[],
   position: number,
   bytes: number,
-): Promise<number> {
+): Promise<number> => {
   let done = await file.readv(buffers, position);
   while (done > 0 && done < bytes) {
     const more = await file.readv(remainder(buffers, done), position + done);
@@ -165,4 +161,4 @@ export async function readFully(
     done += more;
   }
   return done;
-}
+};

@@ -23,11 +23,11 @@ const BLOCK = 1_048_576;
  * @param signal looked at between two blocks of 1 MB; its reason is thrown
  * @throws StorageError
  */
-export async function hashOfFile(
+export const hashOfFile = async (
   path: string,
   signal?: AbortSignal,
   files: FileOperations = nodeFiles,
-): Promise<string> {
+): Promise<string> => {
   const hash = createHash('sha256');
   try {
     const file = await files.open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
@@ -48,19 +48,19 @@ export async function hashOfFile(
     throw storageError(error, 'read', path, 'the received file');
   }
   return `sha256:${hash.digest('hex')}`;
-}
+};
 
 /**
  * Where a file was delivered; the first of its paths when it was fetched from wherever it was.
  * @returns undefined when it was not: it is still staged, or gone
  */
-export async function findDelivered(
+export const findDelivered = async (
   receiveDirectory: string,
   key: string,
   { paths, size, checksum }: IntendedDelivery,
   signal?: AbortSignal,
   files: FileOperations = nodeFiles,
-): Promise<string | undefined> {
+): Promise<string | undefined> => {
   const staged = await peekStaged(receiveDirectory, key, files);
   if (staged?.path !== undefined && !staged.delivered) return undefined;
   const ours = staged?.path === undefined ? undefined : await factsOf(files, staged.path);
@@ -72,17 +72,17 @@ export async function findDelivered(
     return path;
   }
   return staged?.delivered === true ? paths[0] : undefined;
-}
+};
 
 /**
  * Frees a final name that was taken for a delivery and never filled: where there are no hard links an empty file keeps the name
  * until the staged one is moved onto it.
  * @returns false when the file of that name is not empty, or gone
  */
-export async function freeEmptyName(path: string, files: FileOperations = nodeFiles): Promise<boolean> {
+export const freeEmptyName = async (path: string, files: FileOperations = nodeFiles): Promise<boolean> => {
   const facts = await factsOf(files, path);
   return facts?.kind === 'file' && facts.size === 0 && unlinkIfThere(files, path);
-}
+};
 
 const factsOf = (files: FileOperations, path: string): Promise<FileFacts | undefined> =>
   files.lstat(path).catch(() => undefined);

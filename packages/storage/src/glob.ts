@@ -8,17 +8,15 @@ type Ranges = readonly (readonly [low: string, high: string])[];
  * Case counts; a `[` that is never closed stands for itself. Only the last `*` is ever tried again, so the time is at
  * most length of the pattern × length of the name: no pattern and no name can make it explode.
  */
-export function matchesGlob(pattern: string, name: string): boolean {
-  return globOf(pattern)(name);
-}
+export const matchesGlob = (pattern: string, name: string): boolean => globOf(pattern)(name);
 
 /** The same for many names: the pattern is read once. */
-export function globOf(pattern: string): (name: string) => boolean {
+export const globOf = (pattern: string): ((name: string) => boolean) => {
   const tokens = tokensOf(Array.from(pattern));
   return (name) => matches(tokens, name);
-}
+};
 
-function matches(tokens: readonly Token[], name: string): boolean {
+const matches = (tokens: readonly Token[], name: string): boolean => {
   const characters = Array.from(name);
   let token = 0;
   let at = 0;
@@ -40,14 +38,14 @@ function matches(tokens: readonly Token[], name: string): boolean {
     }
   }
   return tokens.slice(token).every(({ kind }) => kind === 'many');
-}
+};
 
-function accepts(token: Token, character: string): boolean {
+const accepts = (token: Token, character: string): boolean => {
   if (token.kind !== 'set') return true;
   return token.ranges.some(([low, high]) => character >= low && character <= high) !== token.not;
-}
+};
 
-function tokensOf(pattern: readonly string[]): readonly Token[] {
+const tokensOf = (pattern: readonly string[]): readonly Token[] => {
   const tokens: Token[] = [];
   // Once a bracket found no end, none of the later ones has one: without this a row of them costs quadratic time.
   const lastClose = pattern.lastIndexOf(']');
@@ -69,9 +67,9 @@ function tokensOf(pattern: readonly string[]): readonly Token[] {
     }
   }
   return tokens;
-}
+};
 
-function rangesOf(members: readonly string[]): Ranges {
+const rangesOf = (members: readonly string[]): Ranges => {
   const ranges: [string, string][] = [];
   for (let i = 0; i < members.length; i++) {
     const low = members[i] ?? '';
@@ -84,4 +82,4 @@ function rangesOf(members: readonly string[]): Ranges {
     }
   }
   return ranges;
-}
+};

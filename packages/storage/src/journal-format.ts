@@ -48,11 +48,10 @@ export interface JournalPoint extends StoredPoint {
 }
 
 /** Where the first record begins. */
-export function headerSize(contextBytes: number): number {
-  return Math.ceil((FIXED_HEADER + contextBytes) / RECORD_SIZE) * RECORD_SIZE;
-}
+export const headerSize = (contextBytes: number): number =>
+  Math.ceil((FIXED_HEADER + contextBytes) / RECORD_SIZE) * RECORD_SIZE;
 
-export function encodeHeader({ format, context, nonce }: JournalHeader): Buffer {
+export const encodeHeader = ({ format, context, nonce }: JournalHeader): Buffer => {
   const text = Buffer.from(context, 'utf8');
   const header = Buffer.alloc(headerSize(text.length));
   MAGIC.copy(header);
@@ -65,10 +64,10 @@ export function encodeHeader({ format, context, nonce }: JournalHeader): Buffer 
   header.writeUInt32LE(crc32(text, crc32(header.subarray(0, HEADER_CRC_AT))), HEADER_CRC_AT);
   text.copy(header, FIXED_HEADER);
   return header;
-}
+};
 
 /** A header, or in words why there is none. */
-export function decodeHeader(bytes: Buffer): (JournalHeader & { readonly size: number }) | string {
+export const decodeHeader = (bytes: Buffer): (JournalHeader & { readonly size: number }) | string => {
   if (bytes.length < FIXED_HEADER) return `the journal of points ends within its header (${bytes.length} bytes)`;
   if (!bytes.subarray(0, MAGIC.length).equals(MAGIC)) return 'the journal of points begins with something else';
   const version = bytes.readUInt16LE(8);
@@ -91,9 +90,9 @@ export function decodeHeader(bytes: Buffer): (JournalHeader & { readonly size: n
     nonce: Buffer.from(bytes.subarray(NONCE_AT, NONCE_AT + 8)),
     size: headerSize(length),
   };
-}
+};
 
-export function encodeRecords(points: readonly JournalPoint[], nonce: Buffer): Buffer {
+export const encodeRecords = (points: readonly JournalPoint[], nonce: Buffer): Buffer => {
   const seed = crc32(nonce);
   const bytes = Buffer.alloc(points.length * RECORD_SIZE);
   points.forEach(({ number, fileOffset, dataBytes, articles, flushed, digest }, i) => {
@@ -107,10 +106,10 @@ export function encodeRecords(points: readonly JournalPoint[], nonce: Buffer): B
     record.writeUInt32LE(crc32(record.subarray(0, RECORD_CRC_AT), seed), RECORD_CRC_AT);
   });
   return bytes;
-}
+};
 
 /** @returns undefined for a record that is torn, damaged, of another journal, or not written yet (zeros) */
-export function decodeRecord(record: Buffer, nonce: Buffer): JournalPoint | undefined {
+export const decodeRecord = (record: Buffer, nonce: Buffer): JournalPoint | undefined => {
   if (crc32(record.subarray(0, RECORD_CRC_AT), crc32(nonce)) !== record.readUInt32LE(RECORD_CRC_AT)) return undefined;
   const flags = record[3] ?? 0;
   return {
@@ -121,4 +120,4 @@ export function decodeRecord(record: Buffer, nonce: Buffer): JournalPoint | unde
     flushed: (flags & FLUSHED) !== 0,
     digest: (flags & HAS_DIGEST) === 0 ? undefined : Buffer.from(record.subarray(DIGEST_AT, DIGEST_AT + DIGEST_SIZE)),
   };
-}
+};

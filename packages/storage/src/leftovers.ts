@@ -38,16 +38,16 @@ export interface StagedFacts extends Leftover {
   readonly inUse: boolean;
 }
 
-async function factsOf(files: FileOperations, path: string): Promise<FileFacts | undefined> {
+const factsOf = async (files: FileOperations, path: string): Promise<FileFacts | undefined> => {
   try {
     return await files.lstat(path);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
-}
+};
 
-async function lookAt(place: StagingPlace, marks: readonly DeliveryMark[]): Promise<Leftover> {
+const lookAt = async (place: StagingPlace, marks: readonly DeliveryMark[]): Promise<Leftover> => {
   const { files, key, stagedPath, journalPath } = place;
   const staged = await factsOf(files, stagedPath);
   const marked = marks[0] && (await factsOf(files, marks[0].path));
@@ -76,22 +76,22 @@ async function lookAt(place: StagingPlace, marks: readonly DeliveryMark[]): Prom
   } finally {
     await found?.file.close();
   }
-}
+};
 
-function problemOf(journal: FoundJournal | string, staged: FileFacts | undefined): string {
+const problemOf = (journal: FoundJournal | string, staged: FileFacts | undefined): string => {
   if (staged === undefined) return 'there is no staged file';
   return typeof journal === 'string' ? journal : noPointWithin(staged.size);
-}
+};
 
 /** Names of the staging directory; none when there is no such directory. */
-async function namesIn(files: FileOperations, staging: string): Promise<readonly string[]> {
+const namesIn = async (files: FileOperations, staging: string): Promise<readonly string[]> => {
   try {
     return await files.readdir(staging);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
-}
+};
 
 interface Found {
   /** Somebody of this machine works on it. */
@@ -100,7 +100,7 @@ interface Found {
 }
 
 /** All keys that the names speak of. */
-function keysIn(files: FileOperations, staging: string, names: readonly string[]): ReadonlyMap<string, Found> {
+const keysIn = (files: FileOperations, staging: string, names: readonly string[]): ReadonlyMap<string, Found> => {
   const keys = new Map<string, Found>();
   for (const name of names) {
     const lock = readLockName(name);
@@ -112,14 +112,14 @@ function keysIn(files: FileOperations, staging: string, names: readonly string[]
     keys.set(key, { inUse: isLive || inUse, marks: found === undefined ? marks : [...marks, found] });
   }
   return keys;
-}
+};
 
 /** See `StagedFile.peek`. */
-export async function peekStaged(
+export const peekStaged = async (
   receiveDirectory: string,
   key: string,
   files: FileOperations = nodeFiles,
-): Promise<StagedFacts | undefined> {
+): Promise<StagedFacts | undefined> => {
   requireKey(key);
   try {
     const place = placeIn(files, await files.realpath(receiveDirectory), key);
@@ -128,17 +128,17 @@ export async function peekStaged(
   } catch (error) {
     throw storageError(error, 'read', join(receiveDirectory, '…'), 'the staged file');
   }
-}
+};
 
 /**
  * Lists what earlier attempts left in a receive directory, in the order of the keys; a staged file that a process of this machine works on is
  * not among them. Ask the database for those of other machines before removing anything.
  * @throws StorageError 2-213 when the directory cannot be read
  */
-export async function listLeftovers(
+export const listLeftovers = async (
   receiveDirectory: string,
   files: FileOperations = nodeFiles,
-): Promise<readonly Leftover[]> {
+): Promise<readonly Leftover[]> => {
   try {
     const root = await files.realpath(receiveDirectory);
     const { staging } = placeIn(files, root, '');
@@ -150,18 +150,18 @@ export async function listLeftovers(
   } catch (error) {
     throw storageError(error, 'read', join(receiveDirectory, '…'), 'the staged files');
   }
-}
+};
 
 /**
  * Removes what is left under a key: marks of a delivery, staged file, journal, locks of dead processes.
  * @returns false, and removes nothing, while a process of this machine works on it
  * @throws StorageError 2-211, 2-213
  */
-export async function removeLeftover(
+export const removeLeftover = async (
   receiveDirectory: string,
   key: string,
   files: FileOperations = nodeFiles,
-): Promise<boolean> {
+): Promise<boolean> => {
   requireKey(key);
   try {
     const place = placeIn(files, await files.realpath(receiveDirectory), key);
@@ -179,4 +179,4 @@ export async function removeLeftover(
     if (errorCode(error) === 'ENOENT') return true;
     throw storageError(error, 'deliver', join(receiveDirectory, '…'), 'the staged file');
   }
-}
+};

@@ -131,14 +131,14 @@ export class LineCutter {
  * Copies a line into its places, from `slots[index]` on, and blanks what it does not fill; with `toEbcdic` both as EBCDIC.
  * @returns the next index
  */
-function place(
+const place = (
   data: Buffer,
   start: number,
   end: number,
   slots: readonly Buffer[],
   index: number,
   toEbcdic: Buffer | undefined,
-): number {
+): number => {
   let from = start;
   for (; index < slots.length; index++) {
     const slot = slots[index];
@@ -149,4 +149,4 @@ function place(
     from += copied;
   }
   return index;
-}
+};

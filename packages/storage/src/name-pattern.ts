@@ -48,7 +48,7 @@ const MAX_COMPONENT = 255;
  * Checks a receiveFilenamePattern.
  * @returns undefined when it can be used, else a sentence for the administrator (a 400)
  */
-export function validatePattern(pattern: string): string | undefined {
+export const validatePattern = (pattern: string): string | undefined => {
   if (pattern === '') return 'the pattern is empty';
   if (pattern.length > MAX_PATTERN) return `the pattern is longer than ${MAX_PATTERN} characters`;
   if (/\p{C}/u.test(pattern)) return 'the pattern contains a control character';
@@ -69,14 +69,14 @@ export function validatePattern(pattern: string): string | undefined {
       return `a directory or file name is longer than ${MAX_COMPONENT} bytes`;
   }
   return undefined;
-}
+};
 
 /**
  * The path, relative to the receive directory, that a valid pattern gives. Every value becomes part of one path
  * component, whatever a peer put in it.
  * @throws RangeError for a pattern that `validatePattern` refuses
  */
-export function expandPattern(pattern: string, values: NameValues, date: Date): string {
+export const expandPattern = (pattern: string, values: NameValues, date: Date): string => {
   const fault = validatePattern(pattern);
   if (fault !== undefined) throw new RangeError(fault);
   const { partner, virtualFile } = values;
@@ -89,20 +89,20 @@ export function expandPattern(pattern: string, values: NameValues, date: Date): 
     .map((segment) => segment.replace(PLACEHOLDER, (_, name: string) => sanitiseValue(expand(name, told, date))))
     .map(fitComponent)
     .join('/');
-}
+};
 
 /**
  * Makes one path component of a value: separators, characters that a file system or a shell minds, control and
  * invisible characters become `_`, as do leading dots; device names of Windows get a `_` in front.
  */
-export function sanitiseValue(value: string): string {
+export const sanitiseValue = (value: string): string => {
   const plain = value
     .replace(/[/\\:*?"<>|\p{C}\p{Zl}\p{Zp}\uFFFD]/gu, '_')
     .trim()
     .replace(/^\.+/, (dots) => '_'.repeat(dots.length));
   if (plain === '') return '_';
   return fitComponent(DEVICE.test(plain) ? `_${plain}` : plain);
-}
+};
 
 /** Escapes the separator of the default pattern, and every character that would make `sanitiseValue` give two identifiers one form. */
 const escaped = (identifier: string): string => {
@@ -116,7 +116,7 @@ const isPlaceholder = (name: string) => Object.hasOwn(PLACEHOLDERS, name);
 const expand = (name: string, values: NameValues, date: Date) => PLACEHOLDERS[name]?.(values, date) ?? '';
 
 /** Cuts what a file system would refuse, with a digest of the whole at the end so that two long names stay two. */
-function fitComponent(component: string): string {
+const fitComponent = (component: string): string => {
   if (Buffer.byteLength(component) <= MAX_COMPONENT) return component;
   const digest = createHash('sha256').update(component).digest('hex').slice(0, 8);
   // A character cut in two at the end decodes to U+FFFD.
@@ -125,4 +125,4 @@ function fitComponent(component: string): string {
     .toString()
     .replace(/\uFFFD+$/, '');
   return `${kept}~${digest}`;
-}
+};

@@ -22,9 +22,8 @@ export interface Pacing {
 }
 
 /** The attempts that placed the points which still stand: one that went back took all points after its start with it. */
-function standing(attempts: readonly Pacing[]): readonly Pacing[] {
-  return attempts.filter(({ from }, i) => attempts.slice(i + 1).every((later) => later.from > from));
-}
+const standing = (attempts: readonly Pacing[]): readonly Pacing[] =>
+  attempts.filter(({ from }, i) => attempts.slice(i + 1).every((later) => later.from > from));
 
 /** Whether all places can be found by counting. */
 export const canBeCounted = (attempts: readonly Pacing[]): boolean =>
@@ -36,12 +35,12 @@ export const canBeCounted = (attempts: readonly Pacing[]): boolean =>
  * @param articleLength of an attempt
  * @returns undefined when no such point was placed
  */
-export function pointAmongBlocks(
+export const pointAmongBlocks = (
   target: number,
   attempts: readonly Pacing[],
   size: number,
   articleLength: (attempt: Pacing) => number,
-): StoredPoint | undefined {
+): StoredPoint | undefined => {
   const all = standing(attempts);
   let { number, fileOffset, articles } = START;
   for (const [i, attempt] of all.entries()) {
@@ -62,7 +61,7 @@ export function pointAmongBlocks(
     }
   }
   return number === target ? { number, dataBytes: fileOffset, articles, fileOffset } : undefined;
-}
+};
 
 /**
  * Goes the way of earlier attempts through a text file, up to a point: takes the place of a burst, counts what is reserved as

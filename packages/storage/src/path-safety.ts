@@ -6,9 +6,8 @@ import type { FileOperations } from './files.js';
 /** Holds staged files inside each receive directory; nothing may be delivered into it. */
 export const STAGING_DIRECTORY = '.pesit';
 
-export function isWithin(root: string, path: string): boolean {
-  return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
-}
+export const isWithin = (root: string, path: string): boolean =>
+  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 
 const refusal = (text: string, path: string) =>
   new StorageError(`${text}: ${JSON.stringify(path)}`, {
@@ -22,7 +21,7 @@ const refusal = (text: string, path: string) =>
  * The segments of a path below a directory, checked one by one.
  * @throws StorageError 2-226 for NUL, an absolute path, `.`, `..`, an empty segment, or the staging directory
  */
-export function relativeSegments(relative: string): readonly string[] {
+export const relativeSegments = (relative: string): readonly string[] => {
   if (relative.includes('\0')) throw refusal('a path must not contain NUL', relative);
   if (isAbsolute(relative)) throw refusal('a path below a directory must be relative', relative);
   const segments = relative.split('/');
@@ -33,14 +32,14 @@ export function relativeSegments(relative: string): readonly string[] {
     throw refusal(`${STAGING_DIRECTORY} is reserved for staged files`, relative);
   }
   return segments;
-}
+};
 
 /** The real path of `path` (absolute), of which the end need not exist. A part that cannot be resolved stays as it is. */
 export const realPathOf = (path: string, files: FileOperations = nodeFiles): Promise<string> =>
   realpathOfExisting(path, files).catch(() => path);
 
 /** The real path of what exists, with what does not exist yet appended. A dangling link counts as outside: it throws. */
-async function realpathOfExisting(path: string, files: FileOperations): Promise<string> {
+const realpathOfExisting = async (path: string, files: FileOperations): Promise<string> => {
   try {
     return await files.realpath(path);
   } catch (error) {
@@ -52,17 +51,17 @@ async function realpathOfExisting(path: string, files: FileOperations): Promise<
   );
   if (dangling) throw refusal('a link that leads nowhere cannot be used', path);
   return join(await realpathOfExisting(dirname(path), files), basename(path));
-}
+};
 
 /**
  * The real path of `relative` below `root`, links resolved; it need not exist. An absolute path is taken when it lies inside.
  * @throws StorageError 2-226 when it leads outside, by `..` or by a link, contains NUL, or cannot be resolved
  */
-export async function resolveInside(
+export const resolveInside = async (
   root: string,
   relative: string,
   files: FileOperations = nodeFiles,
-): Promise<string> {
+): Promise<string> => {
   if (relative.includes('\0')) throw refusal('a path must not contain NUL', relative);
   const lexicalRoot = resolve(root);
   const lexical = resolve(lexicalRoot, relative);
@@ -71,23 +70,23 @@ export async function resolveInside(
   const real = await resolvable(lexical, relative, files);
   if (!isWithin(realRoot, real)) throw refusal('a link on the path leads outside its directory', relative);
   return real;
-}
+};
 
-async function resolvable(path: string, relative: string, files: FileOperations): Promise<string> {
+const resolvable = async (path: string, relative: string, files: FileOperations): Promise<string> => {
   try {
     return await realpathOfExisting(path, files);
   } catch (error) {
     if (error instanceof StorageError) throw error;
     throw refusal(`the path cannot be resolved (${errorCode(error) ?? 'unknown error'})`, relative);
   }
-}
+};
 
 /** Whether `path` (absolute) lies inside one of `roots`, links resolved on both sides. Neither needs to exist yet. */
-export async function isInsideRoots(
+export const isInsideRoots = async (
   path: string,
   roots: readonly string[],
   files: FileOperations = nodeFiles,
-): Promise<boolean> {
+): Promise<boolean> => {
   if (!isAbsolute(path) || path.includes('\0')) return false;
   for (const root of roots) {
     try {
@@ -98,4 +97,4 @@ export async function isInsideRoots(
     }
   }
   return false;
-}
+};

@@ -148,7 +148,11 @@ export interface FoundJournal {
  * @param flags of `open`, read or read and write
  * @returns in words why there is none, when there is none
  */
-export async function findJournal(files: FileOperations, path: string, flags: number): Promise<FoundJournal | string> {
+export const findJournal = async (
+  files: FileOperations,
+  path: string,
+  flags: number,
+): Promise<FoundJournal | string> => {
   let file: OpenFile;
   try {
     file = await files.open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -170,7 +174,7 @@ export async function findJournal(files: FileOperations, path: string, flags: nu
     await file.close();
     throw error;
   }
-}
+};
 
 /** A record that is intact, and which one it is. */
 export interface FoundPoint {
@@ -184,10 +188,10 @@ export async function* intactPoints(journal: FoundJournal): AsyncGenerator<Found
 }
 
 /** The newest intact record for which `accepts` holds. */
-export async function newestPoint(
+export const newestPoint = async (
   journal: FoundJournal,
   accepts: (point: JournalPoint) => boolean,
-): Promise<FoundPoint | undefined> {
+): Promise<FoundPoint | undefined> => {
   for (let end = journal.records; end > 0; end -= PIECE) {
     const from = Math.max(0, end - PIECE);
     const piece = await readPiece(journal, from, end - from);
@@ -195,9 +199,13 @@ export async function newestPoint(
     if (found !== undefined) return found;
   }
   return undefined;
-}
+};
 
-async function readPiece({ file, header, records }: FoundJournal, from: number, count = PIECE): Promise<FoundPoint[]> {
+const readPiece = async (
+  { file, header, records }: FoundJournal,
+  from: number,
+  count = PIECE,
+): Promise<FoundPoint[]> => {
   const bytes = Buffer.alloc(Math.min(count, records - from) * RECORD_SIZE);
   const read = await readFully(file, [bytes], header.size + from * RECORD_SIZE, bytes.length);
   const found: FoundPoint[] = [];
@@ -206,4 +214,4 @@ async function readPiece({ file, header, records }: FoundJournal, from: number, 
     if (point !== undefined) found.push({ index: from + at / RECORD_SIZE, point });
   }
   return found;
-}
+};

@@ -103,12 +103,12 @@ export class HashBeside {
 }
 
 /** The hash of the first `offset` bytes; undefined when the file ends before. @param signal see `PrefixHash` */
-export async function hashUpTo(
+export const hashUpTo = async (
   file: ReadAt,
   offset: number,
   signal?: AbortSignal,
   block?: number,
-): Promise<RunningHash | undefined> {
+): Promise<RunningHash | undefined> => {
   const prefix = new PrefixHash(file, offset, signal, block);
   return prefix.upTo(offset).finally(() => prefix.stop());
-}
+};

@@ -32,11 +32,11 @@ const quietly = (read: () => string): string | undefined => {
 const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12);
 
 /** The second field may hold blanks and brackets, so they are counted from its last bracket. */
-function startOf(pid: number | 'self'): string | undefined {
+const startOf = (pid: number | 'self'): string | undefined => {
   const stat = quietly(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
   const [state = '', ...fields] = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? [];
   return stat === undefined || ENDED.test(state) ? undefined : fields[18];
-}
+};
 
 const bootId = quietly(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim());
 const pidNamespace = quietly(() => readlinkSync('/proc/self/ns/pid')) ?? '';
@@ -51,11 +51,11 @@ export const THIS_PROCESS: ProcessName = {
 };
 
 /** Whether a process runs that was named on this machine; where there is no /proc, whether any has its pid. */
-export function isRunning({ pid, started }: Pick<ProcessName, 'pid' | 'started'>): boolean {
+export const isRunning = ({ pid, started }: Pick<ProcessName, 'pid' | 'started'>): boolean => {
   try {
     process.kill(pid, 0);
   } catch (error) {
     if (errorCode(error) === 'ESRCH') return false;
   }
   return THIS_PROCESS.started === '0' || startOf(pid) === started;
-}
+};

@@ -41,13 +41,13 @@ export const MAX_RECORD_LENGTH = 65_535;
  * `recordFormat` is BU.
  * @throws StorageError 2-200 (local) for a `recordFormat` other than 0 or 128, or a `recordLength` outside 1..65535
  */
-export function formatOf(settings: RecordSettings): RecordFormat {
+export const formatOf = (settings: RecordSettings): RecordFormat => {
   const { recordFormat, recordLength = DEFAULT_RECORD_LENGTH, text = false, codePage } = settings;
   if (recordFormat !== undefined && !isFormatCode(recordFormat)) throw wrongFormat(recordFormat, 'local');
   if (!isRecordLength(recordLength)) throw wrongLength(recordLength, 'local');
   const name = nameOf(recordFormat, text);
   return { name, recordFormat: recordFormat ?? 128, recordLength, text, codePage: text ? codePage : undefined };
-}
+};
 
 /**
  * The format in which a receiver takes a file: lengths and fixed or variable from the sender, text or binary from the
@@ -58,7 +58,7 @@ export function formatOf(settings: RecordSettings): RecordFormat {
  * @throws StorageError 2-200 (remote) PI 32 is 0 or PI 31 unknown; 2-220 announced longer than the virtual file allows;
  *   2-226 fixed announced for a variable file or the reverse
  */
-export function receivedFormat(announced: AnnouncedRecords, virtualFile: RecordSettings = {}): RecordFormat {
+export const receivedFormat = (announced: AnnouncedRecords, virtualFile: RecordSettings = {}): RecordFormat => {
   const { recordLength } = announced;
   const text = virtualFile.text ?? false;
   const code = announced.recordFormat ?? virtualFile.recordFormat;
@@ -78,13 +78,13 @@ export function receivedFormat(announced: AnnouncedRecords, virtualFile: RecordS
   }
   const codePage = text ? virtualFile.codePage : undefined;
   return { name: nameOf(code, text), recordFormat: code ?? 128, recordLength, text, codePage };
-}
+};
 
-function nameOf(code: RecordFormatCode | undefined, text: boolean): RecordFormatName {
+const nameOf = (code: RecordFormatCode | undefined, text: boolean): RecordFormatName => {
   if (text) return code === 0 ? 'TF' : 'TV';
   if (code === undefined) return 'BU';
   return code === 0 ? 'BF' : 'BV';
-}
+};
 
 const isFormatCode = (code: number): code is RecordFormatCode => code === 0 || code === 128;
 const isRecordLength = (length: number) => Number.isInteger(length) && length >= 1 && length <= MAX_RECORD_LENGTH;

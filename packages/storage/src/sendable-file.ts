@@ -20,31 +20,31 @@ export interface SendableFile extends FileVersion {
 export const isPlainName = (name: string) => name !== '' && !name.startsWith('.') && !/[/\0]/.test(name);
 
 /** Without the code point order of `<` two nodes with different locales would take different files. */
-export function byAge(a: SendableFile, b: SendableFile): number {
+export const byAge = (a: SendableFile, b: SendableFile): number => {
   if (a.mtimeNs !== b.mtimeNs) return a.mtimeNs < b.mtimeNs ? -1 : 1;
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
-}
+};
 
 /**
  * The file of this name in `root` (a real path), as it is now. Directories, devices, and links that lead out of the directory
  * or into a hidden one are not seen. A file that is moved away or forbidden meanwhile is as if it had not been there.
  */
-export async function sendableIn(files: LookFiles, root: string, name: string): Promise<SendableFile | undefined> {
+export const sendableIn = async (files: LookFiles, root: string, name: string): Promise<SendableFile | undefined> => {
   try {
     return await sendableAt(files, root, name, join(root, name));
   } catch (error) {
     if (errorCode(error) === undefined) throw error;
     return undefined;
   }
-}
+};
 
 /** @throws errors of the file layer */
-export async function sendableAt(
+export const sendableAt = async (
   files: LookFiles,
   root: string,
   name: string,
   at: string,
-): Promise<SendableFile | undefined> {
+): Promise<SendableFile | undefined> => {
   let path = at;
   let facts = await files.lstat(at);
   if (facts.kind === 'link') {
@@ -55,4 +55,4 @@ export async function sendableAt(
   const { kind, size, mtimeNs } = facts;
   if (kind !== 'file') return undefined;
   return { name, path, size, mtimeNs, modified: new Date(Number(mtimeNs / 1_000_000n)) };
-}
+};

@@ -127,6 +127,6 @@ export class StablePoints {
 }
 
 /** Waits for all, also when one fails: a file is closed afterwards, and nothing must be under way on it then. */
-async function allDone(works: readonly Promise<void>[]): Promise<void> {
+const allDone = async (works: readonly Promise<void>[]): Promise<void> => {
   for (const result of await Promise.allSettled(works)) if (result.status === 'rejected') throw result.reason;
-}
+};

@@ -10,17 +10,15 @@ const MAX_FILES = 256;
  */
 const kept = new Map<string, RunningHash>();
 
-export function keepHash(stagedPath: string, hash: RunningHash): void {
+export const keepHash = (stagedPath: string, hash: RunningHash): void => {
   kept.delete(stagedPath);
   kept.set(stagedPath, hash);
   const [oldest] = kept.keys();
   if (kept.size > MAX_FILES && oldest !== undefined) kept.delete(oldest);
-}
+};
 
-export function keptHash(stagedPath: string): RunningHash | undefined {
-  return kept.get(stagedPath)?.copy();
-}
+export const keptHash = (stagedPath: string): RunningHash | undefined => kept.get(stagedPath)?.copy();
 
-export function forgetHash(stagedPath: string): void {
+export const forgetHash = (stagedPath: string): void => {
   kept.delete(stagedPath);
-}
+};

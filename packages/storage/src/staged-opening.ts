@@ -35,7 +35,7 @@ export interface OpenedStaging {
 const RECEIVED_FILE = 'a file in the receive directory';
 const EXCLUSIVE = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-async function placeFor({ receiveDirectory, key, context = '', files = nodeFiles }: StagedFileOptions) {
+const placeFor = async ({ receiveDirectory, key, context = '', files = nodeFiles }: StagedFileOptions) => {
   requireKey(key);
   const length = Buffer.byteLength(context);
   if (length > MAX_CONTEXT) throw new TypeError(`a context has at most ${MAX_CONTEXT} bytes, not ${length}`);
@@ -46,14 +46,14 @@ async function placeFor({ receiveDirectory, key, context = '', files = nodeFiles
   } catch (error) {
     throw storageError(error, 'create', join(receiveDirectory, '…'), RECEIVED_FILE);
   }
-}
+};
 
 /** Runs `open` under the lock; when it fails the lock is given back. */
-async function locked<T>(
+const locked = async <T>(
   place: StagingPlace,
   lock: () => Promise<StagingLock>,
   open: (lock: StagingLock) => Promise<T>,
-) {
+) => {
   try {
     const taken = await lock();
     return await open(taken).catch(async (error: unknown) => {
@@ -63,20 +63,20 @@ async function locked<T>(
   } catch (error) {
     throw storageError(error, 'create', place.stagedPath, RECEIVED_FILE);
   }
-}
+};
 
 /** A new staged file; nothing is left behind when it cannot be made. */
-export async function openNew(options: StagedFileOptions): Promise<OpenedStaging> {
+export const openNew = async (options: StagedFileOptions): Promise<OpenedStaging> => {
   const place = await placeFor(options);
   return locked(
     place,
     () => StagingLock.announce(place),
     (lock) => create(options, place, lock),
   );
-}
+};
 
 /** The staged file that was left, cut back to its newest usable point; a new one when there is none. */
-export async function openAgain(options: StagedFileOptions): Promise<OpenedStaging> {
+export const openAgain = async (options: StagedFileOptions): Promise<OpenedStaging> => {
   const place = await placeFor(options);
   return locked(
     place,
@@ -97,9 +97,9 @@ export async function openAgain(options: StagedFileOptions): Promise<OpenedStagi
       });
     },
   );
-}
+};
 
-async function create(options: StagedFileOptions, place: StagingPlace, lock: StagingLock): Promise<OpenedStaging> {
+const create = async (options: StagedFileOptions, place: StagingPlace, lock: StagingLock): Promise<OpenedStaging> => {
   const { files, stagedPath } = place;
   const file = await files.open(stagedPath, EXCLUSIVE, 0o600).catch((error: unknown) => {
     throw errorCode(error) === 'EEXIST' ? exists(stagedPath, error) : error;
@@ -111,14 +111,14 @@ async function create(options: StagedFileOptions, place: StagingPlace, lock: Sta
     });
     return newStaging(options, place, lock, file);
   });
-}
+};
 
-async function goOn(
+const goOn = async (
   options: StagedFileOptions,
   place: StagingPlace,
   lock: StagingLock,
   file: OpenFile,
-): Promise<OpenedStaging> {
+): Promise<OpenedStaging> => {
   const { size, kind } = await file.stat();
   if (kind !== 'file') throw notRegular(place.stagedPath, kind);
   const { format, checksum = 'sha256', signal } = options;
@@ -134,21 +134,21 @@ async function goOn(
     const { hash, reason } = usable;
     return { ...(await goOnFrom(options, place, lock, file, found, usable.found)), hash, reason };
   });
-}
+};
 
 /**
  * Cuts a file that is being written, and whose journal is closed, back to point `number`; 0 is the start.
  * @param known the hash at the point, where it is: else what is before the point is read
  * @throws StorageError 2-218 when its journal does not have the point
  */
-export async function cutBack(
+export const cutBack = async (
   options: StagedFileOptions,
   place: StagingPlace,
   lock: StagingLock,
   file: OpenFile,
   number: number,
   known: RunningHash | undefined,
-): Promise<OpenedStaging> {
+): Promise<OpenedStaging> => {
   if (number === 0) return startOver(options, place, lock, file, undefined);
   const journal = await findJournal(place.files, place.journalPath, appending(flushesPoints(options)));
   if (typeof journal === 'string') throw noSuchPoint(place.stagedPath, number, journal);
@@ -158,17 +158,17 @@ export async function cutBack(
     const hash = options.checksum === 'none' ? undefined : (known ?? (await hashUpTo(file, found.point.fileOffset)));
     return { ...(await goOnFrom(options, place, lock, file, journal, found)), hash, reason: undefined };
   });
-}
+};
 
 /** Cuts file and journal off behind a point. */
-async function goOnFrom(
+const goOnFrom = async (
   options: StagedFileOptions,
   place: StagingPlace,
   lock: StagingLock,
   file: OpenFile,
   found: FoundJournal,
   { index, point }: FoundPoint,
-): Promise<Omit<OpenedStaging, 'hash' | 'reason'>> {
+): Promise<Omit<OpenedStaging, 'hash' | 'reason'>> => {
   const flush = flushesPoints(options);
   const journal = await PointJournal.continued(place.files, found, index, flush);
   await file.truncate(point.fileOffset);
@@ -178,43 +178,48 @@ async function goOnFrom(
     await flushDirectories(place.files, [place.staging, place.root]);
   }
   return { place, lock, file, journal, point: pointOf(point) };
-}
+};
 
 /** The journal goes first: it must not say anything about what is written from now on. */
-async function startOver(
+const startOver = async (
   options: StagedFileOptions,
   place: StagingPlace,
   lock: StagingLock,
   file: OpenFile,
   reason: string | undefined,
-): Promise<OpenedStaging> {
+): Promise<OpenedStaging> => {
   await removeJournal(place);
   await file.truncate(0);
   return { ...newStaging(options, place, lock, file), reason };
-}
+};
 
-function newStaging(options: StagedFileOptions, place: StagingPlace, lock: StagingLock, file: OpenFile): OpenedStaging {
+const newStaging = (
+  options: StagedFileOptions,
+  place: StagingPlace,
+  lock: StagingLock,
+  file: OpenFile,
+): OpenedStaging => {
   const { format, context = '', checksum = 'sha256' } = options;
   const journal = PointJournal.fresh(place.files, place.journalPath, { format, context }, flushesPoints(options));
   const hash = checksum === 'sha256' ? new RunningHash() : undefined;
   return { place, lock, file, journal, point: START, hash, reason: undefined };
-}
+};
 
 const flushesPoints = ({ durability = 'checkpoint' }: StagedFileOptions): boolean => durability === 'checkpoint';
 
 /** Gone for good when this resolves: a journal that a power cut brings back beside another file would lie. */
-async function removeJournal({ files, staging, journalPath }: StagingPlace): Promise<void> {
+const removeJournal = async ({ files, staging, journalPath }: StagingPlace): Promise<void> => {
   if (await unlinkIfThere(files, journalPath)) await flushDirectories(files, [staging]);
-}
+};
 
-async function closedOnFailure<T>(file: OpenFile | undefined, use: () => Promise<T>): Promise<T> {
+const closedOnFailure = async <T>(file: OpenFile | undefined, use: () => Promise<T>): Promise<T> => {
   try {
     return await use();
   } catch (error) {
     await file?.close().catch(() => undefined);
     throw error;
   }
-}
+};
 
 const exists = (path: string, cause: unknown) =>
   new StorageError(`${path} exists: another attempt of this transfer runs, or left it; let that one end or remove it`, {

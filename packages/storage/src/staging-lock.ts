@@ -33,18 +33,18 @@ const standing = new Set<string>();
 const nameOf = (key: string, { pid, started, machine }: ProcessName) => `${key}.${pid}-${started}-${machine}.lock`;
 
 /** The key and the owner in the name of a lock; undefined for any other name. */
-export function readLockName(name: string): OwnedName | undefined {
+export const readLockName = (name: string): OwnedName | undefined => {
   const [, key, pid, started, machine] = LOCK_NAME.exec(name) ?? [];
   if (key === undefined || pid === undefined || started === undefined || machine === undefined) return undefined;
   return { key, owner: { pid: Number(pid), started, machine } };
-}
+};
 
 /** Whether a process of this machine that still runs holds the lock `name` in `staging`. */
-export function isHeld(staging: string, name: string, owner: ProcessName): boolean {
+export const isHeld = (staging: string, name: string, owner: ProcessName): boolean => {
   if (owner.machine !== SELF.machine) return false;
   if (owner.pid === SELF.pid && owner.started === SELF.started) return held.has(join(staging, name));
   return isRunning(owner);
-}
+};
 
 export class StagingLock {
   readonly #files: FileOperations;
@@ -119,7 +119,7 @@ export class StagingLock {
  * a sixth of the receiver's CPU at 100 small files a second).
  * @returns false where it cannot be: there is no other, it has too many names, the file system knows no links
  */
-async function isLinked(files: FileOperations, staging: string, path: string): Promise<boolean> {
+const isLinked = async (files: FileOperations, staging: string, path: string): Promise<boolean> => {
   let other: string | undefined;
   for (const name of standing) {
     if (dirname(name) === staging) {
@@ -135,7 +135,7 @@ async function isLinked(files: FileOperations, staging: string, path: string): P
     // A name of ours that could not be removed is ours again.
     return errorCode(error) === 'EEXIST';
   }
-}
+};
 
 const inUse = (key: string, pid: number) =>
   new StorageError(

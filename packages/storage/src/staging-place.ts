@@ -18,16 +18,14 @@ export interface StagingPlace {
   readonly journalPath: string;
 }
 
-export function isKey(key: string): boolean {
-  return KEY.test(key);
-}
+export const isKey = (key: string): boolean => KEY.test(key);
 
 /** @throws TypeError for a key that cannot name a file: the caller's mistake, no peer chooses keys */
-export function requireKey(key: string): void {
+export const requireKey = (key: string): void => {
   if (!isKey(key)) throw new TypeError(`${JSON.stringify(key)} cannot name a staged file`);
-}
+};
 
-export function placeIn(files: FileOperations, root: string, key: string): StagingPlace {
+export const placeIn = (files: FileOperations, root: string, key: string): StagingPlace => {
   const staging = join(root, STAGING_DIRECTORY);
   return {
     files,
@@ -37,16 +35,16 @@ export function placeIn(files: FileOperations, root: string, key: string): Stagi
     stagedPath: join(staging, key + STAGED),
     journalPath: join(staging, key + JOURNAL),
   };
-}
+};
 
 /** The key to which a staged file or a journal of this name belongs. */
-export function keyOfName(name: string): string | undefined {
+export const keyOfName = (name: string): string | undefined => {
   const suffix = [STAGED, JOURNAL].find((end) => name.endsWith(end));
   return suffix === undefined ? undefined : name.slice(0, -suffix.length);
-}
+};
 
 /** The journal first: alone it says nothing, beside another file it would lie. Marks of a delivery have gone before. */
-export async function removeStaged({ files, stagedPath, journalPath }: StagingPlace): Promise<void> {
+export const removeStaged = async ({ files, stagedPath, journalPath }: StagingPlace): Promise<void> => {
   await unlinkIfThere(files, journalPath);
   await unlinkIfThere(files, stagedPath);
-}
+};

@@ -35,12 +35,12 @@ const nothing = (reason: string): UsablePoint => ({ found: undefined, hash: unde
  * not. Without a hash a point counts whose data were flushed before it was written, and points that need their digest are
  * still checked: what was acknowledged with one setting is not lost with the other.
  */
-export async function findUsablePoint(
+export const findUsablePoint = async (
   journal: FoundJournal,
   file: OpenFile,
   size: number,
   { format, hashed, known, signal }: Expectation,
-): Promise<UsablePoint> {
+): Promise<UsablePoint> => {
   const [before, now] = [journal.header.format, format].map(inWords);
   if (before !== now) {
     return nothing(`it was received as ${before}, and would continue as ${now}`);
@@ -54,30 +54,30 @@ export async function findUsablePoint(
   }
   if (found === undefined) return nothing(noPointWithin(size));
   return { found, hash: undefined, reason: undefined };
-}
+};
 
 const inWords = ({ name, recordLength, codePage }: Pick<RecordFormat, 'name' | 'recordLength' | 'codePage'>) =>
   `${name} of ${recordLength}${codePage === undefined ? '' : `, EBCDIC ${codePage}`}`;
 
 /** The newest point of the journal, when it is the one whose hash is known: then nothing has to be read. */
-async function knownPoint(
+const knownPoint = async (
   journal: FoundJournal,
   size: number,
   known: RunningHash | undefined,
-): Promise<UsablePoint | undefined> {
+): Promise<UsablePoint | undefined> => {
   if (known === undefined) return undefined;
   const newest = await newestPoint(journal, ({ fileOffset }) => fileOffset <= size);
   const digest = known.mark(known.position).digest;
   if (newest?.point.fileOffset !== known.position || digest === undefined) return undefined;
   return newest.point.digest?.equals(digest) === true ? { found: newest, hash: known, reason: undefined } : undefined;
-}
+};
 
-async function verifiedPoint(
+const verifiedPoint = async (
   journal: FoundJournal,
   file: OpenFile,
   size: number,
   signal: AbortSignal | undefined,
-): Promise<UsablePoint> {
+): Promise<UsablePoint> => {
   const prefix = new PrefixHash(file, size, signal);
   let usable = nothing(noPointWithin(size));
   try {
@@ -98,6 +98,6 @@ async function verifiedPoint(
   } finally {
     await prefix.stop();
   }
-}
+};
 
 export const noPointWithin = (size: number) => `its journal has no point within the ${size} bytes that are there`;

@@ -26,13 +26,13 @@ const REPORT_MS = 10_000;
 /** Printed of an input that fails; `--input` runs it whole. */
 const MAX_HEX = 20_000;
 
-function describeInput(seed: number, k: number): string {
+const describeInput = (seed: number, k: number): string => {
   const { target, tape, pieces } = new Inputs(seed, RECORDINGS).input(k);
   const bytes = Buffer.concat(pieces);
   const hex = bytes.toString('hex', 0, MAX_HEX);
   const to = target === 'session' ? `${tape.to} session` : target;
   return `seed ${seed}, input ${k}: ${to}, ${tape.dialect}${tape.crc ? ' with CRC' : ''}, from ${tape.name}, ${bytes.length} bytes in ${pieces.length} pieces\n${hex}`;
-}
+};
 
 interface Outcome {
   readonly inputs: number;
@@ -40,7 +40,7 @@ interface Outcome {
 }
 
 /** Lets a thread run inputs until the count, the time, a failure, or an input that does not end. */
-async function fuzz(seed: number, count: number, limitMs: number): Promise<Outcome> {
+const fuzz = async (seed: number, count: number, limitMs: number): Promise<Outcome> => {
   const progress = new SharedArrayBuffer(8);
   const at = new Uint32Array(progress);
   const current = (): number => (at[1] as number) * 2 ** 32 + (at[0] as number);
@@ -69,10 +69,10 @@ async function fuzz(seed: number, count: number, limitMs: number): Promise<Outco
     });
     worker.on('error', (error) => end({ inputs: current(), failure: { input: current(), error: String(error) } }));
   });
-}
+};
 
-function numbers(values: Readonly<Record<string, string | undefined>>): Record<string, number | undefined> {
-  return Object.fromEntries(
+const numbers = (values: Readonly<Record<string, string | undefined>>): Record<string, number | undefined> =>
+  Object.fromEntries(
     Object.entries(values).map(([name, text]) => {
       const value = text === undefined ? undefined : Number(text);
       if (value !== undefined && !(value >= 0 && value <= Number.MAX_SAFE_INTEGER))
@@ -80,7 +80,6 @@ function numbers(values: Readonly<Record<string, string | undefined>>): Record<s
       return [name, value];
     }),
   );
-}
 
 try {
   const { values } = parseArgs({

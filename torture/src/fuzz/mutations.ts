@@ -13,7 +13,7 @@ const damageByte = (bytes: Buffer, chance: Chance): void => {
 };
 
 /** One change of a byte string: a byte, a piece taken out, put in, doubled, or everything behind a place. */
-export function damaged(bytes: Buffer, chance: Chance): Buffer {
+export const damaged = (bytes: Buffer, chance: Chance): Buffer => {
   if (bytes.length === 0) return Buffer.from([chance.below(256)]);
   const at = chance.below(bytes.length);
   const length = 1 + chance.below(Math.min(bytes.length - at, chance.pick([1, 4, 64, 5000])));
@@ -36,18 +36,18 @@ export function damaged(bytes: Buffer, chance: Chance): Buffer {
       return copy;
     }
   }
-}
+};
 
 /** The length of an FPDU says how long it is again. */
-function withLength(fpdu: Buffer): Buffer {
+const withLength = (fpdu: Buffer): Buffer => {
   if (fpdu.length < 2) return fpdu;
   const copy = Buffer.from(fpdu);
   copy.writeUInt16BE(Math.min(fpdu.length, 0xffff));
   return copy;
-}
+};
 
 /** One change of a sequence of FPDUs: one damaged, left out, doubled, exchanged with its neighbour, or one of another session. */
-export function rearranged(fpdus: readonly Buffer[], chance: Chance, strangers: readonly Buffer[]): Buffer[] {
+export const rearranged = (fpdus: readonly Buffer[], chance: Chance, strangers: readonly Buffer[]): Buffer[] => {
   const changed = [...fpdus];
   const at = chance.below(fpdus.length + 1);
   const one = changed[at] ?? Buffer.alloc(0);
@@ -74,7 +74,7 @@ export function rearranged(fpdus: readonly Buffer[], chance: Chance, strangers: 
   let total = 0;
   const end = changed.findIndex((fpdu) => (total += fpdu.length + 4) > MAX_INPUT);
   return end < 0 ? changed : changed.slice(0, end);
-}
+};
 
 /** Cuts bytes into the pieces in which a socket might bring them. */
 export function* cut(bytes: Buffer, chance: Chance): Generator<Buffer> {

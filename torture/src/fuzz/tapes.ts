@@ -27,7 +27,7 @@ const CONNECTION_ID = { requester: 5, server: 9 } as const;
 const SHARING: ReadonlySet<string> = new Set(['0000', '0041', '0040', '0042', 'c004', 'c003']);
 
 /** FPDUs of data that follow each other, several in one entity where chance wants it. */
-export function concatenated(fpdus: readonly Buffer[], { dialect, crc }: Tape, chance: Chance): Buffer[] {
+export const concatenated = (fpdus: readonly Buffer[], { dialect, crc }: Tape, chance: Chance): Buffer[] => {
   if (dialect === 'raw' || crc) return fpdus.map((fpdu) => onTheWire([fpdu], dialect, crc));
   const entities: Buffer[][] = [];
   let before = '';
@@ -44,10 +44,10 @@ export function concatenated(fpdus: readonly Buffer[], { dialect, crc }: Tape, c
     prefix.writeUInt16BE(bytes.length & 0xffff);
     return Buffer.concat([prefix, bytes]);
   });
-}
+};
 
 /** The bytes of FPDUs on the wire, one FPDU an entity. */
-export function onTheWire(fpdus: readonly Buffer[], dialect: Dialect, crc: boolean): Buffer {
+export const onTheWire = (fpdus: readonly Buffer[], dialect: Dialect, crc: boolean): Buffer => {
   const pieces: Buffer[] = [];
   for (const fpdu of fpdus) {
     const trailer = Buffer.alloc(crc ? CRC : 0);
@@ -60,10 +60,10 @@ export function onTheWire(fpdus: readonly Buffer[], dialect: Dialect, crc: boole
     pieces.push(fpdu, trailer);
   }
   return Buffer.concat(pieces);
-}
+};
 
 /** The FPDUs in bytes of a dialect. */
-function split(bytes: Buffer, dialect: Dialect, crc: boolean): Buffer[] {
+const split = (bytes: Buffer, dialect: Dialect, crc: boolean): Buffer[] => {
   const fpdus: Buffer[] = [];
   let entityEnd = 0;
   for (let at = 0; at < bytes.length;) {
@@ -76,13 +76,13 @@ function split(bytes: Buffer, dialect: Dialect, crc: boolean): Buffer[] {
     at = end + (crc ? CRC : 0);
   }
   return fpdus;
-}
+};
 
 /**
  * The two recordings of Connect:Express lack the contents of groups and data: without any, a session ends there. They get
  * the least that is legal.
  */
-function completed(fpdu: Buffer): Buffer {
+const completed = (fpdu: Buffer): Buffer => {
   const codes = fpdu.toString('hex', 2, 4);
   const withBody = (body: Buffer): Buffer => {
     const whole = Buffer.concat([fpdu.subarray(0, HEADER), body]);
@@ -94,7 +94,7 @@ function completed(fpdu: Buffer): Buffer {
     return withBody(articles > 1 ? Buffer.from('0004aabbccdd'.repeat(articles), 'hex') : Buffer.alloc(24, 0x55));
   }
   return codes === 'c011' || codes === 'c012' ? withBody(filledGroups(fpdu.subarray(HEADER))) : fpdu;
-}
+};
 
 /** PGI 9, 30 and 40 with the least they need. */
 const LEAST: ReadonlyMap<number, Buffer> = new Map([
@@ -103,7 +103,7 @@ const LEAST: ReadonlyMap<number, Buffer> = new Map([
   [40, Buffer.from('28042a020400', 'hex')],
 ]);
 
-function filledGroups(body: Buffer): Buffer {
+const filledGroups = (body: Buffer): Buffer => {
   const parameters: Buffer[] = [];
   for (let at = 0; at < body.length;) {
     const end = at + 2 + (body[at + 1] as number);
@@ -112,11 +112,11 @@ function filledGroups(body: Buffer): Buffer {
     at = end;
   }
   return Buffer.concat(parameters);
-}
+};
 
 /** The recordings in a directory; both sides of each. */
-export function recordedTapes(directory: string): Tape[] {
-  return readdirSync(directory)
+export const recordedTapes = (directory: string): Tape[] =>
+  readdirSync(directory)
     .filter((name) => name.endsWith('.raw'))
     .flatMap((name) => {
       const file = readFileSync(join(directory, name));
@@ -139,10 +139,9 @@ export function recordedTapes(directory: string): Tape[] {
         { ...common, to: 'requester', fpdus: sides[1] },
       ] as const;
     });
-}
 
 /** How a session goes, by chance. */
-export function mannersOf(chance: Chance, mood: number): Manners {
+export const mannersOf = (chance: Chance, mood: number): Manners => {
   const short = chance.pick([1, 40, 300]);
   return {
     chance,
@@ -154,10 +153,10 @@ export function mannersOf(chance: Chance, mood: number): Manners {
     compression: chance.pick<CompressionMode | 0>([0, 0, 1, 2, 3]),
     articles: Array.from({ length: chance.below(14) }, () => chance.between(1, chance.pick([short, short, 1500]))),
   };
-}
+};
 
 /** A session of our own two ends, and what each has sent. */
-export function generatedTapes(chance: Chance, name: string): Tape[] {
+export const generatedTapes = (chance: Chance, name: string): Tape[] => {
   const dialect = chance.pick<Dialect>(['length-prefixed', 'raw']);
   const crc = chance.below(3) === 0;
   const tasks = Array.from({ length: chance.between(1, 2) }, () => chance.pick<Task>(['write', 'read', 'message']));
@@ -189,4 +188,4 @@ export function generatedTapes(chance: Chance, name: string): Tape[] {
     { name, dialect, crc, tasks, to: 'server', manners: manners.server, fpdus: fpdus('requester') },
     { name, dialect, crc, tasks, to: 'requester', manners: manners.requester, fpdus: fpdus('server') },
   ];
-}
+};

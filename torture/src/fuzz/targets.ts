@@ -24,12 +24,12 @@ const OWN_OUTPUT = 1 << 20;
 /** Turns of the clock until a session that nobody answers is closed. */
 const MAX_TIMEOUTS = 10;
 
-function demand(holds: boolean, what: string): void {
+const demand = (holds: boolean, what: string): void => {
   if (!holds) throw new Error(what);
-}
+};
 
 /** Runs an action that may fail as a peer's mistake does, and in no other way. */
-function asPeer(action: () => void): void {
+const asPeer = (action: () => void): void => {
   try {
     action();
   } catch (error) {
@@ -37,9 +37,9 @@ function asPeer(action: () => void): void {
     demand(error.fault === 'remote', `a mistake of the peer has the fault ${error.fault}`);
     demand(/^[0-3]-\d{3}$/.test(error.diagnostic), `a mistake of the peer has the diagnostic ${error.diagnostic}`);
   }
-}
+};
 
-function decode({ pieces: [bytes = Buffer.alloc(0)] }: Input): void {
+const decode = ({ pieces: [bytes = Buffer.alloc(0)] }: Input): void => {
   const line = describeFpdu(bytes);
   demand(!/[\0-\x1f\x7f]/.test(line), 'a line of the trace holds control characters');
   demand(line.length <= MAX_LINE, `a line of the trace has ${line.length} characters`);
@@ -53,9 +53,9 @@ function decode({ pieces: [bytes = Buffer.alloc(0)] }: Input): void {
   const name = fpduByCodes(phase, type);
   if (name === undefined || isDataFpdu(name)) return;
   asPeer(() => void decodeBody(name, destination, source, bytes.subarray(FPDU_HEADER_LENGTH)));
-}
+};
 
-function frame({ pieces, tape: { dialect }, chance }: Input): void {
+const frame = ({ pieces, tape: { dialect }, chance }: Input): void => {
   const reader = new FpduReader(dialect, chance.pick([undefined, false, true]));
   asPeer(() => {
     for (const piece of pieces) {
@@ -67,9 +67,9 @@ function frame({ pieces, tape: { dialect }, chance }: Input): void {
       demand(reader.pending <= MAX_PENDING, `${reader.pending} bytes wait for the rest of an FPDU`);
     }
   });
-}
+};
 
-function session({ pieces, tape, chance }: Input): void {
+const session = ({ pieces, tape, chance }: Input): void => {
   const { dialect, crc, to, tasks } = tape;
   // Mostly as in the session that the tape comes from: so it gets far.
   const mood = chance.pick([0, 0, 5, 30]);
@@ -104,11 +104,11 @@ function session({ pieces, tape, chance }: Input): void {
   autopilot.session.connectionLost(now);
   turn();
   demand(autopilot.session.phase === 'closed', `the connection is gone, and the session is ${autopilot.session.phase}`);
-}
+};
 
 /** Runs one input. @throws whatever is wrong */
-export function runInput(input: Input): void {
+export const runInput = (input: Input): void => {
   if (input.target === 'decoder') decode(input);
   else if (input.target === 'framing') frame(input);
   else session(input);
-}
+};

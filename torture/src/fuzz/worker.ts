@@ -26,11 +26,11 @@ const MAX_GROWTH = 48 << 20;
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-function memory(): number {
+const memory = (): number => {
   collectGarbage();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;
-}
+};
 
 const { seed, recordings, first, count, progress } = workerData as Assignment;
 const at = new Uint32Array(progress);

@@ -12,7 +12,7 @@ export interface NetworkUnderTest {
 const never = (): AbortSignal => new AbortController().signal;
 
 /** Everything that a `Connect` and its `Serve` promise. @param open a network, for one test */
-export function describeNetwork(kind: string, open: () => NetworkUnderTest): void {
+export const describeNetwork = (kind: string, open: () => NetworkUnderTest): void => {
   describe(`a network: ${kind}`, () => {
     const servers: TransportServer[] = [];
     const transports: Transport[] = [];
@@ -136,4 +136,4 @@ export function describeNetwork(kind: string, open: () => NetworkUnderTest): voi
       await closing;
     });
   });
-}
+};

@@ -41,7 +41,7 @@ const MB = 1024 * 1024;
 const TOO_MUCH = 64 * MB;
 
 /** Everything that a `Transport` promises. @param open a connection, for one test; its transport was not touched yet */
-export function describeTransport(kind: string, open: () => Promise<TransportUnderTest>): void {
+export const describeTransport = (kind: string, open: () => Promise<TransportUnderTest>): void => {
   describe(`a transport: ${kind}`, () => {
     let under: TransportUnderTest;
     let transport: Transport;
@@ -355,4 +355,4 @@ export function describeTransport(kind: string, open: () => Promise<TransportUnd
       });
     });
   });
-}
+};

@@ -33,7 +33,7 @@ export class Collector {
 }
 
 /** Reserves articles from `next` on until the burst refuses, fills them, and returns the index of the first that is left. */
-export function fill(burst: Burst, articles: readonly Buffer[], next: number): number {
+export const fill = (burst: Burst, articles: readonly Buffer[], next: number): number => {
   let at = next;
   while (at < articles.length && burst.reserve((articles[at] as Buffer).length)) at++;
   const content = Buffer.concat(articles.slice(next, at));
@@ -41,22 +41,22 @@ export function fill(burst: Burst, articles: readonly Buffer[], next: number): n
   for (const slot of burst.slots) offset += content.copy(slot, 0, offset, offset + slot.length);
   if (offset !== content.length) throw new Error(`slots for ${offset} of ${content.length} bytes`);
   return at;
-}
+};
 
 /** Articles of the given lengths with recognisable contents. */
-export function articlesOf(lengths: readonly number[], seed = 1): Buffer[] {
+export const articlesOf = (lengths: readonly number[], seed = 1): Buffer[] => {
   const chance = new Chance(seed);
   return lengths.map((length) => chance.bytes(length));
-}
+};
 
 export const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
 /** Compares lists of articles; quicker than `toEqual` on long buffers, and it names the first that differs. */
-export function difference(actual: readonly Buffer[], expected: readonly Buffer[]): string | undefined {
+export const difference = (actual: readonly Buffer[], expected: readonly Buffer[]): string | undefined => {
   for (let i = 0; i < Math.max(actual.length, expected.length); i++) {
     const [a, b] = [actual[i], expected[i]];
     if (a === undefined || b === undefined) return `${actual.length} articles instead of ${expected.length}`;
     if (!a.equals(b)) return `article ${i}: ${a.length} bytes instead of ${b.length}, or others`;
   }
   return undefined;
-}
+};

@@ -52,11 +52,11 @@ export const NAMES = Object.keys(CODES) as readonly Name[];
 type Bytes = string | Buffer;
 
 /** Hexadecimal digits; blanks are for the reader. */
-export function hex(digits: string): Buffer {
+export const hex = (digits: string): Buffer => {
   const clean = digits.replace(/\s/g, '');
   if (!/^([0-9a-f]{2})*$/i.test(clean)) throw new Error(`not hexadecimal: ${digits}`);
   return Buffer.from(clean, 'hex');
-}
+};
 
 const bytesOf = (value: Bytes): Buffer => (typeof value === 'string' ? hex(value) : value);
 
@@ -65,30 +65,28 @@ const be16 = (value: number): Buffer => Buffer.from([(value >> 8) & 0xff, value 
 export const text = (value: string): Buffer => Buffer.from(value, 'latin1');
 
 /** `value` in exactly `width` bytes. */
-export function num(value: number, width: number): Buffer {
-  return hex(value.toString(16).padStart(width * 2, '0'));
-}
+export const num = (value: number, width: number): Buffer => hex(value.toString(16).padStart(width * 2, '0'));
 
 /** One parameter or group: code, LI, value. */
-export function pi(code: number, ...values: Bytes[]): Buffer {
+export const pi = (code: number, ...values: Bytes[]): Buffer => {
   const value = Buffer.concat(values.map(bytesOf));
   const li = value.length <= 254 ? Buffer.from([value.length]) : Buffer.concat([hex('ff'), be16(value.length)]);
   return Buffer.concat([Buffer.from([code]), li, value]);
-}
+};
 
-export function fpdu(name: Name, destination: number, source: number, ...body: Bytes[]): Buffer {
+export const fpdu = (name: Name, destination: number, source: number, ...body: Bytes[]): Buffer => {
   const content = Buffer.concat(body.map(bytesOf));
   return Buffer.concat([be16(content.length + 6), hex(CODES[name]), Buffer.from([destination, source]), content]);
-}
+};
 
 /** An entity of the length-prefixed dialect. */
-export function entity(...fpdus: readonly Buffer[]): Buffer {
+export const entity = (...fpdus: readonly Buffer[]): Buffer => {
   const content = Buffer.concat(fpdus);
   return Buffer.concat([be16(content.length), content]);
-}
+};
 
 /** The FPDU and its CRC, byte by byte as pesit-e.md §6 says. */
-export function withCrc(bytes: Buffer): Buffer {
+export const withCrc = (bytes: Buffer): Buffer => {
   let c0 = 0;
   let c1 = 0;
   for (const byte of [...bytes, 0, 0]) {
@@ -97,12 +95,11 @@ export function withCrc(bytes: Buffer): Buffer {
   }
   const mod = (value: number): number => ((value % 255) + 255) % 255;
   return Buffer.concat([bytes, Buffer.from([mod(c0 - c1), mod(c1 - 2 * c0)])]);
-}
+};
 
 /** Articles of a multi-article DTF: a two-byte length before each. */
-export function prefixed(...articles: readonly Buffer[]): Buffer {
-  return Buffer.concat(articles.flatMap((article) => [be16(article.length), article]));
-}
+export const prefixed = (...articles: readonly Buffer[]): Buffer =>
+  Buffer.concat(articles.flatMap((article) => [be16(article.length), article]));
 
 /** A body with the mandatory parameters alone, for every control FPDU: positive answers, 4,096-byte entities, point 1. */
 export const MINIMAL: Readonly<Record<Exclude<Name, 'DTF' | 'DTFDA' | 'DTFMA' | 'DTFFA'>, string>> = {
@@ -143,7 +140,7 @@ export const MINIMAL: Readonly<Record<Exclude<Name, 'DTF' | 'DTFDA' | 'DTFMA' | 
 };
 
 /** An FPDU with its mandatory parameters alone; data FPDUs carry the article `data`. */
-export function minimal(name: Name, destination: number, source: number): Buffer {
+export const minimal = (name: Name, destination: number, source: number): Buffer => {
   const body = (MINIMAL as Partial<Record<Name, string>>)[name];
   return fpdu(name, destination, source, body ?? text('data'));
-}
+};

@@ -25,7 +25,7 @@ const BINARY = formatOf({ recordLength: 4096 });
 const OUTSIDE = ['../x', 'a/../../x', '/etc/passwd', 'a\0b'];
 
 /** Everything a `FileStore` promises. @param open an empty store, for one test */
-export function describeFileStore(kind: string, open: () => Promise<StoreUnderTest>): void {
+export const describeFileStore = (kind: string, open: () => Promise<StoreUnderTest>): void => {
   describe(`a file store: ${kind}`, () => {
     let under: StoreUnderTest;
     let store: FileStore;
@@ -330,22 +330,22 @@ export function describeFileStore(kind: string, open: () => Promise<StoreUnderTe
       });
     });
   });
-}
+};
 
 /** SHA-256 of the alphabet a thousand times, by `sha256sum`. */
 const ALPHABET_THOUSANDFOLD = '9bae04df8ee130bb0a94596b84b4ab161a2abf8a94c4e30523249fad5754ae27';
 
-function write(file: ReceivedFile, text: string): void {
+const write = (file: ReceivedFile, text: string): void => {
   const article = Buffer.from(text);
   file.write({ parts: [article], ends: [1], bytes: article.length });
-}
+};
 
-async function refused(diagnostic: string, work: Promise<unknown>, condition?: string): Promise<void> {
+const refused = async (diagnostic: string, work: Promise<unknown>, condition?: string): Promise<void> => {
   await expect(work).rejects.toMatchObject({ diagnostic, condition, peerText: expect.any(String) as unknown });
-}
+};
 
 /** The rest of a source, a burst of one article after the other. */
-async function read(source: ArticleSource): Promise<string> {
+const read = async (source: ArticleSource): Promise<string> => {
   const articles: Buffer[] = [];
   for (;;) {
     const slots: Buffer[] = [];
@@ -359,4 +359,4 @@ async function read(source: ArticleSource): Promise<string> {
     articles.push(...slots);
     if (!more) return Buffer.concat(articles).toString('latin1');
   }
-}
+};
