@@ -1,5 +1,6 @@
 /**
- * The model of a transfer for both ends of it (design §2): the words, what an ending means, and where a restart begins. No sockets, no SQL.
+ * The model of a transfer for both ends of it (design §2): the words, what an ending means, and where a restart begins. No
+ * sockets, no SQL.
  *
  * `outcome.ts` is the heart: one table says what each diagnostic means for a transfer. Whether another attempt follows, whether
  * it begins at a point or at the start, which error code a record gets: a column there, never a comparison elsewhere. Failures

@@ -33,7 +33,7 @@ export const hasCompressed = (pacings: readonly Pacing[]): boolean =>
 /**
  * Brings a source to a point of an earlier attempt.
  * @param pacings of the attempts so far
- * @param written what was written down of a point
+ * @param written finds the facts that were written down of a point
  * @returns undefined when no attempt has placed such a point, or its place is no longer known
  * @throws StorageError as `FileSource.startAt`; the reason of `signal`
  */
@@ -56,7 +56,7 @@ export const goToPoint = async (
 };
 
 /**
- * What is to be written down of a point between compressed articles. It stands before the first article of its burst (annex A §3).
+ * The facts to write down of a point between compressed articles. It stands before the first article of its burst (annex A §3).
  * @param totals of the session before that burst
  */
 export const pointToWrite = (
