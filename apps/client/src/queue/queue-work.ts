@@ -49,9 +49,9 @@ export const beginQueueWork = (
     periodic.add({ ...EVERY, name: 'look at the queue', intervalMs: pollMs, run: asking(look) }),
     periodic.add({
       ...EVERY,
+      // On every pod, not on the leader alone: it must not stop while nobody leads because Redis is away.
       name: 'queueing of transfers whose process is gone',
       intervalMs: pollMs,
-      runsOn: 'leader',
       run: asking(takeOver),
     }),
   ];

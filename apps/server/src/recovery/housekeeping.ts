@@ -40,10 +40,10 @@ export class Housekeeping {
     // Two tasks: a sweep may take longer than the next look for dead processes is away.
     this.#tasks.push(
       periodic.add({
+        // On every pod: partners wait for it, also while nobody leads because Redis is away. The fence of a record decides.
         name: 'recovery of transfers whose process is gone',
         intervalMs: instances.leaseMs,
         jitter: 0.1,
-        runsOn: 'leader',
         first: 'after an interval',
         run: async () => {
           await recovery.run();
