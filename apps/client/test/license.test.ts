@@ -19,7 +19,7 @@ import { olderPods, VirtualClock } from '../../../packages/license/test/support/
 import { keyPair, license, VENDOR } from '../../../packages/license/test/support/vendor.js';
 import { expectNoSecrets, startService } from './support/service.js';
 import type { Service, ServiceOptions } from './support/service.js';
-import { CONTENT, deferred, useWorld } from './support/world.js';
+import { CONTENT, deferred, until, useWorld } from './support/world.js';
 
 const ADMIN = { username: 'admin', password: 'rest-secret-1' };
 
@@ -120,6 +120,34 @@ withDatabase((harness) => {
       await install(service);
       expect(await later).toMatchObject({ status: 'COMPLETED' });
       expect(partner.written).toHaveLength(2);
+    });
+
+    test('a transfer that is being taken at that moment is given back', async () => {
+      const partner = await world.partner();
+      const service = await world.service(await options());
+      await world.remote(service, partner.port);
+      const taking = deferred();
+      const held = deferred();
+      const { take } = service.transfers;
+      // The answer of the database is on its way while the license runs out.
+      Object.assign(service.transfers, {
+        take: async (...asked: Parameters<typeof take>) => {
+          const taken = await take(...asked);
+          if (taken.job !== undefined) taking.resolve();
+          await held.promise;
+          return taken;
+        },
+      });
+      const body = { server: 'bank', virtualFile: 'V', fileContent: CONTENT };
+      const { id } = (await service.api.post('/transfers/send', body)).body as { readonly id: string };
+      await taking.promise;
+      await block(service);
+      held.resolve();
+      await until(async () => (await service.transfers.find(id))?.status === 'PENDING');
+      expect(partner.creates).toHaveLength(0);
+      const end = service.exchange.queue.whenEnded(id, 10_000, new AbortController().signal);
+      await install(service);
+      expect(await end).toMatchObject({ status: 'COMPLETED', attempts: 1 });
     });
 
     test('a queue that starts blocked waits as well', async () => {

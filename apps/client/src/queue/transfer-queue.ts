@@ -270,6 +270,12 @@ export class TransferQueue {
       this.#backlog = backlog + others;
       this.#queued = queued + others;
       if (job === undefined) return;
+      if (!this.#options.mayRun()) {
+        // Blocked while the statement was on its way: the transfer waits like the others.
+        await store.giveBackUnknown(node, [...this.#running.keys()]);
+        this.#lookAnew();
+        return;
+      }
       // They come by how many run with them: behind one with some, none has nothing.
       this.#look(job.server_id);
       this.#run(job, since);
