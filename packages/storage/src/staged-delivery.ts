@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { findDeliveryPath, giveFinalName } from './delivery.js';
 import { mark, markPath } from './delivery-mark.js';
 import type { DeliveredHow } from './delivery-mark.js';
-import { errorCode, storageError } from './errors.js';
+import { storageError } from './errors.js';
 import { flushDirectories, unlinkIfThere } from './files.js';
 import type { FileFacts } from './files.js';
 import type { DeliveryTarget, Durability, TakenBack } from './staged-options.js';
@@ -77,10 +77,8 @@ export class StagedDelivery {
     const { files } = this.#place;
     const { final, overwrite } = this.#target;
     try {
-      const found = await files.lstat(final).catch((error: unknown) => {
-        if (errorCode(error) === 'ENOENT') return undefined;
-        throw error;
-      });
+      // A volume that does not say counts as one from which it was fetched: it was delivered, and is not asked for again.
+      const found = await files.lstat(final).catch(() => undefined);
       const isOurs = found !== undefined && (await this.#isDelivered(found));
       await this.settled();
       if (!isOurs) return 'fetched';
@@ -96,8 +94,8 @@ export class StagedDelivery {
   /** Whether this is the file that was delivered, as far as a mark can tell. */
   async #isDelivered({ inode, device }: FileFacts): Promise<boolean> {
     if (this.#marked === undefined) return true;
-    const marked = await this.#place.files.lstat(markPath(this.#place, this.#marked));
-    return marked.inode === inode && marked.device === device;
+    const marked = await this.#place.files.lstat(markPath(this.#place, this.#marked)).catch(() => undefined);
+    return marked === undefined || (marked.inode === inode && marked.device === device);
   }
 
   /** Takes the mark away. Never rejects. */

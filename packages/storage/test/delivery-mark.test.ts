@@ -67,6 +67,46 @@ describe.each([
   });
 });
 
+describe('a delivery that is taken back', () => {
+  test('loses its mark before its file, and its directory is flushed after both', async () => {
+    const directory = sandbox();
+    const calls: string[] = [];
+    const files: FileOperations = {
+      ...nodeFiles,
+      unlink: (path) => {
+        calls.push(`unlink ${path.slice(directory.length)}`);
+        return nodeFiles.unlink(path);
+      },
+      open: async (path, flags, mode) => {
+        const file = await nodeFiles.open(path, flags, mode);
+        const sync = async () => {
+          await file.sync();
+          calls.push(`flush ${path.slice(directory.length)}`);
+        };
+        return { ...file, sync };
+      },
+    };
+    const staged = await delivered(directory, false, files);
+    calls.length = 0;
+    expect(await staged.takeBack()).toBe('taken back');
+    expect(calls).toEqual([`unlink /.pesit/k.${boot}.linked`, 'unlink /out', 'flush ']);
+    expect(filesIn(directory)).toEqual([]);
+  });
+
+  test('stays where the volume does not say whether it is there: it was delivered', async () => {
+    const directory = sandbox();
+    let isAway = false;
+    const files: FileOperations = {
+      ...nodeFiles,
+      lstat: (path) => (isAway ? Promise.reject(new Error('stale file handle')) : nodeFiles.lstat(path)),
+    };
+    const staged = await delivered(directory, false, files);
+    isAway = true;
+    expect(await staged.takeBack()).toBe('fetched');
+    expect(filesIn(directory)).toEqual(['out']);
+  });
+});
+
 test('a name that cannot be flushed is taken back with its mark', async () => {
   const directory = sandbox();
   const files: FileOperations = {
