@@ -14,8 +14,6 @@ export const quotas: Migration = {
 
       -- Of a file that is received: what it will have at least (PI 42).
       alter table transfers add column announced bigint not null default 0;
-      create index transfers_receiving_idx on transfers (partner_id)
-        where direction = 'RECEIVE' and (restartable or status in ('PENDING', 'IN_PROGRESS'));
 
       create table waiting_files (
         transfer bigint primary key,

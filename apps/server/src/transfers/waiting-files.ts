@@ -39,7 +39,8 @@ export class WaitingFiles {
 
   /**
    * Files that wait, those that are being received, and, for a new one, those that are staged for a restart: of two that were
-   * interrupted for each other's sake, each could continue only without the other.
+   * interrupted for each other's sake, each could continue only without the other. Each part is found by an index that serves
+   * something else, too: one more would cost every transfer of every partner.
    * @param except a transfer that the partner restarts
    */
   async usage(partnerId: string, except: number | undefined, db: Knex = this.#knex): Promise<Usage> {
@@ -47,9 +48,12 @@ export class WaitingFiles {
       `select (coalesce(sum(bytes), 0))::bigint as bytes, count(*)::int as files from (
          select size as bytes from waiting_files where partner_id = :partnerId
          union all
-         select greatest(bytes_transferred, case when restartable then 0 else announced end) from transfers
-         where partner_id = :partnerId and direction = 'RECEIVE' and id <> :except
-           and (restartable or status in ('PENDING', 'IN_PROGRESS')) and (not restartable or sync_point > 0 and :except = 0)
+         select greatest(bytes_transferred, announced) from transfers
+         where status in ('PENDING', 'IN_PROGRESS') and not restartable
+           and partner_id = :partnerId and direction = 'RECEIVE' and id <> :except
+         union all
+         select bytes_transferred from transfers
+         where restartable and sync_point > 0 and :except = 0 and partner_id = :partnerId and direction = 'RECEIVE'
        ) one`,
       { partnerId, except: except ?? 0 },
     );
