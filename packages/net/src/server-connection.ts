@@ -148,10 +148,10 @@ export class PartnerConnection implements ServerConnection {
     if (reason !== undefined && idle) this.abort(reason);
   }
 
-  /** The time of a drain is over: a transfer is interrupted, and whoever does nothing has to go. */
+  /** The time of a drain is over: a transfer is interrupted; a session whose file has just ended keeps its time to release. */
   expire(reason: PesitError): void {
-    const { betweenFiles, notConnected } = this.#session.situation;
-    if (this.#requests.fileIsOpen || betweenFiles || notConnected) this.interrupt(reason);
+    if (this.#requests.fileIsOpen) this.interrupt(reason);
+    else this.drain();
   }
 
   /** RCONNECT, while the application is still asked. */

@@ -4,7 +4,7 @@ import { connect as connectSocket } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { PesitError } from '@pesit-node/protocol';
 import { PesitListener } from '../src/index.js';
-import { articlesOf, connect, create, gate, listen, rawPeer, rejectionOf } from './support/harness.js';
+import { articlesOf, atEnd, connect, create, gate, listen, rawPeer, rejectionOf } from './support/harness.js';
 import { MemorySource } from './support/memory.js';
 import { BODIES, OK, diagnosticOf, valueOf } from './support/wire.js';
 
@@ -132,6 +132,13 @@ test('a partner that does not release after its file is aborted after the time o
   expect(listening.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED 3-322']);
 });
 
+/** Ends the grace of a drain; resolves after it: timers of one length fire in the order in which they were set. */
+async function endGrace(listener: PesitListener): Promise<void> {
+  const hurried = listener.close(draining, 0);
+  atEnd(() => hurried);
+  await new Promise((resolve) => setTimeout(resolve, 0));
+}
+
 test.each([
   ['a file that is written', 'openToWrite'],
   ['a file that is read', 'openToRead'],
@@ -146,17 +153,31 @@ test.each([
     if (open === 'openToWrite') peer.send('DTF.END', OK);
     else await peer.expect('DTF.END');
     await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
-    const hurried = listening.listener.close(draining, 0);
-    // The time is over when a later connection attempt has been answered.
-    await refuses(listening.port);
+    await endGrace(listening.listener);
     await peer.exchange('CRF', OK, 'ACK(CRF)');
     await peer.exchange('DESELECT', OK, 'ACK(DESELECT)');
     await peer.exchange('RELEASE', OK, 'RELCONF');
     peer.socket.end();
-    await Promise.all([closing, hurried]);
+    await closing;
     expect(listening.handlers[0]!.calls.at(-1)).toBe('ENDED released');
   },
 );
+
+test('a partner whose file was deselected before the time of the drain was over still releases in peace', async () => {
+  const listening = await listen();
+  const peer = await rawPeer(listening.port);
+  await peer.open();
+  await peer.openToWrite();
+  const closing = listening.listener.close(draining, HOUR);
+  peer.send('DTF.END', OK);
+  await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+  await peer.closeFile();
+  await endGrace(listening.listener);
+  await peer.exchange('RELEASE', OK, 'RELCONF');
+  peer.socket.end();
+  await closing;
+  expect(listening.handlers[0]!.calls.at(-1)).toBe('ENDED released');
+});
 
 test('a requester with files to send gets the reason for the next one', async () => {
   const listening = await listen();
