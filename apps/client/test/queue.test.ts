@@ -260,7 +260,7 @@ withDatabase((harness) => {
         const { body } = await request(service.app).get('/actuator/info').set('Authorization', AUTHORIZATION);
         return (body.periodicWork as readonly { readonly name: string }[]).map(({ name }) => name).sort();
       };
-      const leases = ['end of transfers whose lease runs out', 'leases and figures of running transfers'];
+      const leases = ['leases and figures of running transfers'];
       const looks = ['look at the queue', 'queueing of transfers whose process is gone'];
       expect(await tasks()).toEqual(expect.arrayContaining([...leases, ...looks]));
       const stopped = service.exchange.stop(10_000);

@@ -14,7 +14,6 @@ export interface QueueWork {
   /** Queues again what processes have left behind that are gone. */
   readonly takeOver: () => Promise<void>;
   readonly renewLeases: () => Promise<void>;
-  readonly giveUpLeases: () => void;
   /** A look could not ask the database. */
   readonly failed: () => void;
 }
@@ -35,7 +34,7 @@ const endOf = (tasks: readonly PeriodicHandle[]) => async (): Promise<void> => {
 
 export const beginQueueWork = (
   { periodic, pollMs = 5000, progressMs = 2000 }: QueueWorkOptions,
-  { look, takeOver, renewLeases, giveUpLeases, failed }: QueueWork,
+  { look, takeOver, renewLeases, failed }: QueueWork,
 ): RunningQueueWork => {
   const asking = (work: () => Promise<void>) => async (): Promise<void> => {
     try {
@@ -55,20 +54,11 @@ export const beginQueueWork = (
       run: asking(takeOver),
     }),
   ];
-  const renewals = [
-    periodic.add({
-      ...EVERY,
-      name: 'leases and figures of running transfers',
-      intervalMs: progressMs,
-      run: renewLeases,
-    }),
-    // A task of its own: the renewal may wait for a database that does not answer.
-    periodic.add({
-      ...EVERY,
-      name: 'end of transfers whose lease runs out',
-      intervalMs: progressMs,
-      run: giveUpLeases,
-    }),
-  ];
-  return { endLooks: endOf(looks), endRenewals: endOf(renewals) };
+  const renewals = periodic.add({
+    ...EVERY,
+    name: 'leases and figures of running transfers',
+    intervalMs: progressMs,
+    run: renewLeases,
+  });
+  return { endLooks: endOf(looks), endRenewals: () => renewals.remove() };
 };

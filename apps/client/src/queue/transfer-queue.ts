@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 
-import { isDatabaseUnavailable } from '@pesit-node/service';
+import { isDatabaseUnavailable, LeaseWatch } from '@pesit-node/service';
 import type { EventStream, Logger } from '@pesit-node/service';
 import { TRANSFER_BEGAN, TRANSFER_ENDED, TRANSFER_REFUSED } from '@pesit-node/transfers';
 import type { EndStatus, ObservedTransfer } from '@pesit-node/transfers';
@@ -65,6 +65,7 @@ export class TransferQueue {
   readonly #options: TransferQueueOptions;
   readonly #log: Logger;
   readonly #leases: Leases;
+  readonly #others: LeaseWatch;
   readonly #running = new Map<string, Running>();
   readonly #callers: WaitingCallers;
   readonly #idle = new EventEmitter<{ idle: [] }>();
@@ -85,7 +86,6 @@ export class TransferQueue {
   #work: RunningQueueWork | undefined;
   /** For the next attempts of what ran here. */
   readonly #alarms = new Set<NodeJS.Timeout>();
-  #sweepAfter = 0;
 
   constructor(options: TransferQueueOptions) {
     this.#options = options;
@@ -94,9 +94,10 @@ export class TransferQueue {
     this.#leases = new Leases({
       renew: (seconds, running) => options.store.renew(seconds, running),
       progressOf: (id) => this.progressOf(id),
-      failed: () => this.#spareOthers(),
+      failed: () => this.#others.failed(),
       leaseMs: options.leaseMs,
     });
+    this.#others = new LeaseWatch(options.leaseMs ?? LEASE_MS);
   }
 
   /** How many more may wait: what the queue holds, and what could start at once. */
@@ -208,13 +209,11 @@ export class TransferQueue {
     // Stopped meanwhile: nothing begins.
     if (this.#state !== 'new') return;
     this.#state = 'running';
-    this.#sweepAfter = performance.now() + LEASE_MS;
     this.#work = beginQueueWork(this.#options, {
       look: () => this.#poll(),
       takeOver: () => this.#requeueExpired(),
       renewLeases: () => this.#leases.renew(),
-      giveUpLeases: () => this.#leases.giveUpWhatRunsOut(),
-      failed: () => this.#spareOthers(),
+      failed: () => this.#others.failed(),
     });
     this.wake();
   }
@@ -385,7 +384,10 @@ export class TransferQueue {
   }
 
   async #requeueExpired(): Promise<void> {
-    if (performance.now() <= this.#sweepAfter) return;
+    const asked = performance.now();
+    await this.#options.store.hear();
+    this.#others.heard(asked);
+    if (!this.#others.mayJudge) return;
     const found = await this.#requeueOrphans('expired', 'the process that ran it is gone');
     if (found > 0) this.recount();
   }
@@ -404,13 +406,8 @@ export class TransferQueue {
     return rows.length;
   }
 
-  /** Other processes were away from the database as well: they have time to renew before anybody takes their transfers. */
-  #spareOthers(): void {
-    this.#sweepAfter = performance.now() + LEASE_MS;
-  }
-
   #databaseFailed(error: unknown, what: string): void {
-    this.#spareOthers();
+    this.#others.failed();
     if (isDatabaseUnavailable(error)) this.#log.debug({ err: error }, what);
     else this.#log.error({ err: error }, what);
   }

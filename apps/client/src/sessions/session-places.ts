@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 
 import type { ClusterEvents } from '@pesit-node/cluster';
 import { PesitError } from '@pesit-node/protocol';
-import { isDatabaseUnavailable } from '@pesit-node/service';
+import { isDatabaseUnavailable, LeaseClock, renewTogether } from '@pesit-node/service';
 import type { Logger, PeriodicTask } from '@pesit-node/service';
 
 import type { PlaceStore } from '../remote-servers/place-store.js';
@@ -10,8 +10,6 @@ import { databaseAway } from '../exchange/restart-context.js';
 
 /** A pod that does not renew its places for so long is dead to the others. */
 const LEASE_MS = 30_000;
-/** Given up so long before it runs out: a session needs a moment to end. */
-const MARGIN = 1 / 6;
 /** Between two looks of a pod that has places: without Redis it hears of a wish by them. */
 const LOOK_MS = 2000;
 /** Between two tries of who waits for a place, when nobody tells of one. */
@@ -41,12 +39,6 @@ export interface SessionPlacesOptions {
   readonly lookMs?: number | undefined;
 }
 
-interface Held {
-  readonly serverId: number;
-  /** By `performance.now()`, counted from before the statement that gave it. */
-  until: number;
-}
-
 /**
  * The places of this process with the remote servers that limit their sessions (`maxConnections`), counted over all pods in the
  * database. A place belongs to a session from before it is opened until the partner knows that it is over, so that a session
@@ -54,12 +46,14 @@ interface Held {
  *
  * Who finds no place writes a wish down and tells the other pods (topic `sessions`, a hint: the database is the truth): those
  * with an idle session close it, and tell in turn. Without Redis they see the wish when they renew their leases, every two
- * seconds. The places of a pod that died run out; one that cannot renew its own gives them up before.
+ * seconds. The places of a pod that died run out; one that cannot renew its own gives them up before (`LeaseClock`).
  */
 export class SessionPlaces extends EventEmitter<SessionPlacesEvents> {
   readonly #options: SessionPlacesOptions;
   readonly #leaseMs: number;
-  readonly #held = new Map<string, Held>();
+  /** Session → server. */
+  readonly #held = new Map<string, number>();
+  readonly #clocks = new Map<string, LeaseClock>();
   /** Servers for which the last look has found a wish that nothing was done for. */
   readonly #wishes = new Set<number>();
   readonly #notices = new EventEmitter<{ notice: [] }>();
@@ -131,11 +125,11 @@ export class SessionPlaces extends EventEmitter<SessionPlacesEvents> {
 
   /** The session is over, or was never opened. Never rejects: a place that cannot be given back runs out. */
   async give(session: string): Promise<void> {
-    const held = this.#held.get(session);
-    if (held === undefined) return;
-    this.#held.delete(session);
+    const serverId = this.#held.get(session);
+    if (serverId === undefined) return;
+    this.#forget(session);
     // The session that wished has a place now; the next look sees those that still wish.
-    this.#wishes.delete(held.serverId);
+    this.#wishes.delete(serverId);
     const { store, events, logger } = this.#options;
     try {
       if (await store.give(session)) events.tell('sessions');
@@ -160,30 +154,13 @@ export class SessionPlaces extends EventEmitter<SessionPlacesEvents> {
 
   /** Renews the places that are held, and looks which are wanted. @throws errors of the database */
   async look(): Promise<void> {
-    const asked = [...this.#held.keys()];
-    if (asked.length === 0) return;
-    const since = performance.now();
-    const firstEnd = Math.min(...[...this.#held.values()].map(({ until }) => until));
-    // A database that does not answer gets no more time than one that says no.
-    const lateMs = Math.ceil(firstEnd - since - this.#leaseMs * MARGIN) + 1;
-    const late = setTimeout(() => this.#giveUpWhatRunsOut(), lateMs).unref();
-    try {
-      this.#found(asked, await this.#options.store.renew(asked, this.#leaseMs / 1000), since);
-    } finally {
-      clearTimeout(late);
-      this.#giveUpWhatRunsOut();
-    }
-  }
-
-  #found(asked: readonly string[], kept: Awaited<ReturnType<PlaceStore['renew']>>, since: number): void {
-    const sessions = new Set(kept.map(({ session }) => session));
-    for (const session of asked) {
-      const held = this.#held.get(session);
-      if (held !== undefined && sessions.has(session)) held.until = since + this.#leaseMs;
-      else if (held !== undefined) this.#lose(session);
-    }
+    if (this.#clocks.size === 0) return;
+    const kept = await renewTogether(this.#clocks, async (sessions) => {
+      const places = await this.#options.store.renew(sessions, this.#leaseMs / 1000);
+      return new Map(places.map((place) => [place.session, place]));
+    });
     this.#wishes.clear();
-    for (const { serverId, wanted } of kept) if (wanted) this.#wishes.add(serverId);
+    for (const { serverId, wanted } of kept.values()) if (wanted) this.#wishes.add(serverId);
     for (const serverId of [...this.#wishes]) this.emit('wanted', serverId);
   }
 
@@ -197,18 +174,26 @@ export class SessionPlaces extends EventEmitter<SessionPlacesEvents> {
           ? databaseAway('this node cannot tell whether it may open one more session', cause)
           : cause;
       });
-    if (isTaken) this.#held.set(session, { serverId, until: since + this.#leaseMs });
-    return isTaken;
+    return isTaken && this.#hold(session, serverId, since);
   }
 
-  #giveUpWhatRunsOut(): void {
-    const limit = performance.now() + this.#leaseMs * MARGIN;
-    for (const [session, { until }] of this.#held) if (until <= limit) this.#lose(session);
+  /** @returns false when the database took so long that the place may be another's by now */
+  #hold(session: string, serverId: number, since: number): boolean {
+    const over = (): void => {
+      this.#forget(session);
+      this.emit('lost', session);
+    };
+    const clock = new LeaseClock({ leaseMs: this.#leaseMs, over });
+    if (!clock.granted(since)) return false;
+    this.#held.set(session, serverId);
+    this.#clocks.set(session, clock);
+    return true;
   }
 
-  #lose(session: string): void {
+  #forget(session: string): void {
     this.#held.delete(session);
-    this.emit('lost', session);
+    this.#clocks.get(session)?.end();
+    this.#clocks.delete(session);
   }
 
   #notice(): void {

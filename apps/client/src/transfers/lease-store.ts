@@ -222,6 +222,11 @@ export const leaseStore = (knex: Knex) => {
       return (await knex.raw<{ rows: Renewed[] }>(RENEW, values)).rows;
     },
 
+    /** Whether the database answers. @throws errors of the database */
+    hear: async (): Promise<void> => {
+      await knex.raw('select 1');
+    },
+
     /** Gives back what the database says that this process took, and it does not know of: an answer to `take` was lost. */
     giveBackUnknown: async (node: string, known: readonly string[]): Promise<void> => {
       await knex.raw(

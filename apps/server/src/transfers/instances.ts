@@ -1,3 +1,4 @@
+import { LeaseClock, LeaseWatch, renewalMs } from '@pesit-node/service';
 import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 import { isRunning, THIS_PROCESS } from '@pesit-node/storage';
 import type { ProcessName } from '@pesit-node/storage';
@@ -19,8 +20,8 @@ export interface InstancesOptions {
 }
 
 const LEASE_MS = 10_000;
-/** Renewals in the time of a lease: one that is late harms nobody. */
-const RENEWALS = 3;
+/** Share that is given up at the end: partners wait for what is written then, and two renewals have failed. */
+const MARGIN = 1 / 3;
 
 /**
  * Which processes live. Each renews a lease that covers all its transfers: one short statement every few seconds, none a
@@ -29,12 +30,15 @@ const RENEWALS = 3;
 export class Instances {
   readonly #options: Required<InstancesOptions>;
   #renewals: PeriodicHandle | undefined;
-  /** Since when every renewal of this process has succeeded in time; while the database was away nobody could renew. */
-  #renewingSince: number | undefined;
-  #renewedAt = 0;
+  readonly #clock: LeaseClock;
+  readonly #others: LeaseWatch;
+  #isKnown = false;
 
   constructor(options: InstancesOptions) {
     this.#options = { leaseMs: LEASE_MS, ...options };
+    const { leaseMs } = this.#options;
+    this.#clock = new LeaseClock({ leaseMs, margin: MARGIN });
+    this.#others = new LeaseWatch(leaseMs);
   }
 
   get leaseMs(): number {
@@ -46,7 +50,7 @@ export class Instances {
    * database: until the next renewal its transfers may be those of another.
    */
   get isCurrent(): boolean {
-    return performance.now() - this.#renewedAt < (this.#options.leaseMs * (RENEWALS - 1)) / RENEWALS;
+    return this.#clock.isHeld;
   }
 
   /** Takes the lease and renews it from now on; may be called again. @throws when the database cannot be asked */
@@ -54,7 +58,7 @@ export class Instances {
     await this.#renew();
     this.#renewals ??= this.#options.periodic.add({
       name: 'renewal of the lease of this process',
-      intervalMs: this.#options.leaseMs / RENEWALS,
+      intervalMs: renewalMs(this.#options.leaseMs),
       jitter: 0.1,
       first: 'after an interval',
       run: () => this.#renew(),
@@ -64,7 +68,8 @@ export class Instances {
   /** Gives the lease back: what is left open counts as left behind from now on. */
   async stop(): Promise<void> {
     await this.#renewals?.remove();
-    if (this.#renewedAt === 0) return;
+    this.#clock.end();
+    if (!this.#isKnown) return;
     const { knex, instance, logger } = this.#options;
     await knex('instances')
       .where({ instance })
@@ -99,23 +104,21 @@ export class Instances {
   #isGone({ age, ...other }: Seen): boolean {
     // Without /proc nothing can be said of others: their leases tell.
     if (other.machine === THIS_PROCESS.machine && THIS_PROCESS.started !== '0') return !isRunning(other);
-    const watching = this.#renewingSince === undefined ? 0 : performance.now() - this.#renewingSince;
-    return age > this.#options.leaseMs && watching > this.#options.leaseMs;
+    return age > this.#options.leaseMs && this.#others.mayJudge;
   }
 
   async #renew(): Promise<void> {
-    const { knex, instance, node, leaseMs } = this.#options;
+    const { knex, instance, node } = this.#options;
     const { machine, pid, started } = THIS_PROCESS;
-    const before = performance.now();
+    const since = this.#clock.now();
     await knex.raw(
       `insert into instances (instance, node, machine, pid, started) values (?, ?, ?, ?, ?)
        on conflict (instance) do update set seen_at = now()`,
       [instance, node, machine, pid, started],
     );
-    const inTime = this.#renewedAt !== 0 && before - this.#renewedAt < leaseMs;
-    if (!inTime) this.#renewingSince = before;
-    // When the database wrote it, it was not earlier.
-    this.#renewedAt = before;
+    this.#isKnown = true;
+    this.#clock.granted(since);
+    this.#others.heard(since);
   }
 }
 

@@ -1,11 +1,12 @@
 import { EventEmitter } from 'node:events';
 
-import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
+import { LeaseClock } from '@pesit-node/service';
+import type { LeaseTime, Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 
 import type { ClusterEvents } from '../events.js';
 import type { LeaderEvents, LeaderLease, LeaseBackend } from './leader-lease.js';
 
-export interface TimedLeaderOptions {
+export interface TimedLeaderOptions extends Partial<LeaseTime> {
   readonly backend: LeaseBackend;
   /** Tells the others of a lease that is free; hears of one. */
   readonly events: ClusterEvents;
@@ -14,53 +15,38 @@ export interface TimedLeaderOptions {
   readonly logger: Logger;
   /** As the backend grants it, milliseconds. Default 10,000. */
   readonly ttlMs?: number;
-  /** Milliseconds of a clock that nobody can set. */
-  readonly monotonic?: () => number;
-  /** Calls once after so many milliseconds. @returns takes it back. */
-  readonly alarm?: (delayMs: number, ring: () => void) => () => void;
 }
 
 export const LEADER_TTL_MS = 10_000;
-/** Shares of the lease: 3 s, 1 s and 1 s of 10. */
-const RENEWALS = 0.3;
+/** Between two looks, as a share of the lease: 1 s of 10. */
 const LOOKS = 0.1;
-/** How much sooner a leader gives up than its lease runs out: clocks differ, and what it has begun takes a while. */
+/** The leader gives up 1 s of 10: its work is in short transactions. */
 const MARGIN = 0.1;
 /** A Redis or database that does not answer must not hold up the end of the process: the lease runs out by itself. */
 const STOP_MS = 2000;
 
-interface Term {
-  readonly epoch: number;
-  /** By the monotonic clock, as all here: when the last renewal that succeeded was asked for. */
-  readonly renewedAt: number;
-  readonly until: number;
-}
-
-const alarmByTimer = (delayMs: number, call: () => void): (() => void) => {
-  const timer = setTimeout(call, delayMs).unref();
-  return () => {
-    clearTimeout(timer);
-  };
-};
-
 /**
- * A leader for as long as its lease lasts, counted from before it was asked for, less a margin: it gives up before the lease
- * can run out, whatever else it hears. A write that comes later, because the process stood still in between, is
- * refused by `fenced`.
+ * A leader for as long as its lease lasts (`LeaseClock`), whatever else it hears. A write that comes later, because the process
+ * stood still in between, is refused by `fenced`.
  */
 export class TimedLeader extends EventEmitter<LeaderEvents> implements LeaderLease {
-  readonly #options: Required<TimedLeaderOptions>;
+  readonly #options: Required<Omit<TimedLeaderOptions, keyof LeaseTime>>;
+  readonly #clock: LeaseClock;
   readonly #unsubscribe: () => void;
   #renewals: PeriodicHandle | undefined;
-  #term: Term | undefined;
-  #silence: () => void = () => undefined;
+  #epoch: number | undefined;
   #work: Promise<void> = Promise.resolve();
   #hasAsked = false;
   #stopping: Promise<void> | undefined;
 
-  constructor(options: TimedLeaderOptions) {
+  constructor({ monotonic, alarm, ...options }: TimedLeaderOptions) {
     super();
-    this.#options = { ttlMs: LEADER_TTL_MS, monotonic: () => performance.now(), alarm: alarmByTimer, ...options };
+    this.#options = { ttlMs: LEADER_TTL_MS, ...options };
+    this.#clock = new LeaseClock({
+      ...{ leaseMs: this.#options.ttlMs, margin: MARGIN },
+      over: () => this.#ended('its lease could not be renewed in time'),
+      time: { ...(monotonic && { monotonic }), ...(alarm && { alarm }) },
+    });
     this.#unsubscribe = options.events.subscribe('leadership', () =>
       this.#renewals === undefined ? undefined : this.refresh(),
     );
@@ -71,8 +57,7 @@ export class TimedLeader extends EventEmitter<LeaderEvents> implements LeaderLea
   }
 
   get epoch(): number | undefined {
-    const term = this.#term;
-    return term !== undefined && this.#options.monotonic() < term.until ? term.epoch : undefined;
+    return this.#clock.isHeld ? this.#epoch : undefined;
   }
 
   start(): void {
@@ -126,55 +111,38 @@ export class TimedLeader extends EventEmitter<LeaderEvents> implements LeaderLea
   }
 
   async #look(): Promise<void> {
-    if (this.#stopping !== undefined) return;
-    this.#giveUpInTime();
+    if (this.#stopping !== undefined || !this.#clock.isDue) return;
     this.#hasAsked = true;
-    const { backend, monotonic, ttlMs } = this.#options;
-    const begun = monotonic();
-    const term = this.#term;
-    if (term === undefined) {
-      const epoch = await backend.acquire();
-      if (epoch !== undefined) this.#hold(epoch, begun);
+    const { backend } = this.#options;
+    const since = this.#clock.now();
+    const epoch = this.epoch;
+    if (epoch === undefined) {
+      const gained = await backend.acquire();
+      if (gained !== undefined) this.#hold(gained, since);
       return;
     }
-    if (begun - term.renewedAt < ttlMs * (RENEWALS - LOOKS / 2)) return;
-    const renewed = await backend.renew(term.epoch);
-    if (this.#term !== term) return;
-    if (renewed) this.#hold(term.epoch, begun);
+    const renewed = await backend.renew(epoch);
+    if (this.#epoch !== epoch) return;
+    if (renewed) this.#clock.granted(since);
     else this.#lose('another process has its lease, or nobody has');
   }
 
-  #hold(epoch: number, begun: number): void {
-    const { monotonic, alarm, logger, ttlMs } = this.#options;
-    const until = begun + ttlMs * (1 - MARGIN);
-    // Granted too late to be used; the next look asks anew.
-    if (this.#stopping !== undefined || monotonic() >= until) return;
-    const first = this.#term === undefined;
-    this.#term = { epoch, renewedAt: begun, until };
-    this.#silence();
-    this.#silence = alarm(until - monotonic(), () => this.#giveUpInTime());
-    if (!first) return;
-    logger.info({ epoch }, 'this pod is the leader now');
+  #hold(epoch: number, since: number): void {
+    // Granted too late to be used: the next look asks anew.
+    if (this.#stopping !== undefined || !this.#clock.granted(since)) return;
+    this.#epoch = epoch;
+    this.#options.logger.info({ epoch }, 'this pod is the leader now');
     this.emit('gain', epoch);
   }
 
-  /** An alarm may ring early: it is set again. */
-  #giveUpInTime(): void {
-    const { monotonic, alarm } = this.#options;
-    const term = this.#term;
-    if (term === undefined) return;
-    const left = term.until - monotonic();
-    this.#silence();
-    if (left > 0) this.#silence = alarm(Math.ceil(left), () => this.#giveUpInTime());
-    else this.#lose('its lease could not be renewed in time');
+  #lose(reason: string): void {
+    if (this.#clock.end()) this.#ended(reason);
   }
 
-  #lose(reason: string): void {
-    const term = this.#term;
-    if (term === undefined) return;
-    this.#term = undefined;
-    this.#silence();
-    this.#options.logger.info({ epoch: term.epoch, reason }, 'this pod is no longer the leader');
+  #ended(reason: string): void {
+    const epoch = this.#epoch;
+    this.#epoch = undefined;
+    this.#options.logger.info({ epoch, reason }, 'this pod is no longer the leader');
     this.emit('loss');
   }
 }
