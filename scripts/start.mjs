@@ -73,8 +73,8 @@ await main(async () => {
     startApp({ app: 'client', port: options.clientPort, data: join(options.data, 'client'), database }),
   ]);
   const rest = {
-    server: new RestClient('server app', options.serverPort, server),
-    client: new RestClient('client app', options.clientPort, client),
+    server: new RestClient('server app', options.serverPort),
+    client: new RestClient('client app', options.clientPort),
   };
   console.log(
     `server app: http://127.0.0.1:${options.serverPort}   client app: http://127.0.0.1:${options.clientPort}`,

@@ -44,19 +44,22 @@ function environment(port, data, database) {
 /**
  * Starts an app, its log in <data>/service.log. It is stopped, cleanly, when the command ends.
  * @param options.database directory of the embedded database, which the two apps share
+ * @param options.command another program than the app of this clone, with its arguments
+ * @param options.as how to run it: options of spawn, in place of this clone's directory and environment
  */
-export async function startApp({ app, port, data, database }) {
+export async function startApp({ app, port, data, database, command, as }) {
   mkdirSync(data, { recursive: true });
   const log = createWriteStream(join(data, 'service.log'), { flags: 'a' });
   const setpriv = findProgram('setpriv');
-  const command = [process.execPath, join(root, 'apps', app, 'dist', 'main.js')];
+  const program = command ?? [process.execPath, join(root, 'apps', app, 'dist', 'main.js')];
   // Where the kernel can, it stops the service even when this process is killed; Ctrl-C reaches us first (detached).
-  const [program, ...args] = setpriv ? [setpriv, '--pdeathsig', 'TERM', '--', ...command] : command;
-  const child = spawn(program, args, {
+  const [file, ...args] = setpriv ? [setpriv, '--pdeathsig', 'TERM', '--', ...program] : program;
+  const child = spawn(file, args, {
     cwd: root,
+    env: environment(port, data, database),
+    ...as,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: environment(port, data, database),
   });
   let tail = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -65,7 +68,7 @@ export async function startApp({ app, port, data, database }) {
       log.write(chunk);
     });
   }
-  const service = { name: `the ${app} app`, tail: () => tail, ended: undefined };
+  const service = { name: `the ${app} app`, pid: child.pid, tail: () => tail, ended: undefined };
   service.ended = new Promise((resolve) => {
     child.once('close', (code, signal) => resolve({ ...service, how: signal ?? `exit code ${code}` }));
   });
@@ -104,11 +107,12 @@ async function ready(service, port) {
 export class RestClient {
   #base;
   #name;
-  #authorization = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
+  #authorization;
 
-  constructor(name, port) {
+  constructor(name, port, password = 'admin') {
     this.#name = name;
     this.#base = `http://${HOST}:${port}`;
+    this.#authorization = `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`;
   }
 
   get(path) {
