@@ -50,7 +50,7 @@ function flags() {
   return { ...rest, apps: app === undefined ? APPS : [app], vendorKey, days };
 }
 
-/** What is packed: the commit, its time, and whether files differ from it. */
+/** The commit that is packed, its time, and whether files differ from it. */
 function source() {
   const git = (...args) =>
     execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });

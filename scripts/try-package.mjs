@@ -99,7 +99,7 @@ await main(async () => {
     return 0;
   }
   const scratch = mkdtempSync(join(tmpdir(), 'pesit-try-'));
-  // Whoever the services run as must get as far as their own folders.
+  // The user of the services must get as far as their own folders.
   await runQuietly('chmod', ['755', scratch]);
   atEnd(() => rmSync(scratch, { recursive: true, force: true }));
   const trees = {};
