@@ -7,6 +7,13 @@ const BULK_AFTER = 128 * 1024;
 /** Points that may wait for the disk before the peer does: without a window nothing else bounds them. */
 const MAX_CHECKPOINTS = 64;
 
+export interface IntakeListener {
+  /** The sink failed, once: the transfer cannot continue. */
+  readonly failed: (error: unknown) => void;
+  /** The sink has the point on stable storage, and the peer is told. */
+  readonly acknowledged: (point: SyncPoint) => void;
+}
+
 /**
  * Received articles to a sink, with back-pressure from disk to peer (design §3). The session acknowledges a point when the
  * sink has it on stable storage.
@@ -14,7 +21,7 @@ const MAX_CHECKPOINTS = 64;
 export class ArticleIntake {
   readonly #connection: Connection;
   readonly #sink: ArticleSink;
-  readonly #onFailure: (error: unknown) => void;
+  readonly #listener: IntakeListener;
   readonly #readSize: number | undefined;
   #stopped = false;
   /** Lets the connection be read again; undefined while it is. */
@@ -28,15 +35,12 @@ export class ArticleIntake {
   /** Ends what we owe the partner for them. */
   #paid: () => void = () => undefined;
 
-  /**
-   * @param onFailure what to do when the sink fails, once: the transfer cannot continue
-   * @param readSize most that is read at a time, bytes
-   */
-  constructor(connection: Connection, sink: ArticleSink, onFailure: (error: unknown) => void, readSize?: number) {
+  /** @param readSize most that is read at a time, bytes */
+  constructor(connection: Connection, sink: ArticleSink, listener: IntakeListener, readSize?: number) {
     this.#connection = connection;
     this.#sink = sink;
     this.#readSize = readSize;
-    this.#onFailure = onFailure;
+    this.#listener = listener;
     sink.onFailure = (error) => {
       this.#fail(error);
     };
@@ -63,6 +67,7 @@ export class ArticleIntake {
         () => {
           if (this.#stopped) return;
           this.#connection.session.acknowledgeSyn(point.number);
+          this.#listener.acknowledged(point);
           this.#settleSoon();
           this.#checkpointDone();
         },
@@ -135,6 +140,6 @@ export class ArticleIntake {
   #fail(error: unknown): void {
     if (this.#stopped) return;
     this.stop();
-    this.#onFailure(error);
+    this.#listener.failed(error);
   }
 }

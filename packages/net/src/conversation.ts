@@ -3,7 +3,7 @@
  * waiting before it comes: an IDT, a RESYN that overtakes it, the end of the connection, a signal of the program.
  */
 import { END_CODES, PesitError, SUCCESS, refuses } from '@pesit-node/protocol';
-import type { FpduName, Parameters, RequesterSession } from '@pesit-node/protocol';
+import type { FpduName, Parameters, RequesterSession, SyncPoint } from '@pesit-node/protocol';
 import { Connection } from './connection.js';
 import type { WireObserver } from './connection.js';
 import { asPesitError, cancellation } from './errors.js';
@@ -32,6 +32,7 @@ export class Conversation {
   /** A DTF.END that came with the ACK(READ) before it, while nobody waited yet. */
   #early: Parameters | undefined;
   #texts: PartnerTexts = {};
+  #acknowledged: ((point: SyncPoint) => void) | undefined;
   #wentBack = 0;
   /** Why the running transfer, or the session, is over: `#cancelled` by us where no IDT can say so. */
   #interruption: PesitError | undefined;
@@ -85,8 +86,12 @@ export class Conversation {
     return this.#session.situation.interrupting;
   }
 
-  /** An operation begins: what ended the last one is of no account. */
-  begin(): void {
+  /**
+   * An operation begins: what ended the last one is of no account.
+   * @param acknowledged a sync point of it is safe
+   */
+  begin(acknowledged?: (point: SyncPoint) => void): void {
+    this.#acknowledged = acknowledged;
     this.#interruption = undefined;
     this.#early = undefined;
     this.#texts = {};
@@ -198,6 +203,7 @@ export class Conversation {
         // The answer is void; whoever waits for it sees that the transfer went back.
         if (this.#waiting?.name === 'ACK(TRANS.END)') this.#resolve({});
       },
+      acknowledged: (point) => this.#acknowledged?.(point),
       interrupted: (error) => {
         this.#interruption = error;
         this.#fail(error);

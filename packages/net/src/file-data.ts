@@ -32,6 +32,8 @@ export interface SessionListener {
    * @throws PesitError when it is too late for that: the transfer is interrupted
    */
   goesBack(): void;
+  /** The receiver has everything up to this point on stable storage, and has said so. */
+  acknowledged(point: SyncPoint): void;
   interrupted(error: PesitError, endCode: number): void;
   learned(style: SingleArticleStyle): void;
   /** A request that the session itself has refused. */
@@ -114,6 +116,7 @@ export class FileData {
         break;
       case 'ACK(SYN)':
         this.#outflow?.wake();
+        this.#listener.acknowledged(event.point);
         break;
       case 'RESYN':
         this.#listener.notice(`${event.error.message}: back to sync point ${event.point.number}`);
@@ -187,6 +190,9 @@ export class FileData {
     const failed = (error: unknown): void => {
       this.#listener.failed(error);
     };
-    return new ArticleIntake(this.#connection, sink, failed, this.#limits.read);
+    const acknowledged = (point: SyncPoint): void => {
+      this.#listener.acknowledged(point);
+    };
+    return new ArticleIntake(this.#connection, sink, { failed, acknowledged }, this.#limits.read);
   }
 }

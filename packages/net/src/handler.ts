@@ -102,6 +102,11 @@ export interface ServerHandler {
    * refused without asking, and the connection stays open. For the history.
    */
   refused?(name: FpduName, parameters: Parameters, error: PesitError): Promise<void>;
+  /**
+   * A sync point of the running transfer is safe: stored here and acknowledged, or acknowledged by the partner. Called for
+   * each on the path of the data: it must be quick, and must not throw.
+   */
+  acknowledged?(point: SyncPoint): void;
   /** PI 29 of a DTF.END, CRF or DESELECT, 1 to 4096 bytes: what the partner says of the file, beside a success too. */
   said?(name: FpduName, complement: Buffer): void;
   /** DESELECT was answered: the next file may come. */

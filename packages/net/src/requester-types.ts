@@ -52,6 +52,8 @@ export interface SendFile {
    * unknown, IDT 2-214.
    */
   readonly pointOf?: (number: number) => Promise<SyncPoint | undefined>;
+  /** The partner has stored everything up to this sync point. Called on the path of the data: it must be quick. */
+  readonly acknowledged?: ((point: SyncPoint) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -61,6 +63,8 @@ export interface ReceiveFile {
   readonly open: (attributes: Parameters) => Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }>;
   /** All data came: resolve when they are on stable storage; then TRANS.END leaves. Called again when a RESYN brings more. */
   readonly stored: () => Promise<void>;
+  /** Everything up to this sync point is stored here, and acknowledged. Called on the path of the data: it must be quick. */
+  readonly acknowledged?: ((point: SyncPoint) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -108,6 +108,11 @@ export class PesitRequester {
     return this.#session.fileTerms;
   }
 
+  /** Why the session is over, `local` 3-312 when it was released; undefined while it is not. */
+  get ended(): PesitError | undefined {
+    return this.#talk.ended;
+  }
+
   /** True while no file is selected and the connection is up. */
   get usable(): boolean {
     return this.#session.phase === 'open' && this.#session.situation.betweenFiles;
@@ -125,7 +130,7 @@ export class PesitRequester {
 
   /** CREATE … DESELECT. Resolves after a positive ACK(TRANS.END). An aborted `signal` interrupts with IDT 16. */
   sendFile(file: SendFile): Promise<TransferTotals> {
-    return this.#transfer(file.signal, async () => {
+    return this.#transfer(file, async () => {
       this.#session.create(file.request);
       await this.#talk.answerTo('ACK(CREATE)');
       this.#session.open();
@@ -149,7 +154,7 @@ export class PesitRequester {
 
   /** SELECT … DESELECT. Resolves after a positive ACK(TRANS.END): deliver then. */
   receiveFile(file: ReceiveFile): Promise<TransferTotals> {
-    return this.#transfer(file.signal, async () => {
+    return this.#transfer(file, async () => {
       this.#session.select(file.request);
       const attributes = await this.#talk.answerTo('ACK(SELECT)');
       const { from, sink } = await file.open(attributes);
@@ -236,10 +241,13 @@ export class PesitRequester {
   }
 
   /** Runs one file and brings the session back to where the next can begin, however it ended. */
-  async #transfer(signal: AbortSignal | undefined, run: () => Promise<TransferTotals>): Promise<TransferTotals> {
+  async #transfer(
+    { signal, acknowledged }: Pick<SendFile, 'signal' | 'acknowledged'>,
+    run: () => Promise<TransferTotals>,
+  ): Promise<TransferTotals> {
     if (this.#talk.ended !== undefined) throw this.#talk.ended;
     if (!this.usable) throw new Error(`no file can begin (${this.#session.describeState()}): one operation at a time`);
-    this.#talk.begin();
+    this.#talk.begin(acknowledged);
     try {
       const totals = await this.#talk.guarded(signal, run);
       // The partner has the file, and has said so: what becomes of the session afterwards does not change that.

@@ -184,6 +184,9 @@ export class PartnerConnection implements ServerConnection {
       goesBack: () => {
         this.#requests.goesBack();
       },
+      acknowledged: (point) => {
+        this.#handler.acknowledged?.(point);
+      },
       interrupted: (error, endCode) => {
         this.#enqueue(() => this.#requests.failFile(error, endCode));
       },

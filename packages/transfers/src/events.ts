@@ -3,7 +3,7 @@
  *
  * Sessions and transfers are known by their object: all events about one bear the same.
  */
-import type { FpduName, PeerDiagnostic, PesitError } from '@pesit-node/protocol';
+import type { FpduName, PeerDiagnostic, PesitError, SyncPoint } from '@pesit-node/protocol';
 import { EventKind } from '@pesit-node/service';
 
 import type { Direction } from './vocabulary.js';
@@ -94,9 +94,24 @@ export const TRANSFER_BEGAN = new EventKind<{
 }>('pesit:transfer:began');
 
 /** Its data come from here on; behind a point it is a restart. */
-export const TRANSFER_WENT_ON = new EventKind<{ readonly transfer: ObservedTransfer; readonly from: Figures }>(
-  'pesit:transfer:went-on',
-);
+export const TRANSFER_WENT_ON = new EventKind<{
+  readonly session: ObservedSession | undefined;
+  readonly transfer: ObservedTransfer;
+  readonly from: Figures;
+  /** `repeated`: the file is complete here, and what comes once more is dropped. */
+  readonly attempt: 'first' | 'next' | 'repeated';
+  readonly facts: Facts;
+}>('pesit:transfer:went-on');
+
+/**
+ * A sync point of its is safe: the receiver has everything before it on stable storage, and has said so. Many a second: a
+ * subscriber has to be quick. Behind a resynchronisation the same point may come once more.
+ */
+export const TRANSFER_POINT = new EventKind<{
+  readonly transfer: ObservedTransfer;
+  /** Its number, and data bytes and articles before it since the start of the file. */
+  readonly point: SyncPoint;
+}>('pesit:transfer:point');
 
 /** A received file has its final name, on stable storage. Its record may still follow. */
 export const TRANSFER_DELIVERED = new EventKind<{

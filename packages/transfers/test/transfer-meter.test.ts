@@ -40,7 +40,7 @@ const meter = {
     events.publish(TRANSFER_BEGAN, { session: undefined, transfer, facts: {} });
   },
   goesFrom: (transfer: ObservedTransfer, from: Figures) => {
-    events.publish(TRANSFER_WENT_ON, { transfer, from });
+    events.publish(TRANSFER_WENT_ON, { session: undefined, transfer, from, attempt: 'next', facts: {} });
   },
   ends: (transfer: ObservedTransfer, status: EndStatus | undefined, diagnostic?: string) => {
     events.publish(TRANSFER_ENDED, { session: undefined, transfer, status, diagnostic, facts: {} });

@@ -1,8 +1,56 @@
 /** The events that only the client app has; those of sessions and transfers are in `packages/transfers`. */
+import type { PesitError, SingleArticleStyle } from '@pesit-node/protocol';
 import { EventKind } from '@pesit-node/service';
 import type { EventStream, Metrics } from '@pesit-node/service';
+import type { ObservedSession } from '@pesit-node/transfers';
 
+import type { Negotiated } from '../remote-servers/fields.js';
+import type { ServerSeen } from '../remote-servers/seen.js';
 import type { TransferRow } from '../transfers/row.js';
+
+/** A remote server accepted a session, which may be that of a connection test. */
+export const SERVER_REACHED = new EventKind<{
+  readonly serverId: number;
+  readonly negotiated: Negotiated;
+  readonly seen: ServerSeen;
+}>('pesit:server:reached');
+
+/** It refused a session, or could not be reached. */
+export const SERVER_NOT_REACHED = new EventKind<{ readonly serverId: number; readonly error: PesitError }>(
+  'pesit:server:not-reached',
+);
+
+/** A session has shown how a remote server speaks: PI 25 as it answered to a file, or how it writes single articles. */
+export const SERVER_SEEN = new EventKind<{
+  readonly serverId: number;
+  readonly maxEntitySize?: number;
+  readonly singleArticle?: SingleArticleStyle;
+}>('pesit:server:seen');
+
+/** A transfer uses a session of the pool. */
+export const SESSION_TAKEN = new EventKind<{
+  readonly session: ObservedSession;
+  /** Id of the transfer. */
+  readonly transfer: string;
+  /** It has served before. */
+  readonly reused: boolean;
+}>('pesit:session:taken');
+
+/** A transfer no longer uses its session. */
+export const SESSION_GIVEN_BACK = new EventKind<{
+  readonly session: ObservedSession;
+  /** Why the transfer failed in it; undefined: it did not. */
+  readonly error: unknown;
+}>('pesit:session:given-back');
+
+/** Somebody tested the connection with a remote server: in a session of its own, which no other event is about. */
+export const CONNECTION_TESTED = new EventKind<{
+  readonly session: ObservedSession;
+  /** Milliseconds. */
+  readonly latency: number;
+  /** Undefined: the server accepted a session, which was released. */
+  readonly error: PesitError | undefined;
+}>('pesit:connection:tested');
 
 /** The record of a transfer says that it is over, whoever ran it. */
 export const TRANSFER_OVER = new EventKind<{ readonly row: TransferRow }>('pesit:transfer:over');

@@ -1,8 +1,8 @@
 import { logWords, PesitError } from '@pesit-node/protocol';
 import type { EventStream, Logger } from '@pesit-node/service';
-import { SESSION_OPENED, SESSION_REFUSED, SESSION_TOLERATED } from '@pesit-node/transfers';
+import { SESSION_ENDED, SESSION_OPENED, SESSION_REFUSED, SESSION_TOLERATED } from '@pesit-node/transfers';
 
-import { ATTEMPT_ENDED, ATTEMPT_STARTED, ATTEMPT_STARTED_OVER } from './events.js';
+import { ATTEMPT_ENDED, ATTEMPT_STARTED, ATTEMPT_STARTED_OVER, CONNECTION_TESTED, SESSION_TAKEN } from './events.js';
 
 const ENDS = {
   completed: ['info', 'transfer completed'],
@@ -15,6 +15,17 @@ const ENDS = {
 export const logExchange = (events: EventStream, logger: Logger): void => {
   events.subscribe(SESSION_OPENED, ({ session, facts }) => {
     logger.info({ ...session.facts, ...facts }, 'session opened');
+  });
+  events.subscribe(SESSION_TAKEN, ({ session, transfer: transferId, reused }) => {
+    logger.debug({ ...session.facts, transferId, reused }, 'session taken');
+  });
+  events.subscribe(SESSION_ENDED, ({ session }) => {
+    logger.debug(session.facts, 'session closed');
+  });
+  events.subscribe(CONNECTION_TESTED, ({ session: { facts }, latency, error }) => {
+    const { server } = facts;
+    if (error === undefined) logger.info({ server, latency }, 'connection test succeeded');
+    else logger.warn({ server, ...logWords(error) }, 'connection test failed');
   });
   events.subscribe(ATTEMPT_STARTED, (facts) => {
     logger.info(facts, 'transfer started');

@@ -7,6 +7,7 @@ import type { RemoteServerStore } from '../remote-servers/store.js';
 import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
 import { Contacts } from '../sessions/contacts.js';
+import { ServerTraces } from '../traces/server-traces.js';
 import { meterRetries } from './events.js';
 import { logExchange } from './exchange-log.js';
 import { Leftovers } from '../queue/leftovers.js';
@@ -54,7 +55,8 @@ const bindPasswords = async (servers: RemoteServerStore, logger: Logger): Promis
 /** The queue, the sessions that it uses, and what is known of the remote servers, tied together. */
 export const createExchange = (options: ExchangeOptions) => {
   const { settings, secrets, events, transfers: store, servers, receivedTree, sendTree, traces, logger } = options;
-  const contacts = new Contacts(servers, logger);
+  const contacts = new Contacts(events, servers, logger);
+  const serverTraces = new ServerTraces(traces, events);
   logExchange(events, logger);
   meterTransfers(events, options.metrics);
   meterRetries(events, options.metrics);
@@ -63,7 +65,7 @@ export const createExchange = (options: ExchangeOptions) => {
     ...{ leaseMs: options.leaseMs, lookMs: options.placeLookMs },
   });
   options.periodic.add(places.task);
-  const pool = new SessionPool({ idleTimeout: settings.idleTimeout, places, contacts, traces, events, logger });
+  const pool = new SessionPool({ idleTimeout: settings.idleTimeout, places, traces: serverTraces, events });
   const deps = { settings, secrets, pool, receivedTree, sendTree, store, events, logger };
   const queue = new TransferQueue({
     ...options,
@@ -88,7 +90,7 @@ export const createExchange = (options: ExchangeOptions) => {
       leftovers.start();
       traces.start();
     },
-    test: testConnection({ settings, secrets, pool, contacts, traces, logger }),
+    test: testConnection({ settings, secrets, pool, contacts, traces: serverTraces, events }),
     /** A remote server was changed or removed. */
     serverChanged: (id: number): void => {
       pool.closeIdle(id);

@@ -5,7 +5,8 @@ import type { ReceivedFile, ResumedReceiving } from '@pesit-node/storage';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import { keptBytes, readable, START } from '@pesit-node/protocol';
 import type { Parameters, PesitError, SyncPoint } from '@pesit-node/protocol';
-import { outcomeOf, refusesRestart } from '@pesit-node/transfers';
+import { outcomeOf, refusesRestart, TRANSFER_DELIVERED, TRANSFER_POINT } from '@pesit-node/transfers';
+import type { ObservedTransfer } from '@pesit-node/transfers';
 
 import type { Job } from '../transfers/row.js';
 import { confirmName, fileToSelect, withAskedFile } from './asked-file.js';
@@ -48,7 +49,7 @@ const requireSpace = async ({ root, reserve }: ReceivedTree, attributes: Paramet
 /** @param path absolute */
 const storedAs = (path: string) => ({ filename: basename(path), localPath: path });
 
-type Deps = Pick<TransferDeps, 'settings' | 'receivedTree' | 'logger'>;
+type Deps = Pick<TransferDeps, 'settings' | 'receivedTree' | 'events' | 'logger'>;
 
 /** State that earlier attempts left. */
 interface Begun {
@@ -62,7 +63,7 @@ const NOTHING: Begun = { resumed: undefined, transferId: undefined };
 /** Before the connection: what is staged is read for its hash, and the partner should not wait for that. */
 const resume = async (
   job: Job,
-  { settings, receivedTree, logger }: Deps,
+  { settings, receivedTree, logger }: Omit<Deps, 'events'>,
   signal: AbortSignal,
 ): Promise<Begun | Completed> => {
   const { root, reserve } = receivedTree;
@@ -116,17 +117,19 @@ const resume = async (
 export const receiving = async (
   job: Job,
   deps: Deps,
+  transfer: ObservedTransfer,
   restart: RestartContext,
   signal: AbortSignal,
 ): Promise<Work | Completed> => {
   const begun = await resume(job, deps, signal);
   if ('status' in begun) return begun;
-  return new Receiving(job, deps, restart, begun);
+  return new Receiving(job, deps, transfer, restart, begun);
 };
 
 class Receiving implements Work {
   readonly #job: Job;
   readonly #deps: Deps;
+  readonly #transfer: ObservedTransfer;
   readonly #restart: RestartContext;
   readonly repeatable = true;
   #begun: Begun;
@@ -138,9 +141,10 @@ class Receiving implements Work {
   /** As PI 27 and PI 28 count: bytes of compressed articles, not those of the file. */
   #totals = (): TransferTotals => START;
 
-  constructor(job: Job, deps: Deps, restart: RestartContext, begun: Begun) {
+  constructor(job: Job, deps: Deps, transfer: ObservedTransfer, restart: RestartContext, begun: Begun) {
     this.#job = job;
     this.#deps = deps;
+    this.#transfer = transfer;
     this.#restart = restart;
     this.#begun = begun;
     this.#staged = begun.resumed?.file;
@@ -180,7 +184,8 @@ class Receiving implements Work {
   }
 
   async run(session: PesitRequester, signal: AbortSignal): Promise<Completed> {
-    const { settings, receivedTree } = this.#deps;
+    const { settings, receivedTree, events } = this.#deps;
+    const transfer = this.#transfer;
     const { settings: wanted, server } = this.#job;
     this.#totals = () => session.totals;
     const { dataBytes, articles } = await session
@@ -195,6 +200,7 @@ class Receiving implements Work {
         },
         open: (answer) => this.#open(answer),
         stored: () => this.#prepare(session.totals),
+        acknowledged: (point) => events.publish(TRANSFER_POINT, { transfer, point }),
         signal,
       })
       .catch((error: unknown) => {
@@ -211,6 +217,7 @@ class Receiving implements Work {
       this.#names(),
       wanted.overwrite ?? false,
     );
+    events.publish(TRANSFER_DELIVERED, { transfer, path, size, checksum });
     return {
       ...{ status: 'COMPLETED', size, checksum, bytesTransferred: dataBytes, articles, ...storedAs(path) },
       ...this.facts,

@@ -24,8 +24,8 @@ export interface RunningTransfer {
   readonly ended: Promise<AttemptEnd>;
   /** Undefined before the partner accepted the file. */
   totals(): TransferTotals | undefined;
-  /** For the metrics: how far it is, and from where it continues. */
-  readonly figures: Pick<ObservedTransfer, 'progress' | 'from'>;
+  /** As all events about the attempt name it. */
+  readonly observed: ObservedTransfer;
   /** To be called when the record says that the transfer is over. @param restartable as the record says */
   settled(row: Pick<TransferRow, 'restartable' | 'content'>): Promise<void>;
 }
@@ -44,7 +44,7 @@ export const runTransfer = (
   return {
     ended: attempt.run(),
     totals: () => attempt.totals,
-    figures: { progress: () => attempt.progress, from: () => attempt.from },
+    observed: attempt.observed,
     settled: (row) => attempt.settled(row),
   };
 };
@@ -56,6 +56,7 @@ const lineSeen = (end: Completed, { roundTripMs, terms, advice }: PesitRequester
 };
 
 class Attempt {
+  readonly observed: ObservedTransfer;
   readonly #job: Job;
   readonly #deps: TransferDeps;
   readonly #signal: AbortSignal;
@@ -77,6 +78,8 @@ class Attempt {
     this.#deps = deps;
     this.#signal = signal;
     this.#requireLease = requireLease;
+    const { id, type, direction, server_name: peer } = job;
+    this.observed = { id, type, direction, peer, progress: () => this.progress, from: () => this.from };
     this.#names = { transferId: job.id, server: job.server_name };
     this.#log = deps.logger.child(this.#names);
   }
@@ -135,8 +138,8 @@ class Attempt {
     const { type, direction } = this.#job;
     if (type === 'MESSAGE') return Promise.resolve(messaging(this.#job));
     return direction === 'SEND'
-      ? sending(this.#job, this.#deps, context)
-      : receiving(this.#job, this.#deps, context, this.#signal);
+      ? sending(this.#job, this.#deps, this.observed, context)
+      : receiving(this.#job, this.#deps, this.observed, context, this.#signal);
   }
 
   async #exchange(work: Work): Promise<Completed> {
@@ -198,7 +201,6 @@ class Attempt {
     this.#signal.throwIfAborted();
     const taken = await pool.acquire(target, this.#job.id, this.#signal, fresh);
     this.#phase = 'transferring';
-    this.#log.debug({ sessionId: taken.sessionId, reused: taken.reused }, 'session taken');
     return taken;
   }
 

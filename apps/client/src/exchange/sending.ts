@@ -3,7 +3,8 @@ import { PesitError } from '@pesit-node/protocol';
 import type { CreateRequest, SyncPoint } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
 import type { FileVersion, RecordFormat } from '@pesit-node/storage';
-import { asPesitDate, outcomeOf, pesitDate, refusesRestart } from '@pesit-node/transfers';
+import { asPesitDate, outcomeOf, pesitDate, refusesRestart, TRANSFER_POINT } from '@pesit-node/transfers';
+import type { ObservedTransfer } from '@pesit-node/transfers';
 
 import type { Job, StoredVersion } from '../transfers/row.js';
 import { dataCodeOf, ebcdicOf, extrasOf } from './file-extras.js';
@@ -74,7 +75,8 @@ const openSource = async (
  */
 export const sending = async (
   job: Job,
-  { settings, sendTree }: Pick<TransferDeps, 'settings' | 'sendTree'>,
+  { settings, sendTree, events }: Pick<TransferDeps, 'settings' | 'sendTree' | 'events'>,
+  transfer: ObservedTransfer,
   context: RestartContext,
 ): Promise<Work> => {
   const format = formatFor(job);
@@ -96,8 +98,9 @@ export const sending = async (
       sentDate = request.creationDate;
       const done = { status: 'COMPLETED', size: file.size, localPath: file.path, creationDate: sentDate } as const;
       try {
+        const acknowledged = (point: SyncPoint): void => events.publish(TRANSFER_POINT, { transfer, point });
         const pointOf = async (number: number) => (startPoint = await source.goTo(number, signal));
-        const { dataBytes, articles } = await session.sendFile({ request, source, pointOf, signal });
+        const { dataBytes, articles } = await session.sendFile({ request, source, pointOf, acknowledged, signal });
         // The partner has acknowledged the file: nobody waits for us.
         await file.hashed(60_000);
         return { ...done, bytesTransferred: dataBytes, articles, checksum: file.checksum };

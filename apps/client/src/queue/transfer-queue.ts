@@ -298,9 +298,8 @@ export class TransferQueue {
     this.#leases.begin(id, fence, abort, since);
     const transfer = this.#options.run(job, abort.signal, () => this.#leases.require(id));
     this.#running.set(id, { job, abort, transfer });
-    const { type, direction, server_name: peer } = job;
+    const { observed } = transfer;
     const { events } = this.#options;
-    const observed: ObservedTransfer = { id, type, direction, peer, ...transfer.figures };
     events.publish(TRANSFER_BEGAN, { session: undefined, transfer: observed, facts: {} });
     void transfer.ended.then(async (end) => {
       const row = await this.#record(job, end);

@@ -1,10 +1,9 @@
-import type { PesitRequester } from '@pesit-node/net';
 import { explain } from '@pesit-node/protocol';
-import type { ConnectionTerms, PesitError, SingleArticleStyle } from '@pesit-node/protocol';
+import type { ConnectionTerms } from '@pesit-node/protocol';
 import { isDatabaseUnavailable } from '@pesit-node/service';
-import type { Logger } from '@pesit-node/service';
+import type { EventStream, Logger } from '@pesit-node/service';
 
-import { seenIn } from '../remote-servers/seen.js';
+import { SERVER_NOT_REACHED, SERVER_REACHED, SERVER_SEEN } from '../exchange/events.js';
 import type { ServerSeen } from '../remote-servers/seen.js';
 import type { ContactStatus, Negotiated } from '../remote-servers/fields.js';
 import type { RemoteServerStore } from '../remote-servers/store.js';
@@ -18,7 +17,7 @@ export const negotiatedOf = (terms: ConnectionTerms): Negotiated => {
   return { dialect, version, syncInterval: syncInterval / 1024, syncWindow, accessType, crc, resync };
 };
 
-/** Keeps the `status` of remote servers after each contact, without a statement for each. */
+/** Keeps the `status` of remote servers after each contact, and what they have shown, without a statement for each. */
 export class Contacts {
   readonly #store: Pick<RemoteServerStore, 'contacted' | 'learned' | 'saw'>;
   readonly #logger: Logger;
@@ -26,31 +25,21 @@ export class Contacts {
   readonly #entities = new Map<number, number>();
   readonly #writing = new Set<Promise<void>>();
 
-  constructor(store: Pick<RemoteServerStore, 'contacted' | 'learned' | 'saw'>, logger: Logger) {
+  constructor(events: EventStream, store: Pick<RemoteServerStore, 'contacted' | 'learned' | 'saw'>, logger: Logger) {
     this.#store = store;
     this.#logger = logger;
-  }
-
-  /** The server accepted a session. */
-  reached(serverId: number, { terms, answer }: Pick<PesitRequester, 'terms' | 'answer'>): void {
-    this.#note(serverId, 'CONNECTED', null, negotiatedOf(terms), seenIn(answer));
-  }
-
-  /** PI 25 as the server answered to a file. */
-  entity(serverId: number, maxEntitySize: number): void {
-    if (this.#entities.get(serverId) === maxEntitySize) return;
-    this.#entities.set(serverId, maxEntitySize);
-    this.#write(serverId, this.#store.saw(serverId, { maxEntitySize }));
-  }
-
-  /** How the server writes single articles. */
-  learned(serverId: number, style: SingleArticleStyle): void {
-    if (style !== 'unknown') this.#write(serverId, this.#store.learned(serverId, style));
-  }
-
-  /** The server refused a session, or could not be reached. */
-  failed(serverId: number, error: PesitError): void {
-    this.#note(serverId, error.fault === 'refused' ? 'REFUSED' : 'UNREACHABLE', explain(error));
+    events.subscribe(SERVER_REACHED, ({ serverId, negotiated, seen }) => {
+      this.#note(serverId, 'CONNECTED', null, negotiated, seen);
+    });
+    events.subscribe(SERVER_NOT_REACHED, ({ serverId, error }) => {
+      this.#note(serverId, error.fault === 'refused' ? 'REFUSED' : 'UNREACHABLE', explain(error));
+    });
+    events.subscribe(SERVER_SEEN, ({ serverId, maxEntitySize, singleArticle }) => {
+      if (maxEntitySize !== undefined) this.#sawEntity(serverId, maxEntitySize);
+      if (singleArticle !== undefined && singleArticle !== 'unknown') {
+        this.#write(serverId, store.learned(serverId, singleArticle));
+      }
+    });
   }
 
   /** Forgets what was written: the server was changed or removed. */
@@ -62,6 +51,12 @@ export class Contacts {
   /** Resolves when everything noted so far is written. */
   async settled(): Promise<void> {
     await Promise.all(this.#writing);
+  }
+
+  #sawEntity(serverId: number, maxEntitySize: number): void {
+    if (this.#entities.get(serverId) === maxEntitySize) return;
+    this.#entities.set(serverId, maxEntitySize);
+    this.#write(serverId, this.#store.saw(serverId, { maxEntitySize }));
   }
 
   #note(

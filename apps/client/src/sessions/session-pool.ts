@@ -2,18 +2,27 @@ import { randomUUID } from 'node:crypto';
 
 import type { PesitRequester } from '@pesit-node/net';
 import type { SingleArticleStyle } from '@pesit-node/protocol';
-import type { EventStream, Logger, Traces } from '@pesit-node/service';
+import type { EventStream } from '@pesit-node/service';
 import {
   outdatesSession,
+  SESSION_ENDED,
   SESSION_OPENED,
   SESSION_REFUSED,
   SESSION_TOLERATED,
   toPesitError,
 } from '@pesit-node/transfers';
+import type { ObservedSession } from '@pesit-node/transfers';
 
-import type { Contacts } from './contacts.js';
-import { faultText, openTraced } from '../traces/traced-opening.js';
-import type { TracedSession } from '../traces/traced-opening.js';
+import {
+  SERVER_NOT_REACHED,
+  SERVER_REACHED,
+  SERVER_SEEN,
+  SESSION_GIVEN_BACK,
+  SESSION_TAKEN,
+} from '../exchange/events.js';
+import { seenIn } from '../remote-servers/seen.js';
+import type { ServerTraces } from '../traces/server-traces.js';
+import { negotiatedOf } from './contacts.js';
 import type { SessionPlaces } from './session-places.js';
 import type { SessionTarget } from './session-target.js';
 
@@ -26,14 +35,16 @@ export interface TakenSession {
   readonly reused: boolean;
   /** It is there, and the partner has not refused it: it can serve another transfer. */
   readonly usable: boolean;
-  /** The error that the transfer failed with: for a trace, and to know whether the session may serve another one. */
+  /** The error that the transfer failed with: the session may be of no use for another one. */
   failed(thrown: unknown): void;
   /** Gives it back: kept for the next transfer when it can serve one, closed otherwise. */
   release(): void;
 }
 
-interface Open extends TracedSession {
+interface Open {
+  readonly session: PesitRequester;
   readonly sessionId: string;
+  readonly observed: ObservedSession;
   readonly target: SessionTarget;
 }
 
@@ -45,10 +56,8 @@ export interface SessionPoolOptions {
   /** Milliseconds that an idle session is kept; 0 = not at all. */
   readonly idleTimeout: number;
   readonly places: SessionPlaces;
-  readonly contacts: Contacts;
-  readonly traces: Traces;
+  readonly traces: Pick<ServerTraces, 'open' | 'isCutOff'>;
   readonly events: EventStream;
-  readonly logger: Logger;
 }
 
 /**
@@ -71,7 +80,7 @@ export class SessionPool {
   }
 
   /**
-   * @param transfer whose lines a trace shall name
+   * @param transfer id of the one that uses it
    * @param fresh open a new session even when one is idle
    * @throws PesitError as `PesitRequester.open`
    */
@@ -82,8 +91,7 @@ export class SessionPool {
     await this.reserve(target, sessionId, target.connectTimeout, signal);
     this.#count(target.serverId, 1);
     try {
-      const opened = await this.#open(target, sessionId, signal);
-      return this.#taken({ ...opened, sessionId, target }, transfer, false);
+      return this.#taken(await this.#open(target, sessionId, signal), transfer, false);
     } catch (error) {
       this.#count(target.serverId, -1);
       await this.giveBack(sessionId);
@@ -129,47 +137,51 @@ export class SessionPool {
     await Promise.all(this.#closing);
   }
 
-  async #open(target: SessionTarget, sessionId: string, signal: AbortSignal): Promise<TracedSession> {
-    const { contacts, traces, events } = this.#options;
-    const session = { id: sessionId, facts: { sessionId, server: target.serverName } };
+  async #open(target: SessionTarget, sessionId: string, signal: AbortSignal): Promise<Open> {
+    const { traces, events } = this.#options;
+    const { serverId } = target;
+    const observed = { id: sessionId, facts: { sessionId, server: target.serverName } };
     const options = target.options();
     const at = `${options.host}:${options.port}`;
-    const notice = (text: string): void => events.publish(SESSION_TOLERATED, { session, text });
+    const notice = (text: string): void => events.publish(SESSION_TOLERATED, { session: observed, text });
     try {
-      const learned = (style: SingleArticleStyle): void => contacts.learned(target.serverId, style);
-      const opened = await openTraced(traces, target, sessionId, { signal, notice, learned });
-      const { terms } = opened.session;
-      events.publish(SESSION_OPENED, { session, facts: { at, requester: options.connect.requester, terms } });
-      contacts.reached(target.serverId, opened.session);
-      void opened.session.closed().then(() => this.#gone(sessionId));
-      return opened;
+      const learned = (style: SingleArticleStyle): void =>
+        events.publish(SERVER_SEEN, { serverId, singleArticle: style });
+      const session = await traces.open(observed, target, { signal, notice, learned });
+      const { terms, answer } = session;
+      events.publish(SESSION_OPENED, { session: observed, facts: { at, requester: options.connect.requester, terms } });
+      events.publish(SERVER_REACHED, { serverId, negotiated: negotiatedOf(terms), seen: seenIn(answer) });
+      void session.closed().then(() => this.#gone(sessionId));
+      return { session, sessionId, observed, target };
     } catch (thrown) {
       const error = toPesitError(thrown);
       if (signal.aborted) throw error;
-      events.publish(SESSION_REFUSED, { session, diagnostic: error.diagnostic, error, facts: { at } });
-      contacts.failed(target.serverId, error);
+      events.publish(SESSION_REFUSED, { session: observed, diagnostic: error.diagnostic, error, facts: { at } });
+      events.publish(SERVER_NOT_REACHED, { serverId, error });
       throw error;
     }
   }
 
   #taken(open: Open, transfer: string, reused: boolean): TakenSession {
-    const { session, sessionId, tracer } = open;
-    tracer?.transfer(transfer);
+    const { events } = this.#options;
+    const { session, sessionId, observed, target } = open;
+    events.publish(SESSION_TAKEN, { session: observed, transfer, reused });
     let given = false;
     let outdated = false;
+    let error: unknown;
     const isUsable = (): boolean => session.usable && !outdated;
     const release = (): void => {
       if (given) return;
       given = true;
-      tracer?.transfer(undefined);
-      const { fileTerms } = session;
-      if (fileTerms !== undefined) this.#options.contacts.entity(open.target.serverId, fileTerms.maxEntitySize);
+      events.publish(SESSION_GIVEN_BACK, { session: observed, error });
+      const { maxEntitySize } = session.fileTerms ?? {};
+      if (maxEntitySize !== undefined) events.publish(SERVER_SEEN, { serverId: target.serverId, maxEntitySize });
       if (isUsable() && this.#mayStay(open)) this.#keep(open);
       else void this.#close(open);
     };
     const failed = (thrown: unknown): void => {
       outdated ||= outdatesSession(toPesitError(thrown));
-      tracer?.note(faultText('transfer failed', thrown));
+      error = thrown;
     };
     return {
       ...{ session, sessionId, reused, failed, release },
@@ -209,7 +221,7 @@ export class SessionPool {
       const idle = this.#idle.get(key)?.at(-1);
       if (idle === undefined) return undefined;
       // One whose trace was switched off does not serve a transfer that shall have one: its key says that it should.
-      if (idle.session.usable && idle.tracer?.isOver !== true) {
+      if (idle.session.usable && !this.#options.traces.isCutOff(idle.observed)) {
         this.#forget(idle);
         return idle;
       }
@@ -236,14 +248,14 @@ export class SessionPool {
     return this.#close(idle);
   }
 
-  #close({ session, sessionId, target, tracer }: Open): Promise<void> {
+  #close({ session, sessionId, observed, target }: Open): Promise<void> {
     this.#count(target.serverId, -1);
-    const outcome = session.usable ? 'released' : 'the session was over';
+    const isReleased = session.usable;
     const closing = session.release().then(async () => {
       await this.giveBack(sessionId);
       this.#closing.delete(closing);
-      tracer?.end(outcome);
-      this.#options.logger.debug({ sessionId, server: target.serverName }, 'session closed');
+      const error = isReleased ? undefined : session.ended;
+      this.#options.events.publish(SESSION_ENDED, { session: observed, opened: true, error });
     });
     this.#closing.add(closing);
     return closing;

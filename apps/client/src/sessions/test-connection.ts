@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 
-import { explain, logWords } from '@pesit-node/protocol';
-import type { Logger, SecretBox, Traces } from '@pesit-node/service';
+import { explain } from '@pesit-node/protocol';
+import type { EventStream, SecretBox } from '@pesit-node/service';
 import { errorCodeOf, toPesitError } from '@pesit-node/transfers';
 import type { TransferErrorCode } from '@pesit-node/transfers';
 
 import type { Negotiated, RemoteServerRow } from '../remote-servers/fields.js';
-import { openTraced } from '../traces/traced-opening.js';
+import { CONNECTION_TESTED, SERVER_NOT_REACHED, SERVER_REACHED } from '../exchange/events.js';
+import { seenIn } from '../remote-servers/seen.js';
+import type { ServerTraces } from '../traces/server-traces.js';
 import { negotiatedOf } from './contacts.js';
 import type { Contacts } from './contacts.js';
 import type { SessionPool } from './session-pool.js';
@@ -39,9 +41,9 @@ export interface TestConnectionDeps {
   readonly settings: ExchangeSettings;
   readonly secrets: SecretBox;
   readonly pool: Pick<SessionPool, 'reserve' | 'giveBack'>;
-  readonly contacts: Contacts;
-  readonly traces: Traces;
-  readonly logger: Logger;
+  readonly contacts: Pick<Contacts, 'settled'>;
+  readonly traces: Pick<ServerTraces, 'open'>;
+  readonly events: EventStream;
 }
 
 /** Who asks waits so long for a session of another pod to end, milliseconds. */
@@ -49,25 +51,25 @@ const PLACE_MS = 5000;
 
 /** Opens a session of its own with a remote server, whether it is enabled or not, and releases it. */
 export const testConnection =
-  ({ settings, secrets, pool, contacts, traces, logger }: TestConnectionDeps) =>
+  ({ settings, secrets, pool, contacts, traces, events }: TestConnectionDeps) =>
   async (server: RemoteServerRow): Promise<TestResult> => {
-    const log = logger.child({ server: server.name });
+    const { id: serverId } = server;
     const sessionId = randomUUID();
+    const observed = { id: sessionId, facts: { sessionId, server: server.name } };
     let began = performance.now();
     const latency = (): number => Math.round((performance.now() - began) * 10) / 10;
     try {
       const target = sessionTarget(server, server.client_id, {}, { settings, secrets });
       await pool.reserve(target, sessionId, PLACE_MS);
       began = performance.now();
-      const { session, tracer } = await openTraced(traces, target, sessionId);
+      const session = await traces.open(observed, target);
       const answered = latency();
       const { terms, roundTripMs, advice = null } = session;
       const negotiated = negotiatedOf(terms);
       await session.release();
-      tracer?.end('released');
-      contacts.reached(server.id, session);
+      events.publish(SERVER_REACHED, { serverId, negotiated, seen: seenIn(session.answer) });
+      events.publish(CONNECTION_TESTED, { session: observed, latency: answered, error: undefined });
       await contacts.settled();
-      log.info({ latency: answered }, 'connection test succeeded');
       return {
         success: true,
         latency: answered,
@@ -80,10 +82,11 @@ export const testConnection =
     } catch (thrown) {
       const error = toPesitError(thrown);
       // The server was not asked when there was no place for a session.
-      if (error.fault !== 'local' || error.diagnostic !== '3-309') contacts.failed(server.id, error);
+      if (error.fault !== 'local' || error.diagnostic !== '3-309')
+        events.publish(SERVER_NOT_REACHED, { serverId, error });
+      events.publish(CONNECTION_TESTED, { session: observed, latency: latency(), error });
       await contacts.settled();
       const { diagnostic } = error;
-      log.warn(logWords(error), 'connection test failed');
       const errorCode = errorCodeOf(error, 'connecting');
       return { success: false, latency: latency(), errorCode, diagnostic, message: explain(error) };
     } finally {

@@ -11,6 +11,7 @@ import {
   TRANSFER_ENDED,
   TRANSFER_REFUSED,
   TRANSFER_REMARKED,
+  TRANSFER_WENT_ON,
 } from '@pesit-node/transfers';
 
 import { revocationText } from '../admission/revocation.js';
@@ -50,6 +51,15 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
   events.subscribe(TRANSFER_BEGAN, ({ session, transfer: { id, type, direction }, facts }) => {
     if (type === 'FILE') logger.info({ ...session?.facts, transfer: id, direction, ...facts }, 'transfer begins');
   });
+  events.subscribe(TRANSFER_WENT_ON, ({ session, transfer: { id }, from, attempt, facts }) => {
+    if (attempt === 'first') return;
+    const { syncPoint: point, dataBytes } = from;
+    const text =
+      attempt === 'next'
+        ? 'transfer continues from a sync point'
+        : 'the partner restarts a transfer that is complete here: dropping the data that it sends again';
+    logger.info({ ...session?.facts, transfer: id, point, dataBytes, ...facts }, text);
+  });
   events.subscribe(TRANSFER_REMARKED, ({ session, id, at, complement }) => {
     logger.info(
       { ...session.facts, transfer: id, at, partnerSaid: printable(complement) },
@@ -57,9 +67,9 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
     );
   });
   events.subscribe(TRANSFER_ENDED, ({ session, transfer: { id, type }, status, error, facts }) => {
-    if (type === 'MESSAGE') return;
     const all = { ...session?.facts, transfer: id, ...facts };
-    if (error === undefined) logger.info(all, 'transfer completed');
+    if (type === 'MESSAGE') logger.info(all, 'message received');
+    else if (error === undefined) logger.info(all, 'transfer completed');
     else logger.warn({ ...all, ...logWords(error) }, status === 'CANCELLED' ? 'transfer cancelled' : 'transfer failed');
   });
   events.subscribe(TRANSFER_REFUSED, ({ session, type, peer, error, counted, facts }) => {

@@ -6,9 +6,18 @@ import type {
   SelectAnswer,
   SyncPoint,
 } from '@pesit-node/protocol';
-import type { ObservedTransfer } from '@pesit-node/transfers';
+import type { Facts, ObservedTransfer } from '@pesit-node/transfers';
 
 import type { RecordHandle, TransferFailure, TransferProgress } from '../transfers/record.js';
+
+/** Where the data of an attempt begin. */
+export interface Beginning {
+  readonly from: SyncPoint;
+  /** See `TRANSFER_WENT_ON`. */
+  readonly attempt: 'first' | 'next' | 'repeated';
+  /** Fields of the log line of one that is not the first. */
+  readonly facts: Facts;
+}
 
 /** A file from CREATE or SELECT on. */
 export interface FileTransfer extends ObservedTransfer {
@@ -26,12 +35,12 @@ export interface FileTransfer extends ObservedTransfer {
 export interface IncomingTransfer extends FileTransfer {
   readonly direction: 'RECEIVE';
   readonly answer: CreateAnswer;
-  write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }>;
+  write(): Promise<Beginning & { readonly sink: ArticleSink }>;
 }
 
 /** A file that a partner reads. */
 export interface OutgoingTransfer extends FileTransfer {
   readonly direction: 'SEND';
   readonly answer: SelectAnswer;
-  read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }>;
+  read(point: number): Promise<Beginning & { readonly source: ArticleSource }>;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { PesitError, START } from '@pesit-node/protocol';
-import type { ArticleSink, CreateAnswer, Parameters, SyncPoint } from '@pesit-node/protocol';
+import type { ArticleSink, CreateAnswer, Parameters } from '@pesit-node/protocol';
 import { removeLeftover } from '@pesit-node/storage';
 import type { GrowthRules, ReceivedFile } from '@pesit-node/storage';
 import { settledWithin } from '@pesit-node/service';
@@ -16,7 +16,7 @@ import type {
   TransferStart,
 } from '../transfers/record.js';
 import { virtualFileFor } from '../admission/access.js';
-import type { IncomingTransfer } from './file-transfer.js';
+import type { Beginning, IncomingTransfer } from './file-transfer.js';
 import { INTENT_FROM } from './final-name.js';
 import type { FileParts, Files, Records } from './parts.js';
 import { isRestart, startOf } from './proven-partner.js';
@@ -146,8 +146,8 @@ export class IncomingFile implements IncomingTransfer {
   };
 
   /** WRITE: from the newest point of earlier attempts whose bytes are proved to be there. */
-  async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
-    const { logger, partner, session } = this.#proven;
+  async write(): Promise<Beginning & { readonly sink: ArticleSink }> {
+    const { partner, session } = this.#proven;
     const { config, stores } = this.#files;
     const { directory, context: key, format, durability } = this.#place;
     const store = stores.at(directory);
@@ -163,7 +163,7 @@ export class IncomingFile implements IncomingTransfer {
     const { before, isRestarted } = this.#attempt;
     if (before === undefined) {
       this.#staged = await store.receive(options);
-      return { from: START, sink: this.#staged };
+      return { from: START, attempt: 'first', facts: {}, sink: this.#staged };
     }
     // Without points in this session, or PI 15, the partner could not be told where to continue.
     const fromStart = !isRestarted || (session.terms?.syncInterval ?? 0) === 0;
@@ -171,11 +171,8 @@ export class IncomingFile implements IncomingTransfer {
     const { file, point, reason } = await store.resume(options);
     this.#staged = file;
     const { number, dataBytes, articles } = point;
-    logger.info(
-      { transfer: this.record.id, attempt: before.attempts, point: number, dataBytes, reason },
-      'transfer continues from a sync point',
-    );
-    return { from: { number, dataBytes, articles }, sink: file };
+    const from = { number, dataBytes, articles };
+    return { from, attempt: 'next', facts: { attempt: before.attempts, reason }, sink: file };
   }
 
   #growth(): GrowthRules {

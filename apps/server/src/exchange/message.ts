@@ -20,7 +20,7 @@ export const acceptMessage = async (
   { partners, journal }: Pick<Admitting, 'partners'> & Pick<Records, 'journal'>,
   parameters: Parameters,
 ): Promise<{ readonly id: number; readonly answer: MessageAnswer }> => {
-  const { partner, stands, logger } = proven;
+  const { partner, stands } = proven;
   const now = stands(await asking('2-201', () => partners.get(partner.partner_id)));
   if (!operationsOf(now.access_type).includes('WRITE')) {
     throw refusal(
@@ -36,6 +36,5 @@ export const acceptMessage = async (
     text: Buffer.from(message),
     dataCode,
   });
-  logger.info({ transfer: id, bytes: message.length }, 'message received');
   return { id, answer: attributesWanted === REPLY_EXPECTED ? { reply: Buffer.from(`received as ${id}`) } : {} };
 };

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 
 import { CRC_LENGTH, FPDU_HEADER_LENGTH, PesitError, START } from '@pesit-node/protocol';
-import type { ArticleSource, CompressionMode, Parameters, SelectAnswer, SyncPoint } from '@pesit-node/protocol';
+import type { ArticleSource, CompressionMode, Parameters, SelectAnswer } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
 import type { FileStore, Pacing, RecordFormat } from '@pesit-node/storage';
 import {
@@ -18,7 +18,7 @@ import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } f
 import { recordSettings } from '../virtual-files/record-settings.js';
 import { virtualFileFor } from '../admission/access.js';
 import { CompressedSource } from './compressed-source.js';
-import type { OutgoingTransfer } from './file-transfer.js';
+import type { Beginning, OutgoingTransfer } from './file-transfer.js';
 import { findAgain, findToSend, isOfName } from './file-to-send.js';
 import { asCreationDate, askedFile, asLabel } from './names.js';
 import type { FileParts, Files, Records } from './parts.js';
@@ -166,7 +166,7 @@ export class OutgoingFile implements OutgoingTransfer {
   };
 
   /** READ. @throws PesitError 2-214 for a point that no attempt has placed */
-  async read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }> {
+  async read(point: number): Promise<Beginning & { readonly source: ArticleSource }> {
     const { source, earlier, pacing } = this.#offer;
     const written = (sent: number) => asking('2-201', () => this.#records.sentPoints.find(this.record, sent));
     const found = point === 0 ? START : await goToPoint(source, point, earlier, written);
@@ -180,20 +180,18 @@ export class OutgoingFile implements OutgoingTransfer {
       const pacings = pacingsWith(earlier, { ...pacing, from: number, compression });
       if (pacings !== earlier) await asking('2-201', () => this.#records.contexts.paced(this.record, pacings));
     }
-    if (this.#before !== undefined) {
-      this.#proven.logger.info(
-        { transfer: this.record.id, attempt: this.#before.attempts + 1, point: number, dataBytes },
-        'transfer continues from a sync point',
-      );
-    }
     this.#began = true;
     const from = { number, dataBytes, articles };
+    const beginning: Beginning =
+      this.#before === undefined
+        ? { from, attempt: 'first', facts: {} }
+        : { from, attempt: 'next', facts: { attempt: this.#before.attempts + 1 } };
     if (compression !== 0 || hasCompressed(earlier)) {
       await asking('2-201', () => this.#records.sentPoints.forgetAfter(this.record, number));
     }
-    if (compression === 0) return { from, source };
+    if (compression === 0) return { ...beginning, source };
     return {
-      from,
+      ...beginning,
       source: new CompressedSource(this.#proven.session, this.#records.sentPoints, this.record, source, number),
     };
   }

@@ -22,6 +22,7 @@ import {
   SESSION_TOLERATED,
   TRANSFER_BEGAN,
   TRANSFER_ENDED,
+  TRANSFER_POINT,
   TRANSFER_REFUSED,
   TRANSFER_REMARKED,
   TRANSFER_WENT_ON,
@@ -35,7 +36,7 @@ import type { PartnerRow, PartnerStanding } from '../partners/fields.js';
 import type { RecordHandle, TransferFailure } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import { PARTNER_SEEN } from './events.js';
-import type { IncomingTransfer, OutgoingTransfer } from './file-transfer.js';
+import type { Beginning, IncomingTransfer, OutgoingTransfer } from './file-transfer.js';
 import { identify } from '../admission/identification.js';
 import { acceptIncoming } from './incoming-file.js';
 import { acceptMessage } from './message.js';
@@ -143,16 +144,14 @@ export class PartnerSession implements ServerHandler {
 
   async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
     if (this.#file?.direction !== 'RECEIVE') throw new Error('WRITE without CREATE');
-    const answer = await this.#file.write();
-    this.#goesFrom(this.#file, answer.from);
-    return answer;
+    const { sink, ...beginning } = await this.#file.write();
+    return { from: this.#goesFrom(this.#file, beginning), sink };
   }
 
   async read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }> {
     if (this.#file?.direction !== 'SEND') throw new Error('READ without SELECT');
-    const answer = await this.#file.read(point);
-    this.#goesFrom(this.#file, answer.from);
-    return answer;
+    const { source, ...beginning } = await this.#file.read(point);
+    return { from: this.#goesFrom(this.#file, beginning), source };
   }
 
   async endTransfer(): Promise<void> {
@@ -182,7 +181,8 @@ export class PartnerSession implements ServerHandler {
       const { id, answer } = await acceptMessage(proven, { partners, journal }, parameters);
       const { partner_id: peer } = proven.partner;
       const transfer: ObservedTransfer = { id, type: 'MESSAGE', direction: 'RECEIVE', peer, progress: nothing };
-      const about = { session: this.#observed, transfer, facts: {} };
+      const facts = { bytes: parameters.message?.length ?? 0 };
+      const about = { session: this.#observed, transfer, facts };
       proven.events.publish(TRANSFER_BEGAN, about);
       proven.events.publish(TRANSFER_ENDED, { ...about, status: 'COMPLETED', diagnostic: undefined });
       return answer;
@@ -197,6 +197,11 @@ export class PartnerSession implements ServerHandler {
     if (proven === undefined) return;
     if (name === 'MSG') this.#messageRefused(proven, error);
     else await this.#fileRefused(proven, name === 'CREATE' ? 'RECEIVE' : 'SEND', parameters, error);
+  }
+
+  acknowledged(point: SyncPoint): void {
+    const transfer = this.#file;
+    if (transfer !== undefined) this.#options.parts.observing.events.publish(TRANSFER_POINT, { transfer, point });
   }
 
   said(name: FpduName, complement: Buffer): void {
@@ -333,9 +338,11 @@ export class PartnerSession implements ServerHandler {
     parts.observing.events.publish(SESSION_REFUSED, about);
   }
 
-  #goesFrom(transfer: ObservedTransfer, { number, dataBytes }: SyncPoint): void {
-    const from = { dataBytes, syncPoint: number };
-    this.#options.parts.observing.events.publish(TRANSFER_WENT_ON, { transfer, from });
+  #goesFrom(transfer: ObservedTransfer, { from, attempt, facts }: Beginning): SyncPoint {
+    const about = { session: this.#observed, transfer, attempt, facts };
+    const figures = { dataBytes: from.dataBytes, syncPoint: from.number };
+    this.#options.parts.observing.events.publish(TRANSFER_WENT_ON, { ...about, from: figures });
+    return from;
   }
 
   #over(

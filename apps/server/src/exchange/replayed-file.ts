@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 
-import type { ArticleBatch, ArticleSink, CreateAnswer, PesitError, SyncPoint } from '@pesit-node/protocol';
+import type { ArticleBatch, ArticleSink, CreateAnswer, PesitError } from '@pesit-node/protocol';
 import { compressionName } from '@pesit-node/transfers';
 import type { Compression } from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferFailure, TransferProgress } from '../transfers/record.js';
-import type { IncomingTransfer } from './file-transfer.js';
+import type { Beginning, IncomingTransfer } from './file-transfer.js';
 import type { Records } from './parts.js';
 import type { ProvenPartner } from './proven-partner.js';
 import { failureOf, refusal } from './refusal.js';
@@ -59,16 +59,12 @@ export class ReplayedFile implements IncomingTransfer {
     syncPoint: this.#done.sync_point,
   });
 
-  write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
+  write(): Promise<Beginning & { readonly sink: ArticleSink }> {
     const { sync_point: number, point_bytes: dataBytes, point_articles: articles, checksum } = this.#done;
     const usesPoints = number > 0 && (this.#proven.session.terms?.syncInterval ?? 0) > 0;
     const from = usesPoints ? { number, dataBytes, articles } : { number: 0, dataBytes: 0, articles: 0 };
     this.#hash = !usesPoints && !this.#isText && checksum !== null ? createHash('sha256') : undefined;
-    this.#proven.logger.info(
-      { transfer: this.record.id, point: from.number },
-      'the partner restarts a transfer that is complete here: dropping the data that it sends again',
-    );
-    return Promise.resolve({ from, sink: new Drain(this.#hash) });
+    return Promise.resolve({ from, attempt: 'repeated', facts: {}, sink: new Drain(this.#hash) });
   }
 
   async end(): Promise<void> {
