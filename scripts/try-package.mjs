@@ -4,19 +4,21 @@
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { RestClient } from './lib/apps.mjs';
 import { findPostgres, startPostgres } from './lib/postgres.mjs';
 import { atEnd, Failure, freePort, main, requireNode, root, runQuietly } from './lib/process.mjs';
 import { createSample, exchange } from './lib/sample.mjs';
-import { findTarball, newSecrets, startUnpacked, unpack } from './lib/unpacked.mjs';
+import { inImage, insidePid, layOutImage, sandboxFault, tryClaims } from './lib/sandbox.mjs';
+import { findTarball, newSecrets, ownFolder, startUnpacked, unpack } from './lib/unpacked.mjs';
 
 const USAGE = `npm run try-package -- [flags]
   --from DIR        where the tarballs are                            (./dist)
   --nodes LIST      major versions of Node.js, as 20,22,24, each as the npm package node-<platform>
                                                                       (the one that runs this)
   --embedded        without a PostgreSQL of this machine: the tarballs bring one
+  --sandbox         in bubblewrap, with the claims of the image: another user, a read-only root, nothing but Node
   --size MB         size of the file that crosses                     (4)`;
 
 const APPS = ['server', 'client'];
@@ -28,6 +30,7 @@ function flags() {
         from: { type: 'string', default: join(root, 'dist') },
         nodes: { type: 'string' },
         embedded: { type: 'boolean', default: false },
+        sandbox: { type: 'boolean', default: false },
         size: { type: 'string', default: '4' },
         help: { type: 'boolean', default: false },
       },
@@ -35,6 +38,7 @@ function flags() {
     if (values.nodes !== undefined && !/^\d+(?:,\d+)*$/.test(values.nodes)) {
       throw new Failure(`--nodes: expected major versions as 20,22,24, got ${values.nodes}`);
     }
+    if (values.sandbox && values.embedded) throw new Failure('--sandbox: the image holds no embedded database');
     if (!/^[1-9]\d{0,4}$/.test(values.size)) throw new Failure(`--size: expected 1 to 99999 MB, got ${values.size}`);
     return { ...values, from: resolve(values.from), megabytes: Number(values.size) };
   } catch (error) {
@@ -52,8 +56,8 @@ async function installNode(major, scratch) {
 }
 
 /** Ends an app by SIGTERM; anything but exit code 0 is a failure. */
-async function stop(service) {
-  process.kill(service.pid, 'SIGTERM');
+async function stop(service, isBoxed) {
+  process.kill(isBoxed ? insidePid(service.pid) : service.pid, 'SIGTERM');
   const { how } = await service.ended;
   if (how !== 'exit code 0') throw new Failure(`${service.name} ended with ${how} after SIGTERM:\n${service.tail()}`);
 }
@@ -69,16 +73,30 @@ async function requireKey(rest, tree) {
   if (!isRight) throw new Failure(`a build for ${kind} (${vendorKey}) verifies with ${JSON.stringify(publicKey)}`);
 }
 
+/** Lays out the images of both apps and tries what is said of them. */
+async function makeImages(node, folder, options) {
+  const images = {};
+  for (const app of APPS) {
+    images[app] = join(folder, `image-${app}`);
+    await layOutImage(node, findTarball(options.from, app), images[app]);
+    const { uid } = await tryClaims(images[app], ownFolder(join(folder, `probe-${app}`)));
+    console.log(`${app} app: user ${uid}, process 1, no program but Node, /data alone can be written`);
+  }
+  return images;
+}
+
 async function tryOn(node, trees, folder, options) {
   const version = (await runQuietly(node, ['--version'])).trim();
   console.log(`Node ${version}, both apps from their tarballs:`);
   const database = options.embedded ? join(folder, 'database') : await startPostgres(findPostgres());
   const secrets = newSecrets();
+  const images = options.sandbox ? await makeImages(node, folder, options) : undefined;
   // With the embedded database each node makes its own key; these two share one.
   const start = async (app) => {
     const port = await freePort();
     const data = join(folder, app);
-    const service = await startUnpacked({ ...{ app, tree: trees[app], node, port, data, database }, env: secrets });
+    const command = images && inImage(images[app], data, ['main.js']);
+    const service = await startUnpacked({ app, tree: trees[app], node, port, data, database, env: secrets, command });
     await runQuietly(node, [join(trees[app], 'healthcheck.mjs')], { env: { SERVER_PORT: String(port) } });
     return { service, rest: new RestClient(`${app} app`, port, secrets.ADMIN_PASSWORD) };
   };
@@ -86,8 +104,9 @@ async function tryOn(node, trees, folder, options) {
   const rest = { server: server.rest, client: client.rest };
   for (const app of APPS) await requireKey(rest[app], trees[app]);
   await createSample(rest, { pesitPort: await freePort() });
-  await exchange(rest, { data: folder, megabytes: options.megabytes });
-  await Promise.all([stop(server.service), stop(client.service)]);
+  const pathHere = (path) => (images ? join(folder, 'client', relative('/data', path)) : path);
+  await exchange(rest, { data: folder, megabytes: options.megabytes, pathHere });
+  await Promise.all([server, client].map(({ service }) => stop(service, options.sandbox)));
   console.log(`Node ${version}: ready, exchanged, both ended with exit code 0 after SIGTERM`);
 }
 
@@ -96,6 +115,11 @@ await main(async () => {
   const options = flags();
   if (options.help) {
     console.log(USAGE);
+    return 0;
+  }
+  const fault = options.sandbox ? await sandboxFault() : undefined;
+  if (fault !== undefined) {
+    console.log(`The image was not tried: ${fault}.`);
     return 0;
   }
   const scratch = mkdtempSync(join(tmpdir(), 'pesit-try-'));

@@ -64,8 +64,11 @@ export async function createSample({ server, client }, { pesitPort }) {
   );
 }
 
-/** Sends the sample file and reads it back. Throws a Failure when anything differs. */
-export async function exchange({ server, client }, { data, megabytes }) {
+/**
+ * Sends the sample file and reads it back. Throws a Failure when anything differs.
+ * @param options.pathHere where a file lies here that the client app names so; as named by default
+ */
+export async function exchange({ server, client }, { data, megabytes, pathHere = (path) => path }) {
   const directory = join(data, 'client', 'send');
   mkdirSync(directory, { recursive: true });
   writeRandomFile(join(directory, FILE_NAME), megabytes * MEBIBYTE);
@@ -80,7 +83,7 @@ export async function exchange({ server, client }, { data, megabytes }) {
     'source file': source,
     'as sent by the client app': sent.checksum,
     'as stored by the server app': stored?.checksum,
-    'as read back by the client app': await checksum(read.localPath),
+    'as read back by the client app': await checksum(pathHere(read.localPath)),
   };
   for (const [what, hash] of Object.entries(hashes)) console.log(`  ${(hash ?? 'none').slice(0, 71)}  ${what}`);
   if (new Set(Object.values(hashes)).size > 1) throw new Failure('The hashes differ: the file did not arrive whole.');

@@ -54,23 +54,24 @@ export function ownFolder(path, user = STRANGER) {
  * Starts the app in `tree` with nothing of this machine's environment, and waits until it is ready.
  * @param options.database the URL of a PostgreSQL, or the folder of an embedded one
  * @param options.env settings beside those of addresses, directories and database
- * @param options.command what to run in place of `node main.js`
+ * @param options.command what to run in place of `node main.js`; it finds `data` at /data
  */
 export function startUnpacked({ app, tree, node, port, data, database, env, command }) {
   const isEmbedded = !database.includes('://');
   const user = isEmbedded ? NOBODY : STRANGER;
   if (isEmbedded) ownFolder(database, user);
-  const isOurs = process.getuid?.() === 0 && command === undefined;
+  const isRoot = process.getuid?.() === 0;
   return startApp({
     ...{ app, port, data: ownFolder(data, user), command: command ?? [node, join(tree, 'main.js')] },
     as: {
       cwd: tree,
       env: {
-        ...{ NODE_ENV: 'production', SERVER_HOST: '127.0.0.1', SERVER_PORT: String(port), DATA_DIRECTORY: data },
+        ...{ NODE_ENV: 'production', SERVER_HOST: '127.0.0.1', SERVER_PORT: String(port) },
+        DATA_DIRECTORY: command === undefined ? data : '/data',
         ...(isEmbedded ? { DATABASE_DIRECTORY: database } : { DATABASE_URL: database }),
         ...env,
       },
-      ...(isOurs && { uid: user, gid: user }),
+      ...(isRoot && { uid: user, gid: user }),
     },
   });
 }
