@@ -53,6 +53,8 @@ export { CONFIGURATION_CHANGED, LOGIN_FAILED } from './events/events.js';
 export { fieldRoutes } from './fields/routes.js';
 export type { FieldResource } from './fields/routes.js';
 export type { ComputedOf, CreateOf, FieldRow, FieldRows, GivenOf, RowOf, ValuesOf, ViewOf } from './fields/row.js';
+export { RequestFields } from './fields/requests.js';
+export type { KeptOf, RequestField } from './fields/requests.js';
 export { FieldStore } from './fields/store.js';
 export { FieldTable } from './fields/table.js';
 export type { KeepSecret, Resource } from './fields/table.js';

@@ -3,7 +3,8 @@ import type { CodePage, FileRequest } from '@pesit-node/protocol';
 import { readBytes } from '@pesit-node/service';
 import type { RecordFormat } from '@pesit-node/storage';
 
-import type { Job, TransferSettings } from '../transfers/row.js';
+import type { TransferSettings } from '../transfers/fields.js';
+import type { Job } from '../transfers/row.js';
 
 type Settings = Pick<TransferSettings, 'ebcdic' | 'codePage'>;
 type Server = Pick<Job['server'], 'ebcdic' | 'code_page'>;

@@ -7,7 +7,8 @@ import type { SecretBox } from '@pesit-node/service';
 
 import { openFor } from '../remote-servers/secrets.js';
 import type { SealedColumn } from '../remote-servers/secrets.js';
-import type { Job, TransferSettings } from '../transfers/row.js';
+import type { TransferSettings } from '../transfers/fields.js';
+import type { Job } from '../transfers/row.js';
 import type { ExchangeSettings } from '../exchange/settings.js';
 
 /** With whom to open a session, and on what terms. */

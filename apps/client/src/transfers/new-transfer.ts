@@ -1,6 +1,8 @@
 import type { z } from 'zod';
 
-import type { NewTransfer, StoredVersion, TransferSettings } from './row.js';
+import { TRANSFER_REQUEST } from './fields.js';
+import type { TransferSettings } from './fields.js';
+import type { NewTransfer, StoredVersion } from './row.js';
 import type { sendBody } from './schema.js';
 
 export type Names = Pick<
@@ -20,18 +22,6 @@ export interface LocalFile {
   /** It came with the request. */
   readonly hasContent?: boolean;
 }
-
-const settingsOf = (body: TransferSettings): TransferSettings => {
-  const { maxEntitySize, syncPointsEnabled, syncInterval, syncWindow, text, recordLength, recordFormat } = body;
-  const { label, freeMessage, originalSender, finalReceiver, creationDate, localName, overwrite } = body;
-  const { compression, crc, resync, ebcdic, codePage, message, expectReply, fileType, pesitTransferId, selectByName } =
-    body;
-  return {
-    ...{ maxEntitySize, syncPointsEnabled, syncInterval, syncWindow, text, recordLength, recordFormat },
-    ...{ label, freeMessage, originalSender, finalReceiver, creationDate, localName, overwrite },
-    ...{ compression, crc, resync, ebcdic, codePage, message, expectReply, fileType, pesitTransferId, selectByName },
-  };
-};
 
 /** Id or name of the remote server, as the request has it. */
 export const serverOf = ({ serverId, server }: Names): number | string => serverId ?? (server as string);
@@ -58,5 +48,5 @@ export const newTransfer = (id: string, direction: 'SEND' | 'RECEIVE', body: Ask
   sourceVersion: local.version,
   size: local.size,
   hasContent: local.hasContent ?? false,
-  settings: settingsOf(body),
+  settings: TRANSFER_REQUEST.kept(body),
 });

@@ -1,47 +1,12 @@
-import type { CodePage } from '@pesit-node/protocol';
 import type { Pacing } from '@pesit-node/storage';
-import type { z } from 'zod';
 
 import type { RemoteServerRow } from '../remote-servers/fields.js';
-import type { transferSettings } from './settings.js';
+import type { TransferSettings } from './fields.js';
 import type { DIRECTIONS, TRANSFER_STATUSES, TRANSFER_TYPES } from './schema.js';
 
 export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
 export type Direction = (typeof DIRECTIONS)[number];
 export type TransferType = (typeof TRANSFER_TYPES)[number];
-
-/** Settings of a request beside the names; absent = as the remote server has it. */
-export interface TransferSettings {
-  readonly maxEntitySize?: number | undefined;
-  readonly syncPointsEnabled?: boolean | undefined;
-  /** KB */
-  readonly syncInterval?: number | undefined;
-  readonly syncWindow?: number | undefined;
-  readonly text?: boolean | undefined;
-  readonly recordLength?: number | undefined;
-  readonly recordFormat?: number | undefined;
-  readonly label?: string | undefined;
-  readonly freeMessage?: string | undefined;
-  readonly originalSender?: string | undefined;
-  readonly finalReceiver?: string | undefined;
-  /** PI 51, as `2026-11-21T09:30:15`. */
-  readonly creationDate?: string | undefined;
-  readonly localName?: string | undefined;
-  readonly overwrite?: boolean | undefined;
-  readonly compression?: z.output<typeof transferSettings.compression> | undefined;
-  readonly crc?: boolean | undefined;
-  readonly resync?: boolean | undefined;
-  readonly ebcdic?: boolean | undefined;
-  readonly codePage?: CodePage | undefined;
-  /** For a MESSAGE: PI 91 as `readBytes` takes it, and whether an answer is wanted. */
-  readonly message?: string | undefined;
-  readonly expectReply?: boolean | undefined;
-  /** PI 11 and PI 13 of a MESSAGE. */
-  readonly fileType?: number | undefined;
-  readonly pesitTransferId?: number | undefined;
-  /** For a RECEIVE: PI 12 has the name of the file too. */
-  readonly selectByName?: boolean | undefined;
-}
 
 /** `FileVersion` of storage as JSON has it: nanoseconds are more than a number holds. */
 export interface StoredVersion {

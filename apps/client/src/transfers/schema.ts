@@ -1,108 +1,9 @@
-import {
-  identifier,
-  isReadable,
-  pagingFields,
-  periodFields,
-  readBytes,
-  rowId,
-  statisticsAnswer,
-  timestamp,
-} from '@pesit-node/service';
-import { isCreationDate } from '@pesit-node/transfers';
+import { pagingFields, periodFields, rowId, statisticsAnswer, timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
-import { transferSettings } from './settings.js';
+import { TRANSFER_REQUEST } from './fields.js';
 import { FILE_NAME_MAX, fitsInPi12, NO_ROOM_FOR_NAME } from './file-name.js';
 import type { FileNames } from './file-name.js';
-
-/** Text that travels in a C parameter: 7-bit ASCII; blanks at its end would be lost (pesit-e.md §2). */
-const ascii = (max: number) =>
-  z
-    .string()
-    .min(1, 'expected 1 or more characters, got none')
-    .max(max, `expected at most ${max} characters`)
-    .regex(/^[\x20-\x7e]*$/, 'expected printable ASCII characters alone')
-    .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
-
-/** Longest values on the wire: PI 37, PI 99. */
-const LABEL_MAX = 80;
-const FREE_MESSAGE_MAX = 254;
-
-/** A name below a directory of ours; what it leads to is checked when it is resolved. */
-const localPath = z
-  .string()
-  .min(1, 'expected 1 or more characters, got none')
-  .max(4096, 'expected at most 4096 characters')
-  .refine((value) => !value.includes('\0'), 'NUL is not allowed');
-
-/** A name in the received tree: one component, as it will stand there. */
-const localName = z
-  .string()
-  .min(1, 'expected 1 or more characters, got none')
-  .refine((value) => Buffer.byteLength(value) <= 200, 'expected at most 200 bytes')
-  .refine(
-    (value) => !/[/\\:*?"<>|\p{C}\p{Zl}\p{Zp}]/u.test(value) && !value.startsWith('.') && value.trim() === value,
-    'expected a plain file name: no directories, none of \\ : * ? " < > |, no control characters, no dot or blank first',
-  );
-
-/** Bytes that the protocol does not look into: text, or `base64:` and the bytes. */
-const opaque = (max: number) =>
-  z
-    .string()
-    .refine((value) => !value.includes('\0'), 'NUL is not allowed: give such bytes as base64:…')
-    .refine(isReadable, 'expected base64 (RFC 4648 §4) after base64:')
-    .refine((value) => readBytes(value).length <= max, `expected at most ${max} bytes`);
-
-const serverFields = {
-  serverId: z.int().min(1).max(2_147_483_647).optional().meta({ description: 'Id of a remote server.' }),
-  server: z
-    .string()
-    .min(1)
-    .max(100)
-    .regex(/^[^\0]*$/, 'NUL is not allowed')
-    .optional()
-    .meta({ description: 'Name of a remote server.' }),
-};
-
-const nameFields = {
-  partnerId: identifier(24).optional().meta({ description: 'PI 3; default: the clientId of the server.' }),
-  virtualFile: identifier(FILE_NAME_MAX).optional().meta({ description: 'PI 12.' }),
-  remoteFilename: ascii(LABEL_MAX).optional().meta({ description: 'PI 37, and PI 12 without virtualFile.' }),
-};
-
-const sessionFields = {
-  maxEntitySize: transferSettings.maxEntitySize.optional(),
-  syncPointsEnabled: z.boolean().optional(),
-  syncInterval: transferSettings.syncInterval.optional(),
-  syncWindow: transferSettings.syncWindow.optional(),
-  text: transferSettings.text.optional(),
-  compression: transferSettings.compression.optional(),
-  crc: transferSettings.crc.optional(),
-  resync: transferSettings.resync.optional(),
-  ebcdic: transferSettings.ebcdic.optional(),
-  codePage: transferSettings.codePage.optional(),
-  freeMessage: opaque(FREE_MESSAGE_MAX)
-    .optional()
-    .meta({ description: `PI 99: text, or \`base64:\` and bytes; at most ${FREE_MESSAGE_MAX}.` }),
-  originalSender: identifier(24).optional().meta({ description: 'PI 61.' }),
-  finalReceiver: identifier(24).optional().meta({ description: 'PI 62.' }),
-};
-
-const creationDate = z
-  .string()
-  .refine(isCreationDate, 'expected a date and time without a zone, of 1970 to 2069: 2026-11-21T09:30:15')
-  .optional()
-  .meta({ description: 'PI 51; default: of a file its modification time.' });
-
-const sendFields = {
-  ...serverFields,
-  ...nameFields,
-  ...sessionFields,
-  recordLength: transferSettings.recordLength.optional(),
-  recordFormat: transferSettings.recordFormat.optional(),
-  label: ascii(LABEL_MAX).optional(),
-  creationDate,
-};
 
 interface Addressed extends FileNames {
   readonly serverId?: number | undefined;
@@ -133,11 +34,7 @@ const addressed = (value: Addressed, context: z.RefinementCtx): void => {
 };
 
 export const sendBody = z
-  .strictObject({
-    ...sendFields,
-    filename: localPath.optional().meta({ description: 'A file of the send tree; or fileContent.' }),
-    fileContent: z.string().optional().meta({ description: 'The file itself in base64; or filename.' }),
-  })
+  .strictObject(TRANSFER_REQUEST.shape('send'))
   .superRefine((value, context) => {
     addressed(value, context);
     if (value.filename === undefined && value.fileContent === undefined) {
@@ -161,30 +58,8 @@ const wait = z
 
 export const waitQuery = z.strictObject({ wait });
 
-/** A query has texts alone: numbers and flags are read from them before the field's own rule is applied. */
-const number = <T extends z.ZodType>(field: T) =>
-  z.preprocess((value) => (typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : value), field);
-const flag = <T extends z.ZodType>(field: T) =>
-  z.preprocess((value) => (value === 'true' || value === 'false' ? value === 'true' : value), field);
-
 /** The fields of an upload, in the query: the body is the file. */
-export const uploadQuery = z
-  .strictObject({
-    ...sendFields,
-    wait,
-    serverId: number(sendFields.serverId),
-    maxEntitySize: number(sendFields.maxEntitySize),
-    syncInterval: number(sendFields.syncInterval),
-    syncWindow: number(sendFields.syncWindow),
-    recordLength: number(sendFields.recordLength),
-    recordFormat: number(sendFields.recordFormat),
-    syncPointsEnabled: flag(sendFields.syncPointsEnabled),
-    text: flag(sendFields.text),
-    crc: flag(sendFields.crc),
-    resync: flag(sendFields.resync),
-    ebcdic: flag(sendFields.ebcdic),
-  })
-  .superRefine(addressed);
+export const uploadQuery = z.strictObject({ ...TRANSFER_REQUEST.shapeInTexts('upload'), wait }).superRefine(addressed);
 
 const selectable = (
   value: FileNames & { readonly selectByName?: boolean | undefined },
@@ -199,51 +74,15 @@ const selectable = (
 };
 
 export const receiveBody = z
-  .strictObject({
-    ...serverFields,
-    ...nameFields,
-    ...sessionFields,
-    remoteFilename: nameFields.remoteFilename.meta({
-      description:
-        'The file that is wanted, and PI 12 without virtualFile. Beside virtualFile it is compared with the label (PI 37) of ACK(SELECT), for SELECT cannot carry it: when the partner offers another file nothing is read, and the transfer is FAILED with FILE_NOT_FOUND.',
-    }),
-    selectByName: transferSettings.selectByName.optional(),
-    localName: localName.optional().meta({ description: 'Its name in the received tree.' }),
-    overwrite: z.boolean().optional(),
-  })
+  .strictObject(TRANSFER_REQUEST.shape('receive'))
   .superRefine(addressed)
   .superRefine(selectable)
   .meta({ id: 'ReceiveRequest' });
 
-/** PI 91 over all FPDUs of a message. */
-const MESSAGE_MAX = 65_536;
-
 export const messageBody = z
-  .strictObject({
-    ...serverFields,
-    partnerId: nameFields.partnerId,
-    virtualFile: identifier(FILE_NAME_MAX),
-    message: opaque(MESSAGE_MAX).meta({
-      description: `PI 91: text, or \`base64:\` and bytes; at most ${MESSAGE_MAX}.`,
-    }),
-    expectReply: z.boolean().optional(),
-    fileType: z.int().min(0).max(0xffff).optional().meta({
-      description:
-        'PI 11; default 65535: a message. 65534: a reply to one. Else: the type of the file that is acknowledged.',
-    }),
-    pesitTransferId: z.int().min(1).max(0xff_ffff).optional().meta({
-      description: 'PI 13, of the file or message that is acknowledged; default: the next of this node.',
-    }),
-    crc: sessionFields.crc,
-    originalSender: sessionFields.originalSender,
-    finalReceiver: sessionFields.finalReceiver,
-    creationDate,
-  })
+  .strictObject(TRANSFER_REQUEST.shape('message'))
   .superRefine(addressed)
   .meta({ id: 'MessageRequest' });
-
-export type SendFields = z.output<z.ZodObject<typeof sendFields>>;
-export type ReceiveBody = z.output<typeof receiveBody>;
 
 export const TRANSFER_STATUSES = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
 export const DIRECTIONS = ['SEND', 'RECEIVE'] as const;
