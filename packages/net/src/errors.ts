@@ -1,15 +1,18 @@
 import { PesitError } from '@pesit-node/protocol';
 import type { DiagnosticCode, SyncPoint } from '@pesit-node/protocol';
 
+const textOf = (error: unknown): string => `internal error: ${error instanceof Error ? error.message : String(error)}`;
+
 /** The error to tell the partner for anything that an application's method rejected with. */
 export const asPesitError = (error: unknown, diagnostic: DiagnosticCode): PesitError => {
   if (error instanceof PesitError) return error;
-  return new PesitError(`internal error: ${error instanceof Error ? error.message : String(error)}`, {
-    fault: 'local',
-    diagnostic,
-    ...(diagnostic === '2-215' ? { condition: 'unexpected' } : {}),
-    cause: error,
-  });
+  return new PesitError(textOf(error), { fault: 'local', diagnostic, cause: error });
+};
+
+/** The same where an operation of ours ends with it: another attempt would meet the same fault of the program. */
+export const asFinalError = (error: unknown): PesitError => {
+  if (error instanceof PesitError) return error;
+  return new PesitError(textOf(error), { fault: 'local', diagnostic: '2-215', condition: 'unexpected', cause: error });
 };
 
 /** Why a signal was aborted: its reason when that is a `PesitError`, otherwise 2-216. */

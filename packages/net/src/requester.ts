@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
-import { PesitError, RequesterSession, START, SUCCESS } from '@pesit-node/protocol';
+import { breaksProtocol, PesitError, RequesterSession, START, SUCCESS } from '@pesit-node/protocol';
 import type { ConnectionTerms, FileTerms, Parameters, PeerDiagnostic, SyncPointOptions } from '@pesit-node/protocol';
 import { now } from './connection.js';
 import type { WireObserver } from './connection.js';
 import { Conversation } from './conversation.js';
-import { asPesitError } from './errors.js';
+import { asFinalError, asPesitError } from './errors.js';
 import { openTransport, preconnect } from './opening.js';
 import type {
   MessageReply,
@@ -82,7 +82,7 @@ export class PesitRequester {
   /** Another service on the port, or the other dialect, shows as a protocol error before ACONNECT. */
   #withAdvice(error: PesitError): PesitError {
     const { message, fault, diagnostic } = error;
-    if (this.#session.terms !== undefined || fault !== 'remote' || diagnostic !== '3-311') return error;
+    if (this.#session.terms !== undefined || fault !== 'remote' || !breaksProtocol(diagnostic)) return error;
     const advice =
       'perhaps what answers is no PeSIT server, or speaks the other dialect: check host, port and dialect of the remote server';
     return new PesitError(`${message}: ${advice}`, { fault, diagnostic, peerText: message, cause: error });
@@ -256,7 +256,7 @@ export class PesitRequester {
       });
       return totals;
     } catch (error) {
-      const reason = asPesitError(error, '2-215');
+      const reason = asFinalError(error);
       await this.#giveUp(reason);
       throw reason;
     } finally {

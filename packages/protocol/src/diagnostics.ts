@@ -19,64 +19,66 @@ export interface DiagnosticRow {
   readonly retry: 'no' | 'yes' | 'later';
   /** The same file would fail in the same way: an IDT that bears the code says that no restart follows (PI 19, §4.5.19). */
   readonly endsForGood: boolean;
+  /** What ends when this side finds it in the data of a running transfer: the transfer alone (IDT), or the connection (ABORT). */
+  readonly ends: 'transfer' | 'connection';
+  /** What came is no FPDU that may come now, whatever it was about: perhaps the peer speaks another language. */
+  readonly breaksProtocol: boolean;
 }
 
-const row = (
-  text: string,
-  advice: string,
-  fault: ActingParty,
-  retry: DiagnosticRow['retry'] = 'no',
-): DiagnosticRow => ({
-  text,
-  advice,
-  fault,
-  retry,
-  endsForGood: false,
-});
+type Row = (text: string, advice: string, fault: ActingParty, retry?: DiagnosticRow['retry']) => DiagnosticRow;
 
-const forGood = (text: string, advice: string, fault: ActingParty): DiagnosticRow => ({
-  ...row(text, advice, fault),
-  endsForGood: true,
-});
+const rowOf =
+  (also: Pick<DiagnosticRow, 'endsForGood' | 'ends' | 'breaksProtocol'>): Row =>
+  (text, advice, fault, retry = 'no') => ({ text, advice, fault, retry, ...also });
+
+const connection = rowOf({ endsForGood: false, ends: 'connection', breaksProtocol: false });
+const transfer = rowOf({ endsForGood: false, ends: 'transfer', breaksProtocol: false });
+const forGood = rowOf({ endsForGood: true, ends: 'transfer', breaksProtocol: false });
+const breach = rowOf({ endsForGood: false, ends: 'connection', breaksProtocol: true });
 
 export const DIAGNOSTICS = {
-  '0-000': row('success', 'nothing to do', 'nobody'),
-  '1-100': row('transmission error', 'check the line; the transfer can be restarted', 'network', 'yes'),
+  '0-000': connection('success', 'nothing to do', 'nobody'),
+  '1-100': transfer('transmission error', 'check the line; the transfer can be restarted', 'network', 'yes'),
   '2-200': forGood('file attributes insufficient', 'compare record format and record length on both sides', 'both'),
-  '2-201': row('system resources insufficient for now', 'wait; reduce parallel transfers', 'answering', 'later'),
-  '2-202': row('user resources insufficient for now', 'wait, or raise the quota of the partner', 'answering', 'yes'),
-  '2-203': row('transfer has no priority', 'wait, or raise the priority', 'asking', 'yes'),
-  '2-204': row('file exists already', 'remove the file, change its name, or allow overwriting', 'both'),
-  '2-205': row('file does not exist', 'check the virtual file and the name of the file to send', 'asking'),
-  '2-206': row('reception would exceed the disk quota', 'free space or raise the quota', 'answering', 'yes'),
-  '2-207': row('file busy', 'wait until the other transfer of this file has ended', 'answering', 'later'),
-  '2-208': row('file not old', 'send an older file (SIT)', 'asking'),
-  '2-209': row('message of this type not accepted', 'do not send this type of message to this partner', 'asking'),
-  '2-210': row('presentation context could not be negotiated', 'switch compression off', 'both'),
-  '2-211': row('file cannot be opened', 'check that the directory exists and may be written', 'answering', 'yes'),
-  '2-212': row('file cannot be closed normally', 'check the disk of the side that answered', 'answering', 'yes'),
-  '2-213': row('blocking input/output error', 'check the disk of the side that answered', 'answering', 'yes'),
-  '2-214': row('restart point could not be agreed', 'send the file again from the start', 'asking', 'yes'),
-  '2-215': row('error of the local system', 'see the log of the side that answered', 'answering', 'yes'),
-  '2-216': row('transfer stopped on purpose', 'ask the administrator who stopped it', 'answering'),
-  '2-217': row(
+  '2-201': transfer('system resources insufficient for now', 'wait; reduce parallel transfers', 'answering', 'later'),
+  '2-202': transfer(
+    'user resources insufficient for now',
+    'wait, or raise the quota of the partner',
+    'answering',
+    'yes',
+  ),
+  '2-203': transfer('transfer has no priority', 'wait, or raise the priority', 'asking', 'yes'),
+  '2-204': transfer('file exists already', 'remove the file, change its name, or allow overwriting', 'both'),
+  '2-205': transfer('file does not exist', 'check the virtual file and the name of the file to send', 'asking'),
+  '2-206': transfer('reception would exceed the disk quota', 'free space or raise the quota', 'answering', 'yes'),
+  '2-207': transfer('file busy', 'wait until the other transfer of this file has ended', 'answering', 'later'),
+  '2-208': transfer('file not old', 'send an older file (SIT)', 'asking'),
+  '2-209': transfer('message of this type not accepted', 'do not send this type of message to this partner', 'asking'),
+  '2-210': transfer('presentation context could not be negotiated', 'switch compression off', 'both'),
+  '2-211': transfer('file cannot be opened', 'check that the directory exists and may be written', 'answering', 'yes'),
+  '2-212': transfer('file cannot be closed normally', 'check the disk of the side that answered', 'answering', 'yes'),
+  '2-213': transfer('blocking input/output error', 'check the disk of the side that answered', 'answering', 'yes'),
+  '2-214': transfer('restart point could not be agreed', 'send the file again from the start', 'asking', 'yes'),
+  '2-215': transfer('error of the local system', 'see the log of the side that answered', 'answering', 'yes'),
+  '2-216': transfer('transfer stopped on purpose', 'ask the administrator who stopped it', 'answering'),
+  '2-217': transfer(
     'too many sync points without acknowledgement',
     'compare the acknowledgement window (PI 7) on both sides',
     'both',
     'yes',
   ),
-  '2-218': row('resynchronisation impossible', 'restart the transfer', 'answering', 'yes'),
-  '2-219': row('file space exhausted', 'free disk space, then restart the transfer', 'answering', 'yes'),
+  '2-218': transfer('resynchronisation impossible', 'restart the transfer', 'answering', 'yes'),
+  '2-219': transfer('file space exhausted', 'free disk space, then restart the transfer', 'answering', 'yes'),
   '2-220': forGood(
     'article longer than expected',
     'raise the record length (PI 32), change the record format, or, for a partner that takes one article a DTF, set multiArticle to false',
     'both',
   ),
-  '2-221': row('transfer was not ended in time', 'check the load of the side that was late', 'both', 'yes'),
-  '2-222': row('too much data without a sync point', 'compare the sync interval (PI 7) on both sides', 'both'),
-  '2-223': row('abnormal end of transfer', 'see the log of the other side', 'answering', 'yes'),
+  '2-221': transfer('transfer was not ended in time', 'check the load of the side that was late', 'both', 'yes'),
+  '2-222': transfer('too much data without a sync point', 'compare the sync interval (PI 7) on both sides', 'both'),
+  '2-223': transfer('abnormal end of transfer', 'see the log of the other side', 'answering', 'yes'),
   '2-224': forGood('file larger than announced', 'announce the real size (PI 42)', 'asking'),
-  '2-225': row(
+  '2-225': transfer(
     'congestion of the receiving application',
     'the file arrived; ask the partner to look at its application',
     'answering',
@@ -86,46 +88,55 @@ export const DIAGNOSTICS = {
     'check the rights of the partner and the direction and name rules of the virtual file',
     'both',
   ),
-  '2-233': row('no restart context', 'send the file again from the start', 'asking', 'yes'),
-  '2-250': row('file already transferred', 'nothing; the other side has the file', 'nobody'),
-  '2-299': row('other file error', 'see the log of the other side', 'answering', 'yes'),
-  '3-300': row('congestion of the local communication system', 'wait', 'answering', 'later'),
-  '3-301': row('called or calling identification unknown', 'check partner and server identifiers (PI 3, PI 4)', 'both'),
-  '3-302': row('called party not attached', 'ask the partner to start its service', 'answering', 'yes'),
-  '3-303': row('congestion of the remote communication system', 'wait', 'answering', 'later'),
-  '3-304': row('requester not authorised', 'check identifier, password and that the partner is enabled', 'both'),
-  '3-305': row(
+  '2-233': transfer('no restart context', 'send the file again from the start', 'asking', 'yes'),
+  '2-250': transfer('file already transferred', 'nothing; the other side has the file', 'nobody'),
+  '2-299': transfer('other file error', 'see the log of the other side', 'answering', 'yes'),
+  '3-300': connection('congestion of the local communication system', 'wait', 'answering', 'later'),
+  '3-301': connection(
+    'called or calling identification unknown',
+    'check partner and server identifiers (PI 3, PI 4)',
+    'both',
+  ),
+  '3-302': connection('called party not attached', 'ask the partner to start its service', 'answering', 'yes'),
+  '3-303': connection('congestion of the remote communication system', 'wait', 'answering', 'later'),
+  '3-304': connection('requester not authorised', 'check identifier, password and that the partner is enabled', 'both'),
+  '3-305': connection(
     'negotiation failed: SELECT or CREATE outside the access type',
     'connect with the access type (PI 22) of the transfer',
     'asking',
   ),
-  '3-306': row('negotiation of resynchronisation failed', 'switch resynchronisation off', 'both'),
-  '3-307': row('negotiation of sync points failed', 'compare PI 7 on both sides', 'both'),
-  '3-308': row('version not supported', 'use PeSIT E (version 2)', 'asking'),
-  '3-309': row('too many connections', 'wait, or raise maxConnections', 'answering', 'later'),
-  '3-310': row('network incident', 'check the line; the transfer can be restarted', 'network', 'yes'),
-  '3-311': row(
+  '3-306': connection('negotiation of resynchronisation failed', 'switch resynchronisation off', 'both'),
+  '3-307': connection('negotiation of sync points failed', 'compare PI 7 on both sides', 'both'),
+  '3-308': connection('version not supported', 'use PeSIT E (version 2)', 'asking'),
+  '3-309': connection('too many connections', 'wait, or raise maxConnections', 'answering', 'later'),
+  '3-310': connection('network incident', 'check the line; the transfer can be restarted', 'network', 'yes'),
+  '3-311': breach(
     'protocol error of the other side',
     "take a trace and show it to both products' support",
     'asking',
     'yes',
   ),
-  '3-312': row('closed by the user', 'nothing', 'answering', 'yes'),
-  '3-313': row('idle connection closed', 'nothing; open a new connection', 'nobody', 'yes'),
-  '3-314': row('unused connection closed for a new one', 'nothing; open a new connection', 'nobody', 'yes'),
-  '3-315': row('negotiation failed', 'compare the connection options on both sides', 'both'),
-  '3-316': row('closed by the administration', 'ask the administrator', 'answering', 'yes'),
-  '3-317': row('timer expired', 'the other side was silent too long: check it and the line', 'asking', 'yes'),
-  '3-318': row(
+  '3-312': connection('closed by the user', 'nothing', 'answering', 'yes'),
+  '3-313': connection('idle connection closed', 'nothing; open a new connection', 'nobody', 'yes'),
+  '3-314': connection('unused connection closed for a new one', 'nothing; open a new connection', 'nobody', 'yes'),
+  '3-315': connection('negotiation failed', 'compare the connection options on both sides', 'both'),
+  '3-316': connection('closed by the administration', 'ask the administrator', 'answering', 'yes'),
+  '3-317': connection('timer expired', 'the other side was silent too long: check it and the line', 'asking', 'yes'),
+  '3-318': connection(
     'mandatory parameter missing, or illegal value',
     'compare the parameter named in the text on both sides',
     'both',
   ),
-  '3-319': row('byte or article count wrong', 'send the file again; if it happens twice, take a trace', 'both', 'yes'),
-  '3-320': row('too many resynchronisations', 'check the line', 'network', 'yes'),
-  '3-321': row('call the backup number', 'use the backup address of the partner', 'asking'),
-  '3-322': row('call later', 'wait', 'answering', 'later'),
-  '3-399': row('other connection error', 'see the log of the other side', 'answering', 'yes'),
+  '3-319': connection(
+    'byte or article count wrong',
+    'send the file again; if it happens twice, take a trace',
+    'both',
+    'yes',
+  ),
+  '3-320': connection('too many resynchronisations', 'check the line', 'network', 'yes'),
+  '3-321': connection('call the backup number', 'use the backup address of the partner', 'asking'),
+  '3-322': connection('call later', 'wait', 'answering', 'later'),
+  '3-399': connection('other connection error', 'see the log of the other side', 'answering', 'yes'),
 } as const satisfies Readonly<Record<string, DiagnosticRow>>;
 
 /** PI 2 as three digits after the type, `'2-205'`: the codes of the table. This node sends no other. */
@@ -155,6 +166,12 @@ export const describeDiagnostic = (code: PeerDiagnostic): string =>
 
 /** Whether an interruption for `code` would happen again to the same file; false for a code of which nothing is known. */
 export const endsForGood = (code: PeerDiagnostic): boolean => diagnosticRow(code)?.endsForGood ?? false;
+
+/** What an error with `code` in the data of a running transfer ends. */
+export const endOf = (code: PeerDiagnostic): DiagnosticRow['ends'] =>
+  diagnosticRow(code)?.ends ?? (code.startsWith('2-') ? 'transfer' : 'connection');
+
+export const breaksProtocol = (code: PeerDiagnostic): boolean => diagnosticRow(code)?.breaksProtocol ?? false;
 
 /** Unknown codes are final: nothing is known that would make a second try better. */
 export const retryOf = (code: PeerDiagnostic): DiagnosticRow['retry'] => diagnosticRow(code)?.retry ?? 'no';

@@ -20,6 +20,7 @@ export type Fault = 'local' | 'remote' | 'refused' | 'transport' | 'timeout';
  * - `database away`: nothing can be looked up or recorded for now
  * - `disk full`: no space, or the quota of the operating system is used up
  * - `name taken`: another file has the final name
+ * - `no place`: the remote server has as many sessions as it may: it was not asked
  * - `point unknown`: the sync point was never placed by this side
  * - `setting unusable`: an administrator has to set something again
  * - `source changed`: the file to send is not the one that the transfer began with
@@ -32,6 +33,7 @@ export type ErrorCondition =
   | 'database away'
   | 'disk full'
   | 'name taken'
+  | 'no place'
   | 'point unknown'
   | 'setting unusable'
   | 'source changed'

@@ -23,8 +23,10 @@ export type { Fpdu } from './decoding.js';
 export {
   DIAGNOSTICS,
   SUCCESS,
+  breaksProtocol,
   describeDiagnostic,
   diagnosticRow,
+  endOf,
   endsForGood,
   refuses,
   retryOf,

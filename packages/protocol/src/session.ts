@@ -14,7 +14,7 @@ import type { Condition } from './automaton.js';
 import type { Fpdu } from './decoding.js';
 import { DataSession, unexpected } from './data-session.js';
 import { PesitError } from './errors.js';
-import { endsForGood } from './diagnostics.js';
+import { endOf, endsForGood } from './diagnostics.js';
 import type { PeerDiagnostic } from './diagnostics.js';
 import type { RawFpdu } from './framing.js';
 import { Resynchronisation } from './resynchronisation.js';
@@ -179,8 +179,7 @@ export abstract class Session extends DataSession {
 
   /** Errors of the data of this transfer interrupt it; all others end the connection. */
   #interruptOn(error: unknown): void {
-    if (!(error instanceof PesitError) || !(error.diagnostic.startsWith('2-') || error.diagnostic === '1-100'))
-      throw error;
+    if (!(error instanceof PesitError) || endOf(error.diagnostic) === 'connection') throw error;
     const cancel = this.role === 'server' ? END_CODES.cancelledByServer : END_CODES.cancelledByRequester;
     const endCode = endsForGood(error.diagnostic) ? cancel : END_CODES.error;
     this.interrupt(endCode, error);

@@ -220,5 +220,5 @@ export class SessionPlaces extends EventEmitter<SessionPlacesEvents> {
 const noPlace = ({ serverName, limit }: LimitedServer, waitMs: number): PesitError =>
   new PesitError(
     `remote server ${JSON.stringify(serverName)} may have ${limit} session${limit === 1 ? '' : 's'} at a time (maxConnections), of all pods together, and none came free within ${Math.round(waitMs / 100) / 10} s`,
-    { fault: 'local', diagnostic: '3-309', peerText: 'too many connections' },
+    { fault: 'local', diagnostic: '3-309', condition: 'no place', peerText: 'too many connections' },
   );

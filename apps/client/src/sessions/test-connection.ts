@@ -82,8 +82,7 @@ export const testConnection =
     } catch (thrown) {
       const error = toPesitError(thrown);
       // The server was not asked when there was no place for a session.
-      if (error.fault !== 'local' || error.diagnostic !== '3-309')
-        events.publish(SERVER_NOT_REACHED, { serverId, error });
+      if (error.condition !== 'no place') events.publish(SERVER_NOT_REACHED, { serverId, error });
       events.publish(CONNECTION_TESTED, { session: observed, latency: latency(), error });
       await contacts.settled();
       const { diagnostic } = error;
