@@ -5,14 +5,16 @@ import { spaceReadings } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import { LISTENER_STATUSES } from './listeners/fields.js';
-import type { ListenerService } from './listeners/service.js';
+import type { ListenersHere } from './listeners/listeners-here.js';
+import type { ListenerStore } from './listeners/store.js';
 import { SECRET_COLUMNS } from './partners/secrets.js';
 
 interface Sources {
   readonly knex: Knex;
   readonly secrets: Pick<SecretBox, 'keyId'>;
   readonly supervisor: Pick<DatabaseSupervisor, 'ready'>;
-  readonly listeners: ListenerService;
+  readonly listenerStore: Pick<ListenerStore, 'list'>;
+  readonly listenersHere: Pick<ListenersHere, 'activeConnections' | 'line'>;
   /** Space on the fullest volume that files are received on. */
   readonly space: () => Promise<Space | undefined>;
 }
@@ -20,10 +22,10 @@ interface Sources {
 /** The gauges of the server app: what runs here, and what the database has. */
 export const serverMetrics = (
   metrics: Metrics<'server'>,
-  { knex, secrets, supervisor, listeners, space }: Sources,
+  { knex, secrets, supervisor, listenerStore, listenersHere, space }: Sources,
 ): void => {
   metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
-  metrics.gauge('pesit_sessions_open', () => listeners.activeConnections);
+  metrics.gauge('pesit_sessions_open', () => listenersHere.activeConnections);
   metrics.gauges(['pesit_storage_free_bytes', 'pesit_storage_reserve_bytes'], async () => spaceReadings(await space()));
   metrics.gauges(['service_partners', 'service_virtual_files'], async () => {
     if (!supervisor.ready) return {};
@@ -35,7 +37,7 @@ export const serverMetrics = (
   });
   metrics.gauges(['service_listeners', 'service_listeners_up', 'pesit_listeners'], async () => {
     if (!supervisor.ready) return {};
-    const statuses = (await listeners.list()).map(({ status }) => status);
+    const statuses = (await listenerStore.list()).map(({ server_id: id }) => listenersHere.line(id).status);
     const count = (wanted: string): number => statuses.filter((status) => status === wanted).length;
     return {
       service_listeners: statuses.length,

@@ -27,12 +27,14 @@ import { Recovery } from './recovery/recovery.js';
 import { Restarts } from './recovery/restarts.js';
 import { RunningTransfers } from './recovery/running-transfers.js';
 import { UnansweredRequests } from './recovery/unanswered.js';
+import { ListenersHere } from './listeners/listeners-here.js';
+import { PodLines } from './listeners/pod-lines.js';
 import { ListenerService } from './listeners/service.js';
 import { ListenerStore } from './listeners/store.js';
 import { serverMetrics } from './metrics.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { PartnerStore } from './partners/store.js';
-import { servingTasks } from './serving-tasks.js';
+import { listenerLook, servingTasks } from './serving-tasks.js';
 import { Startup } from './startup.js';
 import { PartnerTraces } from './traces/partner-traces.js';
 import { TransferContexts } from './transfers/contexts.js';
@@ -62,6 +64,8 @@ export interface NodeOptions extends Omit<FoundationOptions<'server'>, 'app' | '
   readonly freeSpace?: (directory: string) => Promise<number>;
   /** Between two looks at listeners that failed, milliseconds. Default 1000. */
   readonly listenerRetryMs?: number;
+  /** Between two looks at what is wanted of the listeners, milliseconds. Default 5000. */
+  readonly listenerLookMs?: number;
   /** Between two looks at the partners of open sessions, milliseconds. Default 5000. */
   readonly partnerLookMs?: number;
   /** See `InstancesOptions`. */
@@ -79,7 +83,7 @@ export interface ServerNode {
   readonly metrics: Metrics<'server'>;
   /** See `Foundation`. */
   readonly reloaded: () => void;
-  readonly listeners: ListenerService;
+  readonly listeners: ListenersHere;
   readonly supervisor: DatabaseSupervisor;
   readonly housekeeping: Housekeeping;
   /** Step of the foundation. To be started first, and stopped last. */
@@ -107,7 +111,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const foundation = createFoundation({
     ...options,
     ...{ app: 'server', migrations: MIGRATIONS },
-    sessions: () => listeners.activeConnections,
+    sessions: () => listenersHere.activeConnections,
   });
   const { metrics, events, supervisor, periodic, cluster, license, admission, reloaded } = foundation;
   const instance = randomUUID();
@@ -211,12 +215,17 @@ export const createNode = (options: NodeOptions): ServerNode => {
     times,
   );
   const drainMs = options.drainMs ?? config['shutdown.drain-timeout'] * 1000;
-  const listeners: ListenerService = new ListenerService({
-    store: listenerStore,
-    bind: exchange.bind,
-    events,
-    logger,
-    drainMs,
+  const listenersHere: ListenersHere = new ListenersHere({
+    ...{ store: listenerStore, bind: exchange.bind, logger, drainMs, now: Date.now },
+    isChosen: () => config['cluster.listeners'] === 'all' || cluster.leader.isLeader,
+    changed: () => void listeners.report(),
+  });
+  const listeners = new ListenerService({
+    ...{ store: listenerStore, here: listenersHere, events, logger },
+    lines: new PodLines(knex, cluster.pod.instance),
+    pod: cluster.pod,
+    living: () => cluster.members.view?.pods ?? [],
+    tell: () => cluster.events.tell('listeners'),
   });
   const app = createApp({
     config,
@@ -237,17 +246,23 @@ export const createNode = (options: NodeOptions): ServerNode => {
     traces,
     directories,
   });
-  serverMetrics(metrics, { knex, secrets: options.secrets, supervisor, listeners, space });
+  serverMetrics(metrics, { knex, secrets: options.secrets, supervisor, listenerStore, listenersHere, space });
   health.register('startup', () => startup.health(), { readiness: true });
-  health.register('listeners', () => listeners.health(), { readiness: true });
+  health.register('listeners', () => listenersHere.health(), { readiness: true });
   health.register('storage', async () => storageHealth(await space()));
   const startup = new Startup();
   /** Tasks that end when the node begins to stop; leases are renewed, and figures written, as long as transfers run. */
   const whileServing = [partnerLook];
   const serve = (): void => {
-    const { listenerRetryMs } = options;
-    const tasks = servingTasks({ listeners, journal, waitingFiles, listenerRetryMs });
+    const { listenerRetryMs, listenerLookMs } = options;
+    const tasks = servingTasks({ listenersHere, journal, waitingFiles, listenerRetryMs });
     whileServing.push(...tasks.map((task) => periodic.add(task)));
+    const look = periodic.add(listenerLook(listeners, listenerLookMs));
+    whileServing.push(look);
+    cluster.events.subscribe('listeners', () => look.runNow());
+    // With `cluster.listeners: leader` they follow the leader.
+    cluster.leader.on('gain', () => void look.runNow());
+    cluster.leader.on('loss', () => void look.runNow());
     housekeeping.start();
     traces.start();
     cluster.leader.start();
@@ -268,7 +283,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await cluster.members.refresh();
         await license.refresh();
         startup.waitFor('listeners');
-        await listeners.startAll();
+        await listeners.look();
         startup.done();
         serve();
         return;
@@ -288,7 +303,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     cluster,
     metrics,
     reloaded,
-    listeners,
+    listeners: listenersHere,
     supervisor,
     housekeeping,
     databaseStep: foundation.step,
@@ -305,7 +320,8 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await Promise.all(whileServing.map((task) => task.remove()));
         // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
         void cluster.leave();
-        await listeners.close();
+        await listenersHere.close();
+        await listeners.report();
         await exchange.settled();
         await renewals.stop();
         await traces.stop();

@@ -1,11 +1,12 @@
 import type { PeriodicTask } from '@pesit-node/service';
 
+import type { ListenersHere } from './listeners/listeners-here.js';
 import type { ListenerService } from './listeners/service.js';
 import type { TransferJournal } from './transfers/journal.js';
 import type { WaitingFiles } from './transfers/waiting-files.js';
 
 export interface ServingTasksOptions {
-  readonly listeners: Pick<ListenerService, 'retryFailed'>;
+  readonly listenersHere: Pick<ListenersHere, 'retryFailed'>;
   readonly journal: Pick<TransferJournal, 'countRefusals'>;
   readonly waitingFiles: Pick<WaitingFiles, 'forgetUnlimited' | 'look'>;
   /** Between two looks at listeners that failed, milliseconds; each has its own back-off. Default 1000. */
@@ -14,12 +15,14 @@ export interface ServingTasksOptions {
 
 /** Between two counts of what partners ask for in vain. */
 const REFUSALS_MS = 1000;
+/** Between two looks at what is wanted of the listeners: what another pod was told is true here in less than 10 seconds. */
+const LISTENER_LOOK_MS = 5000;
 /** Between two looks at whether files were fetched that count towards a quota. */
 const WAITING_LOOK_MS = 60_000;
 
 /** Tasks that a node repeats while it serves partners: from its begin, with the database there, until it is to stop. */
 export const servingTasks = ({
-  listeners,
+  listenersHere,
   journal,
   waitingFiles,
   listenerRetryMs = 1000,
@@ -28,7 +31,7 @@ export const servingTasks = ({
     name: 'start of failed listeners',
     intervalMs: listenerRetryMs,
     first: 'after an interval',
-    run: () => listeners.retryFailed(),
+    run: () => listenersHere.retryFailed(),
   },
   {
     name: 'count of refused transfers',
@@ -48,3 +51,13 @@ export const servingTasks = ({
     },
   },
 ];
+
+/** Brings the listeners here to what is wanted, whoever said it, and says what they do; also whenever another pod tells. */
+export const listenerLook = (
+  listeners: Pick<ListenerService, 'look'>,
+  intervalMs = LISTENER_LOOK_MS,
+): PeriodicTask => ({
+  ...{ name: 'look at the listeners', intervalMs, jitter: 0.1 },
+  first: 'after an interval',
+  run: () => listeners.look(),
+});

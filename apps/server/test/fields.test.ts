@@ -13,6 +13,6 @@ withDatabase((harness) => {
     const database = await harness.open({ migrations: [MIGRATIONS] });
     expect(await columnProblems(database, PARTNER, [...TIMES, 'seen', 'credentials'])).toEqual([]);
     expect(await columnProblems(database, VIRTUAL_FILE, TIMES)).toEqual([]);
-    expect(await columnProblems(database, LISTENER, TIMES)).toEqual([]);
+    expect(await columnProblems(database, LISTENER, [...TIMES, 'generation', 'revision'])).toEqual([]);
   });
 });

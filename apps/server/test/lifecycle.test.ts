@@ -178,6 +178,7 @@ withDatabase((harness) => {
       const serving = [
         'count of refused transfers',
         'look at files that wait to be fetched',
+        'look at the listeners',
         'look at the partners of open sessions',
         'start of failed listeners',
       ];

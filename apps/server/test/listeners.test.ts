@@ -9,6 +9,12 @@ import { faultyFields, useRest } from './support/rest.js';
 
 const SERVERS = '/api/v1/servers';
 
+/** A stopped listener on the pod that answers. */
+const ON_POD = {
+  ...{ name: 'rest', status: 'STOPPED', statusReason: null, nextAttemptAt: null },
+  ...{ activeConnections: 0, refusedConnections: 0, since: null },
+};
+
 /** Whether somebody listens. */
 const answers = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
@@ -20,13 +26,14 @@ const answers = (port: number): Promise<boolean> =>
 withDatabase((harness) => {
   const rest = useRest(harness);
 
-  test('a listener is created stopped, with defaults', async () => {
-    const created = await rest.post(SERVERS, { serverId: 'NODE1' });
+  test('a listener is created with defaults, and stopped with ?start=false', async () => {
+    const created = await rest.post(`${SERVERS}?start=false`, { serverId: 'NODE1' });
     expect([created.status, created.headers['location']]).toEqual([201, `${SERVERS}/NODE1`]);
     expect(created.body).toEqual({
       serverId: 'NODE1',
       status: 'STOPPED',
       statusReason: null,
+      wanted: false,
       nextAttemptAt: null,
       port: 6502,
       tlsPort: null,
@@ -46,6 +53,7 @@ withDatabase((harness) => {
       maxEntitySize: null,
       syncInterval: null,
       syncWindow: null,
+      pods: [ON_POD],
     });
     expect((await rest.get(SERVERS)).body).toEqual([created.body]);
     expect((await rest.get(`${SERVERS}/NODE1`)).body).toEqual(created.body);
@@ -75,6 +83,7 @@ withDatabase((harness) => {
           serverId: 'S',
           status: 'RUNNING',
           statusReason: null,
+          wanted: true,
           nextAttemptAt: null,
           port,
           tlsPort: null,
@@ -82,6 +91,7 @@ withDatabase((harness) => {
           refusedConnections: 0,
           totalTransfers: 0,
           uptime: 0,
+          pods: [{ ...ON_POD, status: 'RUNNING', since: expect.any(String) }],
           message: `Listener S started on port ${port}`,
         },
       ]);
@@ -111,7 +121,7 @@ withDatabase((harness) => {
       ]);
       const { body } = await rest.get(`${SERVERS}/S/status`);
       expect(body).toMatchObject({ status: 'FAILED', statusReason: reason, nextAttemptAt: expect.any(String) });
-      expect(rest.listeners.health()).toEqual({
+      expect(rest.listenersHere.health()).toEqual({
         status: 'DOWN',
         details: {
           reason: 'no listener that should run has its port',
@@ -134,8 +144,59 @@ withDatabase((harness) => {
         409,
         `Listener B: port ${port} is in use by the listener A: stop it, or choose another port. It is tried again by itself until it is stopped`,
       ]);
-      expect(rest.listeners.health()).toMatchObject({ status: 'UP', details: { running: 1 } });
+      expect(rest.listenersHere.health()).toMatchObject({ status: 'UP', details: { running: 1 } });
       expect((await rest.post(`${SERVERS}/B/stop`)).body).toMatchObject({ status: 'STOPPED', statusReason: null });
+    });
+
+    test.each([
+      ['', {}, 'RUNNING'],
+      ['?start=true', {}, 'RUNNING'],
+      ['?start=false', {}, 'STOPPED'],
+      ['', { autoStart: false }, 'STOPPED'],
+      ['?start=true', { autoStart: false }, 'STOPPED'],
+    ])('created with %j and %j it is %s, and stays so', async (query, fields, status) => {
+      const port = await freePort();
+      const created = await rest.post(`${SERVERS}${query}`, { serverId: 'S', port, ...fields });
+      expect([created.status, created.body.status]).toEqual([201, status]);
+      await rest.listeners.look();
+      expect(await answers(port)).toBe(status === 'RUNNING');
+    });
+
+    test('a listener that was stopped stays stopped, and one that was started runs, whatever its autoStart', async () => {
+      const [one, two] = [await freePort(), await freePort()];
+      await rest.post(SERVERS, { serverId: 'A', port: one });
+      await rest.post(`${SERVERS}/A/stop`);
+      await rest.post(SERVERS, { serverId: 'B', port: two, autoStart: false });
+      await rest.post(`${SERVERS}/B/start`);
+      await rest.listeners.look();
+      expect([await answers(one), await answers(two)]).toEqual([false, true]);
+    });
+
+    test('restart takes the port again; of a stopped one it is 409', async () => {
+      const port = await freePort();
+      await rest.post(SERVERS, { serverId: 'S', port });
+      rest.pass(5000);
+      const restarted = await rest.post(`${SERVERS}/S/restart`);
+      expect([restarted.status, restarted.body]).toEqual([
+        200,
+        expect.objectContaining({ status: 'RUNNING', uptime: 0, message: `Listener S restarted on port ${port}` }),
+      ]);
+      expect(await answers(port)).toBe(true);
+      await rest.post(`${SERVERS}/S/stop`);
+      const refused = await rest.post(`${SERVERS}/S/restart`);
+      expect([refused.status, refused.body.message]).toEqual([409, 'Listener S is stopped: start it instead']);
+    });
+
+    test('a listener whose port another one gives up takes it at the next look at those that failed', async () => {
+      const port = await freePort();
+      await rest.post(SERVERS, { serverId: 'A', port });
+      expect((await rest.post(SERVERS, { serverId: 'B', port })).body).toMatchObject({
+        status: 'FAILED',
+        statusReason: `port ${port} is in use by the listener A: stop it, or choose another port`,
+      });
+      await rest.delete(`${SERVERS}/A`);
+      await rest.listenersHere.retryFailed();
+      expect((await rest.get(`${SERVERS}/B/status`)).body).toMatchObject({ status: 'RUNNING' });
     });
 
     test('many at once end in one state', async () => {
@@ -152,7 +213,7 @@ withDatabase((harness) => {
       await rest.post(SERVERS, { serverId: 'B', port: one });
       await rest.post(SERVERS, { serverId: 'C', port: two });
       await rest.post(SERVERS, { serverId: 'D', port: two, autoStart: false });
-      await rest.listeners.startAll();
+      await rest.listeners.look();
       const statuses = (await rest.get(SERVERS)).body.map(({ status }: { status: string }) => status);
       expect(statuses.slice(0, 2).sort()).toEqual(['FAILED', 'RUNNING']);
       expect(statuses.slice(2)).toEqual(['RUNNING', 'STOPPED']);
@@ -168,7 +229,7 @@ withDatabase((harness) => {
       await once(foreign, 'listening');
       ({ port } = foreign.address() as { port: number });
       await rest.post(SERVERS, { serverId: 'S', port });
-      await rest.listeners.startAll();
+      await rest.listeners.look();
     });
     afterEach(() => {
       foreign.close();
@@ -183,13 +244,13 @@ withDatabase((harness) => {
     test('is tried again until it has it', async () => {
       expect(await status()).toMatchObject({ status: 'FAILED', nextAttemptAt: expect.any(String) });
       await free();
-      await rest.listeners.retryFailed();
+      await rest.listenersHere.retryFailed();
       expect(await status()).toMatchObject({ status: 'FAILED' });
       rest.pass(1000);
-      await rest.listeners.retryFailed();
+      await rest.listenersHere.retryFailed();
       expect(await status()).toMatchObject({ status: 'RUNNING', statusReason: null, nextAttemptAt: null });
       expect(await answers(port)).toBe(true);
-      expect(rest.listeners.health()).toEqual({ status: 'UP', details: { running: 1 } });
+      expect(rest.listenersHere.health()).toEqual({ status: 'UP', details: { running: 1 } });
     });
 
     test('is tried after 1, 2, 4 … at most 60 seconds, and says the same reason once', async () => {
@@ -200,7 +261,7 @@ withDatabase((harness) => {
         while ((await status())['nextAttemptAt'] === nextAttemptAt) {
           rest.pass(1000);
           seconds += 1;
-          await rest.listeners.retryFailed();
+          await rest.listenersHere.retryFailed();
         }
         waits.push(seconds);
       }
@@ -213,17 +274,17 @@ withDatabase((harness) => {
       await rest.post(`${SERVERS}/S/stop`);
       await free();
       rest.pass(3_600_000);
-      await rest.listeners.retryFailed();
+      await rest.listenersHere.retryFailed();
       expect(await status()).toMatchObject({ status: 'STOPPED', statusReason: null, nextAttemptAt: null });
-      expect(rest.listeners.health()).toEqual({ status: 'UP', details: { running: 0 } });
+      expect(rest.listenersHere.health()).toEqual({ status: 'UP', details: { running: 0 } });
     });
 
     test('is tried no more when it was deleted here, or on another pod', async () => {
       await rest.database.knex('listeners').delete();
       await free();
       rest.pass(1000);
-      await rest.listeners.retryFailed();
-      expect(rest.listeners.health()).toEqual({ status: 'UP', details: { running: 0 } });
+      await rest.listenersHere.retryFailed();
+      expect(rest.listenersHere.health()).toEqual({ status: 'UP', details: { running: 0 } });
       expect(await answers(port)).toBe(false);
     });
 
@@ -266,7 +327,7 @@ withDatabase((harness) => {
       expect((await rest.delete(`${SERVERS}/S`)).status).toBe(204);
       expect(await answers(port)).toBe(false);
       expect((await rest.get(`${SERVERS}/S/status`)).status).toBe(404);
-      expect((await rest.post(SERVERS, { serverId: 'S', port })).body.status).toBe('STOPPED');
+      expect((await rest.post(`${SERVERS}?start=false`, { serverId: 'S', port })).body.status).toBe('STOPPED');
     });
   });
 
@@ -277,9 +338,10 @@ withDatabase((harness) => {
       await rest.delete(`${SERVERS}/X`),
       await rest.post(`${SERVERS}/X/start`),
       await rest.post(`${SERVERS}/X/stop`),
+      await rest.post(`${SERVERS}/X/restart`),
       await rest.get(`${SERVERS}/X/status`),
     ];
-    expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(404));
+    expect(answers.map(({ status }) => status)).toEqual(Array(7).fill(404));
   });
 
   test.each<[string, Record<string, unknown>, string]>([

@@ -21,17 +21,44 @@ const tcpipHeader = () =>
 
 const port = () => z.int().min(1).max(65_535);
 
+/** A listener on one pod. */
+const listenerOnPod = z
+  .object({
+    name: z.string(),
+    status: z.enum(LISTENER_STATUSES),
+    statusReason: z.string().nullable(),
+    nextAttemptAt: timestamp().nullable(),
+    activeConnections: z.int(),
+    refusedConnections: z.int(),
+    since: timestamp().nullable().meta({ description: 'Since when it has its port there; null: it has none.' }),
+  })
+  .meta({
+    id: 'ListenerOnPod',
+    description: 'A listener on one pod; figures of other pods are up to 5 seconds old.',
+  });
+
 /** Logical PeSIT servers as configured, and what they do at the moment. */
 export const LISTENER = new FieldTable(
   { id: 'Listener', noun: 'listener', table: 'listeners' },
   {
     serverId: { column: 'server_id', schema: serverId(), key: true, words: 'PI 4.' },
     status: { schema: z.enum(LISTENER_STATUSES), readOnly: true },
-    statusReason: { schema: z.string(), readOnly: true, unset: 'nothing is wrong' },
+    statusReason: {
+      schema: z.string(),
+      readOnly: true,
+      words: 'With several pods: on how many it is so, and what the others say.',
+      unset: 'nothing is wrong',
+    },
+    wanted: {
+      column: 'wanted',
+      schema: z.boolean(),
+      readOnly: true,
+      words: 'Whether it is to run: what start and stop said last, for every pod and also after a restart.',
+    },
     nextAttemptAt: {
       schema: timestamp(),
       readOnly: true,
-      words: 'When a FAILED listener is tried again.',
+      words: 'When a FAILED listener is tried again, on the pod where that is first.',
       unset: 'it need not be',
     },
     port: { column: 'port', schema: port(), default: 6502 },
@@ -44,7 +71,7 @@ export const LISTENER = new FieldTable(
         .pipe(z.union([z.boolean(), z.string()])),
       notBuilt: false,
     },
-    autoStart: { column: 'auto_start', schema: z.boolean(), default: true, words: 'Started with the service.' },
+    autoStart: { column: 'auto_start', schema: z.boolean(), default: true, words: 'Started when it is created.' },
     maxConnections: {
       column: 'max_connections',
       schema: z.int().min(1).max(10_000),
@@ -84,10 +111,19 @@ export const LISTENER = new FieldTable(
       words: '0 = sync points are not acknowledged.',
       unset: '`transfer.sync-window`',
     },
-    activeConnections: { schema: z.int(), readOnly: true },
-    refusedConnections: { schema: z.int(), readOnly: true, words: 'Turned away since the start of the service.' },
+    activeConnections: { schema: z.int(), readOnly: true, words: 'Sessions, of all pods together.' },
+    refusedConnections: {
+      schema: z.int(),
+      readOnly: true,
+      words: 'Turned away by the pods that live, each since its start.',
+    },
     totalTransfers: { column: 'total_transfers', schema: z.int(), readOnly: true, words: 'Completed on it, ever.' },
-    uptime: { schema: z.int(), readOnly: true, words: 'Seconds.' },
+    uptime: { schema: z.int(), readOnly: true, words: 'Seconds; of the pod that has run it longest.' },
+    pods: {
+      schema: z.array(listenerOnPod),
+      readOnly: true,
+      words: 'What each pod that lives says of it, oldest first.',
+    },
   },
 );
 

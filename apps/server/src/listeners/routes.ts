@@ -21,27 +21,35 @@ const { create, update, answer } = LISTENER;
 /** State of a listener at the moment. */
 const listenerStatus = answer
   .pick({
-    ...{ serverId: true, status: true, statusReason: true, nextAttemptAt: true },
+    ...{ serverId: true, status: true, statusReason: true, wanted: true, nextAttemptAt: true },
     ...{ port: true, tlsPort: true },
-    ...{ activeConnections: true, refusedConnections: true, totalTransfers: true, uptime: true },
+    ...{ activeConnections: true, refusedConnections: true, totalTransfers: true, uptime: true, pods: true },
   })
   .meta({ id: 'ListenerStatus' });
 const listenerOutcome = listenerStatus.extend({ message: z.string() }).meta({ id: 'ListenerOutcome' });
 
+const iso = (time: Date | null): string | null => time?.toISOString() ?? null;
+
 const toListener = (view: ListenerView): z.output<typeof answer> => {
-  const { row, status, statusReason = null, activeConnections, refusedConnections, uptime } = view;
-  const nextAttemptAt = view.nextAttemptAt?.toISOString() ?? null;
+  const { row, status, statusReason, nextAttemptAt, sessions, refused, uptime } = view;
   return LISTENER.view(row, {
-    ...{ status, statusReason, nextAttemptAt, activeConnections, refusedConnections, uptime },
+    ...{ status, statusReason, nextAttemptAt: iso(nextAttemptAt) },
+    ...{ activeConnections: sessions, refusedConnections: refused },
+    uptime,
+    pods: view.pods.map((line) => ({
+      ...{ name: line.pod, status: line.status, statusReason: line.statusReason },
+      nextAttemptAt: iso(line.nextAttemptAt),
+      ...{ activeConnections: line.sessions, refusedConnections: line.refused, since: iso(line.since) },
+    })),
   });
 };
 
 const statusOf = (view: ListenerView): z.output<typeof listenerStatus> => {
-  const { serverId, status, statusReason, nextAttemptAt, port, tlsPort, ...more } = toListener(view);
-  const { activeConnections, refusedConnections, totalTransfers, uptime } = more;
+  const { serverId, status, statusReason, wanted, nextAttemptAt, port, tlsPort, ...more } = toListener(view);
+  const { activeConnections, refusedConnections, totalTransfers, uptime, pods } = more;
   return {
-    ...{ serverId, status, statusReason, nextAttemptAt, port, tlsPort },
-    ...{ activeConnections, refusedConnections, totalTransfers, uptime },
+    ...{ serverId, status, statusReason, wanted, nextAttemptAt, port, tlsPort },
+    ...{ activeConnections, refusedConnections, totalTransfers, uptime, pods },
   };
 };
 
@@ -60,14 +68,17 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
     }),
     post: endpoint(
       {
-        summary: 'Creates a listener; it is not started',
+        summary: 'Creates a listener, and starts it unless `autoStart` or `start` is false',
+        description: 'FAILED, with the reason, when its port cannot be taken: it is tried again by itself.',
+        query: z.strictObject({ start: z.enum(['true', 'false']).default('true') }),
         body: create,
         answers: { 201: answer, 409: 'It exists already.', ...UNBUILT },
       },
-      async ({ body, res }) => {
+      async ({ query, body, res }) => {
         const asked = LISTENER.asked(body);
         await admit(asked);
-        const view = await listeners.create(body.serverId, await LISTENER.values(asked));
+        const start = query.start === 'true' && asked.autoStart !== false;
+        const view = await listeners.create(body.serverId, await LISTENER.values(asked), start);
         res
           .status(201)
           .location(`${PATH}/${encodeURIComponent(body.serverId)}`)
@@ -86,7 +97,7 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
     put: endpoint(
       {
         summary: 'Changes a listener',
-        description: 'New sessions have the new settings; another port is taken at once.',
+        description: 'New sessions have the new settings, on every pod; another port is taken at once.',
         params,
         body: update,
         answers: { 200: answer, ...NOT_FOUND, 409: 'The port cannot be taken.', ...UNBUILT },
@@ -100,7 +111,7 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
       },
     ),
     delete: endpoint(
-      { summary: 'Stops and deletes a listener', params, answers: { 204: 'Deleted.', ...NOT_FOUND } },
+      { summary: 'Stops and deletes a listener on every pod', params, answers: { 204: 'Deleted.', ...NOT_FOUND } },
       async ({ params: { serverId: id }, res }) => {
         await listeners.delete(id);
         res.status(204).end();
@@ -111,7 +122,8 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
   routes.resource(below('/start'), {
     post: endpoint(
       {
-        summary: 'Starts a listener',
+        summary: 'Starts a listener on every pod',
+        description: 'Answered when this pod has it; `message` and `pods` say what the others do.',
         params,
         answers: { 200: listenerOutcome, ...NOT_FOUND, 409: 'The port cannot be taken.' },
       },
@@ -124,13 +136,27 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
   routes.resource(below('/stop'), {
     post: endpoint(
       {
-        summary: 'Stops a listener',
-        description: 'STOPPING while running transfers come to their end.',
+        summary: 'Stops a listener on every pod',
+        description: 'STOPPING while running transfers come to their end. It stays stopped until it is started.',
         params,
         answers: { 200: listenerOutcome, ...NOT_FOUND },
       },
       async ({ params: { serverId: id }, res }) => {
         const outcome = await listeners.stop(id);
+        res.json({ ...statusOf(outcome), message: outcome.message });
+      },
+    ),
+  });
+  routes.resource(below('/restart'), {
+    post: endpoint(
+      {
+        summary: 'Restarts a listener on every pod',
+        description: 'Sessions end as when it is stopped; the port is taken again at once.',
+        params,
+        answers: { 200: listenerOutcome, ...NOT_FOUND, 409: 'It is stopped, or the port cannot be taken.' },
+      },
+      async ({ params: { serverId: id }, res }) => {
+        const outcome = await listeners.restart(id);
         res.json({ ...statusOf(outcome), message: outcome.message });
       },
     ),

@@ -1,6 +1,8 @@
 import type { PesitError } from '@pesit-node/protocol';
 
+import type { ListenerHere } from './convergence.js';
 import type { ListenerRow, ListenerStatus } from './fields.js';
+import type { StoredListener } from './store.js';
 
 /** A port that takes partners; `PesitListener` of net is one. */
 export interface BoundPort {
@@ -33,11 +35,14 @@ export class RunningListener {
   /** When a port that could not be taken is tried again, milliseconds since 1970; undefined: it need not be. */
   nextAttemptAt: number | undefined;
   /** As configured now. */
-  settings: ListenerRow;
+  settings: StoredListener;
   /** Connections turned away since the start of the service. */
   refusedConnections = 0;
   #bound: BoundPort | undefined;
+  /** As it was when it was started, moved or tried last. */
+  #tried: StoredListener;
   #startedAt = 0;
+  #ending: Promise<void> = Promise.resolve();
   /** Attempts to take the port that failed, since the last one that did not. */
   #failures = 0;
   /** Ports that were given up, until their last session has ended. */
@@ -48,8 +53,27 @@ export class RunningListener {
     refused: () => this.refusedConnections++,
   };
 
-  constructor(settings: ListenerRow) {
+  constructor(settings: StoredListener) {
     this.settings = settings;
+    this.#tried = settings;
+  }
+
+  /** As `stepFor` sees it. */
+  get here(): ListenerHere {
+    const { port, generation, revision } = this.#tried;
+    const failed = this.nextAttemptAt === undefined ? 'stopped' : 'failed';
+    const state = this.isRunning ? 'running' : failed;
+    return { state, port, generation, revision, nextAttemptAt: this.nextAttemptAt };
+  }
+
+  /** Resolves when the stop that came last has ended. */
+  get ending(): Promise<void> {
+    return this.#ending;
+  }
+
+  /** Milliseconds since 1970; undefined when it does not run. */
+  get runningSince(): number | undefined {
+    return this.#bound === undefined ? undefined : this.#startedAt;
   }
 
   get isRunning(): boolean {
@@ -64,25 +88,15 @@ export class RunningListener {
     return [...this.#former.keys()].reduce((sum, port) => sum + port.activeConnections, 0);
   }
 
-  /** Seconds since the start; 0 when not running. */
-  uptime(now: number): number {
-    return this.#bound === undefined ? 0 : Math.floor((now - this.#startedAt) / 1000);
-  }
-
-  /** Whether it is started, or would be if its port could be taken. */
-  get shouldRun(): boolean {
-    return this.isRunning || this.nextAttemptAt !== undefined;
-  }
-
   /** Takes the port of `settings`. @throws what `bind` throws; the status is FAILED then, until a later attempt succeeds. */
-  async start(bind: BindPort, settings: ListenerRow, now: number): Promise<void> {
+  async start(bind: BindPort, settings: StoredListener, now: number): Promise<void> {
     this.settings = settings;
+    this.#tried = settings;
     this.#set('STARTING');
     try {
       this.#bound = await bind(this.#owner);
     } catch (error) {
-      this.#set('FAILED', (error as Error).message);
-      this.nextAttemptAt = now + Math.min(RETRY.longestMs, RETRY.firstMs * 2 ** this.#failures++);
+      this.#fail(error as Error, now);
       throw error;
     }
     this.#startedAt = now;
@@ -95,21 +109,35 @@ export class RunningListener {
    * Moves to the port of `settings`: the new one is taken first, so that nothing changes when it cannot be taken. Sessions on
    * the old port continue.
    */
-  async move(bind: BindPort, settings: ListenerRow): Promise<void> {
+  async move(bind: BindPort, settings: StoredListener): Promise<void> {
     const before = this.settings;
     this.settings = settings;
     try {
       const bound = await bind(this.#owner);
       if (this.#bound !== undefined) this.#leave(this.#bound, this.#bound.abandon());
       this.#bound = bound;
+      this.#tried = settings;
     } catch (error) {
       this.settings = before;
       throw error;
     }
   }
 
-  /** Gives up the port; resolves when the last session has ended, at the latest after `graceMs`. */
-  async stop(reason: PesitError, graceMs: number): Promise<void> {
+  /** Gives its port up because it is no longer its own, and it cannot have the other: FAILED. Sessions continue. */
+  giveUp(settings: StoredListener, error: Error, now: number): void {
+    if (this.#bound !== undefined) this.#leave(this.#bound, this.#bound.abandon());
+    this.#bound = undefined;
+    this.settings = settings;
+    this.#tried = settings;
+    this.#fail(error, now);
+  }
+
+  /** Gives up the port at once; resolves when the last session has ended, at the latest after `graceMs`. */
+  stop(reason: PesitError, graceMs: number): Promise<void> {
+    return (this.#ending = this.#stop(reason, graceMs));
+  }
+
+  async #stop(reason: PesitError, graceMs: number): Promise<void> {
     this.nextAttemptAt = undefined;
     this.#failures = 0;
     if (this.status === 'FAILED') this.#set('STOPPED');
@@ -122,6 +150,11 @@ export class RunningListener {
     await Promise.all(this.#former.values());
     // A start that came meanwhile, or another stop, has its own end.
     if (this.status === 'STOPPING' && this.#former.size === 0) this.#set('STOPPED');
+  }
+
+  #fail(error: Error, now: number): void {
+    this.#set('FAILED', error.message);
+    this.nextAttemptAt = now + Math.min(RETRY.longestMs, RETRY.firstMs * 2 ** this.#failures++);
   }
 
   #leave(port: BoundPort, over: Promise<void>): void {

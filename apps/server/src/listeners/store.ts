@@ -2,9 +2,47 @@ import { FieldStore } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { LISTENER } from './fields.js';
+import type { ListenerRow, ListenerValues } from './fields.js';
 
-export class ListenerStore extends FieldStore<typeof LISTENER.rows> {
+/** A listener as it is configured, and as it is wanted on every pod. */
+export interface StoredListener extends ListenerRow {
+  /** See `WantedListener`. */
+  readonly generation: number;
+  readonly revision: number;
+}
+
+export class ListenerStore extends FieldStore<typeof LISTENER.rows, StoredListener> {
   constructor(knex: Knex) {
     super(knex, LISTENER);
+  }
+
+  /** @returns undefined when the identifier is taken. */
+  add(id: string, values: Partial<ListenerValues>, wanted: boolean): Promise<StoredListener | undefined> {
+    const columns = { ...values, wanted };
+    return this.create(id, columns);
+  }
+
+  /** @returns undefined when there is none. */
+  change(id: string, values: Partial<ListenerValues>): Promise<StoredListener | undefined> {
+    return this.update(id, values, { revision: this.#next() });
+  }
+
+  /** Says that it is to run, or not to. @returns undefined when there is none. */
+  want(id: string, wanted: boolean): Promise<StoredListener | undefined> {
+    return this.update(id, {}, { wanted: this.knex.raw('?', [wanted]), revision: this.#next() });
+  }
+
+  /** Says that every pod is to restart it. @returns undefined when there is none that is to run. */
+  async renew(id: string): Promise<StoredListener | undefined> {
+    const next = { generation: this.#next(), revision: this.#next(), updated_at: this.knex.fn.now() };
+    const rows = (await this.knex(LISTENER.table)
+      .where({ server_id: id, wanted: true })
+      .update(next)
+      .returning('*')) as readonly StoredListener[];
+    return rows[0];
+  }
+
+  #next(): Knex.Raw {
+    return this.knex.raw("nextval('listener_changes')");
   }
 }

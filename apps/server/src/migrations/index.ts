@@ -20,6 +20,7 @@ import { maxFileSize } from './0017-max-file-size.js';
 import { credentials } from './0018-credentials.js';
 import { quotas } from './0019-quotas.js';
 import { boundedTexts } from './0020-bounded-texts.js';
+import { wantedListeners } from './0021-wanted-listeners.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -45,5 +46,6 @@ export const MIGRATIONS: MigrationSet = {
     credentials,
     quotas,
     boundedTexts,
+    wantedListeners,
   ],
 };

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
@@ -24,6 +25,8 @@ import type { Response, Test } from 'supertest';
 import { createApp } from '../../src/app.js';
 import { Directories } from '../../src/directories.js';
 import type { BindPort } from '../../src/listeners/running.js';
+import { ListenersHere } from '../../src/listeners/listeners-here.js';
+import { PodLines } from '../../src/listeners/pod-lines.js';
 import { ListenerService } from '../../src/listeners/service.js';
 import { ListenerStore } from '../../src/listeners/store.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
@@ -53,6 +56,7 @@ export interface Rest {
   readonly data: string;
   readonly log: CapturedLog;
   readonly listeners: ListenerService;
+  readonly listenersHere: ListenersHere;
   /** Lets time pass for the listeners, for which it stands still otherwise. */
   readonly pass: (ms: number) => void;
   readonly get: (path: string) => Promise<Response>;
@@ -101,12 +105,21 @@ export const useRest = (harness: DatabaseHarness): Rest => {
     });
     const { knex } = rest.database;
     const events = eventStream({ app: 'server', node: 'rest' }, rest.log.logger);
-    rest.listeners = new ListenerService({
-      events,
-      store: new ListenerStore(knex),
+    const listenerStore = new ListenerStore(knex);
+    rest.listenersHere = new ListenersHere({
+      store: listenerStore,
       bind: bindOnly,
       logger: rest.log.logger,
       drainMs: 1000,
+      now: () => began + passed,
+      changed: () => undefined,
+    });
+    const pod = { name: 'rest', instance: randomUUID() };
+    rest.listeners = new ListenerService({
+      ...{ events, pod, store: listenerStore, here: rest.listenersHere, logger: rest.log.logger },
+      lines: new PodLines(knex, pod.instance),
+      living: () => [pod],
+      tell: () => undefined,
       now: () => began + passed,
     });
     const store = new KnexLicenseStore(knex);
@@ -153,7 +166,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
   });
 
   afterEach(async () => {
-    await rest.listeners.close();
+    await rest.listenersHere.close();
     await rm(rest.data, { recursive: true, force: true });
   });
 

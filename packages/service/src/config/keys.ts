@@ -319,6 +319,12 @@ export const CONFIG_KEYS = {
     description:
       'Name of the cluster: the same for all its pods, of both apps. Several clusters on one database are told apart by it.',
   }),
+  'cluster.listeners': key('server', {
+    type: oneOf(['all', 'leader']),
+    default: 'all',
+    description:
+      'Which pods run the listeners: `all`, or the `leader` alone, for storage that the pods do not share; the others are not ready, and take over when it ends. While no pod leads, none runs them: without `redis.url` the lease of the leader is in PostgreSQL, which is needed anyway.',
+  }),
   ...POD_KEYS,
   'redis.url': key('both', {
     type: text('redis://user:password@host:port/number (rediss:// with TLS), or nothing'),
