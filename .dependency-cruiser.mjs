@@ -12,6 +12,7 @@ const ROOMS = {
   transfers: ['protocol', 'service', 'storage'],
   cluster: ['service'],
   license: ['cluster', 'service'],
+  certificates: ['service'],
 };
 
 const source = (room) => `^packages/${room}/src`;

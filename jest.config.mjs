@@ -24,6 +24,7 @@ export default {
     project('transfers', 'packages/transfers'),
     project('cluster', 'packages/cluster'),
     project('license', 'packages/license'),
+    project('certificates', 'packages/certificates'),
     project('server', 'apps/server'),
     project('client', 'apps/client'),
     project('bench', 'bench'),

@@ -7,7 +7,7 @@ import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
 
 const USAGE = `npm run rotate-secrets -- server|client [--key=value …]
 
-Seals anew with the first key of secrets.key what an older one has sealed (client app: passwords for remote servers),
+Seals anew with the first key of secrets.key what an older one has sealed (private keys of keystores; client app: passwords for remote servers, too),
 and counts what still needs an older key. Give it the environment and the flags that the app is started with.
 Exit code 1 when something is left that cannot be opened.`;
 
@@ -36,7 +36,7 @@ function report(app, rotation) {
   const [left, hashes] = [olderOf('sealed'), olderOf('hash')];
   if (unreadable.length > 0)
     console.log(
-      `Cannot be opened, and stay as they are: ${names(unreadable, unreadable.length)}. Set their passwords again (PUT /api/v1/servers/{id}), or add the key to secrets.key.`,
+      `Cannot be opened, and stay as they are: ${names(unreadable, unreadable.length)}. Set their passwords again (PUT /api/v1/servers/{id}), give keystores anew (PUT /api/v1/certificates/keystores/{name}), or add the key to secrets.key.`,
     );
   for (const { column, owners, older } of hashes)
     console.log(

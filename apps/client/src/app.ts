@@ -1,8 +1,11 @@
+import { certificateRoutes } from '@pesit-node/certificates';
+import type { Certificates } from '@pesit-node/certificates';
 import { createLicensedApp } from '@pesit-node/license';
 import type { LicensedAppOptions } from '@pesit-node/license';
 import type { Config, Traces } from '@pesit-node/service';
 import type { Express } from 'express';
 
+import { storeUses } from './certificates/uses.js';
 import type { Exchange } from './exchange/exchange.js';
 import type { ReceivedTree } from './exchange/received-tree.js';
 import { remoteServerRoutes } from './remote-servers/routes.js';
@@ -16,6 +19,7 @@ import type { TransferStore } from './transfers/store.js';
 
 export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly config: Config<'client'>;
+  readonly certificates: Certificates;
   readonly servers: RemoteServerStore;
   readonly transfers: TransferStore;
   readonly sendTree: SendTree;
@@ -37,6 +41,7 @@ export const createApp = (deps: AppDeps): Express => {
       remoteServerRoutes(routes, remoteServers);
       serverTraceRoutes(routes, deps.traces, logger);
       transferRoutes(routes, transfers);
+      certificateRoutes(routes, { certificates: deps.certificates, uses: storeUses, events });
     },
   });
 };

@@ -1,3 +1,4 @@
+import { Certificates } from '@pesit-node/certificates';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions } from '@pesit-node/license';
 import { DataDirectoryError, Traces } from '@pesit-node/service';
@@ -27,6 +28,8 @@ export interface NodeOptions
     Omit<FoundationOptions<'client'>, 'app' | 'migrations' | 'sessions'>,
     Pick<ExchangeOptions, 'pollMs' | 'progressMs' | 'leaseMs' | 'placeLookMs'> {
   readonly config: Config<'client'>;
+  /** See `CertificatesOptions.lookMs`. */
+  readonly storeLookMs?: number;
   /** Default: those of the configuration. */
   readonly settings?: ExchangeSettings;
   /** Bytes that are free on the volume of a directory. Default: as the operating system says. */
@@ -58,6 +61,13 @@ export const createNode = (options: NodeOptions) => {
   });
   const { metrics, events, supervisor, periodic, cluster, license, admission, reloaded } = foundation;
   const servers = remoteServerStore(database.knex, secrets);
+  const certificates = new Certificates({
+    ...{ knex: database.knex, secrets, periodic, lookMs: options.storeLookMs },
+    hints: {
+      tell: () => cluster.events.tell('certificates'),
+      subscribe: (listener) => cluster.events.subscribe('certificates', listener),
+    },
+  });
   const places = placeStore(database.knex, { node: options.node, instance: cluster.pod.instance });
   const transfers = transferStore(database.knex);
   const reserve = new SpaceReserve({
@@ -89,7 +99,7 @@ export const createNode = (options: NodeOptions) => {
   clientMetrics(metrics, { knex: database.knex, secrets, supervisor, exchange, space });
   const app = createApp({
     ...{ config, info, logger, health, metrics, events, database: supervisor, periodic, license, cluster },
-    ...{ servers, transfers, sendTree, receivedTree, exchange, traces },
+    ...{ certificates, servers, transfers, sendTree, receivedTree, exchange, traces },
   });
 
   let stopped = false;
@@ -129,9 +139,13 @@ export const createNode = (options: NodeOptions) => {
         void cluster.leave();
         stopped = true;
         await exchange.stop(drainMs);
+        await certificates.stop();
       },
       stopTimeoutMs: drainMs + STOP_MARGIN_MS,
     },
   } satisfies Record<string, LifecycleStep>;
-  return { app, license, cluster, metrics, reloaded, exchange, supervisor, servers, transfers, settings, steps };
+  return {
+    ...{ app, license, cluster, metrics, reloaded, certificates, exchange, supervisor },
+    ...{ servers, transfers, settings, steps },
+  };
 };

@@ -1,6 +1,7 @@
 /** Every answer of GET can be put back: from the document of the interface, over every resource that can be changed. */
 import { afterAll, beforeEach, expect, test } from '@jest/globals';
-import { describePutBack, withDatabase } from '@pesit-node/service/testing';
+import { describePutBack, selfSigned, withDatabase } from '@pesit-node/service/testing';
+import type { Changeable } from '@pesit-node/service/testing';
 
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
@@ -9,6 +10,22 @@ import { useWorld } from './support/world.js';
 afterAll(expectNoSecrets);
 
 const BANK = { name: 'bank', host: 'pesit.example', serverId: 'BANKSRV', clientId: 'NODE1' };
+
+const IDENTITY = selfSigned('put-back');
+
+const KEYSTORE: Changeable = {
+  collection: '/api/v1/certificates/keystores',
+  table: 'keystores',
+  minimal: { name: 'MINIMAL', ...IDENTITY },
+  full: { name: 'FULL', ...IDENTITY, password: 'not needed' },
+};
+
+const TRUSTSTORE: Changeable = {
+  collection: '/api/v1/certificates/truststores',
+  table: 'truststores',
+  minimal: { name: 'MINIMAL', certificates: IDENTITY.certificate },
+  full: { name: 'FULL', certificates: IDENTITY.certificate, crls: null },
+};
 
 withDatabase((harness) => {
   const world = useWorld(harness);
@@ -32,6 +49,8 @@ withDatabase((harness) => {
           ...{ recordLength: 80, recordFormat: 0, text: true },
         },
       },
+      '/api/v1/certificates/keystores/{name}': KEYSTORE,
+      '/api/v1/certificates/truststores/{name}': TRUSTSTORE,
     },
     switches: ['/api/v1/servers/{id}/trace'],
     get: (path) => (path === '/openapi.json' ? service.api.document() : service.api.get(below(path))),

@@ -1,8 +1,11 @@
+import { certificateRoutes } from '@pesit-node/certificates';
+import type { Certificates } from '@pesit-node/certificates';
 import { createLicensedApp } from '@pesit-node/license';
 import type { LicensedAppOptions } from '@pesit-node/license';
 import type { Config, PasswordHasher, Traces } from '@pesit-node/service';
 import type { Express } from 'express';
 
+import { storeUses } from './certificates/uses.js';
 import type { Directories } from './directories.js';
 import { listenerRoutes } from './listeners/routes.js';
 import type { ListenerService } from './listeners/service.js';
@@ -16,6 +19,7 @@ import type { VirtualFileStore } from './virtual-files/store.js';
 
 export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly config: Config<'server'>;
+  readonly certificates: Certificates;
   readonly partners: PartnerStore;
   readonly passwords: PasswordHasher;
   readonly virtualFiles: VirtualFileStore;
@@ -36,6 +40,7 @@ export const createApp = (deps: AppDeps): Express => {
       partnerTraceRoutes(routes, deps.traces, logger);
       virtualFileRoutes(routes, deps.virtualFiles, directories, events);
       transferRoutes(routes, deps.transfers);
+      certificateRoutes(routes, { certificates: deps.certificates, uses: storeUses, events });
     },
   });
 };

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
+import { Certificates } from '@pesit-node/certificates';
 import type { Cluster } from '@pesit-node/cluster';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions, LicenseKeeper } from '@pesit-node/license';
@@ -68,6 +69,8 @@ export interface NodeOptions extends Omit<FoundationOptions<'server'>, 'app' | '
   readonly listenerLookMs?: number;
   /** Between two looks at the partners of open sessions, milliseconds. Default 5000. */
   readonly partnerLookMs?: number;
+  /** See `CertificatesOptions.lookMs`. */
+  readonly storeLookMs?: number;
   /** See `InstancesOptions`. */
   readonly leaseMs?: number;
   /** See `RestartsOptions`. Default: a fifth longer than a lease. */
@@ -83,6 +86,7 @@ export interface ServerNode {
   readonly metrics: Metrics<'server'>;
   /** See `Foundation`. */
   readonly reloaded: () => void;
+  readonly certificates: Certificates;
   readonly listeners: ListenersHere;
   readonly supervisor: DatabaseSupervisor;
   readonly housekeeping: Housekeeping;
@@ -134,6 +138,13 @@ export const createNode = (options: NodeOptions): ServerNode => {
     run: () => sessions.look(),
   });
   cluster.events.subscribe('partners', () => partnerLook.runNow());
+  const certificates = new Certificates({
+    ...{ knex, periodic, secrets: options.secrets, lookMs: options.storeLookMs },
+    hints: {
+      tell: () => cluster.events.tell('certificates'),
+      subscribe: (listener) => cluster.events.subscribe('certificates', listener),
+    },
+  });
   const virtualFiles = new VirtualFileStore(knex);
   const listenerStore = new ListenerStore(knex);
   const retentionDays = config['transfer.staging-retention'];
@@ -238,6 +249,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     periodic,
     license,
     cluster,
+    certificates,
     partners,
     passwords,
     virtualFiles,
@@ -303,6 +315,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     cluster,
     metrics,
     reloaded,
+    certificates,
     listeners: listenersHere,
     supervisor,
     housekeeping,
@@ -327,6 +340,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await traces.stop();
         await housekeeping.stop();
         await journal.settled(LAST_RECORDS_MS);
+        await certificates.stop();
         await instances.stop();
       },
       stopTimeoutMs: drainMs + 2 * LAST_RECORDS_MS,

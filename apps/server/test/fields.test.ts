@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { KEYSTORE, TRUSTSTORE } from '@pesit-node/certificates';
 import { columnProblems, withDatabase } from '@pesit-node/service/testing';
 
 import { LISTENER } from '../src/listeners/fields.js';
@@ -14,5 +15,7 @@ withDatabase((harness) => {
     expect(await columnProblems(database, PARTNER, [...TIMES, 'seen', 'credentials'])).toEqual([]);
     expect(await columnProblems(database, VIRTUAL_FILE, TIMES)).toEqual([]);
     expect(await columnProblems(database, LISTENER, [...TIMES, 'generation', 'revision'])).toEqual([]);
+    expect(await columnProblems(database, KEYSTORE, ['version'])).toEqual([]);
+    expect(await columnProblems(database, TRUSTSTORE, ['version', 'crl_urls'])).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 /** Every answer of GET can be put back: from the document of the interface, over every resource that can be changed. */
 import { describe, expect, test } from '@jest/globals';
-import { describePutBack, withDatabase } from '@pesit-node/service/testing';
+import { describePutBack, selfSigned, withDatabase } from '@pesit-node/service/testing';
 import type { Changeable } from '@pesit-node/service/testing';
 
 import { faultyFields, useRest } from './support/rest.js';
@@ -54,10 +54,28 @@ const LISTENER: Changeable = {
   },
 };
 
+const IDENTITY = selfSigned('put-back');
+
+const KEYSTORE: Changeable = {
+  collection: '/api/v1/certificates/keystores',
+  table: 'keystores',
+  minimal: { name: 'MINIMAL', ...IDENTITY },
+  full: { name: 'FULL', ...IDENTITY, password: 'not needed' },
+};
+
+const TRUSTSTORE: Changeable = {
+  collection: '/api/v1/certificates/truststores',
+  table: 'truststores',
+  minimal: { name: 'MINIMAL', certificates: IDENTITY.certificate },
+  full: { name: 'FULL', certificates: IDENTITY.certificate, crls: null },
+};
+
 const RESOURCES: Readonly<Record<string, Changeable>> = {
   '/api/v1/config/partners/{partnerId}': PARTNER,
   '/api/v1/config/files/{fileId}': VIRTUAL_FILE,
   '/api/v1/servers/{serverId}': LISTENER,
+  '/api/v1/certificates/keystores/{name}': KEYSTORE,
+  '/api/v1/certificates/truststores/{name}': TRUSTSTORE,
   '/api/servers/{serverId}': { ...LISTENER, collection: '/api/servers' },
 };
 /** The switch of a trace has no state of its own to put back: what it is told is for how long. */

@@ -1,5 +1,13 @@
 /** Topics of events between pods. Each means: look at the database, something of this kind has changed there. */
-export const TOPICS = ['leadership', 'license', 'listeners', 'members', 'partners', 'sessions'] as const;
+export const TOPICS = [
+  'certificates',
+  'leadership',
+  'license',
+  'listeners',
+  'members',
+  'partners',
+  'sessions',
+] as const;
 export type Topic = (typeof TOPICS)[number];
 
 /** A listener may be asked to look although nothing has changed, and never learns what has. It may be asynchronous. */

@@ -16,6 +16,7 @@ import { askedName } from './0013-asked-name.js';
 import { contents } from './0014-contents.js';
 import { sessionPlaces } from './0015-session-places.js';
 import { boundedTexts } from './0016-bounded-texts.js';
+import { stores } from './0017-stores.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -37,5 +38,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     contents,
     sessionPlaces,
     boundedTexts,
+    stores,
   ],
 };

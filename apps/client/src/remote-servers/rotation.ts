@@ -1,3 +1,4 @@
+import { KEYSTORE_SECRETS, sealKeystoresAnew } from '@pesit-node/certificates';
 import { rotateSecrets } from '@pesit-node/service';
 import type { LoadConfigOptions, Rotation, SecretColumn } from '@pesit-node/service';
 
@@ -6,11 +7,14 @@ import { remoteServerStore } from './store.js';
 import type { Progress } from './store.js';
 
 /** Where this app stores secrets. */
-export const SECRET_COLUMNS = (['password', 'preconnect_password'] as const).map(
-  (column) => ({ table: 'remote_servers', column, kind: 'sealed', owner: 'name' }) as const satisfies SecretColumn,
-);
+export const SECRET_COLUMNS: readonly SecretColumn[] = [
+  ...(['password', 'preconnect_password'] as const).map(
+    (column) => ({ table: 'remote_servers', column, kind: 'sealed', owner: 'name' }) as const,
+  ),
+  ...KEYSTORE_SECRETS,
+];
 
-/** For `npm run rotate-secrets`: the passwords of remote servers, sealed with the first key. */
+/** For `npm run rotate-secrets`: the passwords of remote servers and the private keys, sealed with the first key. */
 export const rotateClientSecrets = (
   options: Omit<LoadConfigOptions<'client'>, 'app'>,
   progress?: Progress,
@@ -18,5 +22,12 @@ export const rotateClientSecrets = (
   rotateSecrets({
     ...options,
     ...{ app: 'client', schema: CLIENT_MIGRATIONS.schema, columns: SECRET_COLUMNS },
-    sealAnew: (knex, secrets) => remoteServerStore(knex, secrets).sealAnew({ rotate: true, progress }),
+    sealAnew: async (knex, secrets) => {
+      const passwords = await remoteServerStore(knex, secrets).sealAnew({ rotate: true, progress });
+      const keys = await sealKeystoresAnew(knex, secrets);
+      return {
+        sealed: passwords.sealed + keys.sealed,
+        unreadable: [...passwords.unreadable, ...keys.unreadable],
+      };
+    },
   });

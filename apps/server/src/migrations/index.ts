@@ -21,6 +21,7 @@ import { credentials } from './0018-credentials.js';
 import { quotas } from './0019-quotas.js';
 import { boundedTexts } from './0020-bounded-texts.js';
 import { wantedListeners } from './0021-wanted-listeners.js';
+import { stores } from './0022-stores.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -47,5 +48,6 @@ export const MIGRATIONS: MigrationSet = {
     quotas,
     boundedTexts,
     wantedListeners,
+    stores,
   ],
 };

@@ -1,13 +1,20 @@
+import { KEYSTORE_SECRETS, sealKeystoresAnew } from '@pesit-node/certificates';
 import { rotateSecrets } from '@pesit-node/service';
 import type { LoadConfigOptions, Rotation, SecretColumn } from '@pesit-node/service';
 
 import { MIGRATIONS } from '../migrations/index.js';
 
-/** Where this app stores secrets: hashes alone, which are made anew by the logins of their partners. */
-export const SECRET_COLUMNS = (['password_hash', 'preconnect_password_hash'] as const).map(
-  (column) => ({ table: 'partners', column, kind: 'hash', owner: 'partner_id' }) as const satisfies SecretColumn,
-);
+/** Where this app stores secrets: hashes, which are made anew by the logins of their partners, and sealed private keys. */
+export const SECRET_COLUMNS: readonly SecretColumn[] = [
+  ...(['password_hash', 'preconnect_password_hash'] as const).map(
+    (column) => ({ table: 'partners', column, kind: 'hash', owner: 'partner_id' }) as const,
+  ),
+  ...KEYSTORE_SECRETS,
+];
 
-/** For `npm run rotate-secrets`: which partners' hashes still hang on older keys. */
+/** For `npm run rotate-secrets`: the private keys, sealed with the first key, and which partners' hashes still hang on older keys. */
 export const rotateServerSecrets = (options: Omit<LoadConfigOptions<'server'>, 'app'>): Promise<Rotation> =>
-  rotateSecrets({ ...options, app: 'server', schema: MIGRATIONS.schema, columns: SECRET_COLUMNS });
+  rotateSecrets({
+    ...options,
+    ...{ app: 'server', schema: MIGRATIONS.schema, columns: SECRET_COLUMNS, sealAnew: sealKeystoresAnew },
+  });

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
+import { Certificates } from '@pesit-node/certificates';
 import { KnexLicenseStore, LICENSE_MIGRATIONS, LicenseKeeper, loadPublicKey } from '@pesit-node/license';
 import { eventStream, HealthRegistry, PeriodicWork, Traces } from '@pesit-node/service';
 import type { OpenApiDocument } from '@pesit-node/service';
@@ -33,7 +34,7 @@ import { MIGRATIONS } from '../../src/migrations/index.js';
 import { PartnerStore } from '../../src/partners/store.js';
 import { TransferStore } from '../../src/transfers/store.js';
 import { VirtualFileStore } from '../../src/virtual-files/store.js';
-import { passwords } from './passwords.js';
+import { passwords, secrets } from './passwords.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -138,6 +139,10 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       database: { ready: true, statusReason: undefined },
       periodic,
       license,
+      certificates: new Certificates({
+        ...{ knex, periodic, secrets },
+        hints: { tell: () => undefined, subscribe: () => () => undefined },
+      }),
       cluster: { status: () => Promise.reject(new Error('no cluster here')) },
       partners: new PartnerStore(knex),
       passwords,

@@ -4,7 +4,7 @@ import type { z } from 'zod';
  * All that is said of one field of a resource; the field's name in the interface is the key of the row in its table.
  *
  * A row with a `default` has it when a request that creates something does not give the field; a row that says what `unset`
- * means is null then; any other row is required.
+ * means is null then; one that says `otherwise` comes from elsewhere; any other row is required.
  */
 export interface FieldRow {
   /** Schema of the value in a request; its output is what is stored. Where the two differ for good, a codec turns one into the other. */
@@ -23,9 +23,11 @@ export interface FieldRow {
   readonly default?: unknown;
   /** Meaning of null, in words: the column may be null, a request may say null, and an answer says it while nothing is set. */
   readonly unset?: string;
+  /** Where the value comes from when a request that creates something leaves the field out, in words: a column that is never null. */
+  readonly otherwise?: string;
   /** Answered, and never set by a request: POST refuses it, PUT ignores it so that an answer can be put back. */
   readonly readOnly?: true;
-  /** Never answered; stored as the caller of `values` makes it (a hash, or sealed). */
+  /** Never answered; stored as the caller of `values` makes it (a hash, or sealed). One without a column is for the request alone. */
   readonly secret?: true;
   /** Another field without which this one means nothing: it must be set beside, and clearing it clears this one. */
   readonly needs?: string;
@@ -60,6 +62,7 @@ type IsShown<R> = R extends { readonly secret: true } ? false : true;
 type IsRequired<R> = R extends
   | { readonly default: unknown }
   | { readonly unset: string }
+  | { readonly otherwise: string }
   | { readonly readOnly: true }
   | { readonly notBuilt: unknown }
   // One of its names is required: which one, the type cannot say.
@@ -109,6 +112,10 @@ export type ViewOf<F extends FieldRows> = {
 
 /** The fields of an answer that no column holds. */
 export type ComputedOf<F extends FieldRows> = {
-  readonly [K in keyof F as F[K] extends { readonly column: string } | { readonly notBuilt: unknown } ? never : K]:
-    ShownAs<F[K]['schema']> | Nullable<F[K]>;
+  readonly [
+    K in keyof F as F[K] extends
+      { readonly column: string } | { readonly notBuilt: unknown } | { readonly secret: true }
+      ? never
+      : K
+  ]: ShownAs<F[K]['schema']> | Nullable<F[K]>;
 };

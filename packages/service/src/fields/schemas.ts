@@ -5,8 +5,8 @@ import { disagreements, namesOf, otherNames } from './names.js';
 import type { FieldName } from './names.js';
 import type { FieldRow, FieldRows } from './row.js';
 
-const isRequired = ({ default: preset, unset, readOnly: never, notBuilt }: FieldRow): boolean =>
-  preset === undefined && unset === undefined && never === undefined && notBuilt === undefined;
+const isRequired = ({ default: preset, unset, otherwise, readOnly: never, notBuilt }: FieldRow): boolean =>
+  [preset, unset, otherwise, never, notBuilt].every((value) => value === undefined);
 
 /** Description of a field under one of its names, for the document. */
 const wordsOf = ({ name, field, row, schema }: FieldName, more?: string): { readonly description?: string } => {
@@ -16,6 +16,7 @@ const wordsOf = ({ name, field, row, schema }: FieldName, more?: string): { read
     isForm ? schema.description : (row.words ?? schema.description),
     row.notBuilt === undefined ? undefined : 'Not built in this version.',
     row.unset === undefined ? undefined : `null: ${row.unset}.`,
+    row.otherwise === undefined ? undefined : `Left out: ${row.otherwise}.`,
     more,
   ].filter((text) => text !== undefined);
   return said.length === 0 ? {} : { description: said.join(' ') };

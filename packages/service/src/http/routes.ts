@@ -38,6 +38,10 @@ export interface Operation {
   readonly body?: z.ZodType;
   /** The body may as well be a file (application/octet-stream): this is the query then; or a form with these fields and the part `file`. */
   readonly upload?: z.ZodType;
+  /** The body may as well be a form (multipart/form-data) with these fields and the part `file`, which the handler reads. */
+  readonly form?: z.ZodType;
+  /** The body is of this type alone, and the handler reads it. */
+  readonly media?: string;
   /** Request headers that mean something here: name → what. */
   readonly headers?: Readonly<Record<string, string>>;
   /** By status; those that follow from the parts of the request and from `access` are added (400, 401, 402, 413, 503 …). */

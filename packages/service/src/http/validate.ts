@@ -115,9 +115,9 @@ export const endpoint = <S extends Operation>(
 ): Endpoint => ({
   operation,
   handle: async (req, res) => {
-    const { params, query = NOTHING, body, upload } = operation;
+    const { params, query = NOTHING, body, upload, form, media } = operation;
     // A file as the body is read by who handles it.
-    if (body === undefined && upload === undefined) expectNothing(req);
+    if ([body, upload, form, media].every((one) => one === undefined)) expectNothing(req);
     const input = {
       params: params && check(params, req.params, 'params'),
       query: check(query, req.query, 'query'),

@@ -76,13 +76,15 @@ class DocumentBuilder {
   readonly #used = new Set<CommonAnswer>();
 
   operation({ method, path, aliasOf, operation }: MountedOperation): OperationObject {
-    const { summary, description, access, body, upload } = operation;
+    const { summary, description, access, body, upload, form, media } = operation;
     const words = [aliasOf === undefined ? undefined : `Another name of ${templateOf(aliasOf)}.`, description];
     const said = words.filter((text) => text !== undefined).join(' ');
     const parameters = this.#parameters(operation);
     const content: Content = {
       ...(body === undefined ? {} : { [JSON_TYPE]: { schema: this.#schema(body, 'input') } }),
       ...(upload === undefined ? {} : { [FILE_TYPE]: { schema: {} }, [FORM_TYPE]: { schema: this.#form(upload) } }),
+      ...(form === undefined ? {} : { [FORM_TYPE]: { schema: this.#form(form) } }),
+      ...(media === undefined ? {} : { [media]: { schema: {} } }),
     };
     return {
       operationId: idOf(method, path),

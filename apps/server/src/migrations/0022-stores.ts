@@ -1,0 +1,5 @@
+import { createStoreTables } from '@pesit-node/certificates';
+import type { Migration } from '@pesit-node/service';
+
+/** Keystores and truststores. */
+export const stores: Migration = { name: '0022-stores', up: createStoreTables };

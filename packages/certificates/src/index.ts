@@ -1,0 +1,20 @@
+/**
+ * Who this node is to its peers, and whom it trusts: keystores, truststores, and what is said of them.
+ *
+ * An upload is read by `read/` within bounds (`BOUNDS`), judged (key, strength, chain, time), and stored as PEM; private keys are sealed.
+ * `Certificates` is what handshakes ask: `identity(name)` and `trust(name)` from memory, and `changed` on every pod when a store is
+ * another one. `certificateRoutes` are the endpoints of both apps. Each app has stores of its own, in its own schema
+ * (`createStoreTables`): its own `secrets.key` seals their keys, and it alone knows all that uses them.
+ *
+ * X.509 is read by `node:crypto` (OpenSSL) as far as that goes. `asn1js` reads the DER that it does not show: PKCS#12 and encrypted
+ * keys, where iterations must be bounded before anything is derived, and CRLs.
+ */
+export { Certificates, StoreMissingError } from './certificates.js';
+export type { CertificatesOptions, Identity, Trust } from './certificates.js';
+export { KEYSTORE, TRUSTSTORE } from './fields.js';
+export { inspect } from './inspect.js';
+export type { CertificateView } from './inspect.js';
+export type { StoreHints, StoreKind, StoreUse, StoreUses } from './ports.js';
+export { KEYSTORE_SECRETS, sealKeystoresAnew } from './rotation.js';
+export { certificateRoutes } from './routes/routes.js';
+export { createStoreTables } from './tables.js';

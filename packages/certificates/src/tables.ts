@@ -1,0 +1,30 @@
+import type { Knex } from 'knex';
+
+/**
+ * The tables that a migration of an app creates for its stores. `version` is another one after each change, so that a pod sees with one
+ * look which of its copies are old. It is part of published migrations: never edited.
+ */
+export const createStoreTables = async (knex: Knex): Promise<void> => {
+  await knex.raw(`
+    create sequence store_versions;
+
+    create table keystores (
+      name text collate "C" primary key,
+      certificate text not null,
+      private_key text not null,
+      managed boolean not null default false,
+      version bigint not null default nextval('store_versions'),
+      created_at timestamptz not null default now(),
+      updated_at timestamptz not null default now()
+    );
+
+    create table truststores (
+      name text collate "C" primary key,
+      certificates text not null,
+      crls text,
+      crl_urls jsonb not null default '[]',
+      version bigint not null default nextval('store_versions'),
+      created_at timestamptz not null default now(),
+      updated_at timestamptz not null default now()
+    )`);
+};

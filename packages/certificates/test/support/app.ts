@@ -1,0 +1,130 @@
+/** The endpoints of the stores over a database of the harness, and pods that share it. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
+import { createHttpApp, eventStream, HealthRegistry, PeriodicWork, SecretBox } from '@pesit-node/service';
+import type { MigrationSet, OpenApiDocument } from '@pesit-node/service';
+import {
+  answerViolations,
+  captureLog,
+  emptyTables,
+  exchangedOf,
+  testConfig,
+  testMetrics,
+} from '@pesit-node/service/testing';
+import type { DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
+import type { Express } from 'express';
+import request from 'supertest';
+import type { Response, Test } from 'supertest';
+
+import { Certificates } from '../../src/certificates.js';
+import type { StoreUse } from '../../src/ports.js';
+import { certificateRoutes } from '../../src/routes/routes.js';
+import { createStoreTables } from '../../src/tables.js';
+
+export const STORES: MigrationSet = {
+  schema: 'pesit_server',
+  migrations: [{ name: '0001-stores', up: createStoreTables }],
+};
+
+export const secrets = new SecretBox([Buffer.alloc(32, 7)]);
+const LOGIN = { username: 'admin', password: 'rest-secret-1' };
+
+export interface Pod {
+  readonly certificates: Certificates;
+  readonly app: Express;
+}
+
+/** Pods hear each other's hints unless `deaf`. */
+export const useStores = (harness: DatabaseHarness) => {
+  const log = captureLog();
+  const answers: string[] = [];
+  const hidden: string[] = [LOGIN.password];
+  const listeners = new Set<() => Promise<void>>();
+  const pods: { readonly stop: () => Promise<void> }[] = [];
+  const uses: StoreUse[] = [];
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await harness.open({ migrations: [STORES] });
+  });
+  beforeEach(() => emptyTables(database, 'pesit_server'));
+  afterEach(async () => {
+    await Promise.all(pods.splice(0).map((pod) => pod.stop()));
+    uses.splice(0);
+    listeners.clear();
+  });
+  afterAll(() => {
+    const said = [...answers, ...log.lines].join('\n');
+    expect(said).not.toMatch(/PRIVATE KEY/);
+    for (const text of hidden) expect(said).not.toContain(text);
+  });
+
+  /** @param options `lookMs`, and whether hints of other pods are lost */
+  const pod = (options: { readonly lookMs?: number; readonly deaf?: boolean } = {}): Pod => {
+    const periodic = new PeriodicWork({ logger: log.logger });
+    const certificates = new Certificates({
+      ...{ knex: database.knex, secrets, periodic, lookMs: options.lookMs ?? 3_600_000 },
+      hints: {
+        tell: () => {
+          for (const listener of listeners) void listener();
+        },
+        subscribe: (listener) => {
+          if (options.deaf !== true) listeners.add(listener);
+          return () => listeners.delete(listener);
+        },
+      },
+    });
+    periodic.start();
+    pods.push({ stop: () => periodic.stop() });
+    const events = eventStream({ app: 'server', node: 'pod' }, log.logger);
+    const app = createHttpApp({
+      config: testConfig('server', { 'data.directory': '/nowhere', 'admin.password': LOGIN.password }),
+      info: { name: 'pesit-server', version: '0.0.0' },
+      logger: log.logger,
+      health: new HealthRegistry(),
+      metrics: testMetrics('server'),
+      events,
+      routes: (routes) => certificateRoutes(routes, { certificates, uses: () => Promise.resolve(uses), events }),
+    });
+    return { certificates, app };
+  };
+
+  const rest = ({ app }: Pod) => {
+    const document = request(app)
+      .get('/openapi.json')
+      .auth(LOGIN.username, LOGIN.password)
+      .then(({ body }) => body as OpenApiDocument);
+    const send = async (test: Test): Promise<Response> => {
+      const response = await test.auth(LOGIN.username, LOGIN.password);
+      answers.push(response.text, JSON.stringify(response.headers));
+      expect(answerViolations(await document, exchangedOf(response))).toEqual([]);
+      return response;
+    };
+    const at = (path: string): string => `/api/v1/certificates${path}`;
+    return {
+      send,
+      get: (path: string) => send(request(app).get(at(path))),
+      post: (path: string, body: object) => send(request(app).post(at(path)).send(body)),
+      put: (path: string, body: object) => send(request(app).put(at(path)).send(body)),
+      delete: (path: string) => send(request(app).delete(at(path))),
+      /** A form with a file, last. */
+      form: (method: 'post' | 'put', path: string, fields: Readonly<Record<string, string>>, file: Buffer) => {
+        const call = request(app)[method](at(path));
+        for (const [name, value] of Object.entries(fields)) void call.field(name, value);
+        return send(call.attach('file', file, 'upload.bin'));
+      },
+    };
+  };
+
+  return {
+    pod,
+    rest,
+    uses,
+    log,
+    database: () => database,
+    /** A text that must be in no answer and no log line. */
+    hide: <T extends string>(text: T): T => {
+      hidden.push(text);
+      return text;
+    },
+  };
+};

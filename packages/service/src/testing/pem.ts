@@ -1,0 +1,11 @@
+import { execFileSync } from 'node:child_process';
+
+/** A self-signed certificate and its private key, as the `openssl` command makes them. @returns both in PEM */
+export const selfSigned = (name: string): { readonly certificate: string; readonly privateKey: string } => {
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', '-'];
+  const made = execFileSync('openssl', ['req', '-x509', ...newKey, '-subj', `/CN=${name}`, '-days', '3650'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  }).toString();
+  const [privateKey = '', certificate = ''] = made.match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----\n/g) ?? [];
+  return { certificate, privateKey };
+};
