@@ -17,12 +17,14 @@ import { redisMemory } from './memory.js';
 import type { SharedMemory } from './memory.js';
 import { RedisEvents } from './redis-events.js';
 import { RedisLink } from './redis-link.js';
+import { redisServer } from './redis-server.js';
+import type { RedisConfig } from './redis-server.js';
 import { SingleMember } from './single-member.js';
 import { clusterStatus } from './status.js';
 import type { ClusterStatus } from './status.js';
 
 export interface ClusterOptions {
-  readonly config: Pick<CommonConfig, 'cluster.enabled' | 'cluster.name' | 'redis.url'>;
+  readonly config: RedisConfig & Pick<CommonConfig, 'cluster.name'>;
   readonly database: Database;
   /** Runs the renewals of the membership and the election, once it is started. */
   readonly periodic: Pick<PeriodicWork, 'add'>;
@@ -75,8 +77,9 @@ export const createCluster = ({
   facts = () => Promise.resolve({ address: null, version: null, ready: null, sessions: null }),
 }: ClusterOptions): Cluster => {
   const pod: PodIdentity = { app, cluster: config['cluster.name'], namespace, name, instance: randomUUID() };
-  const url = config['cluster.enabled'] ? config['redis.url'] : '';
-  const link = url === '' ? undefined : new RedisLink(url, logger);
+  const server = redisServer(config);
+  const link = server === undefined ? undefined : new RedisLink(server, logger);
+  const watch = link?.watch(periodic);
   const events = link === undefined ? new LocalBus().join() : new RedisEvents(link, pod.cluster, pod.instance);
   const members =
     database.mode === 'embedded'
@@ -104,6 +107,7 @@ export const createCluster = ({
       await leave();
       await events.close();
       link?.close();
+      await watch?.remove();
     },
   };
 };

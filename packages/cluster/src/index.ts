@@ -44,6 +44,7 @@ export type { SharedMemory } from './memory.js';
 export { CLUSTER_MIGRATIONS } from './migrations/index.js';
 export { RedisEvents } from './redis-events.js';
 export { RedisLink } from './redis-link.js';
+export { redisAt } from './redis-server.js';
 export { clusterRoutes } from './routes.js';
 export { SingleMember } from './single-member.js';
 export type { ClusterStatus, StatusMember } from './status.js';

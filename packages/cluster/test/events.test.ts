@@ -6,6 +6,7 @@ import type { ClusterEvents, Topic } from '../src/events.js';
 import { LocalBus } from '../src/local-events.js';
 import { RedisEvents } from '../src/redis-events.js';
 import { RedisLink } from '../src/redis-link.js';
+import { redisAt } from '../src/redis-server.js';
 import { openRedis, startProxy, withRedis } from './support/redis.js';
 
 /** What a test waits for. */
@@ -124,7 +125,7 @@ withRedis(({ url, unique }) => {
   });
 
   const join = async (cluster: string, at = url, logger = silentLogger) => {
-    const link = new RedisLink(at, logger);
+    const link = new RedisLink(redisAt(at), logger);
     closers.push(() => link.close());
     const events = new RedisEvents(link, cluster, unique());
     await nextCall(events, 'members');
@@ -199,7 +200,7 @@ withRedis(({ url, unique }) => {
     closers.push(() => proxy.close());
     await proxy.cut();
     const log = captureLog();
-    const link = new RedisLink(proxy.url, log.logger);
+    const link = new RedisLink(redisAt(proxy.url), log.logger);
     closers.push(() => link.close());
     await next(link.subscriber, 'reconnecting');
     const events = new RedisEvents(link, unique(), unique());
@@ -214,7 +215,7 @@ withRedis(({ url, unique }) => {
     wrong.password = 'not-the-Pa55word';
     wrong.username = '';
     const log = captureLog();
-    const link = new RedisLink(wrong.href, log.logger);
+    const link = new RedisLink(redisAt(wrong.href), log.logger);
     closers.push(() => link.close());
     await next(link.subscriber, 'reconnecting');
     await next(link.subscriber, 'reconnecting');

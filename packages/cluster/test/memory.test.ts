@@ -4,6 +4,7 @@ import { silentLogger } from '@pesit-node/service/testing';
 import { redisMemory } from '../src/memory.js';
 import type { SharedMemory } from '../src/memory.js';
 import { RedisLink } from '../src/redis-link.js';
+import { redisAt } from '../src/redis-server.js';
 import { openRedis, startProxy, withRedis } from './support/redis.js';
 import type { RedisProxy } from './support/redis.js';
 
@@ -13,7 +14,7 @@ withRedis(({ url, unique }) => {
   let memory: SharedMemory;
   beforeEach(async () => {
     proxy = await startProxy(url);
-    link = new RedisLink(proxy.url, silentLogger);
+    link = new RedisLink(redisAt(proxy.url), silentLogger);
     memory = redisMemory(link);
     await new Promise<void>((resolve) => link.once('connected', resolve));
   });

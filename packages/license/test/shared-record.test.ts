@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, randomUUID } from 'node:crypto';
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { RedisLink, redisMemory } from '@pesit-node/cluster';
+import { redisAt, RedisLink, redisMemory } from '@pesit-node/cluster';
 import type { SharedMemory } from '@pesit-node/cluster';
 import { SecretBox } from '@pesit-node/service';
 import { withDatabase, emptyTables, silentLogger } from '@pesit-node/service/testing';
@@ -77,7 +77,7 @@ contract('in the process', () => memory().port);
 withRedis(({ url }) => {
   let link: RedisLink;
   beforeAll(() => {
-    link = new RedisLink(url, silentLogger);
+    link = new RedisLink(redisAt(url), silentLogger);
     return new Promise<void>((resolve) => link.once('connected', resolve));
   });
   afterAll(() => link.close());
@@ -377,7 +377,7 @@ withRedis(({ url }) => {
     test('over a real Redis that goes and comes back', async () => {
       const database = await harness.open({ migrations: [LICENSE_MIGRATIONS], searchPath: ['public'] });
       const proxy = await startProxy(url);
-      const link = new RedisLink(proxy.url, silentLogger);
+      const link = new RedisLink(redisAt(proxy.url), silentLogger);
       try {
         await new Promise<void>((resolve) => link.once('connected', resolve));
         const clock = new VirtualClock(START);

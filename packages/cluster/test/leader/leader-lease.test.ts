@@ -15,6 +15,7 @@ import { TimedLeader } from '../../src/leader/timed-leader.js';
 import { LocalBus } from '../../src/local-events.js';
 import { CLUSTER_MIGRATIONS } from '../../src/migrations/index.js';
 import { RedisLink } from '../../src/redis-link.js';
+import { redisAt } from '../../src/redis-server.js';
 import { openRedis, startProxy, withRedis } from '../support/redis.js';
 
 /** What a lease says, in order. */
@@ -265,7 +266,7 @@ withDatabase((harness) => {
       for (const link of links.splice(0)) link.close();
     });
     const connect = async (at = url): Promise<RedisLink> => {
-      const link = new RedisLink(at, silentLogger);
+      const link = new RedisLink(redisAt(at), silentLogger);
       links.push(link);
       await new Promise<void>((resolve) => link.once('connected', resolve));
       return link;

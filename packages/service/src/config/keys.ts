@@ -1,6 +1,7 @@
 import { FLOW_KEYS } from './flow-keys.js';
 import { decimal, flag, integer, label, list, networks, oneOf, requiredText, size, text } from './kinds.js';
 import { POD_KEYS } from './pod-keys.js';
+import { REDIS_KEYS } from './redis-keys.js';
 import { key } from './row.js';
 import type { AppName, ConfigKey } from './row.js';
 import { KEYS_WITHOUT_EFFECT } from './without-effect.js';
@@ -326,13 +327,7 @@ export const CONFIG_KEYS = {
       'Which pods run the listeners: `all`, or the `leader` alone, for storage that the pods do not share; the others are not ready, and take over when it ends. While no pod leads, none runs them: without `redis.url` the lease of the leader is in PostgreSQL, which is needed anyway.',
   }),
   ...POD_KEYS,
-  'redis.url': key('both', {
-    type: text('redis://user:password@host:port/number (rediss:// with TLS), or nothing'),
-    default: '',
-    secret: true,
-    description:
-      'Redis 6 or newer, used when `cluster.enabled`. Without it pods learn of changes by looking at the database every few seconds.',
-  }),
+  ...REDIS_KEYS,
   'transfer.executor.core-pool-size': key('client', {
     type: integer(1, 1000),
     default: 4,

@@ -99,3 +99,11 @@ export const networks = () =>
   list()
     .refine((values) => values.every(isNetwork))
     .describe('a list of addresses and CIDR ranges, for example 10.0.0.0/8, 192.0.2.7, fd00::/8');
+
+const ADDRESS = /^(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?$/i;
+
+/** Hosts with their ports. @param port of those that name none */
+export const addresses = (port: number) =>
+  list()
+    .refine((values) => values.every((value) => Number(ADDRESS.exec(value)?.[1] ?? (ADDRESS.test(value) ? 1 : 0)) >= 1))
+    .describe(`a list of host:port, for example 192.0.2.7:${port}, [2001:db8::7]:${port}; without a port: ${port}`);

@@ -120,7 +120,7 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
     );
   }
   const redis = values.get('redis.url');
-  if (typeof redis === 'string' && redis !== '' && !isUrl(redis, ['redis:', 'rediss:'])) {
+  if (typeof redis === 'string' && redis !== '' && !(isUrl(redis, ['redis:', 'rediss:']) && hasNumber(redis))) {
     problems.push(
       `redis.url: expected ${CONFIG_KEYS['redis.url'].type.description ?? ''}, got a value that is not shown`,
     );
@@ -188,6 +188,9 @@ const isUrl = (url: string, protocols: readonly string[]): boolean => {
   }
 };
 
+/** Redis numbers its databases; no path is number 0. */
+const hasNumber = (url: string): boolean => /^\/?\d{0,5}$/.test(new URL(url).pathname);
+
 /** Sentences for the log at start: what runs, but should not in production, and what is set and does nothing. */
 export const configWarnings = (config: CommonConfig): readonly string[] => {
   const warnings: string[] = [];
@@ -196,8 +199,10 @@ export const configWarnings = (config: CommonConfig): readonly string[] => {
       `admin.password is the default: the REST interface listens on ${config['server.host']} alone. Set admin.password (ADMIN_PASSWORD) to reach it from elsewhere`,
     );
   }
-  if (config['cluster.enabled'] && config['redis.url'] === '') {
-    warnings.push('cluster.enabled without redis.url: what one pod changes reaches the others some seconds later');
+  if (config['cluster.enabled'] && config['redis.url'] === '' && config['redis.sentinels'].length === 0) {
+    warnings.push(
+      'cluster.enabled without redis.url or redis.sentinels: what one pod changes reaches the others some seconds later',
+    );
   }
   return [...warnings, ...keysWithoutEffect(config).map(({ key, reason }) => `${key} is not used: ${reason}`)];
 };

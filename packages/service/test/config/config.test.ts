@@ -190,7 +190,7 @@ describe('problems', () => {
       'cluster.enabled: expected false with the embedded database, which belongs to one node; set database.url, or disable the cluster',
     ]);
     expect(problems({ CLUSTER_ENABLED: 'true', ...database })).toEqual([]);
-    for (const url of ['http://u:hunter2@h', 'hunter2:6379', 'hunter2']) {
+    for (const url of ['http://u:hunter2@h', 'hunter2:6379', 'hunter2', 'redis://h/hunter2']) {
       expect(problems({ REDIS_URL: url })).toEqual([
         'redis.url: expected redis://user:password@host:port/number (rediss:// with TLS), or nothing, got a value that is not shown',
       ]);
@@ -206,6 +206,30 @@ describe('problems', () => {
     expect(configWarnings(load({ ...safe, REDIS_URL: 'redis://h' }))).toEqual([
       expect.stringContaining('redis.url is not used'),
     ]);
+  });
+
+  test('sentinels are hosts with ports; what of their keys, of the login and of TLS does nothing is told', () => {
+    const safe = { ADMIN_PASSWORD: 'x9', DATABASE_URL: 'postgresql://h/db', CLUSTER_ENABLED: 'true' };
+    const sentinels = { REDIS_SENTINELS: 'one, two.local:26380, [fd00::1]:7, 192.0.2.7' };
+    expect(load({ ...safe, ...sentinels })['redis.sentinels']).toEqual([
+      ...['one', 'two.local:26380', '[fd00::1]:7', '192.0.2.7'],
+    ]);
+    expect(configWarnings(load({ ...safe, ...sentinels, REDIS_SENTINEL_PASSWORD: 'p', REDIS_PASSWORD: 'p' }))).toEqual(
+      [],
+    );
+    for (const wrong of ['one:', 'one:0', 'redis://one', 'a b', 'fd00::1']) {
+      expect(problems({ ...safe, REDIS_SENTINELS: wrong })).toEqual([
+        expect.stringMatching(/^redis\.sentinels \(environment REDIS_SENTINELS\): expected a list of host:port/),
+      ]);
+    }
+    const login = { REDIS_PASSWORD: 'hunter2', REDIS_SENTINEL_PASSWORD: 'hunter2', REDIS_TLS_CA: '/ca.pem' };
+    expect(configWarnings(load({ ...safe, REDIS_URL: 'redis://h', ...login }))).toEqual([
+      'redis.sentinel-password is not used: redis.sentinels is empty',
+      'redis.tls-ca is not used: redis.url does not begin with rediss://',
+    ]);
+    expect(configWarnings(load({ ...safe, ...login }))).toContain(
+      'redis.password is not used: redis.url and redis.sentinels are empty',
+    );
   });
 
   test('an alias in the environment is another name of its key, which comes before it', () => {
