@@ -1,4 +1,4 @@
-import { keysInUse } from '@pesit-node/service';
+import { meterKeyUse } from '@pesit-node/service';
 import type { DatabaseSupervisor, Metrics, SecretBox } from '@pesit-node/service';
 import type { Space } from '@pesit-node/storage';
 import { spaceReadings } from '@pesit-node/transfers';
@@ -62,12 +62,5 @@ export const clientMetrics = (
     const totals = new Map(rows.map(({ status, total }) => [status, total]));
     return STATUSES.map((status) => ({ labels: { status }, value: totals.get(status) ?? 0 }));
   });
-  metrics.gauge('pesit_secrets_under_older_keys', async () => {
-    if (!supervisor.ready) return undefined;
-    const used = await keysInUse(knex, secrets, SECRET_COLUMNS);
-    return used.map(({ table, column, older }) => ({
-      labels: { column: `${table}.${column}` },
-      value: older,
-    }));
-  });
+  meterKeyUse(metrics, { knex, secrets, supervisor }, SECRET_COLUMNS);
 };

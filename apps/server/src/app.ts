@@ -6,7 +6,7 @@ import type { Config, PasswordHasher, Traces } from '@pesit-node/service';
 import type { Express } from 'express';
 
 import { storeUses } from './certificates/uses.js';
-import type { Directories } from './directories.js';
+import type { Directories } from './files/directories.js';
 import { listenerRoutes } from './listeners/routes.js';
 import type { ListenerService } from './listeners/service.js';
 import { partnerRoutes } from './partners/routes.js';

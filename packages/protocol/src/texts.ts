@@ -17,7 +17,7 @@ export const keptBytes = (said: Buffer): Buffer => Buffer.from(said.subarray(0, 
 const MAX_REASON = 2000;
 
 /** Why something failed, as a record keeps it: readable, and bounded. */
-export const keptReason = (text: string): string => readable(text).slice(0, MAX_REASON);
+export const keptReason = (text: string): string => readable(text, MAX_REASON);
 
 /** PI 99; none that is empty. */
 export const free = (freeMessage: Buffer | undefined): Parameters =>
@@ -27,8 +27,9 @@ export const free = (freeMessage: Buffer | undefined): Parameters =>
 export const textForPeer = (error: PesitError): Parameters =>
   complement(error.peerText ?? (error.fault === 'local' ? diagnosticRow(error.diagnostic)?.text : error.message));
 
-/** Text of a peer for a log or a record: control characters become dots. */
-export const readable = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '.');
+/** Text of a peer for a log or a record: control characters become dots. @param max characters; default: all */
+export const readable = (text: string, max?: number): string =>
+  text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '.').slice(0, max);
 
 /** Bytes of a peer as text for a log or a record: `readable`, and without blanks at the end. */
 export const printable = (bytes: Buffer | undefined): string =>

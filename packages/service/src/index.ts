@@ -105,7 +105,7 @@ export { asBase64, isPlain, isReadable, readBytes, showBytes, utf8 } from './opa
 export type { OpenApiDocument } from './openapi/document.js';
 export { PeriodicWork } from './periodic/periodic-work.js';
 export type { PeriodicHandle, PeriodicStatus, PeriodicTask, PeriodicWorkOptions } from './periodic/periodic-work.js';
-export { keysInUse } from './secrets/key-use.js';
+export { meterKeyUse } from './secrets/key-use.js';
 export type { KeyUse, SecretColumn } from './secrets/key-use.js';
 export { PasswordHasher } from './secrets/password.js';
 export { PasswordHashError } from './secrets/password-hash.js';

@@ -42,5 +42,5 @@ export { goToPoint, hasCompressed, pacingsWith, pointToWrite } from './restart-p
 export { spaceReadings, storageHealth } from './space.js';
 export { freeMessageText, messageText } from './texts.js';
 export { meterTransfers } from './transfer-meter.js';
-export { compressionMode, compressionName, COMPRESSIONS, DATA_CODES } from './vocabulary.js';
+export { compressionMode, compressionName, COMPRESSIONS, DATA_CODES, dataCodeOf } from './vocabulary.js';
 export type { Compression, Direction } from './vocabulary.js';

@@ -1,10 +1,17 @@
 import type { CompressionMode } from '@pesit-node/protocol';
+import type { RecordFormat } from '@pesit-node/storage';
 
 /** Seen by the node that keeps the record: it sends the file, or receives it. */
 export type Direction = 'SEND' | 'RECEIVE';
 
 /** PI 16 (§4.5.16). */
 export const DATA_CODES = { ascii: 0, ebcdic: 1, binary: 2 } as const;
+
+/** PI 16 of a file that is sent. */
+export const dataCodeOf = ({ text, codePage }: RecordFormat): number => {
+  if (!text) return DATA_CODES.binary;
+  return codePage === undefined ? DATA_CODES.ascii : DATA_CODES.ebcdic;
+};
 
 /** PI 21, second byte, in words: the index is the mode. */
 export const COMPRESSIONS = ['none', 'horizontal', 'vertical', 'both'] as const;

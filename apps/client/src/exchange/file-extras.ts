@@ -1,18 +1,13 @@
-import { COMPRESSION_MODES, DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
+import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
 import type { CodePage, FileRequest } from '@pesit-node/protocol';
 import { readBytes } from '@pesit-node/service';
-import type { RecordFormat } from '@pesit-node/storage';
+import { compressionMode } from '@pesit-node/transfers';
 
 import type { TransferSettings } from '../transfers/fields.js';
 import type { Job } from '../transfers/row.js';
 
 type Settings = Pick<TransferSettings, 'ebcdic' | 'codePage'>;
 type Server = Pick<Job['server'], 'ebcdic' | 'code_page'>;
-
-/** PI 16. */
-export const EBCDIC = 1;
-const ASCII = 0;
-const BINARY = 2;
 
 /** The code page of EBCDIC lines, and whether lines are EBCDIC whatever the partner says. */
 export interface WantedCodePage {
@@ -31,20 +26,14 @@ export const ebcdicOf = (settings: Settings, server: Server): { readonly codePag
   return always ? { codePage } : {};
 };
 
-export const dataCodeOf = ({ text, codePage }: RecordFormat): number => {
-  if (!text) return BINARY;
-  return codePage === undefined ? ASCII : EBCDIC;
-};
-
 /** Parameters that CREATE and SELECT both carry, beside the names: PI 21 of ORF, 61, 62, 99. */
 export const extrasOf = ({
   settings,
   server,
 }: Job): Pick<FileRequest, 'compression' | 'originalSender' | 'finalReceiver' | 'freeMessage'> => {
-  const compression = settings.compression ?? server.compression ?? 'none';
   const { originalSender, finalReceiver, freeMessage } = settings;
   return {
-    compression: compression === 'none' ? 0 : COMPRESSION_MODES[compression],
+    compression: compressionMode(settings.compression ?? server.compression ?? 'none'),
     originalSender,
     finalReceiver,
     freeMessage: freeMessage === undefined ? undefined : readBytes(freeMessage),

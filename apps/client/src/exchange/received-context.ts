@@ -4,9 +4,9 @@ import { CODE_PAGES } from '@pesit-node/protocol';
 import type { Parameters } from '@pesit-node/protocol';
 import { receivedFormat } from '@pesit-node/storage';
 import type { RecordFormat, StagedFacts } from '@pesit-node/storage';
+import { DATA_CODES } from '@pesit-node/transfers';
 import { z } from 'zod';
 
-import { EBCDIC } from './file-extras.js';
 import type { WantedCodePage } from './file-extras.js';
 
 /** The part of the answer to the first SELECT that a restart needs: kept in the journal of the staged file, and in the note of its delivery. */
@@ -51,7 +51,7 @@ export const contextOf = (
   text: boolean | undefined,
   { codePage, always }: WantedCodePage,
 ): ReceivedContext => {
-  const isEbcdic = always || answer.dataCode === EBCDIC;
+  const isEbcdic = always || answer.dataCode === DATA_CODES.ebcdic;
   const { recordFormat, recordLength = ANY_LENGTH } = answer.logicalAttributes ?? {};
   return {
     transferId: answer.transferId ?? 0,

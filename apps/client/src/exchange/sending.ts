@@ -3,11 +3,11 @@ import { PesitError } from '@pesit-node/protocol';
 import type { CreateRequest, SyncPoint } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
 import type { FileVersion, RecordFormat } from '@pesit-node/storage';
-import { asPesitDate, outcomeOf, pesitDate, refusesRestart, TRANSFER_POINT } from '@pesit-node/transfers';
+import { asPesitDate, dataCodeOf, outcomeOf, pesitDate, refusesRestart, TRANSFER_POINT } from '@pesit-node/transfers';
 import type { ObservedTransfer } from '@pesit-node/transfers';
 
 import type { Job, StoredVersion } from '../transfers/row.js';
-import { dataCodeOf, ebcdicOf, extrasOf } from './file-extras.js';
+import { ebcdicOf, extrasOf } from './file-extras.js';
 import type { RestartContext } from './restart-context.js';
 import { RestartableSource } from './restartable-source.js';
 import type { TransferDeps, Work } from './work.js';

@@ -1,11 +1,8 @@
 import { FILE_TYPE_MESSAGE, fromEbcdic } from '@pesit-node/protocol';
 import { asBase64, isPlain, readBytes, showBytes } from '@pesit-node/service';
-import { showDate } from '@pesit-node/transfers';
+import { DATA_CODES, showDate } from '@pesit-node/transfers';
 
 import type { Progress, TransferRow } from './row.js';
-
-/** PI 16. */
-const EBCDIC = 1;
 
 /**
  * The outbound transfer record of the interface, as a page has it. `duration` in milliseconds, `size` in bytes of the file,
@@ -77,7 +74,7 @@ const heldBy = ({ server_name: server }: TransferRow): string =>
 
 const messageOf = ({ settings, reply, reply_data_code: dataCode }: TransferRow) => ({
   message: settings.message ?? null,
-  reply: reply !== null && dataCode === EBCDIC ? ebcdicText(reply) : showBytes(reply),
+  reply: reply !== null && dataCode === DATA_CODES.ebcdic ? ebcdicText(reply) : showBytes(reply),
 });
 
 const ebcdicText = (bytes: Buffer): string => {

@@ -1,8 +1,9 @@
+import { readable } from '@pesit-node/protocol';
+import { isPlausible } from './plausible.js';
 import { operationsOf } from '../partners/fields.js';
 import type { Operation } from '../partners/fields.js';
 import type { VirtualFileRow } from '../virtual-files/fields.js';
 import { mayUseFile } from './grants.js';
-import { isPlausible, readable } from '../exchange/names.js';
 import type { Files } from '../exchange/parts.js';
 import type { ProvenPartner } from '../exchange/proven-partner.js';
 import type { Quota } from './quotas.js';

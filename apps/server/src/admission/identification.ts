@@ -1,10 +1,10 @@
 import type { ConnectIndication, ServerConnection } from '@pesit-node/net';
-import { adviseOn } from '@pesit-node/protocol';
+import { adviseOn, readable } from '@pesit-node/protocol';
 
+import { isPlausible } from './plausible.js';
 import type { ListenerRow } from '../listeners/fields.js';
 import type { PartnerRow } from '../partners/fields.js';
 import { mayUseListener } from './grants.js';
-import { isPlausible, readable } from '../exchange/names.js';
 import type { Admitting } from '../exchange/parts.js';
 import { hasPreconnected } from './preconnection.js';
 import { asking, refusal } from '../exchange/refusal.js';

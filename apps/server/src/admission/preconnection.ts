@@ -1,8 +1,9 @@
+import { readable } from '@pesit-node/protocol';
 import type { Preconnection } from '@pesit-node/net';
 
+import { isPlausible } from './plausible.js';
 import type { PartnerRow } from '../partners/fields.js';
 import { mayUseListener } from './grants.js';
-import { isPlausible, readable } from '../exchange/names.js';
 import type { Admitting, Observing } from '../exchange/parts.js';
 import { asking, refusal } from '../exchange/refusal.js';
 

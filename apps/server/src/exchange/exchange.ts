@@ -3,7 +3,7 @@ import type { ListenerOptions } from '@pesit-node/net';
 import { SESSION_REFUSED } from '@pesit-node/transfers';
 
 import type { BindPort, PortOwner } from '../listeners/running.js';
-import type { ConnectionTimes } from './connection-times.js';
+import type { ConnectionTimes } from '../observers/connection-times.js';
 import type { ExchangeParts } from './parts.js';
 import { PartnerSession } from './partner-session.js';
 import { admitPreconnection } from '../admission/preconnection.js';

@@ -17,13 +17,13 @@ import type {
 } from '../transfers/record.js';
 import { virtualFileFor } from '../admission/access.js';
 import type { Beginning, IncomingTransfer } from './file-transfer.js';
-import { INTENT_FROM } from './final-name.js';
+import { INTENT_FROM } from '../files/final-name.js';
 import type { FileParts, Files, Records } from './parts.js';
 import { isRestart, startOf } from './proven-partner.js';
 import type { ProvenPartner } from './proven-partner.js';
 import type { Claim, QuotaRoom } from '../admission/quotas.js';
-import { checkPlace, largerThan, leastBytes, newPlace, requireReachable, samePlace } from './receive-place.js';
-import type { ReceivePlace } from './receive-place.js';
+import { checkPlace, largerThan, leastBytes, newPlace, requireReachable, samePlace } from '../files/receive-place.js';
+import type { ReceivePlace } from '../files/receive-place.js';
 import { asking, failureOf, refusal } from './refusal.js';
 import { ReplayedFile } from './replayed-file.js';
 import { requestOf } from '../recovery/unanswered.js';

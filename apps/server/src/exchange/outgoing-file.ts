@@ -7,10 +7,11 @@ import type { FileStore, Pacing, RecordFormat } from '@pesit-node/storage';
 import {
   compressionMode,
   compressionName,
-  DATA_CODES,
+  dataCodeOf,
   goToPoint,
   hasCompressed,
   pacingsWith,
+  pesitDate,
 } from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';
@@ -19,8 +20,8 @@ import { recordSettings } from '../virtual-files/record-settings.js';
 import { virtualFileFor } from '../admission/access.js';
 import { CompressedSource } from './compressed-source.js';
 import type { Beginning, OutgoingTransfer } from './file-transfer.js';
-import { findAgain, findToSend, isOfName } from './file-to-send.js';
-import { asCreationDate, askedFile, asLabel } from './names.js';
+import { findAgain, findToSend, isOfName } from '../files/file-to-send.js';
+import { askedFile, asLabel } from '../files/names.js';
 import type { FileParts, Files, Records } from './parts.js';
 import { isRestart, startOf } from './proven-partner.js';
 import type { ProvenPartner } from './proven-partner.js';
@@ -256,11 +257,6 @@ const openSource = async (
   }
 };
 
-const dataCodeOf = ({ text, codePage }: RecordFormat): number => {
-  if (!text) return DATA_CODES.binary;
-  return codePage === undefined ? DATA_CODES.ascii : DATA_CODES.ebcdic;
-};
-
 /**
  * Points are placed by what was negotiated: that alone finds them again.
  * @param compression as allowed; what is agreed is known at READ
@@ -295,5 +291,5 @@ const answerOf = (
   recordLength: format.recordLength,
   fileLabel: asLabel(name),
   maxReservationKb: Math.ceil(source.size / 1024),
-  creationDate: asCreationDate(source.modified),
+  creationDate: pesitDate(source.modified),
 });

@@ -1,5 +1,5 @@
 import type { ConnectIndication, ServerConnection, ServerHandler } from '@pesit-node/net';
-import { PesitError } from '@pesit-node/protocol';
+import { PesitError, readable } from '@pesit-node/protocol';
 import type {
   ArticleSink,
   ArticleSource,
@@ -40,10 +40,9 @@ import type { Beginning, IncomingTransfer, OutgoingTransfer } from './file-trans
 import { identify } from '../admission/identification.js';
 import { acceptIncoming } from './incoming-file.js';
 import { acceptMessage } from './message.js';
-import { readable } from './names.js';
 import type { OpenSession } from '../admission/open-sessions.js';
 import { acceptOutgoing } from './outgoing-file.js';
-import type { ExchangeParts } from './parts.js';
+import type { ExchangeParts, Observing } from './parts.js';
 import { startOf } from './proven-partner.js';
 import type { ProvenPartner } from './proven-partner.js';
 import { failureOf } from './refusal.js';
@@ -99,6 +98,10 @@ export class PartnerSession implements ServerHandler {
     parts.observing.traces.begin(this.#observed, connection);
   }
 
+  get #events(): Observing['events'] {
+    return this.#options.parts.observing.events;
+  }
+
   async connect(indication: ConnectIndication): Promise<ConnectAnswer> {
     this.#asked = true;
     const { parts, listener, connection } = this.#options;
@@ -125,7 +128,7 @@ export class PartnerSession implements ServerHandler {
     this.#see(seen);
     const { dialect, freeMessage } = seen;
     const facts = { dialect, ...(freeMessage === null ? {} : { freeMessage }) };
-    observing.events.publish(SESSION_OPENED, { session: this.#observed, facts });
+    this.#events.publish(SESSION_OPENED, { session: this.#observed, facts });
     for (const text of this.#tolerated.splice(0)) this.notice(text);
     return this.#connectAnswer(partner);
   }
@@ -183,8 +186,8 @@ export class PartnerSession implements ServerHandler {
       const transfer: ObservedTransfer = { id, type: 'MESSAGE', direction: 'RECEIVE', peer, progress: nothing };
       const facts = { bytes: parameters.message?.length ?? 0 };
       const about = { session: this.#observed, transfer, facts };
-      proven.events.publish(TRANSFER_BEGAN, about);
-      proven.events.publish(TRANSFER_ENDED, { ...about, status: 'COMPLETED', diagnostic: undefined });
+      this.#events.publish(TRANSFER_BEGAN, about);
+      this.#events.publish(TRANSFER_ENDED, { ...about, status: 'COMPLETED', diagnostic: undefined });
       return answer;
     } catch (error) {
       this.#messageRefused(proven, error);
@@ -200,19 +203,14 @@ export class PartnerSession implements ServerHandler {
   }
 
   acknowledged(point: SyncPoint): void {
-    const transfer = this.#file;
-    if (transfer !== undefined) this.#options.parts.observing.events.publish(TRANSFER_POINT, { transfer, point });
+    if (this.#file !== undefined) this.#events.publish(TRANSFER_POINT, { transfer: this.#file, point });
   }
 
   said(name: FpduName, complement: Buffer): void {
     const { parts, track } = this.#options;
     if (this.#record === undefined) return;
-    parts.observing.events.publish(TRANSFER_REMARKED, {
-      session: this.#observed,
-      id: this.#record.id,
-      at: name,
-      complement,
-    });
+    const { id } = this.#record;
+    this.#events.publish(TRANSFER_REMARKED, { session: this.#observed, id, at: name, complement });
     track(parts.records.journal.said(this.#record, complement));
   }
 
@@ -230,11 +228,11 @@ export class PartnerSession implements ServerHandler {
       this.#tolerated.push(text);
       return;
     }
-    this.#options.parts.observing.events.publish(SESSION_TOLERATED, { session: this.#observed, text });
+    this.#events.publish(SESSION_TOLERATED, { session: this.#observed, text });
   }
 
   failed(error: unknown): void {
-    this.#options.parts.observing.events.publish(SESSION_FAILED, { session: this.#observed, error });
+    this.#events.publish(SESSION_FAILED, { session: this.#observed, error });
   }
 
   ended(error: PesitError | undefined): void {
@@ -249,7 +247,7 @@ export class PartnerSession implements ServerHandler {
     const opened = this.#proven !== undefined;
     if (this.#proven !== undefined) places.giveBack(this.#proven.partner.partner_id);
     this.#proven = undefined;
-    parts.observing.events.publish(SESSION_ENDED, { session: this.#observed, opened, error });
+    this.#events.publish(SESSION_ENDED, { session: this.#observed, opened, error });
   }
 
   /** Ends the session after the file that is running, if there is one, when its partner was changed or removed. */
@@ -261,7 +259,7 @@ export class PartnerSession implements ServerHandler {
     this.#revoked = revocationOf(login, now);
     if (this.#revoked === undefined) return;
     const about = { session: this.#observed, transfer: this.#file, error: this.#revoked };
-    this.#options.parts.observing.events.publish(SESSION_REVOKED, about);
+    this.#events.publish(SESSION_REVOKED, about);
     this.#options.connection.retire(this.#revoked);
   }
 
@@ -288,7 +286,7 @@ export class PartnerSession implements ServerHandler {
       this.#startedAt = Date.now();
       parts.records.running.add(file, connection);
       const facts = { filename: file.name };
-      proven.events.publish(TRANSFER_BEGAN, { session: this.#observed, transfer: file, facts });
+      this.#events.publish(TRANSFER_BEGAN, { session: this.#observed, transfer: file, facts });
       return file;
     } catch (error) {
       await this.#fileRefused(proven, direction, parameters, error);
@@ -318,30 +316,24 @@ export class PartnerSession implements ServerHandler {
     this.#transferRefused(proven, { ...about, error });
   }
 
-  #transferRefused({ events, partner }: ProvenPartner, about: Refused): void {
+  #transferRefused({ partner }: ProvenPartner, about: Refused): void {
     const { type, direction, status, diagnostic, error, counted, facts } = about;
     const peer = partner.partner_id;
     const refused = { session: this.#observed, type, direction, peer, status, diagnostic, error, counted, facts };
-    events.publish(TRANSFER_REFUSED, refused);
+    this.#events.publish(TRANSFER_REFUSED, refused);
   }
 
   #connectionRefused(error: unknown, facts: Facts = {}): void {
-    const { parts, refused } = this.#options;
-    refused();
-    const about = {
-      session: this.#observed,
-      diagnostic: failureOf(error).diagnostic,
-      error,
-      named: this.#named,
-      facts,
-    };
-    parts.observing.events.publish(SESSION_REFUSED, about);
+    this.#options.refused();
+    const { diagnostic } = failureOf(error);
+    const about = { session: this.#observed, diagnostic, error, named: this.#named, facts };
+    this.#events.publish(SESSION_REFUSED, about);
   }
 
   #goesFrom(transfer: ObservedTransfer, { from, attempt, facts }: Beginning): SyncPoint {
     const about = { session: this.#observed, transfer, attempt, facts };
     const figures = { dataBytes: from.dataBytes, syncPoint: from.number };
-    this.#options.parts.observing.events.publish(TRANSFER_WENT_ON, { ...about, from: figures });
+    this.#events.publish(TRANSFER_WENT_ON, { ...about, from: figures });
     return from;
   }
 
@@ -351,9 +343,8 @@ export class PartnerSession implements ServerHandler {
     error: PesitError | undefined,
     facts: Facts,
   ): void {
-    const { records, observing } = this.#options.parts;
-    records.running.remove(transfer);
-    observing.events.publish(TRANSFER_ENDED, {
+    this.#options.parts.records.running.remove(transfer);
+    this.#events.publish(TRANSFER_ENDED, {
       ...{ session: this.#observed, transfer, status, diagnostic: error?.diagnostic, error },
       facts: { filename: transfer.name, ...facts },
     });
@@ -369,7 +360,7 @@ export class PartnerSession implements ServerHandler {
   /** Remembers what the partner has shown of itself. */
   #see(seen: PartnerSeen): void {
     const partnerId = this.#proven?.partner.partner_id;
-    if (partnerId !== undefined) this.#options.parts.observing.events.publish(PARTNER_SEEN, { partnerId, seen });
+    if (partnerId !== undefined) this.#events.publish(PARTNER_SEEN, { partnerId, seen });
   }
 
   #connectAnswer({ seen: { singleArticle }, multi_article, concatenation }: PartnerRow): ConnectAnswer {

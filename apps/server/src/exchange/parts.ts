@@ -7,7 +7,7 @@ import type { Admission } from '@pesit-node/license';
 import type { Config, EventStream, Logger } from '@pesit-node/service';
 import type { FileStores, SpaceReserve } from '@pesit-node/storage';
 
-import type { Directories } from '../directories.js';
+import type { Directories } from '../files/directories.js';
 import type { PartnerStore } from '../partners/store.js';
 import type { PartnerTraces } from '../traces/partner-traces.js';
 import type { TransferContexts } from '../transfers/contexts.js';

@@ -1,12 +1,12 @@
 import type { ServerConnection } from '@pesit-node/net';
-import { keptBytes } from '@pesit-node/protocol';
+import { keptBytes, readable } from '@pesit-node/protocol';
 import type { Parameters } from '@pesit-node/protocol';
 
 import type { ListenerRow } from '../listeners/fields.js';
 import type { PartnerRow, PartnerStanding } from '../partners/fields.js';
 import type { TransferStart } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';
-import { askedFile, readable } from './names.js';
+import { askedFile } from '../files/names.js';
 import type { Observing } from './parts.js';
 
 /** A partner that has proven who it is, in its session. */

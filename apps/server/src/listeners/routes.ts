@@ -2,7 +2,7 @@ import { endpoint } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
-import type { Directories } from '../directories.js';
+import type { Directories } from '../files/directories.js';
 import { serverId } from '../schemas.js';
 import { LISTENER } from './fields.js';
 import type { ListenerChange } from './fields.js';

@@ -7,7 +7,7 @@ import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
 import type { TransferJournal } from '../transfers/journal.js';
 import type { TransferCompletion } from '../transfers/record.js';
-import { finalPath, INTENT_FROM } from '../exchange/final-name.js';
+import { finalPath, INTENT_FROM } from '../files/final-name.js';
 
 export interface RecoveryOptions {
   readonly config: Pick<Config<'server'>, 'transfer.checksum'>;

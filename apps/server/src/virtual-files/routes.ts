@@ -1,7 +1,7 @@
 import { fieldRoutes } from '@pesit-node/service';
 import type { EventStream, Routes } from '@pesit-node/service';
 
-import type { Directories } from '../directories.js';
+import type { Directories } from '../files/directories.js';
 import { VIRTUAL_FILE } from './fields.js';
 import type { VirtualFileStore } from './store.js';
 

@@ -24,7 +24,7 @@ import request from 'supertest';
 import type { Response, Test } from 'supertest';
 
 import { createApp } from '../../src/app.js';
-import { Directories } from '../../src/directories.js';
+import { Directories } from '../../src/files/directories.js';
 import type { BindPort } from '../../src/listeners/running.js';
 import { ListenersHere } from '../../src/listeners/listeners-here.js';
 import { PodLines } from '../../src/listeners/pod-lines.js';

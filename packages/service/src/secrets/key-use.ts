@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 
+import type { Metrics } from '../metrics/metrics.js';
 import type { SecretBox } from './secret-box.js';
 
 /** A column in which secrets are stored, each beside the id of its key. */
@@ -19,6 +20,12 @@ export interface KeyUse extends SecretColumn {
   readonly older: number;
   /** Owners of those, the first hundred. */
   readonly owners: readonly string[];
+}
+
+export interface KeySources {
+  readonly knex: Knex;
+  readonly secrets: Pick<SecretBox, 'keyId'>;
+  readonly supervisor: { readonly ready: boolean };
 }
 
 const MAX_OWNERS = 100;
@@ -65,4 +72,17 @@ const ownersOf = async (
     [owner, table, column, column, keyId, NO_KEY, MAX_OWNERS],
   );
   return rows.map(({ owner: name }) => name);
+};
+
+/** The gauge of secrets that hang on older keys, of a service whose database is `supervisor`'s. */
+export const meterKeyUse = (
+  metrics: Metrics,
+  { knex, secrets, supervisor }: KeySources,
+  columns: readonly SecretColumn[],
+): void => {
+  metrics.gauge('pesit_secrets_under_older_keys', async () => {
+    if (!supervisor.ready) return undefined;
+    const used = await keysInUse(knex, secrets, columns);
+    return used.map(({ table, column, older }) => ({ labels: { column: `${table}.${column}` }, value: older }));
+  });
 };

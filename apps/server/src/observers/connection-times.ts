@@ -2,7 +2,7 @@ import type { EventStream, Logger } from '@pesit-node/service';
 
 import type { PartnerSeen } from '../partners/seen.js';
 import type { PartnerStore } from '../partners/store.js';
-import { PARTNER_SEEN } from './events.js';
+import { PARTNER_SEEN } from '../exchange/events.js';
 
 /**
  * Keeps `lastConnection` and what was seen of partners: at once, but with one statement at a time, however many sessions come.

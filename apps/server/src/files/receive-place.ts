@@ -1,5 +1,6 @@
 import { lstat } from 'node:fs/promises';
 
+import { readable } from '@pesit-node/protocol';
 import type { Parameters, PesitError } from '@pesit-node/protocol';
 import {
   DEFAULT_RECEIVE_PATTERN,
@@ -10,14 +11,14 @@ import {
 } from '@pesit-node/storage';
 import type { Durability, RecordFormat } from '@pesit-node/storage';
 
-import type { Directories } from '../directories.js';
+import type { Directories } from './directories.js';
 import { recordSettings } from '../virtual-files/record-settings.js';
 import type { VirtualFileRow } from '../virtual-files/fields.js';
 import { finalPath } from './final-name.js';
-import { matchesName, readable } from './names.js';
-import type { Files } from './parts.js';
-import type { ProvenPartner } from './proven-partner.js';
-import { refusal } from './refusal.js';
+import { matchesName } from './names.js';
+import type { Files } from '../exchange/parts.js';
+import type { ProvenPartner } from '../exchange/proven-partner.js';
+import { refusal } from '../exchange/refusal.js';
 
 /** The limit, and the virtual file that sets it, for texts. */
 interface MaxSize {

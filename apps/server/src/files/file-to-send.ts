@@ -1,3 +1,4 @@
+import { readable } from '@pesit-node/protocol';
 import { realpath } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -5,11 +6,10 @@ import type { FileStore, SendableFile } from '@pesit-node/storage';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { VirtualFileRow } from '../virtual-files/fields.js';
-import { readable } from './names.js';
 import type { AskedFile } from './names.js';
-import type { FileParts, Files, Records } from './parts.js';
-import type { ProvenPartner } from './proven-partner.js';
-import { asking, refusal } from './refusal.js';
+import type { FileParts, Files, Records } from '../exchange/parts.js';
+import type { ProvenPartner } from '../exchange/proven-partner.js';
+import { asking, refusal } from '../exchange/refusal.js';
 
 export interface Found {
   readonly file: Pick<SendableFile, 'path'>;

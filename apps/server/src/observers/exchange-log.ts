@@ -15,7 +15,7 @@ import {
 } from '@pesit-node/transfers';
 
 import { revocationText } from '../admission/revocation.js';
-import { StrangerLog } from '../admission/stranger-log.js';
+import { StrangerLog } from './stranger-log.js';
 
 /** Every line of the log about sessions and transfers, from their events. */
 export const logExchange = (events: EventStream, logger: Logger): void => {
