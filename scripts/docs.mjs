@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { valuesMarkdown } from './lib/chart-values.mjs';
 import { houseDiagram } from './lib/house.mjs';
 import { Failure, main, requireNode, root } from './lib/process.mjs';
 import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
@@ -42,15 +43,18 @@ sends every day: \`increase(pesit_peer_transfers_total{peer="ACME",direction="RE
 `;
 
 const HOUSE = 'docs/architecture.md';
+const CHART = 'helm/pesit-node/README.md';
 
-/** The page with the picture of the house between its two marks. */
-function withHouse() {
-  const page = readFileSync(join(root, HOUSE), 'utf8');
-  const [begin, end] = ['<!-- the house: written by npm run docs -->', '<!-- end of the house -->'];
-  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
-  if (from < 0 || to < from) throw new Failure(`${HOUSE} lacks the marks "${begin}" and "${end}" around its picture`);
-  return `${page.slice(0, from + begin.length)}\n\n${houseDiagram()}\n\n${page.slice(to)}`;
+/** The page with what is generated between its two marks. */
+function between(page, [begin, end], text) {
+  const whole = readFileSync(join(root, page), 'utf8');
+  const [from, to] = [whole.indexOf(begin), whole.indexOf(end)];
+  if (from < 0 || to < from) throw new Failure(`${page} lacks the marks "${begin}" and "${end}"`);
+  return `${whole.slice(0, from + begin.length)}\n\n${text}\n\n${whole.slice(to)}`;
 }
+
+const HOUSE_MARKS = ['<!-- the house: written by npm run docs -->', '<!-- end of the house -->'];
+const VALUES_MARKS = ['<!-- the values: written by npm run docs -->', '<!-- end of the values -->'];
 
 await main(async () => {
   requireNode();
@@ -66,7 +70,8 @@ await main(async () => {
     'docs/protocol/parameters.md': protocol.parametersMarkdown(),
     'docs/protocol/fpdus.md': protocol.fpdusMarkdown(),
     'docs/protocol/states.md': protocol.statesMarkdown(),
-    [HOUSE]: withHouse(),
+    [HOUSE]: between(HOUSE, HOUSE_MARKS, houseDiagram()),
+    [CHART]: between(CHART, VALUES_MARKS, valuesMarkdown()),
   };
   const stale = [];
   for (const [page, text] of Object.entries(pages)) {

@@ -31,7 +31,7 @@ const byTimer = (delayMs: number, ring: () => void): (() => void) => {
 export const renewalMs = (leaseMs: number): number => leaseMs / RENEWALS;
 
 /**
- * A lease as its holder counts it. Whoever grants one counts from when it does; the holder only knows when it asked, so it counts
+ * A lease as its holder counts it. The one who grants it counts from then; the holder only knows when it asked, so it counts
  * from there, by a clock that nobody can set, and gives up a margin before the end: whatever the statement and its answer took,
  * it never believes in a lease that another could have. Only a process that stands still between its look at the lease and what it does next can be late: that
  * is what fences are for.
