@@ -1,4 +1,4 @@
-import { Certificates } from '@pesit-node/certificates';
+import { Certificates, followExpiry } from '@pesit-node/certificates';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions } from '@pesit-node/license';
 import { DataDirectoryError, Traces } from '@pesit-node/service';
@@ -68,6 +68,7 @@ export const createNode = (options: NodeOptions) => {
       subscribe: (listener) => cluster.events.subscribe('certificates', listener),
     },
   });
+  followExpiry({ knex: database.knex, logger, periodic, health, metrics, supervisor });
   const places = placeStore(database.knex, { node: options.node, instance: cluster.pod.instance });
   const transfers = transferStore(database.knex);
   const reserve = new SpaceReserve({

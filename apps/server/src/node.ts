@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { Certificates } from '@pesit-node/certificates';
+import { Certificates, followExpiry } from '@pesit-node/certificates';
 import type { Cluster } from '@pesit-node/cluster';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions, LicenseKeeper } from '@pesit-node/license';
@@ -145,6 +145,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       subscribe: (listener) => cluster.events.subscribe('certificates', listener),
     },
   });
+  followExpiry({ knex, logger, periodic, health, metrics, supervisor });
   const virtualFiles = new VirtualFileStore(knex);
   const listenerStore = new ListenerStore(knex);
   const retentionDays = config['transfer.staging-retention'];

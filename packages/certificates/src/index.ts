@@ -11,10 +11,11 @@
  */
 export { Certificates, StoreMissingError } from './certificates.js';
 export type { CertificatesOptions, Identity, Trust } from './certificates.js';
+export { followExpiry } from './expiry.js';
 export { KEYSTORE, TRUSTSTORE } from './fields.js';
 export { inspect } from './inspect.js';
 export type { CertificateView } from './inspect.js';
 export type { StoreHints, StoreKind, StoreUse, StoreUses } from './ports.js';
 export { KEYSTORE_SECRETS, sealKeystoresAnew } from './rotation.js';
 export { certificateRoutes } from './routes/routes.js';
-export { createStoreTables } from './tables.js';
+export { createExpiryTables, createStoreTables } from './tables.js';

@@ -28,3 +28,16 @@ export const createStoreTables = async (knex: Knex): Promise<void> => {
       updated_at timestamptz not null default now()
     )`);
 };
+
+/** What the log has said of stores that expire: once each, whichever pod says it. It is part of published migrations: never edited. */
+export const createExpiryTables = async (knex: Knex): Promise<void> => {
+  await knex.raw(`
+    create table expiry_warnings (
+      kind text not null,
+      name text not null,
+      expires_at timestamptz not null,
+      threshold integer not null,
+      at timestamptz not null default now(),
+      primary key (kind, name, expires_at, threshold)
+    )`);
+};

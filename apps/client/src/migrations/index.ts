@@ -17,6 +17,7 @@ import { contents } from './0014-contents.js';
 import { sessionPlaces } from './0015-session-places.js';
 import { boundedTexts } from './0016-bounded-texts.js';
 import { stores } from './0017-stores.js';
+import { expiry } from './0018-expiry.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -39,5 +40,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     sessionPlaces,
     boundedTexts,
     stores,
+    expiry,
   ],
 };

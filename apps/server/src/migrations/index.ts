@@ -22,6 +22,7 @@ import { quotas } from './0019-quotas.js';
 import { boundedTexts } from './0020-bounded-texts.js';
 import { wantedListeners } from './0021-wanted-listeners.js';
 import { stores } from './0022-stores.js';
+import { expiry } from './0023-expiry.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -49,5 +50,6 @@ export const MIGRATIONS: MigrationSet = {
     boundedTexts,
     wantedListeners,
     stores,
+    expiry,
   ],
 };

@@ -18,11 +18,14 @@ import type { Response, Test } from 'supertest';
 import { Certificates } from '../../src/certificates.js';
 import type { StoreUse } from '../../src/ports.js';
 import { certificateRoutes } from '../../src/routes/routes.js';
-import { createStoreTables } from '../../src/tables.js';
+import { createExpiryTables, createStoreTables } from '../../src/tables.js';
 
 export const STORES: MigrationSet = {
   schema: 'pesit_server',
-  migrations: [{ name: '0001-stores', up: createStoreTables }],
+  migrations: [
+    { name: '0001-stores', up: createStoreTables },
+    { name: '0002-expiry', up: createExpiryTables },
+  ],
 };
 
 export const secrets = new SecretBox([Buffer.alloc(32, 7)]);

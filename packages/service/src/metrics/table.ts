@@ -150,6 +150,12 @@ export const METRICS = {
     { column: 'table and column of the database' },
     'Stored passwords that need an older key of `secrets.key` than its first: none are left when it can be removed.',
   ),
+  pesit_certificate_expiry_timestamp_seconds: row(
+    'gauge',
+    'both',
+    { store: '`keystore/` or `truststore/` and its name' },
+    'When the first certificate of a keystore expires, or the next one of a truststore; seconds since 1970. The same on all pods.',
+  ),
   pesit_remote_servers: row(
     'gauge',
     'client',
