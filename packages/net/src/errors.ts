@@ -1,5 +1,6 @@
 import { PesitError } from '@pesit-node/protocol';
-import type { DiagnosticCode, SyncPoint } from '@pesit-node/protocol';
+import type { DiagnosticCode, ErrorCondition, SyncPoint } from '@pesit-node/protocol';
+import type { TlsError } from './tls-failures.js';
 
 const textOf = (error: unknown): string => `internal error: ${error instanceof Error ? error.message : String(error)}`;
 
@@ -32,4 +33,19 @@ export const cannotGoBack = ({ number }: SyncPoint): PesitError =>
   new PesitError(`this transfer cannot go back to sync point ${number} within its session: it has to be restarted`, {
     fault: 'local',
     diagnostic: '2-218',
+  });
+
+const CONDITIONS = {
+  certificate: 'certificate refused',
+  terms: 'TLS not agreed',
+  passing: undefined,
+} as const satisfies Record<TlsError['kind'], ErrorCondition | undefined>;
+
+/** TLS did not let a connection through, when it was opened or behind it. @param what before the reason, e.g. `no connection to …` */
+export const tlsFailure = (what: string, error: TlsError): PesitError =>
+  new PesitError(`${what}: ${error.message}`, {
+    fault: 'transport',
+    diagnostic: '3-310',
+    condition: CONDITIONS[error.kind],
+    cause: error,
   });

@@ -20,6 +20,7 @@ import type {
   SyncPoint,
 } from '@pesit-node/protocol';
 import type { WireObserver } from './connection.js';
+import type { TransportSecurity } from './transport.js';
 
 /** Identifier and password of a pre-connection, before any CONNECT (pesit-e.md §1). */
 export interface Preconnection {
@@ -40,6 +41,8 @@ export interface ConnectIndication {
 export interface ServerConnection {
   readonly id: string;
   readonly remoteAddress: string;
+  /** What TLS has found out; undefined: the connection is plain. */
+  readonly security: TransportSecurity | undefined;
   /** After `connect` was accepted. */
   readonly terms: ConnectionTerms | undefined;
   /** Terms of the current or last file; after `create` or `select` was accepted, its compression after ORF. */

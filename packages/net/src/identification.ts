@@ -3,6 +3,7 @@ import type { Dialect } from '@pesit-node/protocol';
 import { PesitError, inOneLine } from '@pesit-node/protocol';
 import { detect } from './detection.js';
 import { asPesitError } from './errors.js';
+import { nameOf } from './first-bytes.js';
 import type { Preconnection } from './handler.js';
 import type { Transport } from './transport.js';
 
@@ -128,9 +129,3 @@ export const identify = (transport: Transport, options: IdentificationOptions, r
 };
 
 const firstBytes = (bytes: Buffer): string => bytes.subarray(0, 16).toString('hex');
-
-/** Names what garbage most often is. */
-const nameOf = (bytes: Buffer): string => {
-  const http = /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|PRI) /.test(bytes.toString('latin1', 0, 8));
-  return http ? 'not PeSIT: the partner speaks HTTP' : 'not PeSIT';
-};

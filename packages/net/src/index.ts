@@ -1,8 +1,9 @@
 /**
  * PeSIT sessions on connections.
  *
- * Theory of operation. `transport.ts` is the port to connections, `tcp-transport.ts` plain TCP behind it and the only file that
- * knows sockets. `connection.ts` ties one transport to one sans-I/O session of `protocol`: bytes in, bytes out, one timer.
+ * Theory of operation. `transport.ts` is the port to connections. Behind it are plain TCP (`tcp-transport.ts`) and TLS
+ * (`tls-accepting.ts`, `tls-connecting.ts`), the only files that know sockets; what TLS needs of an application, certificates and
+ * rules, it gets as `tls-terms.ts` makes it ready, and why it fails is said by `tls-failures.ts`. `connection.ts` ties one transport to one sans-I/O session of `protocol`: bytes in, bytes out, one timer.
  * `listener.ts` accepts partners, finds out what they speak (`identification.ts` with the pure `detection.ts`) and hands every
  * request to a `ServerHandler` (`server-connection.ts`, request by request in `partner-requests.ts`); `requester.ts` opens
  * sessions (`opening.ts`) and drives files and messages through them, answer by answer (`conversation.ts`). Both leave the
@@ -20,6 +21,7 @@ export type { ConnectIndication, Preconnection, ServerConnection, ServerHandler 
 export { PesitListener } from './listener.js';
 export type { ListenerOptions } from './listener.js';
 export { networkOf } from './network.js';
+export { fingerprintOf } from './peer-certificate.js';
 export { PesitRequester } from './requester.js';
 export type {
   MessageReply,
@@ -30,3 +32,22 @@ export type {
   SendMessage,
   TransferTotals,
 } from './requester-types.js';
+export { serveTls } from './tls-accepting.js';
+export type { TlsServing } from './tls-accepting.js';
+export { connectTls } from './tls-connecting.js';
+export { TLS_FAILURES, TlsError } from './tls-failures.js';
+export type { TlsFailureCode } from './tls-failures.js';
+export { TlsClientTerms, TlsMaterialError, TlsServerTerms, suitesOf } from './tls-terms.js';
+export type {
+  ClientAuth,
+  Revocation,
+  RevocationCheck,
+  TlsClientMaterial,
+  TlsIdentity,
+  TlsProtocolOptions,
+  TlsServerMaterial,
+  TlsTrust,
+  TlsVersion,
+} from './tls-terms.js';
+export { TransportError } from './transport.js';
+export type { Connect, PeerCertificate, Serve, Transport, TransportSecurity } from './transport.js';

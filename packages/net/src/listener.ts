@@ -40,8 +40,11 @@ export interface ListenerOptions {
    * `rejected`. Default: every pre-connection is acknowledged.
    */
   readonly preconnect?: (preconnection: Preconnection, remoteAddress: string) => Promise<void>;
-  /** Connections that never became sessions: not PeSIT, TLS on a plain port, silence, too many. For log and counters. */
-  readonly rejected: (remoteAddress: string, reason: string) => void;
+  /**
+   * Connections that never became sessions: not PeSIT, TLS on a plain port, silence, too many. For log and counters.
+   * @param code one of `TLS_FAILURES` where TLS did not let it through
+   */
+  readonly rejected: (remoteAddress: string, reason: string, code?: string) => void;
 }
 
 /** Connections without CONNECT that are kept at a time; beyond it the oldest gives way, so that silence cannot shut partners out. */
@@ -84,8 +87,8 @@ export class PesitListener {
       arrived: (arrival) => {
         this.#arrived(arrival);
       },
-      failed: (remoteAddress, reason) => {
-        options.rejected(remoteAddress, reason);
+      failed: (remoteAddress, reason, code) => {
+        options.rejected(remoteAddress, reason, code);
       },
     });
   }

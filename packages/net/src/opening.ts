@@ -2,7 +2,8 @@
 import { PesitError } from '@pesit-node/protocol';
 import type { Dialect } from '@pesit-node/protocol';
 import { decodePreconnectionAnswer, encodePreconnection } from './detection.js';
-import { asPesitError, cancellation } from './errors.js';
+import { asPesitError, cancellation, tlsFailure } from './errors.js';
+import { TlsError } from './tls-failures.js';
 import { TransportError } from './transport.js';
 import type { Connect, Connected, Transport } from './transport.js';
 
@@ -25,6 +26,10 @@ export const openTransport = (connect: Connect, opening: Opening): Promise<Conne
     connect({ host, port, signal: unwanted.signal }).then(resolve, (error: unknown) => {
       if (!(error instanceof TransportError)) {
         reject(asPesitError(error, '3-310'));
+        return;
+      }
+      if (error instanceof TlsError) {
+        reject(tlsFailure(`no TLS connection to ${where}`, error));
         return;
       }
       const text = `no connection to ${where}: ${error.message}`;

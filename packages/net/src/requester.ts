@@ -4,7 +4,7 @@ import type { ConnectionTerms, FileTerms, Parameters, PeerDiagnostic, SyncPointO
 import { now } from './connection.js';
 import type { WireObserver } from './connection.js';
 import { Conversation } from './conversation.js';
-import { asFinalError, asPesitError } from './errors.js';
+import { asFinalError, asPesitError, tlsFailure } from './errors.js';
 import { openTransport, preconnect } from './opening.js';
 import type {
   MessageReply,
@@ -16,7 +16,8 @@ import type {
   TransferTotals,
 } from './requester-types.js';
 import { connectTcp } from './tcp-transport.js';
-import type { Connected } from './transport.js';
+import { TlsError } from './tls-failures.js';
+import type { Connected, TransportSecurity } from './transport.js';
 import { windowAdvice } from './window-advice.js';
 
 /**
@@ -27,6 +28,8 @@ import { windowAdvice } from './window-advice.js';
 export class PesitRequester {
   /** Milliseconds that the TCP connection took: there and back once. */
   readonly roundTripMs: number;
+  /** What TLS has found out; undefined: the connection is plain. */
+  readonly security: TransportSecurity | undefined;
   readonly #syncPoints: SyncPointOptions | undefined;
   readonly #session: RequesterSession;
   readonly #talk: Conversation;
@@ -43,6 +46,7 @@ export class PesitRequester {
 
   private constructor({ transport, roundTripMs }: Connected, options: RequesterOptions) {
     this.roundTripMs = roundTripMs;
+    this.security = transport.security;
     this.#syncPoints = options.connect.syncPoints;
     this.#session = new RequesterSession(
       {
@@ -79,10 +83,16 @@ export class PesitRequester {
     }
   }
 
-  /** Another service on the port, or the other dialect, shows as a protocol error before ACONNECT. */
+  /** Another service on the port, or the other dialect, shows as a protocol error before ACONNECT; a certificate refused as an end. */
   #withAdvice(error: PesitError): PesitError {
-    const { message, fault, diagnostic } = error;
-    if (this.#session.terms !== undefined || fault !== 'remote' || !breaksProtocol(diagnostic)) return error;
+    const { message, fault, diagnostic, cause } = error;
+    if (this.#session.terms !== undefined) return error;
+    if (cause instanceof TlsError) return tlsFailure('no session', cause);
+    if (fault === 'transport' && this.security !== undefined) {
+      const hint = 'over TLS a partner that does not accept our certificate (keystoreName) closes without a word';
+      return new PesitError(`${message}; ${hint}`, { fault, diagnostic, cause });
+    }
+    if (fault !== 'remote' || !breaksProtocol(diagnostic)) return error;
     const advice =
       'perhaps what answers is no PeSIT server, or speaks the other dialect: check host, port and dialect of the remote server';
     return new PesitError(`${message}: ${advice}`, { fault, diagnostic, peerText: message, cause: error });

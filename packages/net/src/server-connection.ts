@@ -10,7 +10,7 @@ import type { SessionListener } from './file-data.js';
 import type { ServerConnection, ServerHandler } from './handler.js';
 import { PartnerRequests } from './partner-requests.js';
 import type { RequestTerms } from './partner-requests.js';
-import type { Transport } from './transport.js';
+import type { Transport, TransportSecurity } from './transport.js';
 
 /** Requests in which a partner may say something (PI 29) of a file that goes well. */
 const SAY_OF_A_FILE: ReadonlySet<FpduName> = new Set(['DTF.END', 'CRF', 'DESELECT']);
@@ -29,6 +29,7 @@ export interface ServerConnectionOptions extends RequestTerms {
 export class PartnerConnection implements ServerConnection {
   readonly id = randomUUID();
   readonly remoteAddress: string;
+  readonly security: TransportSecurity | undefined;
   /** Resolves when the connection is over and the handler has been told. */
   readonly finished: Promise<void>;
   readonly #options: ServerConnectionOptions;
@@ -50,6 +51,7 @@ export class PartnerConnection implements ServerConnection {
     this.#options = options;
     this.#session = options.session;
     this.remoteAddress = options.transport.remoteAddress;
+    this.security = options.transport.security;
     this.#handler = options.accept(this);
     this.finished = new Promise((resolve) => {
       this.#finish = resolve;

@@ -1,6 +1,6 @@
 /**
- * The port to connections (design §2): what a session needs of one, whatever carries it. Plain TCP (`tcp-transport.ts`) is
- * the first implementation and the only file that knows sockets; TLS is to be the second. To add one: implement `Transport`
+ * The port to connections (design §2): what a session needs of one, whatever carries it. Plain TCP (`tcp-transport.ts`)
+ * and TLS (`tls-connecting.ts`, `tls-accepting.ts`) implement it, both over `socket-transport.ts`. To add one: implement `Transport`
  * with its `Connect` and `Serve`, and run `describeTransport` (`@pesit-node/net/testing`) over both ends of it.
  *
  * Reading. A transport is born paused and has one reader at a time: the pre-connection, the identification, then the
@@ -143,8 +143,11 @@ export type Connect = (target: Target) => Promise<Connected>;
 export interface Arrivals {
   /** A connection, paused, through every handshake. */
   readonly arrived: (transport: Transport) => void;
-  /** A connection that could not be taken, and why, in words; the server keeps listening. Address `unknown` where there is none. */
-  readonly failed: (remoteAddress: string, reason: string) => void;
+  /**
+   * A connection that could not be taken, and why, in words; the server keeps listening. Address `unknown` where there is none.
+   * @param code one of `TLS_FAILURES` where TLS did not let it through
+   */
+  readonly failed: (remoteAddress: string, reason: string, code?: string) => void;
 }
 
 /** A port on which connections arrive. A listener with TCP and TLS has two. */

@@ -9,54 +9,7 @@ import type { TransportPeer, TransportUnderTest } from '../src/testing/index.js'
 import type { Transport } from '../src/transport.js';
 import { articlesOf, atEnd, connect, create, gate, listen } from './support/harness.js';
 import { MemorySource } from './support/memory.js';
-
-/** What was received, and who waits for it. */
-class Received {
-  readonly #chunks: Buffer[] = [];
-  #length = 0;
-  #waiting: { readonly length: number; readonly resolve: () => void }[] = [];
-
-  add(bytes: Buffer): void {
-    this.#chunks.push(Buffer.from(bytes));
-    this.#length += bytes.length;
-    for (const { resolve } of this.#waiting.filter(({ length }) => length <= this.#length)) resolve();
-    this.#waiting = this.#waiting.filter(({ length }) => length > this.#length);
-  }
-
-  get bytes(): Buffer {
-    return Buffer.concat(this.#chunks);
-  }
-
-  async until(length: number): Promise<void> {
-    if (this.#length < length) await new Promise<void>((resolve) => this.#waiting.push({ length, resolve }));
-  }
-}
-
-/** The other end as a bare socket. */
-function socketPeer(socket: Socket): TransportPeer {
-  const received = new Received();
-  const over = gate();
-  socket.on('data', (bytes: Buffer) => {
-    received.add(bytes);
-  });
-  socket.on('error', () => undefined);
-  for (const event of ['end', 'close']) socket.on(event, over.open);
-  return {
-    write: (bytes) => void socket.write(bytes),
-    get unsent() {
-      return socket.writableLength;
-    },
-    get received() {
-      return received.bytes;
-    },
-    until: (length) => received.until(length),
-    over: over.passed,
-    pause: () => void socket.pause(),
-    resume: () => void socket.resume(),
-    end: () => void socket.end(),
-    reset: () => void socket.resetAndDestroy(),
-  };
-}
+import { Received, socketPeer } from './support/peers.js';
 
 /** The other end as the other end in memory. */
 function memoryPeer(other: MemoryTransport): TransportPeer {

@@ -16,6 +16,7 @@ export type Fault = 'local' | 'remote' | 'refused' | 'transport' | 'timeout';
  * share one, and it may be chosen by the moment.
  *
  * - `cancelled`: somebody ended the transfer on purpose
+ * - `certificate refused`: one side does not accept the certificate of the other (TLS); waiting does not mend it
  * - `damaged FPDU`: its CRC is wrong; those after it can be read (PI 1)
  * - `database away`: nothing can be looked up or recorded for now
  * - `disk full`: no space, or the quota of the operating system is used up
@@ -25,10 +26,12 @@ export type Fault = 'local' | 'remote' | 'refused' | 'transport' | 'timeout';
  * - `setting unusable`: an administrator has to set something again
  * - `source changed`: the file to send is not the one that the transfer began with
  * - `staged file in use`: another attempt, here or in another process, is at work with it
+ * - `TLS not agreed`: the sides have no version or cipher suite in common, or one does not speak TLS
  * - `unexpected`: a fault of this program
  */
 export type ErrorCondition =
   | 'cancelled'
+  | 'certificate refused'
   | 'damaged FPDU'
   | 'database away'
   | 'disk full'
@@ -38,6 +41,7 @@ export type ErrorCondition =
   | 'setting unusable'
   | 'source changed'
   | 'staged file in use'
+  | 'TLS not agreed'
   | 'unexpected';
 
 export interface PesitErrorDetails {

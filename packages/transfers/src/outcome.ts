@@ -89,8 +89,10 @@ const UNLISTED = outcome('' as PeerDiagnostic);
 export const outcomeOf = (code: PeerDiagnostic): Outcome =>
   Object.hasOwn(OUTCOMES, code) ? OUTCOMES[code as DiagnosticCode] : UNLISTED;
 
-/** Conditions of this side that another attempt does not mend, whatever the partner is told. */
+/** Conditions that another attempt does not mend, whatever the partner is told. */
 const FINAL_HERE: ReadonlySet<ErrorCondition | undefined> = new Set([
+  'certificate refused',
+  'TLS not agreed',
   'source changed',
   'setting unusable',
   'unexpected',
@@ -130,6 +132,7 @@ export const outdatesSession = (error: PesitError): boolean =>
 /** The client error code of a failed contact or transfer. */
 export const errorCodeOf = (error: PesitError, phase: Phase): TransferErrorCode => {
   if (error.fault === 'timeout') return 'TIMEOUT';
+  if (error.condition === 'certificate refused') return 'AUTH_FAILED';
   const { errorCode } = outcomeOf(error.diagnostic);
   if (errorCode !== undefined) return errorCode;
   const notReached = error.fault === 'transport' || error.fault === 'refused';

@@ -50,6 +50,11 @@ describe('what follows a failed attempt', () => {
     },
   );
 
+  test.each(['certificate refused', 'TLS not agreed'] as const)('final when TLS says so: %s', (condition) => {
+    expect(verdictOn(error('transport', '3-310', condition))).toBe('final');
+    expect(verdictOn(error('transport', '3-310'))).toBe('again');
+  });
+
   test('whatever else is thrown is unexpected, and final', () => {
     const thrown = new TypeError('x is not a function');
     const made = toPesitError(thrown);

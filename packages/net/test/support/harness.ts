@@ -24,6 +24,8 @@ afterEach(async () => {
 export interface Rejection {
   readonly address: string;
   readonly reason: string;
+  /** Of TLS. */
+  readonly code?: string;
 }
 
 /** A listener and every handler it asked for, in order. */
@@ -81,8 +83,8 @@ export async function listen(
     maxConnections: 10,
     tcpipHeader: 'auto',
     accept: (connection) => listening.accept(connection),
-    rejected: (address, reason) => {
-      listening.rejected.push({ address, reason });
+    rejected: (address, reason, code) => {
+      listening.rejected.push({ address, reason, ...(code === undefined ? {} : { code }) });
       listening.notify();
     },
     ...options,

@@ -1,0 +1,193 @@
+/**
+ * TLS that partners open. A connection is half open until its handshake is over: those are bounded in number and time, and
+ * none of them holds up another. What its first byte shows to be no TLS is named and closed at once.
+ */
+import { TLSSocket } from 'node:tls';
+import type { Socket } from 'node:net';
+import { Crowd } from './crowd.js';
+import { nameOf } from './first-bytes.js';
+import { SocketTransport } from './socket-transport.js';
+import { SocketServer } from './tcp-transport.js';
+import { certificateMissing, failureOfChain, failureOfError } from './tls-failures.js';
+import type { TlsFailure } from './tls-failures.js';
+import { chainOf, explainer, isOver, isRevoked, lastFlight, securityOf } from './tls-security.js';
+import type { TlsServerTerms } from './tls-terms.js';
+import type { Arrivals, Serve, TransportSecurity } from './transport.js';
+
+export interface TlsServing {
+  /** Looked up for each handshake; sessions that are open keep theirs. */
+  readonly terms: () => TlsServerTerms;
+  /** Milliseconds from the connection to the end of the handshake. Default 10,000. */
+  readonly handshakeTimeout?: number;
+  /** Handshakes at a time; beyond it the oldest of the address that has most gives way. Default 512. */
+  readonly maxHandshakes?: number;
+}
+
+const ROLE = 'server';
+/** Type of a record of TLS that carries a handshake (RFC 8446 §5.1): the first byte of a ClientHello. */
+const HANDSHAKE = 0x16;
+
+export const serveTls =
+  (serving: TlsServing): Serve =>
+  (arrivals) => {
+    const halfOpen = new HalfOpen(serving, arrivals);
+    return new SocketServer((socket) => {
+      halfOpen.take(socket, socket.remoteAddress ?? 'unknown');
+    }, arrivals.failed);
+  };
+
+/** Connections whose handshake is not over. */
+class HalfOpen {
+  readonly #serving: TlsServing;
+  readonly #arrivals: Arrivals;
+  readonly #crowd = new Crowd<Handshake>();
+
+  constructor(serving: TlsServing, arrivals: Arrivals) {
+    this.#serving = serving;
+    this.#arrivals = arrivals;
+  }
+
+  take(socket: Socket, address: string): void {
+    const { terms, handshakeTimeout = 10_000, maxHandshakes = 512 } = this.#serving;
+    if (this.#crowd.size >= maxHandshakes) {
+      const text = `${maxHandshakes} TLS handshakes wait for their partners: the oldest of the address that has most gives way`;
+      this.#crowd.oldest()?.fail({ code: 'TLS_HANDSHAKE_TIMEOUT', text });
+    }
+    const handshake: Handshake = new Handshake(socket, terms(), handshakeTimeout, {
+      secured: (secured, security) => {
+        this.#crowd.delete(handshake);
+        const options = { remoteAddress: address, security, explain: explainer(ROLE) };
+        this.#arrivals.arrived(new SocketTransport(secured, options));
+      },
+      failed: (failure) => {
+        this.#crowd.delete(handshake);
+        if (failure !== undefined) this.#arrivals.failed(address, failure.text, failure.code);
+      },
+    });
+    this.#crowd.add(handshake, address);
+    handshake.start();
+  }
+}
+
+interface HandshakeEnd {
+  readonly secured: (socket: TLSSocket, security: TransportSecurity) => void;
+  /** undefined: the partner left without a byte, as health checks do. */
+  readonly failed: (failure: TlsFailure | undefined) => void;
+}
+
+class Handshake {
+  readonly #socket: Socket;
+  readonly #terms: TlsServerTerms;
+  readonly #end: HandshakeEnd;
+  readonly #timer: NodeJS.Timeout;
+  #secured: TLSSocket | undefined;
+  #heard = false;
+  #over = false;
+
+  /** @param socket paused */
+  constructor(socket: Socket, terms: TlsServerTerms, timeout: number, end: HandshakeEnd) {
+    this.#socket = socket;
+    this.#terms = terms;
+    this.#end = end;
+    this.#timer = setTimeout(() => {
+      const got = this.#heard ? 'the handshake was not over' : 'nothing was received';
+      this.fail({ code: 'TLS_HANDSHAKE_TIMEOUT', text: `no TLS handshake within ${timeout} ms: ${got}` });
+    }, timeout);
+  }
+
+  start(): void {
+    this.#socket.on('error', this.#broken);
+    this.#socket.on('close', this.#closed);
+    this.#socket.on('readable', this.#look);
+  }
+
+  fail(failure: TlsFailure | undefined): void {
+    const isFirst = this.#settle();
+    this.#secured?.destroy();
+    this.#socket.destroy();
+    if (isFirst) this.#end.failed(failure);
+  }
+
+  #settle(): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    clearTimeout(this.#timer);
+    return true;
+  }
+
+  readonly #look = (): void => {
+    const bytes = this.#socket.read() as Buffer | null;
+    if (bytes === null) return;
+    this.#socket.off('readable', this.#look);
+    this.#heard = true;
+    if (bytes[0] !== HANDSHAKE) {
+      const text = `${nameOf(bytes)}, and this port is for TLS: switch TLS on there, or use the plain port`;
+      this.fail({ code: 'TLS_NOT_SPOKEN', text: `${text}; first bytes ${bytes.subarray(0, 16).toString('hex')}` });
+      return;
+    }
+    this.#socket.unshift(bytes);
+    this.#begin();
+  };
+
+  #begin(): void {
+    const { context, clientAuth } = this.#terms;
+    const secured = new TLSSocket(this.#socket, {
+      isServer: true,
+      secureContext: context,
+      requestCert: clientAuth !== 'NONE',
+      // Tells a partner without certificate by an alert that it needs one; what it presents is judged below.
+      rejectUnauthorized: clientAuth === 'NEED',
+    });
+    this.#secured = secured;
+    secured.on('error', this.#broken);
+    secured.on('close', this.#closed);
+    secured.once('secure', () => {
+      // Nobody could take what comes now, and errors are told from here on: what `tls.Server` does for its sockets.
+      secured.pause();
+      (secured as unknown as { _releaseControl(): boolean })._releaseControl();
+      void this.#judge(secured);
+    });
+  }
+
+  readonly #broken = (error: Error): void => {
+    this.fail(failureOfError(error, ROLE) ?? { code: 'TLS_FAILED', text: `TLS failed: ${error.message}` });
+  };
+
+  readonly #closed = (): void => {
+    const text = 'the partner closed the connection during the TLS handshake: its log should say why';
+    this.fail(this.#heard ? { code: 'TLS_CLOSED', text } : undefined);
+  };
+
+  async #judge(secured: TLSSocket): Promise<void> {
+    const chain = chainOf(secured);
+    const security = securityOf(secured, chain);
+    const refused = this.#refusal(secured, security);
+    await lastFlight();
+    const failure = refused ?? (await isRevoked(chain, this.#terms.revocation));
+    if (failure !== undefined) this.fail(failure);
+    // The partner may be gone since.
+    if (!this.#settle()) return;
+    this.#end.secured(secured, security);
+    secured.off('error', this.#broken);
+    secured.off('close', this.#closed);
+    this.#socket.off('close', this.#closed);
+  }
+
+  #refusal(secured: TLSSocket, { peerCertificate, resumed }: TransportSecurity): TlsFailure | undefined {
+    const { clientAuth } = this.#terms;
+    if (clientAuth === 'NONE') return undefined;
+    if (peerCertificate === undefined) return clientAuth === 'NEED' ? certificateMissing(ROLE) : undefined;
+    if (resumed && isOver(peerCertificate)) return failureOfChain('CERT_HAS_EXPIRED', peerCertificate, ROLE);
+    const verdict = verdictOf(secured);
+    return verdict === undefined ? undefined : failureOfChain(verdict, peerCertificate, ROLE);
+  }
+}
+
+/** What OpenSSL found wrong with the chain; the one who does not go through `tls.Server` has to ask itself. */
+const verdictOf = (socket: TLSSocket): string | undefined => {
+  const { _handle: handle } = socket as unknown as {
+    readonly _handle: { verifyError(): (Error & { readonly code: string }) | null | undefined } | null;
+  };
+  if (handle === null) return 'the connection is gone';
+  return handle.verifyError()?.code;
+};
