@@ -167,6 +167,26 @@ withDatabase((harness) => {
             ofApp.map((member) => ({ name: member.name, app, isLeader: member === leader })),
           );
         }
+        const { body: overview } = await call(other, 'get', '/api/v1/cluster');
+        expect(overview).toMatchObject({ enabled: true, memberCount: 4 });
+        const seen = (overview.members as { name: string; app: string }[]).map(({ name, app: of }) => [name, of]);
+        expect(seen).toEqual([
+          ...[
+            ['server-1', 'server'],
+            ['server-2', 'server'],
+          ],
+          ...[
+            ['client-1', 'client'],
+            ['client-2', 'client'],
+          ],
+        ]);
+        const led = (overview.members as { name: string; isLeader: boolean }[]).filter(({ isLeader }) => isLeader);
+        expect(led.map(({ name }) => name)).toContain(leader.name);
+        // The other app says whom the first one follows.
+        const fromOther = all.find(({ name }) => !name.startsWith(app))!;
+        const { body: foreign } = await call(fromOther, 'get', '/api/v1/cluster');
+        const known = (foreign.members as { name: string; isLeader: boolean }[]).filter(({ isLeader }) => isLeader);
+        expect(known.map(({ name }) => name)).toContain(leader.name);
         const gained = once(other.cluster.leader, 'gain');
         const begun = performance.now();
         await leader.stop();

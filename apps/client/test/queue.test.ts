@@ -383,6 +383,9 @@ withDatabase((harness) => {
       expect((await show(often)).errorMessage).toContain('stopped or killed while it ran');
       expect(await show(unwanted)).toMatchObject({ status: 'CANCELLED', restartable: false });
       expect((await show(others)).status).toBe('IN_PROGRESS');
+      const { body: page } = await second.api.get('/cluster/transfers?size=500');
+      expect(page.content).toContainEqual(expect.objectContaining({ id: others.id, node: 'other-node' }));
+      expect(page.content.map(({ status }: { status: string }) => status)).not.toContain('FAILED');
       expect((await show(mine)).attempts).toBeGreaterThan(0);
       expect(await second.transfers.requeueOrphans('expired', 2, 'gone')).toMatchObject([
         { id: expired.id, status: 'PENDING' },

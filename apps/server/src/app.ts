@@ -38,7 +38,7 @@ export const createApp = (deps: AppDeps): Express => {
       listenerRoutes(routes, deps.listeners, directories);
       partnerRoutes(routes, deps);
       partnerTraceRoutes(routes, deps.traces, logger);
-      virtualFileRoutes(routes, deps.virtualFiles, directories, events);
+      virtualFileRoutes(routes, deps.virtualFiles, directories, events, deps.config['cluster.name']);
       transferRoutes(routes, deps.transfers);
       certificateRoutes(routes, { certificates: deps.certificates, uses: storeUses, events });
     },

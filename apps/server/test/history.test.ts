@@ -177,6 +177,7 @@ withDatabase((harness) => {
         number: 0,
         size: 5,
       });
+      expect((await rest.get('/api/v1/cluster/transfers?size=5&partnerId=a')).body).toEqual(body);
       expect((await rest.get(`${HISTORY}/active?partnerId=A`)).body.content).toEqual([]);
       expect(faultyFields(await rest.get(`${HISTORY}/active?status=FAILED`))).toEqual(['status']);
     });

@@ -85,6 +85,10 @@ withDatabase((harness) => {
         'GET /api/v1/transfers/active',
         'GET /api/v1/transfers/stats',
         'GET /actuator/prometheus',
+        'GET /api/v1/cluster',
+        'GET /api/v1/cluster/status',
+        'GET /api/v1/cluster/transfers',
+        'POST /api/v1/clusters/{clusterId}/virtual-files',
       ]),
     );
     const { parameters = [] } = operationFor(document, 'GET', '/api/v1/transfers') ?? {};

@@ -80,6 +80,17 @@ withDatabase((harness) => {
       });
     });
 
+    test('are created by the name of the cluster, too; 404 for another cluster', async () => {
+      const given = { fileId: 'F', direction: 'RECEIVE', receiveDirectory: 'in' };
+      const created = await rest.post('/api/v1/clusters/pesit/virtual-files', given);
+      expect([created.status, created.headers['location']]).toEqual([201, `${FILES}/F`]);
+      expect((await rest.get(`${FILES}/F`)).body).toEqual(created.body);
+      expect((await rest.post('/api/v1/clusters/pesit/virtual-files', given)).status).toBe(409);
+      const other = await rest.post('/api/v1/clusters/lyon/virtual-files', { ...given, fileId: 'G' });
+      expect([other.status, other.body.message]).toEqual([404, 'Cluster "lyon" does not exist']);
+      expect((await rest.get(`${FILES}/G`)).status).toBe(404);
+    });
+
     test('409, 404 and 204', async () => {
       await rest.post(FILES, { id: 'F' });
       expect((await rest.post(FILES, { fileId: 'F' })).status).toBe(409);

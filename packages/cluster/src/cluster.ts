@@ -7,7 +7,7 @@ import { DatabaseMembers } from './database-members.js';
 import type { ClusterEvents } from './events.js';
 import { databaseLease } from './leader/database-leader.js';
 import { databaseFence, fenced } from './leader/fence.js';
-import type { LeaderLease } from './leader/leader-lease.js';
+import type { LeaderLease, LeaseBackend } from './leader/leader-lease.js';
 import { leaseKey, redisLease } from './leader/redis-leader.js';
 import { SingleLeader } from './leader/single-leader.js';
 import { TimedLeader } from './leader/timed-leader.js';
@@ -20,8 +20,8 @@ import { RedisLink } from './redis-link.js';
 import { redisServer } from './redis-server.js';
 import type { RedisConfig } from './redis-server.js';
 import { SingleMember } from './single-member.js';
-import { clusterStatus } from './status.js';
-import type { ClusterStatus } from './status.js';
+import { clusterOverview, clusterStatus } from './status.js';
+import type { ClusterOverview, ClusterStatus, StatusSources } from './status.js';
 
 export interface ClusterOptions {
   readonly config: RedisConfig & Pick<CommonConfig, 'cluster.name'>;
@@ -55,6 +55,8 @@ export interface Cluster {
   readonly redisConnected: boolean | undefined;
   /** @throws when the database cannot be asked. */
   status(): Promise<ClusterStatus>;
+  /** The pods of both apps. @throws when the database cannot be asked. */
+  overview(): Promise<ClusterOverview>;
   /** Gives place and leadership to the next pod, as far as that takes no longer than 2 seconds. Never rejects. */
   leave(): Promise<void>;
   /** Leaves, and closes the connections to Redis. */
@@ -87,6 +89,10 @@ export const createCluster = ({
       : new DatabaseMembers({ knex: database.knex, pod, events, periodic, logger, facts });
   const startedAt = new Date();
   const leader = leaderOf({ config, database, periodic, logger }, { pod, events, link });
+  const sources: StatusSources = {
+    ...{ enabled: config['cluster.enabled'], pod, members, leader, facts, startedAt },
+    otherHolder: (other) => leaseOf(database.knex, { ...pod, app: other }, link).holder(),
+  };
   const leave = async (): Promise<void> => {
     await Promise.all([leader.stop(), members.leave()]);
   };
@@ -98,7 +104,8 @@ export const createCluster = ({
     asLeader: (work) =>
       leader instanceof SingleLeader ? database.knex.transaction(work) : fenced(database.knex, pod, leader.epoch, work),
     leave,
-    status: () => clusterStatus({ enabled: config['cluster.enabled'], pod, members, leader, facts, startedAt }),
+    status: () => clusterStatus(sources),
+    overview: () => clusterOverview(sources),
     memory: link === undefined ? undefined : redisMemory(link),
     get redisConnected() {
       return link?.connected;
@@ -124,10 +131,10 @@ const leaderOf = (
   { pod, events, link }: Grounds,
 ): LeaderLease => {
   if (database.mode === 'embedded' || !config['cluster.enabled']) return new SingleLeader(pod.instance);
-  const { knex } = database;
-  const backend =
-    link === undefined
-      ? databaseLease(knex, pod)
-      : redisLease(leaseKey(link, pod), databaseFence(knex, pod), pod.instance);
-  return new TimedLeader({ backend, events, periodic, logger });
+  return new TimedLeader({ backend: leaseOf(database.knex, pod, link), events, periodic, logger });
 };
+
+const leaseOf = (knex: Knex, pod: PodIdentity, link: RedisLink | undefined): LeaseBackend =>
+  link === undefined
+    ? databaseLease(knex, pod)
+    : redisLease(leaseKey(link, pod), databaseFence(knex, pod), pod.instance);

@@ -73,8 +73,8 @@ const LIVING = `
   order by c.position, p.position`;
 
 const ROSTER = `
-  select instance, pod as name, since, address, version, ready, sessions from pesit_common.cluster_pods
-  where app = :app and cluster = :cluster and seen_at > now() - make_interval(secs => :window)
+  select app, instance, pod as name, since, address, version, ready, sessions from pesit_common.cluster_pods
+  where cluster = :cluster and seen_at > now() - make_interval(secs => :window)
   order by position`;
 
 const NO_FACTS: PodFacts = { address: null, version: null, ready: null, sessions: null };

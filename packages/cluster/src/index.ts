@@ -47,4 +47,4 @@ export { RedisLink } from './redis-link.js';
 export { redisAt } from './redis-server.js';
 export { clusterRoutes } from './routes.js';
 export { SingleMember } from './single-member.js';
-export type { ClusterStatus, StatusMember } from './status.js';
+export type { ClusterOverview, ClusterStatus, StatusMember } from './status.js';

@@ -35,6 +35,7 @@ export interface PodFacts {
 
 /** A living pod with what it said last; null: nothing yet. */
 export interface RosterPod extends PodFacts {
+  readonly app: AppName;
   readonly instance: string;
   readonly name: string;
   readonly since: Date;
@@ -73,7 +74,7 @@ export interface Members extends EventEmitter<MembersEvents> {
   /** @throws when the database cannot be asked. */
   usage(): Promise<ClusterUsage>;
   /**
-   * Living pods of this app in this cluster with their facts, oldest first; asks the database now.
+   * Living pods of both apps in this cluster with their facts, oldest first; asks the database now.
    * @throws when it cannot be asked.
    */
   roster(): Promise<readonly RosterPod[]>;

@@ -20,7 +20,7 @@ const member = z
       .meta({ description: 'PeSIT sessions that it has open, some seconds old for other pods.' }),
     startedAt: storedTime(),
   })
-  .meta({ id: 'ClusterMember', description: 'A pod of the app that answers; null: it has not said so yet.' });
+  .meta({ id: 'ClusterMember', description: 'A pod; null: it has not said so yet.' });
 
 const status = z
   .object({
@@ -35,7 +35,24 @@ const status = z
   })
   .meta({ id: 'ClusterStatus' });
 
-export const clusterRoutes = (routes: Routes, cluster: Pick<Cluster, 'status'>): void => {
+const overview = status
+  .omit({ nodeName: true, isLeader: true })
+  .extend({ members: z.array(member).meta({ description: 'Those of the server app first, each app oldest first.' }) })
+  .meta({ id: 'ClusterOverview' });
+
+export const clusterRoutes = (routes: Routes, cluster: Pick<Cluster, 'status' | 'overview'>): void => {
+  routes.resource('/api/v1/cluster', {
+    get: endpoint(
+      {
+        summary: 'The pods of both apps in the cluster',
+        description: 'Without `cluster.enabled` the pod that answers alone.',
+        answers: { 200: overview },
+      },
+      async ({ res }) => {
+        res.json(await cluster.overview());
+      },
+    ),
+  });
   routes.resource(PATHS, {
     get: endpoint(
       { summary: 'The pods of this app in the cluster, and which of them leads', answers: { 200: status } },

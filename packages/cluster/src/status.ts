@@ -1,3 +1,5 @@
+import type { AppName } from '@pesit-node/service';
+
 import type { LeaderLease } from './leader/leader-lease.js';
 import type { Members, PodFacts, PodIdentity, RosterPod } from './members.js';
 
@@ -25,25 +27,61 @@ export interface StatusSources {
   readonly pod: PodIdentity;
   readonly members: Pick<Members, 'roster'>;
   readonly leader: Pick<LeaderLease, 'isLeader' | 'holder'>;
+  /** Which process of the other app leads there. @throws when it cannot be asked now. */
+  readonly otherHolder: (app: AppName) => Promise<string | undefined>;
   readonly facts: () => Promise<PodFacts>;
   readonly startedAt: Date;
 }
 
-/** @throws when the database cannot be asked. While Redis cannot, nobody is known to lead. */
-export const clusterStatus = async (sources: StatusSources): Promise<ClusterStatus> => {
+/** The pods of both apps in the cluster. */
+export interface ClusterOverview {
+  readonly enabled: boolean;
+  readonly clusterName: string;
+  /** Pods of the server app first, each app's oldest first. */
+  readonly members: readonly StatusMember[];
+  readonly memberCount: number;
+}
+
+/** Pods of these apps. @throws when the database cannot be asked. While Redis cannot, no other pod is known to lead. */
+const membersOf = async (sources: StatusSources, apps: readonly AppName[]): Promise<readonly StatusMember[]> => {
   const { enabled, pod, leader, startedAt } = sources;
-  const self: RosterPod = { ...(await sources.facts()), instance: pod.instance, name: pod.name, since: startedAt };
-  const others = enabled ? await sources.members.roster() : [];
-  const pods = others.some(({ instance }) => instance === pod.instance)
-    ? others.map((other) => (other.instance === pod.instance ? { ...self, since: other.since } : other))
-    : [...others, self];
-  const holder = enabled ? await leader.holder().catch(() => undefined) : undefined;
-  const members = pods.map(({ instance, name, address, version, ready, sessions, since }) => ({
-    ...{ name, address, app: pod.app, version, ready, sessions, startedAt: since },
-    isLeader: instance === pod.instance ? leader.isLeader : instance === holder,
-  }));
+  const self: RosterPod = {
+    ...(await sources.facts()),
+    ...{ app: pod.app, instance: pod.instance, name: pod.name, since: startedAt },
+  };
+  const roster = enabled ? await sources.members.roster() : [];
+  const pods = roster.some(({ instance }) => instance === pod.instance)
+    ? roster.map((other) => (other.instance === pod.instance ? { ...self, since: other.since } : other))
+    : [...roster, self];
+  const holderOf = async (app: AppName): Promise<string | undefined> => {
+    if (!enabled) return undefined;
+    return (app === pod.app ? leader.holder() : sources.otherHolder(app)).catch(() => undefined);
+  };
+  const members = await Promise.all(
+    apps.map(async (app) => {
+      const holder = await holderOf(app);
+      const ofApp = pods.filter((one) => one.app === app);
+      return ofApp.map(({ instance, name, address, version, ready, sessions, since }) => ({
+        ...{ name, address, app, version, ready, sessions, startedAt: since },
+        isLeader: instance === pod.instance ? leader.isLeader : instance === holder,
+      }));
+    }),
+  );
+  return members.flat();
+};
+
+/** @throws when the database cannot be asked. While Redis cannot, no other pod is known to lead. */
+export const clusterStatus = async (sources: StatusSources): Promise<ClusterStatus> => {
+  const { enabled, pod, leader } = sources;
+  const members = await membersOf(sources, [pod.app]);
   return {
     ...{ enabled, clusterName: pod.cluster, nodeName: pod.name, isLeader: leader.isLeader },
     ...{ members, memberCount: members.length },
   };
+};
+
+/** @throws when the database cannot be asked. */
+export const clusterOverview = async (sources: StatusSources): Promise<ClusterOverview> => {
+  const members = await membersOf(sources, ['server', 'client']);
+  return { enabled: sources.enabled, clusterName: sources.pod.cluster, members, memberCount: members.length };
 };

@@ -16,7 +16,7 @@ export interface LicensedAppOptions extends Pick<HttpAppOptions, 'info' | 'logge
   readonly database: NonNullable<HttpAppOptions['database']>;
   readonly periodic: NonNullable<HttpAppOptions['periodic']>;
   readonly license: LicenseKeeper;
-  readonly cluster: Pick<Cluster, 'status'>;
+  readonly cluster: Pick<Cluster, 'status' | 'overview'>;
 }
 
 /** The REST interface of an app behind the 402 gate, with the endpoints of license and cluster before its own; it does not listen. */

@@ -92,6 +92,12 @@ withDatabase((harness) => {
       },
     ]);
 
+    const overview = await request(app).get('/api/v1/cluster').auth('ann', 'drawer-9');
+    expect([overview.status, overview.body]).toEqual([
+      200,
+      { enabled: false, clusterName: 'pesit', memberCount: 1, members: status.body.members },
+    ]);
+
     config['license.file'] = join(directory, 'license');
     await writeFile(config['license.file'], licenseText());
     const changed = once(license, 'change');

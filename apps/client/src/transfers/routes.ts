@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { idempotencyKeyOf } from './idempotency.js';
 import type { TransferRecord } from './record.js';
 import {
+  activeQuery,
   historyQuery,
   MAX_WAIT_SECONDS,
   messageBody,
@@ -186,6 +187,16 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
     get: endpoint(
       { summary: 'The history of transfers', query: historyQuery, answers: { 200: pageOf(transferAnswer) } },
       async ({ query, res }) => res.json(await transfers.history(query)),
+    ),
+  });
+  routes.resource('/api/v1/cluster/transfers', {
+    get: endpoint(
+      {
+        summary: 'The transfers that run now, on all pods: `node` is the name of the pod',
+        query: activeQuery,
+        answers: { 200: pageOf(transferAnswer) },
+      },
+      async ({ query, res }) => res.json(await transfers.history({ ...query, status: 'IN_PROGRESS' })),
     ),
   });
   routes.resource('/api/v1/transfers/stats', {

@@ -122,6 +122,9 @@ export const historyQuery = z.strictObject({
     .optional(),
 });
 
+/** The transfers that run now, page by page. */
+export const activeQuery = historyQuery.omit({ status: true, restartable: true });
+
 export type HistoryQuery = z.output<typeof historyQuery>;
 /** Which transfers, whatever the page. */
 export type HistoryFilter = Partial<Omit<HistoryQuery, 'page' | 'size' | 'sort'>>;

@@ -71,10 +71,10 @@ export const transferRoutes = (routes: Routes, store: TransferStore): void => {
       },
     ),
   });
-  routes.resource('/api/v1/transfers/active', {
+  routes.resource(['/api/v1/transfers/active', '/api/v1/cluster/transfers'], {
     get: endpoint(
       {
-        summary: 'The transfers that run now',
+        summary: 'The transfers that run now, on all pods: `node` is the name of the pod',
         query: activeQuery,
         answers: { 200: pageOf(transferAnswer) },
       },

@@ -1,5 +1,6 @@
-import { fieldRoutes } from '@pesit-node/service';
+import { fieldRoutes, notFound } from '@pesit-node/service';
 import type { EventStream, Routes } from '@pesit-node/service';
+import { z } from 'zod';
 
 import type { Directories } from '../files/directories.js';
 import { VIRTUAL_FILE } from './fields.js';
@@ -10,8 +11,10 @@ export const virtualFileRoutes = (
   store: VirtualFileStore,
   directories: Directories,
   events: EventStream,
+  /** `cluster.name` */
+  cluster: string,
 ): void => {
-  fieldRoutes(routes, {
+  const { operation, handle } = fieldRoutes(routes, {
     path: '/api/v1/config/files',
     fields: VIRTUAL_FILE,
     store,
@@ -25,5 +28,20 @@ export const virtualFileRoutes = (
       ]),
     answers: { 422: 'A field whose behaviour this version does not have.' },
     events,
+  });
+  routes.resource('/api/v1/clusters/:clusterId/virtual-files', {
+    post: {
+      operation: {
+        ...operation,
+        summary: 'Creates a virtual file of this cluster',
+        params: z.strictObject({ clusterId: z.string() }),
+        answers: { ...operation.answers, 404: 'This pod is in no such cluster.' },
+      },
+      handle: (req, res, next) => {
+        const { clusterId } = req.params;
+        if (clusterId !== cluster) throw notFound('Cluster', String(clusterId));
+        return handle(req, res, next);
+      },
+    },
   });
 };

@@ -66,6 +66,8 @@ export interface Rest {
   readonly delete: (path: string) => Promise<Response>;
 }
 
+const noCluster = (): Promise<never> => Promise.reject(new Error('no cluster here'));
+
 /** Takes the port for real; nobody is served. */
 const bindOnly: BindPort = async ({ settings }) => {
   const server = createServer((socket) => socket.destroy());
@@ -143,7 +145,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
         ...{ knex, periodic, secrets },
         hints: { tell: () => undefined, subscribe: () => () => undefined },
       }),
-      cluster: { status: () => Promise.reject(new Error('no cluster here')) },
+      cluster: { status: noCluster, overview: noCluster },
       partners: new PartnerStore(knex),
       passwords,
       virtualFiles: new VirtualFileStore(knex),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { conflict, notFound } from '../errors.js';
 import type { EventStream } from '../events/event-stream.js';
 import { CONFIGURATION_CHANGED } from '../events/events.js';
-import type { Answer, Routes } from '../http/routes.js';
+import type { Answer, Endpoint, Routes } from '../http/routes.js';
 import { endpoint } from '../http/validate.js';
 import type { ComputedOf, FieldRows, GivenOf, RowOf } from './row.js';
 import type { FieldStore } from './store.js';
@@ -32,11 +32,14 @@ export interface FieldResource<F extends FieldRows, Row extends RowOf<F>> {
 const capital = (noun: string): string => noun.charAt(0).toUpperCase() + noun.slice(1);
 const logKey = (noun: string): string => noun.replace(/ (\w)/g, (_, first: string) => first.toUpperCase());
 
-/** All verbs of things that are configured by an identifier and otherwise do nothing by themselves. */
+/**
+ * All verbs of things that are configured by an identifier and otherwise do nothing by themselves.
+ * @returns the endpoint that creates one, to be mounted in another place, too
+ */
 export const fieldRoutes = <F extends FieldRows, Row extends RowOf<F>>(
   routes: Routes,
   { path, fields, store, computed, keep, admit, answers = {}, events }: FieldResource<F, Row>,
-): void => {
+): Endpoint => {
   const { noun, key, answer } = fields;
   const params = z.strictObject({ [key.field]: key.schema });
   const idOf = (values: unknown): string => (values as Readonly<Record<string, string>>)[key.field] as string;
@@ -50,32 +53,34 @@ export const fieldRoutes = <F extends FieldRows, Row extends RowOf<F>>(
     return row;
   };
 
+  const create = endpoint(
+    {
+      summary: `Creates a ${noun}`,
+      body: fields.create,
+      answers: { 201: answer, 409: 'It exists already.', ...answers },
+    },
+    async ({ body, res }) => {
+      const id = fields.idOf(body);
+      const taken = (): Error => conflict(`${capital(noun)} ${JSON.stringify(id)} exists already`);
+      // Before anything is made for it, and once more when it is stored.
+      if ((await store.get(id)) !== undefined) throw taken();
+      const asked = fields.asked(body);
+      await admit?.(asked);
+      const row = await store.create(id, await fields.values(asked, keep));
+      if (row === undefined) throw taken();
+      say(id, 'created');
+      res
+        .status(201)
+        .location(`${path}/${encodeURIComponent(id)}`)
+        .json(view(row));
+    },
+  );
+
   routes.resource(path, {
     get: endpoint({ summary: `All ${noun}s`, answers: { 200: z.array(answer) } }, async ({ res }) => {
       res.json((await store.list()).map(view));
     }),
-    post: endpoint(
-      {
-        summary: `Creates a ${noun}`,
-        body: fields.create,
-        answers: { 201: answer, 409: 'It exists already.', ...answers },
-      },
-      async ({ body, res }) => {
-        const id = fields.idOf(body);
-        const taken = (): Error => conflict(`${capital(noun)} ${JSON.stringify(id)} exists already`);
-        // Before anything is made for it, and once more when it is stored.
-        if ((await store.get(id)) !== undefined) throw taken();
-        const asked = fields.asked(body);
-        await admit?.(asked);
-        const row = await store.create(id, await fields.values(asked, keep));
-        if (row === undefined) throw taken();
-        say(id, 'created');
-        res
-          .status(201)
-          .location(`${path}/${encodeURIComponent(id)}`)
-          .json(view(row));
-      },
-    ),
+    post: create,
   });
 
   routes.resource(`${path}/:${key.field}`, {
@@ -109,4 +114,5 @@ export const fieldRoutes = <F extends FieldRows, Row extends RowOf<F>>(
       },
     ),
   });
+  return create;
 };
