@@ -10,6 +10,7 @@ export const STAGES = {
   memory: { medium: 'memory', sessions: 'kept' },
   'small, one session': { medium: 'disk', sessions: 'kept' },
   'small, a session each': { medium: 'disk', sessions: 'each' },
+  history: { medium: 'disk', sessions: 'kept' },
   'in process': { medium: 'disk', sessions: 'kept' },
 } as const satisfies Readonly<Record<string, { readonly medium: 'disk' | 'memory'; readonly sessions: Sessions }>>;
 
@@ -58,6 +59,8 @@ export const CASES: readonly Case[] = [
   { name: 'small-1', stage: EACH, raw: 'alone', run: (stage) => stage.small(1) },
   { name: 'small-8', stage: EACH, raw: 'alone', run: (stage) => stage.small(8) },
   { name: 'small-32', stage: EACH, raw: 'alone', run: (stage) => stage.small(32) },
+  // Its transfers are requests for lists.
+  { name: 'history', stage: 'history', raw: 'alone', run: (stage) => stage.history() },
   // No socket and no file: one article in each entity, and records of 80 bytes.
   { name: CODEC, stage: 'in process', raw: 'alone', run: () => Promise.resolve(codecRun(32_762, CODEC_BYTES)) },
   {

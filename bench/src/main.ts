@@ -14,6 +14,8 @@
  * and is compared with it in the same round: MB/s of the file. The rows of the codec move bytes from one end of the protocol engine
  * to the other in this process.
  *
+ * The row `history` starts the server app alone, makes a million records in its database, and asks for every kind of list.
+ *
  * The row `license-gate` moves no file: its transfers are requests, and a second divided by them is what the gate costs each.
  */
 import { existsSync, writeFileSync } from 'node:fs';

@@ -19,6 +19,8 @@ export interface Options {
   readonly repetitions: number;
   /** Transfers of a `small-…` row. */
   readonly smallCount: number;
+  /** Records of the row `history`. */
+  readonly historyRows: number;
   /** A folder on the disk to measure. */
   readonly directory: string;
   readonly database: DatabaseKind;
@@ -37,6 +39,7 @@ export const USAGE = `npm run bench -- [flags]
   --window POINTS      acknowledgement window, PI 7 (default 4)
   --repetitions N      measured rounds; the median counts (default 3)
   --small-count N      transfers of a row of small files (default 300)
+  --history-rows N     records of the row history (default 1000000)
   --directory PATH     a folder on the disk to measure (default: the temporary folder)
   --database KIND      postgresql (default where PostgreSQL 14 or later is found; a private one, every commit flushed)
                        or embedded
@@ -92,6 +95,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
       window: { type: 'string', default: '4' },
       repetitions: { type: 'string', default: '3' },
       'small-count': { type: 'string', default: '300' },
+      'history-rows': { type: 'string', default: '1000000' },
       directory: { type: 'string', default: tmpdir() },
     },
   });
@@ -108,6 +112,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
     window: positive('window', values.window),
     repetitions: positive('repetitions', values.repetitions),
     smallCount: positive('small-count', values['small-count']),
+    historyRows: positive('history-rows', values['history-rows']),
     directory: values.directory,
   };
 };

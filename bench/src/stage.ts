@@ -4,6 +4,7 @@ import { access, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256, writeRandomFile } from './files.js';
 import type { Measurement } from './figures.js';
+import { HistoryBench } from './history.js';
 import { LARGE_FILE, NodePair, PLAIN, type Direction, type Sessions, type Target } from './node-pair.js';
 import type { Options } from './options.js';
 import { rawCopy, writeAndFlush } from './raw.js';
@@ -18,6 +19,7 @@ export class Stage {
   #large: string | undefined;
   #small: string | undefined;
   #pair: NodePair | undefined;
+  #history: HistoryBench | undefined;
   #hash: string | undefined;
   #checked = new Set<Direction>();
   #varied = new Map<VariationName, Target>();
@@ -106,13 +108,21 @@ export class Stage {
     return pair.small(this.#options.smallCount, concurrency);
   }
 
+  /** Lists and totals of a large history; its transfers are requests. */
+  async history(): Promise<Measurement> {
+    this.#history ??= await HistoryBench.start(this.#directory, this.#options);
+    return this.#history.run();
+  }
+
   async close(): Promise<void> {
+    await this.#history?.stop();
     await this.#pair?.stop();
     rmSync(this.#directory, { recursive: true, force: true });
   }
 
   /** Leaves nothing behind when the benchmark is interrupted. */
   abandon(): void {
+    this.#history?.kill();
     this.#pair?.kill();
     rmSync(this.#directory, { recursive: true, force: true });
   }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { withDatabase } from '@pesit-node/service/testing';
+import { plansOf, withDatabase } from '@pesit-node/service/testing';
 
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
@@ -36,7 +36,7 @@ withDatabase((harness) => {
             server_name: n < 5 ? 'other' : 'bank',
             partner_id: 'NODE1',
             filename: `f${n % 3}`,
-            settings: {},
+            settings: n === 0 ? { label: 'Orders of March' } : {},
             size: n,
           },
           created_time: new Date(Date.UTC(2026, 10, 1 + Math.floor(n / 5), 12, n % 5)),
@@ -45,6 +45,47 @@ withDatabase((harness) => {
       await knex('transfers')
         .whereIn('id', [id(1), id(2)])
         .update({ status: 'CANCELLED', end_time: knex.fn.now() });
+      await knex('transfers')
+        .where({ id: id(1) })
+        .update({ virtual_file: 'IN', diagnostic: '2-216' });
+      await knex('transfers')
+        .where({ id: id(2) })
+        .update({ remote_filename: 'ORDERS', node: 'pod-1' });
+    });
+
+    test('by keys: each record once, newest first, to the last', async () => {
+      const seen: number[] = [];
+      for (let next: string | null | undefined; next !== null;) {
+        const after = next === undefined ? '' : `&after=${next}`;
+        const { body } = await service.api.get(`/transfers?size=7${after}`);
+        seen.push(...ids(body));
+        next = (body as { readonly next: string | null }).next;
+      }
+      expect(seen).toEqual(Array.from({ length: rows }, (_, index) => rows - 1 - index));
+    });
+
+    test.each([
+      ['', ['transfers_direction']],
+      ['sort=createdTime,asc&page=2', ['transfers_direction']],
+      ['direction=SEND', ['transfers_direction']],
+      ['serverId=1&from=2026-11-01', ['transfers_server']],
+      ['status=FAILED', ['transfers_failed']],
+      ['diagnostic=2-205', ['transfers_diagnostic']],
+      ['type=MESSAGE', ['transfers_messages']],
+      // These are looked at one by one.
+      ['virtualFileId=IN', ['transfers_direction']],
+      ['q=orders', ['transfers_direction']],
+      // Of these there are no more than the queue holds: they are sorted.
+      ['status=PENDING', ['transfers_fresh', 'transfers_delayed']],
+      ['status=IN_PROGRESS', ['transfers_running']],
+    ])('an index has the records of %j', async (query, indexes) => {
+      const plans = await plansOf(world.database().knex, 'transfers', () => service.api.get(`/transfers?${query}`));
+      expect(plans.length).toBeGreaterThan(1);
+      for (const plan of plans) {
+        for (const index of indexes) expect(plan).toContain(index);
+        expect(plan).not.toContain('Seq Scan on transfers');
+        if (!/status=(PENDING|IN_PROGRESS)/.test(query)) expect(plan).not.toMatch(/-> {2}Sort\b|^Sort\b/m);
+      }
     });
 
     const ids = (body: { readonly content: readonly { readonly id: string }[] }): number[] =>
@@ -53,6 +94,7 @@ withDatabase((harness) => {
     test('pages of 20, newest first, the same under both paths', async () => {
       const { body } = await service.api.get('/transfers/history');
       expect(body).toMatchObject({ totalElements: 25, totalPages: 2, number: 0, size: 20 });
+      expect(body).toMatchObject({ totalIsExact: true, next: expect.any(String) });
       expect(ids(body)).toEqual(Array.from({ length: 20 }, (_, index) => 24 - index));
       expect((await service.api.get('/transfers')).body).toEqual(body);
       const second = await service.api.get('/transfers/history?page=1&size=10');
@@ -72,6 +114,16 @@ withDatabase((harness) => {
       ['to=2026-11-01&sort=size,asc', [0, 1, 2, 3, 4]],
       ['from=2026-11-02&to=2026-11-02&sort=size,asc', [5, 6, 7, 8, 9]],
       ['from=2026-11-05T12:03:00Z&sort=size,asc', [23, 24]],
+      ['partnerId=NODE1&to=2026-11-01&sort=createdTime,asc', [0, 1, 2, 3, 4]],
+      ['partnerId=NODE2', []],
+      ['virtualFileId=IN', [1]],
+      ['diagnostic=2-216', [1]],
+      ['node=pod-1', [2]],
+      ['q=F1&to=2026-11-01', [4, 1]],
+      ['q=orders', [2, 0]],
+      ['q=of+march', [0]],
+      ['status=PENDING&serverId=2', [4, 3, 0]],
+      ['restartable=true', []],
     ];
     test('filters and sort', async () => {
       for (const [query, expected] of FILTERS) {
@@ -115,6 +167,9 @@ withDatabase((harness) => {
         'serverId=x',
         'from=yesterday',
         'x=1',
+        'diagnostic=2205',
+        'after=1.1',
+        'q=',
       ]) {
         const { status, body } = await service.api.get(`/transfers/history?${query}`);
         expect([query, status, body.error]).toEqual([query, 400, 'VALIDATION_ERROR']);

@@ -207,11 +207,20 @@ withDatabase((harness) => {
 
     test('all rows are deleted, and the clock turned back: the history remembers', async () => {
       await twentyDays();
-      await database.knex.raw('create schema history; create table history.transfers (start_time timestamptz)');
+      await database.knex.raw(
+        'create schema history; create table history.transfers (start_time timestamptz, direction text)',
+      );
       const seen = ['2027-03-01T10:00:00Z', '2027-03-20T10:00:00Z'];
-      await database.knex('history.transfers').insert(seen.map((time) => ({ start_time: new Date(time) })));
+      await database
+        .knex('history.transfers')
+        .insert(
+          seen.map((time, index) => ({ start_time: new Date(time), direction: index === 0 ? 'SEND' : 'RECEIVE' })),
+        );
       const tables = [
-        { schema: 'history', table: 'transfers', column: 'start_time' },
+        {
+          ...{ schema: 'history', table: 'transfers', column: 'start_time' },
+          each: { column: 'direction', values: ['SEND', 'RECEIVE'] },
+        },
         { schema: 'history', table: 'missing', column: 'start_time' },
       ];
       const witnesses = [historyWitness(database.knex, tables)];

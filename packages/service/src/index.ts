@@ -58,6 +58,20 @@ export type { KeptOf, RequestField } from './fields/requests.js';
 export { FieldStore } from './fields/store.js';
 export { FieldTable } from './fields/table.js';
 export type { KeepSecret, Resource } from './fields/table.js';
+export {
+  containing,
+  equal,
+  flagFilter,
+  givenConditions,
+  patternFilter,
+  textFilter,
+  wordsFilter,
+} from './history/conditions.js';
+export { historyPageOf, historyPagingFields } from './history/fields.js';
+export type { HistoryKey, HistoryPage } from './history/fields.js';
+export { History } from './history/history.js';
+export type { HistoryMapping, HistoryPaging } from './history/history.js';
+export type { Condition, HistoryBounds, HistoryTable, Period, Way } from './history/table.js';
 export { HealthRegistry } from './health/registry.js';
 export type { HealthCheck, HealthComponent, HealthReport } from './health/registry.js';
 export type { ServiceInfo } from './health/routes.js';

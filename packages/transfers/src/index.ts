@@ -42,5 +42,12 @@ export { goToPoint, hasCompressed, pacingsWith, pointToWrite } from './restart-p
 export { spaceReadings, storageHealth } from './space.js';
 export { freeMessageText, messageText } from './texts.js';
 export { meterTransfers } from './transfer-meter.js';
-export { compressionMode, compressionName, COMPRESSIONS, DATA_CODES, dataCodeOf } from './vocabulary.js';
+export {
+  compressionMode,
+  compressionName,
+  COMPRESSIONS,
+  DATA_CODES,
+  dataCodeOf,
+  DIAGNOSTIC_TEXT,
+} from './vocabulary.js';
 export type { Compression, Direction } from './vocabulary.js';

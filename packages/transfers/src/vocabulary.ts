@@ -22,3 +22,6 @@ export const compressionMode = (compression: Compression): CompressionMode | 0 =
   COMPRESSIONS.indexOf(compression) as CompressionMode | 0;
 
 export const compressionName = (mode: CompressionMode | 0): Compression => COMPRESSIONS[mode];
+
+/** A diagnostic (PI 2) as records and answers have it: `2-205`. */
+export const DIAGNOSTIC_TEXT = /^\d-\d{3}$/;

@@ -18,6 +18,7 @@ import { sessionPlaces } from './0015-session-places.js';
 import { boundedTexts } from './0016-bounded-texts.js';
 import { stores } from './0017-stores.js';
 import { expiry } from './0018-expiry.js';
+import { history } from './0019-history.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -41,5 +42,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     boundedTexts,
     stores,
     expiry,
+    history,
   ],
 };

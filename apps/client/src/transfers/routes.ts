@@ -1,4 +1,4 @@
-import { ApiError, check, endpoint, pageOf } from '@pesit-node/service';
+import { ApiError, check, endpoint, historyPageOf } from '@pesit-node/service';
 import type { Answer, Endpoint, Routes } from '@pesit-node/service';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -185,7 +185,7 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
   });
   routes.resource(['/api/v1/transfers/history', '/api/v1/transfers'], {
     get: endpoint(
-      { summary: 'The history of transfers', query: historyQuery, answers: { 200: pageOf(transferAnswer) } },
+      { summary: 'The history of transfers', query: historyQuery, answers: { 200: historyPageOf(transferAnswer) } },
       async ({ query, res }) => res.json(await transfers.history(query)),
     ),
   });
@@ -194,7 +194,7 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
       {
         summary: 'The transfers that run now, on all pods: `node` is the name of the pod',
         query: activeQuery,
-        answers: { 200: pageOf(transferAnswer) },
+        answers: { 200: historyPageOf(transferAnswer) },
       },
       async ({ query, res }) => res.json(await transfers.history({ ...query, status: 'IN_PROGRESS' })),
     ),

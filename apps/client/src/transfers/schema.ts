@@ -1,4 +1,15 @@
-import { pagingFields, periodFields, rowId, statisticsAnswer, timestamp } from '@pesit-node/service';
+import {
+  flagFilter,
+  historyPagingFields,
+  patternFilter,
+  periodFields,
+  rowId,
+  statisticsAnswer,
+  textFilter,
+  timestamp,
+  wordsFilter,
+} from '@pesit-node/service';
+import { DIAGNOSTIC_TEXT } from '@pesit-node/transfers';
 import { z } from 'zod';
 
 import { TRANSFER_REQUEST } from './fields.js';
@@ -93,33 +104,38 @@ const filters = {
   type: z.enum(TRANSFER_TYPES).optional(),
   direction: z.enum(DIRECTIONS).optional(),
   serverId: rowId().optional(),
+  partnerId: textFilter(24),
+  virtualFileId: textFilter(FILE_NAME_MAX),
+  diagnostic: patternFilter(DIAGNOSTIC_TEXT, 'a diagnostic such as 2-205; 0-000 is a success'),
+  node: textFilter(253),
+  q: wordsFilter('`filename`, `remoteFilename` or `label`'),
 };
 
 export const statisticsQuery = z.strictObject(filters);
 
 export const historyQuery = z.strictObject({
   ...filters,
-  ...pagingFields({
-    sortable: {
-      createdTime: 'created_time',
-      startTime: 'start_time',
-      endTime: 'end_time',
-      status: 'status',
-      direction: 'direction',
-      filename: 'filename',
-      remoteFilename: 'remote_filename',
-      virtualFile: 'virtual_file',
-      partnerId: 'partner_id',
-      serverName: 'server_name',
-      size: 'size',
+  ...historyPagingFields(
+    {
+      sortable: {
+        createdTime: 'created_time',
+        startTime: 'start_time',
+        endTime: 'end_time',
+        status: 'status',
+        direction: 'direction',
+        filename: 'filename',
+        remoteFilename: 'remote_filename',
+        virtualFile: 'virtual_file',
+        partnerId: 'partner_id',
+        serverName: 'server_name',
+        size: 'size',
+      },
+      defaultSort: 'createdTime,desc',
     },
-    defaultSort: 'createdTime,desc',
-  }),
+    'uuid',
+  ),
   status: z.enum(TRANSFER_STATUSES).optional(),
-  restartable: z
-    .enum(['true', 'false'], 'expected true or false')
-    .transform((value) => value === 'true')
-    .optional(),
+  restartable: flagFilter(),
 });
 
 /** The transfers that run now, page by page. */
@@ -127,7 +143,7 @@ export const activeQuery = historyQuery.omit({ status: true, restartable: true }
 
 export type HistoryQuery = z.output<typeof historyQuery>;
 /** Which transfers, whatever the page. */
-export type HistoryFilter = Partial<Omit<HistoryQuery, 'page' | 'size' | 'sort'>>;
+export type HistoryFilter = Partial<Omit<HistoryQuery, 'page' | 'size' | 'sort' | 'after'>>;
 
 /** The outbound record in answers. */
 export const transferAnswer = z

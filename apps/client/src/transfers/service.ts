@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
 
 import { ApiError, conflict, validation } from '@pesit-node/service';
-import type { Page } from '@pesit-node/service';
+import type { HistoryPage } from '@pesit-node/service';
 import type { z } from 'zod';
 
 import type { ReceivedTree } from '../exchange/received-tree.js';
@@ -149,7 +149,7 @@ export const transferService = (deps: TransferServiceDeps) => {
 
     get: async (id: string): Promise<TransferRecord> => toRecord(await existing(id), queue.progressOf(id)),
 
-    history: (query: HistoryQuery): Promise<Page<PageRecord>> =>
+    history: (query: HistoryQuery): Promise<HistoryPage<PageRecord>> =>
       store.page(query, (row) => toPageRecord(row, queue.progressOf(row.id))),
 
     statistics: (filter: HistoryFilter) => store.statistics(filter),

@@ -1,7 +1,8 @@
-import { fetchPage, fetchStatistics } from '@pesit-node/service';
-import type { Page, Statistics } from '@pesit-node/service';
+import { fetchStatistics, History } from '@pesit-node/service';
+import type { HistoryPage, Statistics } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
+import { HISTORY } from './history.js';
 import { leaseStore } from './lease-store.js';
 import { contentStore } from './content-store.js';
 import { columnsOf, DUE, PAGE_COLUMNS, QUEUED, SERVER_ENABLED } from './row.js';
@@ -48,21 +49,8 @@ const AGAIN = `
   where id = :id and (status = 'FAILED' or status = 'PENDING') and server_id is not null and content is distinct from 'REMOVED'
   returning ${columnsOf('transfers')}`;
 
-const filtered = (knex: Knex, filter: HistoryFilter): Knex.QueryBuilder => {
-  const { type, status, direction, serverId, restartable, from, to } = filter;
-  return knex('transfers').where((rows) => {
-    if (type !== undefined) void rows.where({ type });
-    if (status !== undefined) void rows.where({ status });
-    if (direction !== undefined) void rows.where({ direction });
-    if (serverId !== undefined) void rows.where({ server_id: serverId });
-    if (restartable !== undefined) void rows.where({ restartable });
-    if (from !== undefined) void rows.where('created_time', '>=', from);
-    if (to !== undefined) void rows.where('created_time', '<', to);
-  });
-};
-
 /** The requests for transfers, and the history. One statement each; the statuses are guarded by triggers. */
-const requestStore = (knex: Knex) => ({
+const requestStore = (knex: Knex, history = new History(knex, HISTORY)) => ({
   /**
    * @param room how many may be queued before this one
    * @returns undefined when the server is not there or disabled, or there is no room
@@ -116,15 +104,12 @@ const requestStore = (knex: Knex) => ({
   findByKey: async (key: string): Promise<KeyedRow | undefined> =>
     (await knex('transfers').where({ idempotency_key: key }).first()) as KeyedRow | undefined,
 
-  page: async <T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<Page<T>> =>
-    fetchPage<TransferRow, T>(filtered(knex, query), query, {
-      tieBreak: 'id',
-      columns: [knex.raw(PAGE_COLUMNS), knex.raw(SERVER_ENABLED)],
-      map,
-    }),
+  /** @throws ApiError 400 as `History.page` */
+  page: async <T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<HistoryPage<T>> =>
+    history.page(query, query, { columns: [knex.raw(PAGE_COLUMNS), knex.raw(SERVER_ENABLED)], map }),
 
   statistics: (filter: HistoryFilter): Promise<Statistics<TransferStatus, Direction>> =>
-    fetchStatistics(filtered(knex, filter), TRANSFER_STATUSES, DIRECTIONS),
+    fetchStatistics(history.filtered(filter), TRANSFER_STATUSES, DIRECTIONS),
 
   /**
    * Ends what waits; of what runs the process that runs it is told, when it renews its lease.

@@ -23,6 +23,7 @@ import { boundedTexts } from './0020-bounded-texts.js';
 import { wantedListeners } from './0021-wanted-listeners.js';
 import { stores } from './0022-stores.js';
 import { expiry } from './0023-expiry.js';
+import { history } from './0024-history.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -51,5 +52,6 @@ export const MIGRATIONS: MigrationSet = {
     wantedListeners,
     stores,
     expiry,
+    history,
   ],
 };

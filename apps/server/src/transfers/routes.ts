@@ -1,4 +1,4 @@
-import { endpoint, notFound, pageOf, showBytes } from '@pesit-node/service';
+import { endpoint, historyPageOf, notFound, showBytes } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { freeMessageText, messageText, showDate } from '@pesit-node/transfers';
 import type { z } from 'zod';
@@ -64,7 +64,7 @@ export const transferRoutes = (routes: Routes, store: TransferStore): void => {
       {
         summary: 'The history of what partners wrote and read',
         query: historyQuery,
-        answers: { 200: pageOf(transferAnswer) },
+        answers: { 200: historyPageOf(transferAnswer) },
       },
       async ({ query, res }) => {
         res.json(await store.page(query, toTransfer));
@@ -76,7 +76,7 @@ export const transferRoutes = (routes: Routes, store: TransferStore): void => {
       {
         summary: 'The transfers that run now, on all pods: `node` is the name of the pod',
         query: activeQuery,
-        answers: { 200: pageOf(transferAnswer) },
+        answers: { 200: historyPageOf(transferAnswer) },
       },
       async ({ query, res }) => {
         res.json(await store.page({ ...query, status: 'IN_PROGRESS' }, toTransfer));

@@ -1,5 +1,15 @@
-import { pagingFields, periodFields, rowId, statisticsAnswer, timestamp } from '@pesit-node/service';
-import { COMPRESSIONS } from '@pesit-node/transfers';
+import {
+  flagFilter,
+  historyPagingFields,
+  patternFilter,
+  periodFields,
+  rowId,
+  statisticsAnswer,
+  textFilter,
+  timestamp,
+  wordsFilter,
+} from '@pesit-node/service';
+import { COMPRESSIONS, DIAGNOSTIC_TEXT } from '@pesit-node/transfers';
 import { z } from 'zod';
 
 export const TRANSFER_STATUSES = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
@@ -11,42 +21,39 @@ export type TransferDirection = (typeof TRANSFER_DIRECTIONS)[number];
 
 export const TRANSFER_TYPES = ['FILE', 'MESSAGE'] as const;
 
-/** A filter is compared with what a peer sent, so it need not be an identifier that could be configured. */
-const filter = (max: number) =>
-  z
-    .string()
-    .min(1)
-    .max(max)
-    .regex(/^[^\0]*$/, 'NUL is not allowed')
-    .optional();
-
 const filters = {
   ...periodFields(),
-  partnerId: filter(24),
-  virtualFileId: filter(76),
-  listener: filter(24),
+  partnerId: textFilter(24),
+  virtualFileId: textFilter(76),
+  listener: textFilter(24),
   direction: z.enum(TRANSFER_DIRECTIONS).optional(),
   type: z.enum(TRANSFER_TYPES).optional(),
+  diagnostic: patternFilter(DIAGNOSTIC_TEXT, 'a diagnostic such as 2-205; 0-000 is a success'),
+  node: textFilter(253),
+  q: wordsFilter('`filename` or `label`'),
 };
 
 /** The transfers that run now, page by page. */
 export const activeQuery = z.strictObject({
-  ...pagingFields({
-    sortable: {
-      id: 'id',
-      startTime: 'start_time',
-      endTime: 'end_time',
-      partnerId: 'partner_id',
-      virtualFileId: 'virtual_file_id',
-      listener: 'listener',
-      filename: 'filename',
-      direction: 'direction',
-      status: 'status',
-      size: 'size',
-      bytesTransferred: 'bytes_transferred',
+  ...historyPagingFields(
+    {
+      sortable: {
+        id: 'id',
+        startTime: 'start_time',
+        endTime: 'end_time',
+        partnerId: 'partner_id',
+        virtualFileId: 'virtual_file_id',
+        listener: 'listener',
+        filename: 'filename',
+        direction: 'direction',
+        status: 'status',
+        size: 'size',
+        bytesTransferred: 'bytes_transferred',
+      },
+      defaultSort: 'startTime,desc',
     },
-    defaultSort: 'startTime,desc',
-  }),
+    'bigint',
+  ),
   ...filters,
 });
 
@@ -54,15 +61,12 @@ export const statisticsQuery = z.strictObject(filters);
 
 export const historyQuery = activeQuery.extend({
   status: z.enum(TRANSFER_STATUSES).optional(),
-  restartable: z
-    .enum(['true', 'false'], 'expected true or false')
-    .transform((text) => text === 'true')
-    .optional(),
+  restartable: flagFilter(),
 });
 
 export type HistoryQuery = z.output<typeof historyQuery>;
 /** Which transfers, whatever the page. */
-export type HistoryFilter = Partial<Omit<HistoryQuery, 'page' | 'size' | 'sort'>>;
+export type HistoryFilter = Partial<Omit<HistoryQuery, 'page' | 'size' | 'sort' | 'after'>>;
 
 export const transferParams = z.strictObject({ id: rowId(Number.MAX_SAFE_INTEGER) });
 

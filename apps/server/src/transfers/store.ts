@@ -1,8 +1,9 @@
-import { fetchPage, fetchStatistics } from '@pesit-node/service';
-import type { Page, Statistics } from '@pesit-node/service';
+import { fetchStatistics, History } from '@pesit-node/service';
+import type { HistoryPage, Statistics } from '@pesit-node/service';
 import type { Compression } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
+import { HISTORY } from './history.js';
 import { TRANSFER_DIRECTIONS, TRANSFER_STATUSES } from './schema.js';
 import type { HistoryFilter, HistoryQuery, TransferDirection, TransferStatus } from './schema.js';
 
@@ -91,38 +92,23 @@ const COLUMNS = [
 /** Reads of the history; writes belong to `journal.ts`. */
 export class TransferStore {
   readonly #knex: Knex;
+  readonly #history: History<HistoryFilter>;
 
   constructor(knex: Knex) {
     this.#knex = knex;
+    this.#history = new History(knex, HISTORY);
   }
 
   async get(id: number): Promise<TransferDetail | undefined> {
     return this.#knex<TransferDetail>('transfers').where('id', id).first();
   }
 
-  async page<T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<Page<T>> {
-    return fetchPage(this.#filtered(query), query, { tieBreak: 'id', columns: COLUMNS, map });
+  /** @throws ApiError 400 as `History.page` */
+  async page<T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<HistoryPage<T>> {
+    return this.#history.page(query, query, { columns: COLUMNS, map });
   }
 
   async statistics(filter: HistoryFilter): Promise<Statistics<TransferStatus, TransferDirection>> {
-    return fetchStatistics(this.#filtered(filter), TRANSFER_STATUSES, TRANSFER_DIRECTIONS);
-  }
-
-  #filtered(filter: HistoryFilter): Knex.QueryBuilder {
-    const { from, to } = filter;
-    const filters = {
-      partner_id: filter.partnerId,
-      virtual_file_id: filter.virtualFileId,
-      listener: filter.listener,
-      direction: filter.direction,
-      status: filter.status,
-      restartable: filter.restartable,
-      type: filter.type,
-    };
-    const rows = this.#knex('transfers');
-    for (const [column, value] of Object.entries(filters)) if (value !== undefined) void rows.where(column, value);
-    if (from !== undefined) void rows.where('start_time', '>=', from);
-    if (to !== undefined) void rows.where('start_time', '<', to);
-    return rows;
+    return fetchStatistics(this.#history.filtered(filter), TRANSFER_STATUSES, TRANSFER_DIRECTIONS);
   }
 }

@@ -34,7 +34,8 @@ export interface Paging {
   readonly sort: Sort;
 }
 
-const count = (min: number, max: number, fallback: number) =>
+/** A whole number of the query. */
+export const count = (min: number, max: number, fallback: number) =>
   z
     .string()
     .regex(/^\d{1,9}$/, `expected an integer from ${min} to ${max}`)

@@ -16,6 +16,7 @@ export type { ViolationOptions } from './json-schema.js';
 export { readOpenMetrics, testMetrics } from './metrics.js';
 export { answerViolations, exchangedOf, operationFor, operationsOf, resolveIn, routesOf } from './openapi.js';
 export type { Exchanged } from './openapi.js';
+export { plansOf } from './plans.js';
 export { selfSigned } from './pem.js';
 export { describePutBack } from './put-back.js';
 export type { Changeable, PutBackOptions } from './put-back.js';

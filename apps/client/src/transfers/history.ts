@@ -1,0 +1,41 @@
+import { containing, equal, givenConditions } from '@pesit-node/service';
+import type { HistoryTable } from '@pesit-node/service';
+
+import type { HistoryFilter } from './schema.js';
+
+/** The outbound history as it is listed: filters, and the indexes of migration 0019 and of the queue. */
+export const HISTORY: HistoryTable<HistoryFilter> = {
+  table: 'transfers',
+  time: { field: 'createdTime', column: 'created_time' },
+  id: { column: 'id', type: 'uuid' },
+  conditions: (filter) =>
+    givenConditions({
+      serverId: equal('server_id', filter.serverId),
+      partnerId: equal('partner_id', filter.partnerId),
+      virtualFileId: equal('virtual_file', filter.virtualFileId),
+      direction: equal('direction', filter.direction),
+      type: equal('type', filter.type),
+      status: equal('status', filter.status),
+      restartable: equal('restartable', filter.restartable),
+      diagnostic: equal('diagnostic', filter.diagnostic),
+      node: equal('node', filter.node),
+      q: containing(['filename', 'remote_filename', 'label', `settings->>'label'`], filter.q, [
+        ...['filename', 'remote_filename', 'label', 'settings'],
+      ]),
+    }),
+  ways: [
+    { serves: ['status'], when: ({ status }) => status === 'IN_PROGRESS', arms: [`status = 'IN_PROGRESS'`] },
+    { serves: ['restartable'], when: ({ restartable }) => restartable === true, arms: ['restartable'] },
+    { serves: ['type'], when: ({ type }) => type === 'MESSAGE', arms: [`type = 'MESSAGE'`] },
+    {
+      serves: ['status'],
+      when: ({ status }) => status === 'PENDING',
+      arms: [`status = 'PENDING' and next_attempt_at is null`, `status = 'PENDING' and next_attempt_at is not null`],
+    },
+    { serves: ['diagnostic'], when: ({ diagnostic }) => diagnostic !== '0-000' },
+    { serves: ['status'], when: ({ status }) => status === 'FAILED' || status === 'CANCELLED' },
+    { serves: ['serverId'] },
+    { serves: ['direction'] },
+    { serves: [], arms: [`direction = 'SEND'`, `direction = 'RECEIVE'`] },
+  ],
+};
