@@ -16,7 +16,7 @@ const besideProtocol = [
 ];
 
 export default tseslint.config(
-  { ignores: ['**/dist/**', '**/coverage/**', 'data/**'] },
+  { ignores: ['**/dist/**', '**/coverage/**', 'data/**', 'data-cluster/**'] },
   eslint.configs.recommended,
   {
     files: ['**/*.ts'],

@@ -2,20 +2,25 @@
  * `npm start`: from a fresh clone to a node that exchanges files. Installs and builds what is missing, starts the server
  * app and the client app over one embedded database, creates a sample on a fresh data directory, sends a file by PeSIT,
  * reads it back, and compares all hashes. Then both services stay up until Ctrl-C; with --once they stop at once.
+ * With --cluster the same on three pods of the server app and two of the client app, one of which is killed meanwhile.
  */
 import { mkdirSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Failure, main, requireNode, root } from './lib/process.mjs';
+import { Failure, freePort, main, requireNode, root } from './lib/process.mjs';
 import { createSample, exchange, SAMPLE } from './lib/sample.mjs';
 import { requireFreePort, RestClient, startApp } from './lib/apps.mjs';
+import { startCluster } from './lib/cluster.mjs';
 import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
 
 const USAGE = `npm start -- [flags]
   --once               send and read the sample, then stop: exit code 0 when all arrived whole
-  --data DIR           data directory                        (./data)
+  --cluster            three server apps and two client apps behind a balancer; one is killed while the file crosses
+  --data DIR           data directory                        (./data, with --cluster ./data-cluster)
+  --free-ports         ports that are free, in place of the next three
   --server-port N      REST of the server app                (8080)
   --client-port N      REST of the client app                (8081)
+                       of more pods: every second port after it
   --pesit-port N       PeSIT listener of the sample          (6502)
   --size MB            size of the sample file               (64)`;
 
@@ -33,7 +38,9 @@ function flags() {
       options: {
         once: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
-        data: { type: 'string', default: join(root, 'data') },
+        cluster: { type: 'boolean', default: false },
+        'free-ports': { type: 'boolean', default: false },
+        data: { type: 'string' },
         'server-port': { type: 'string', default: '8080' },
         'client-port': { type: 'string', default: '8081' },
         'pesit-port': { type: 'string', default: '6502' },
@@ -46,7 +53,9 @@ function flags() {
   return {
     once: values.once,
     help: values.help,
-    data: resolve(values.data),
+    cluster: values.cluster,
+    freePorts: values['free-ports'],
+    data: resolve(values.data ?? join(root, values.cluster ? 'data-cluster' : 'data')),
     serverPort: number('server-port', values['server-port'], 65_535),
     clientPort: number('client-port', values['client-port'], 65_535),
     pesitPort: number('pesit-port', values['pesit-port'], 65_535),
@@ -56,13 +65,18 @@ function flags() {
 
 await main(async () => {
   requireNode();
-  const options = flags();
-  if (options.help) {
+  const given = flags();
+  if (given.help) {
     console.log(USAGE);
     return 0;
   }
+  const options = given.freePorts
+    ? { ...given, serverPort: await freePort(), clientPort: await freePort(), pesitPort: await freePort() }
+    : given;
   await ensureInstalled();
   await ensureBuilt(['apps/server', 'apps/client']);
+
+  if (options.cluster) return startCluster(options);
 
   await requireFreePort(options.serverPort, '--server-port');
   await requireFreePort(options.clientPort, '--client-port');

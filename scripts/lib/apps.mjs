@@ -46,17 +46,19 @@ function environment(port, data, database) {
  * @param options.database directory of the embedded database, which the two apps share
  * @param options.command another program than the app of this clone, with its arguments
  * @param options.as how to run it: options of spawn, in place of this clone's directory and environment
+ * @param options.pod name of it among several pods of the app, and of its log
+ * @param options.settings more of its environment
  */
-export async function startApp({ app, port, data, database, command, as }) {
+export async function startApp({ app, port, data, database, command, as, pod, settings }) {
   mkdirSync(data, { recursive: true });
-  const log = createWriteStream(join(data, 'service.log'), { flags: 'a' });
+  const log = createWriteStream(join(data, `${pod ?? 'service'}.log`), { flags: 'a' });
   const setpriv = findProgram('setpriv');
   const program = command ?? [process.execPath, join(root, 'apps', app, 'dist', 'main.js')];
   // Where the kernel can, it stops the service even when this process is killed; Ctrl-C reaches us first (detached).
   const [file, ...args] = setpriv ? [setpriv, '--pdeathsig', 'TERM', '--', ...program] : program;
   const child = spawn(file, args, {
     cwd: root,
-    env: environment(port, data, database),
+    env: { ...environment(port, data, database), ...settings },
     ...as,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -68,7 +70,12 @@ export async function startApp({ app, port, data, database, command, as }) {
       log.write(chunk);
     });
   }
-  const service = { name: `the ${app} app`, pid: child.pid, tail: () => tail, ended: undefined };
+  let killed = false;
+  const kill = () => {
+    killed = true;
+    child.kill('SIGKILL');
+  };
+  const service = { name: pod ?? `the ${app} app`, pid: child.pid, tail: () => tail, ended: undefined, kill };
   service.ended = new Promise((resolve) => {
     child.once('close', (code, signal) => resolve({ ...service, how: signal ?? `exit code ${code}` }));
   });
@@ -78,6 +85,7 @@ export async function startApp({ app, port, data, database, command, as }) {
     const { how } = await service.ended;
     clearTimeout(killer);
     log.end();
+    if (killed) return;
     const clean = how === 'exit code 0' || how === `exit code ${128 + osConstants.signals.SIGTERM}`;
     console.log(`${service.name} stopped${clean ? '' : ` with ${how}: see ${relative(process.cwd(), log.path)}`}`);
   });
@@ -103,15 +111,18 @@ async function ready(service, port) {
   }
 }
 
-/** JSON over HTTP Basic; an answer that is not 2xx is a Failure with the service's own words. */
+/**
+ * JSON over HTTP Basic; an answer that is not 2xx is a Failure with the service's own words. Of several pods the first that
+ * takes the connection is asked.
+ */
 export class RestClient {
-  #base;
+  #ports;
   #name;
   #authorization;
 
-  constructor(name, port, password = 'admin') {
+  constructor(name, ports, password = 'admin') {
     this.#name = name;
-    this.#base = `http://${HOST}:${port}`;
+    this.#ports = [ports].flat();
     this.#authorization = `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`;
   }
 
@@ -124,7 +135,7 @@ export class RestClient {
   }
 
   async #call(method, path, body) {
-    const answer = await fetch(`${this.#base}${path}`, {
+    const answer = await this.#ask(path, {
       method,
       headers: { authorization: this.#authorization, ...(body && { 'content-type': 'application/json' }) },
       ...(body && { body: JSON.stringify(body) }),
@@ -132,5 +143,15 @@ export class RestClient {
     const text = await answer.text();
     if (answer.ok) return text === '' ? undefined : JSON.parse(text);
     throw new Failure(`${method} ${path} of the ${this.#name} answered ${answer.status}: ${text}`);
+  }
+
+  async #ask(path, request) {
+    for (const port of this.#ports) {
+      try {
+        return await fetch(`http://${HOST}:${port}${path}`, request);
+      } catch (error) {
+        if (error.cause?.code !== 'ECONNREFUSED' || port === this.#ports.at(-1)) throw error;
+      }
+    }
   }
 }

@@ -3,6 +3,7 @@
  * in this folder: it runs on a fresh clone, before `npm ci`.
  */
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { accessSync, constants } from 'node:fs';
 import { createServer } from 'node:net';
 import { constants as osConstants } from 'node:os';
@@ -39,16 +40,17 @@ export function findProgram(name, directories = (process.env.PATH ?? '').split(d
   return undefined;
 }
 
-/** A TCP port that is free on the loopback address at this moment. */
-export function freePort() {
-  return new Promise((resolve, reject) => {
+/** A port that is free at this moment, and that the system gives to no outgoing connection (those are above 32,767). */
+export async function freePort() {
+  for (;;) {
+    const port = randomInt(12_000, 32_000);
     const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
+    const isFree = await new Promise((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '0.0.0.0', () => server.close(() => resolve(true)));
     });
-  });
+    if (isFree) return port;
+  }
 }
 
 const running = new Set();

@@ -163,7 +163,7 @@ withRedisProcesses(() => {
       // A sentinel learns of the replica from the master, and of its state from itself.
       const asked = connect({ host: '127.0.0.1', port: sentinel.port, password: 'sentinel-pass' }).link;
       await connected(asked);
-      let state = '';
+      let state: string;
       do state = String(await asked.commands.call('sentinel', 'replicas', 'paris'));
       while (!state.includes('master-link-status,ok'));
       const periodic = new PeriodicWork({ logger: silentLogger });

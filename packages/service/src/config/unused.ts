@@ -14,7 +14,10 @@ const REDIS_SENTINEL = ['redis.sentinel-username', 'redis.sentinel-password'] as
 const REDIS_TLS = ['redis.tls-ca', 'redis.tls-certificate', 'redis.tls-key'] as const;
 
 const unusedOfRedis = (config: Partial<CommonConfig>): readonly KeyWithoutEffect[] => {
-  const isSet = (key: keyof CommonConfig): boolean => String(config[key] ?? '') !== '';
+  const isSet = (key: keyof CommonConfig): boolean => {
+    const value = config[key];
+    return Array.isArray(value) ? value.length > 0 : (value ?? '') !== '';
+  };
   const without = (keys: readonly (keyof CommonConfig)[], reason: string): readonly KeyWithoutEffect[] =>
     keys.filter(isSet).map((key) => ({ key, reason }));
   if (config['cluster.enabled'] === false)
