@@ -5,6 +5,7 @@
  *   main.js                      node main.js starts the app
  *   package.json, build.json     name, version; commit, kind of build
  *   healthcheck.mjs              exit code 0 while the app answers
+ *   check-storage.mjs            tries a directory, as npm run check-storage does
  *   sbom.json                    what is inside (CycloneDX)
  *   node_modules/                @pesit-node/<workspace> beside the others
  */
@@ -214,6 +215,7 @@ export async function layOut({ app, tree, scratch, seconds, embedded }) {
   const appManifest = join(modules, `${SCOPE}${app}-app`, 'package.json');
   const manifest = readJson(appManifest);
   writeJson(appManifest, { ...manifest, exports: { '.': './dist/index.js', './main': './dist/main.js' } });
+  writeFileSync(join(tree, 'check-storage.mjs'), `import './node_modules/${SCOPE}storage/dist/check-program.js';\n`);
   cpSync(join(root, 'deploy/healthcheck.mjs'), join(tree, 'healthcheck.mjs'));
   const lock = treeLock(tree, installed, needed);
   const named = await writeSbom(tree, lock, seconds);

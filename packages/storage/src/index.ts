@@ -74,3 +74,7 @@ export { nodeFiles } from './files.js';
 export type { FileFacts, FileOperations, OpenFile } from './files.js';
 export { THIS_PROCESS, isRunning } from './processes.js';
 export type { ProcessName } from './processes.js';
+export { answerQuestion } from './check-other.js';
+export type { StorageAnswer, StorageQuestion } from './check-other.js';
+export { checkStorage } from './storage-check.js';
+export type { StorageCheckOptions, StorageFinding, StorageState } from './storage-check.js';
