@@ -1,7 +1,7 @@
 import { Certificates, followExpiry } from '@pesit-node/certificates';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions } from '@pesit-node/license';
-import { DataDirectoryError, Traces } from '@pesit-node/service';
+import { DataDirectoryError, HistoryRetention, retentionDays, Traces } from '@pesit-node/service';
 import type { Config, LifecycleStep, Logger } from '@pesit-node/service';
 import { ProcessDirectory, SpaceReserve } from '@pesit-node/storage';
 import { storageHealth } from '@pesit-node/transfers';
@@ -16,6 +16,7 @@ import { clientMetrics } from './metrics.js';
 import { CLIENT_MIGRATIONS } from './migrations/index.js';
 import { placeStore } from './remote-servers/place-store.js';
 import { remoteServerStore } from './remote-servers/store.js';
+import { HISTORY } from './transfers/history.js';
 import { SendTree } from './transfers/send-tree.js';
 import { transferStore } from './transfers/store.js';
 
@@ -103,10 +104,16 @@ export const createNode = (options: NodeOptions) => {
     ...{ certificates, servers, transfers, sendTree, receivedTree, exchange, traces },
   });
 
+  const retention = new HistoryRetention({
+    ...{ knex: database.knex, table: HISTORY, days: retentionDays(config), periodic, logger },
+  });
   let stopped = false;
   const begin = (): void => {
     exchange.start().then(
-      () => cluster.leader.start(),
+      () => {
+        if (!stopped) retention.start();
+        cluster.leader.start();
+      },
       (error: unknown) => {
         logger.error({ err: error }, 'the queue could not be started, trying again');
         // The database may be there all the while, and say `ready` no more: a statement was too slow, or lost a deadlock.
@@ -139,6 +146,7 @@ export const createNode = (options: NodeOptions) => {
         // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
         void cluster.leave();
         stopped = true;
+        await retention.stop();
         await exchange.stop(drainMs);
         await certificates.stop();
       },

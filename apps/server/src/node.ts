@@ -5,7 +5,7 @@ import { Certificates, followExpiry } from '@pesit-node/certificates';
 import type { Cluster } from '@pesit-node/cluster';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions, LicenseKeeper } from '@pesit-node/license';
-import { PasswordHasher, PasswordVerifier, Traces } from '@pesit-node/service';
+import { HistoryRetention, PasswordHasher, PasswordVerifier, retentionDays, Traces } from '@pesit-node/service';
 import type { Config, DatabaseSupervisor, LifecycleStep, Metrics } from '@pesit-node/service';
 import { LocalFileStores, SpaceReserve } from '@pesit-node/storage';
 import type { FileStores } from '@pesit-node/storage';
@@ -40,6 +40,7 @@ import { Startup } from './startup.js';
 import { PartnerTraces } from './traces/partner-traces.js';
 import { TransferContexts } from './transfers/contexts.js';
 import { Instances } from './transfers/instances.js';
+import { HISTORY } from './transfers/history.js';
 import { TransferJournal } from './transfers/journal.js';
 import { SentPoints } from './transfers/sent-points.js';
 import { TransferStore } from './transfers/store.js';
@@ -148,11 +149,11 @@ export const createNode = (options: NodeOptions): ServerNode => {
   followExpiry({ knex, logger, periodic, health, metrics, supervisor });
   const virtualFiles = new VirtualFileStore(knex);
   const listenerStore = new ListenerStore(knex);
-  const retentionDays = config['transfer.staging-retention'];
+  const stagingDays = config['transfer.staging-retention'];
   const sentPoints = new SentPoints(knex);
   const stores = options.stores ?? new LocalFileStores();
   const waitingFiles = new WaitingFiles(knex, stores);
-  const contexts = new TransferContexts({ knex, node, instance, retentionDays });
+  const contexts = new TransferContexts({ knex, node, instance, retentionDays: stagingDays });
   const instances = new Instances({
     ...{ knex, periodic, logger, instance, node },
     exclusive: database.mode === 'embedded',
@@ -178,8 +179,13 @@ export const createNode = (options: NodeOptions): ServerNode => {
   });
   const space = async () => reserve.fullest(supervisor.ready ? await receiveDirectories() : [directories.received]);
   const housekeeping = new Housekeeping({
-    ...{ contexts, sentPoints, instances, recovery, receiveDirectories, retentionDays },
+    ...{ contexts, sentPoints, instances, recovery, receiveDirectories, retentionDays: stagingDays },
     ...{ periodic, logger },
+  });
+  const retention = new HistoryRetention({
+    ...{ knex, table: HISTORY, periodic, logger },
+    // So long a restart of a completed transfer is recognised.
+    days: retentionDays(config, stagingDays),
   });
   const traces = new Traces({
     ...{ knex, node, periodic, logger },
@@ -277,6 +283,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     cluster.leader.on('gain', () => void look.runNow());
     cluster.leader.on('loss', () => void look.runNow());
     housekeeping.start();
+    retention.start();
     traces.start();
     cluster.leader.start();
   };
@@ -340,6 +347,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await renewals.stop();
         await traces.stop();
         await housekeeping.stop();
+        await retention.stop();
         await journal.settled(LAST_RECORDS_MS);
         await certificates.stop();
         await instances.stop();

@@ -71,6 +71,8 @@ export { historyPageOf, historyPagingFields } from './history/fields.js';
 export type { HistoryKey, HistoryPage } from './history/fields.js';
 export { History } from './history/history.js';
 export type { HistoryMapping, HistoryPaging } from './history/history.js';
+export { HistoryRetention, retentionDays } from './history/retention.js';
+export type { EndedStatus, RetentionOptions } from './history/retention.js';
 export type { Condition, HistoryBounds, HistoryTable, Period, Way } from './history/table.js';
 export { HealthRegistry } from './health/registry.js';
 export type { HealthCheck, HealthComponent, HealthReport } from './health/registry.js';

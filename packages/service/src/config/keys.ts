@@ -1,4 +1,5 @@
 import { FLOW_KEYS } from './flow-keys.js';
+import { HISTORY_KEYS } from './history-keys.js';
 import { decimal, flag, integer, label, list, networks, oneOf, requiredText, size, text } from './kinds.js';
 import { POD_KEYS } from './pod-keys.js';
 import { REDIS_KEYS } from './redis-keys.js';
@@ -276,6 +277,7 @@ export const CONFIG_KEYS = {
     description:
       'The same for a transfer that is FAILED or CANCELLED; without its content it can be neither retried nor replayed.',
   }),
+  ...HISTORY_KEYS,
   'trace.retention-days': key('both', {
     type: integer(1, 3650),
     default: 7,
