@@ -20,7 +20,7 @@ import { logExchange } from './observers/exchange-log.js';
 import { Housekeeping } from './recovery/housekeeping.js';
 import { OpenSessions } from './admission/open-sessions.js';
 import { PartnerPasswords } from './admission/partner-passwords.js';
-import { PartnerPlaces } from './admission/partner-places.js';
+import { SessionPlaces } from './admission/session-places.js';
 import { PasswordRenewals } from './admission/password-renewals.js';
 import { ProgressReporter } from './observers/progress-reporter.js';
 import { Quotas } from './admission/quotas.js';
@@ -66,6 +66,8 @@ export interface NodeOptions extends Omit<FoundationOptions<'server'>, 'app' | '
   readonly freeSpace?: (directory: string) => Promise<number>;
   /** Between two looks at listeners that failed, milliseconds. Default 1000. */
   readonly listenerRetryMs?: number;
+  /** Between two looks at the places of sessions that other pods want, milliseconds. Default 5000. */
+  readonly placeLookMs?: number;
   /** Between two looks at what is wanted of the listeners, milliseconds. Default 5000. */
   readonly listenerLookMs?: number;
   /** Between two looks at the partners of open sessions, milliseconds. Default 5000. */
@@ -197,6 +199,12 @@ export const createNode = (options: NodeOptions): ServerNode => {
   logExchange(events, logger);
   meterTransfers(events, metrics);
   periodic.add(new ProgressReporter(events, journal, options.progressMs).task);
+  const places = new SessionPlaces({
+    ...{ knex, logger, instance: cluster.pod.instance, exclusive: database.mode === 'embedded' },
+    living: () => (cluster.members.view?.pods ?? []).map((pod) => pod.instance),
+    events: cluster.events,
+    lookMs: options.placeLookMs,
+  });
   const times = new ConnectionTimes(events, partners, logger);
   const exchange = new Exchange(
     {
@@ -206,7 +214,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         partners,
         passwords: new PartnerPasswords(verifier, renewals),
         admission,
-        places: new PartnerPlaces(),
+        places,
         sessions,
       },
       records: {
@@ -277,7 +285,9 @@ export const createNode = (options: NodeOptions): ServerNode => {
     const tasks = servingTasks({ listenersHere, journal, waitingFiles, listenerRetryMs });
     whileServing.push(...tasks.map((task) => periodic.add(task)));
     const look = periodic.add(listenerLook(listeners, listenerLookMs));
-    whileServing.push(look);
+    const lookAtPlaces = periodic.add(places.task);
+    whileServing.push(look, lookAtPlaces);
+    cluster.events.subscribe('sessions', () => lookAtPlaces.runNow());
     cluster.events.subscribe('listeners', () => look.runNow());
     // With `cluster.listeners: leader` they follow the leader.
     cluster.leader.on('gain', () => void look.runNow());
@@ -344,6 +354,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await listenersHere.close();
         await listeners.report();
         await exchange.settled();
+        await places.close();
         await renewals.stop();
         await traces.stop();
         await housekeeping.stop();

@@ -116,7 +116,9 @@ withDatabase((harness) => {
   test('a partner without a limit of its own has that of the configuration', async () => {
     for (let session = 0; session < 32; session++) await node().connect();
     expect((await refusal({})).diagnostic).toBe('3-309');
-    expect(reasons().at(-1)).toBe('ACME has 32 sessions already: set its maxConnections, or let it wait');
+    expect(reasons().at(-1)).toBe(
+      'ACME has 32 sessions already, on all pods together: set its maxConnections, or let it wait',
+    );
     await node().call('put', '/api/v1/config/partners/ACME', { maxConnections: 33 });
     await node().connect();
   });

@@ -168,6 +168,8 @@ withDatabase((harness) => {
       };
       const always = [
         'figures of running transfers',
+        'look at certificates that expire',
+        'look at keystores and truststores',
         'look at the license',
         'recovery of transfers whose process is gone',
         'removal of leftovers of transfers',
@@ -179,6 +181,7 @@ withDatabase((harness) => {
         'count of refused transfers',
         'look at files that wait to be fetched',
         'look at the listeners',
+        'places of sessions',
         'look at the partners of open sessions',
         'start of failed listeners',
       ];
@@ -191,7 +194,8 @@ withDatabase((harness) => {
       expect(diagnosticOf(await peer.sendAll(...endOf(1)))).toBe('0-000');
       peer.socket.destroy();
       await stopping;
-      expect(await tasks()).toEqual(['figures of running transfers', 'look at the license']);
+      const last = ['figures of running transfers', 'look at certificates that expire', 'look at the license'];
+      expect(await tasks()).toEqual(last);
     });
 
     test('renews its lease until its last transfer has ended, so that nobody takes it for gone', async () => {

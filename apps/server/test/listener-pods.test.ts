@@ -8,12 +8,15 @@ import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Config } from '@pesit-node/service';
+import { summaryOf } from '@pesit-node/protocol/testing';
 import { captureLog, emptyTables, freePort, withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { withRedis } from '../../../packages/cluster/test/support/redis.js';
 import { MIGRATIONS } from '../src/migrations/index.js';
 import { TestNode, until } from './support/node.js';
+import { RawPeer } from './support/raw-peer.js';
+import { connectAs, RELEASE } from './support/steps.js';
 
 const SERVERS = '/api/v1/servers';
 
@@ -173,6 +176,31 @@ withDatabase((harness) => {
     expect(await first.call('get', `${SERVERS}/S`)).toMatchObject({ activeConnections: 3, refusedConnections: 2 });
     await until(async () => (await lines(first)).length === 1 || undefined);
     expect(await first.call('get', `${SERVERS}/S`)).toMatchObject({ activeConnections: 0, refusedConnections: 0 });
+  });
+
+  test('the limits of a partner and of a listener hold across pods', async () => {
+    const [first, second] = (await startPods(2, {}, 200)) as [TestNode, TestNode];
+    await first.call('post', SERVERS, { serverId: 'S', port, maxConnections: 2 });
+    await first.partner('ACME', { maxConnections: 1 });
+    for (const partner of ['BETA', 'GAMMA']) await first.partner(partner);
+    await until(async () => (await accepting(port)).every((one) => one) || undefined);
+    const peers: RawPeer[] = [];
+    const says = async (number: number, requester: string): Promise<string> => {
+      const peer = await RawPeer.from(hostOf(number), port, hostOf(number));
+      peers.push(peer);
+      return summaryOf(await peer.send(connectAs({ requester, server: 'S' })));
+    };
+    expect(await says(1, 'ACME')).toBe('ACONNECT');
+    expect(await says(2, 'ACME')).toBe('RCONNECT 3-309');
+    expect(await says(2, 'BETA')).toBe('ACONNECT');
+    expect(await says(1, 'GAMMA')).toBe('RCONNECT 3-309');
+    expect(await says(2, 'GAMMA')).toBe('RCONNECT 3-309');
+    const [acme] = peers;
+    await acme?.send(RELEASE);
+    acme?.socket.destroy();
+    await until(async () => ((await says(2, 'ACME')) === 'ACONNECT' ? true : undefined));
+    for (const { socket } of peers) socket.destroy();
+    expect(second.log.lines.join('\n')).toContain('ACME has 1 sessions already, on all pods together');
   });
 
   test('a pod that starts runs what is wanted, not what autoStart says', async () => {

@@ -85,11 +85,24 @@ export const identify = async (
   }
   connection.takePlace();
   const max = partner.max_connections ?? config['partner.max-connections'];
-  if (!places.take(id, max)) {
+  const { server_id: serverId, max_connections: most } = listener;
+  const owners = [
+    { kind: 'listener', id: serverId, limit: most } as const,
+    { kind: 'partner', id, limit: max } as const,
+  ];
+  const full = await asking('3-322', () => places.take(...owners));
+  if (full?.kind === 'listener') {
+    throw refusal(
+      '3-309',
+      `the listener ${serverId} takes at most ${most} connections, of all pods together: raise its maxConnections, or let the partner wait`,
+      'too many connections: try again later',
+    );
+  }
+  if (full !== undefined) {
     const raise = partner.max_connections === null ? 'set its maxConnections' : 'raise its maxConnections';
     throw refusal(
       '3-309',
-      `${id} has ${max} sessions already: ${raise}, or let it wait`,
+      `${id} has ${max} sessions already, on all pods together: ${raise}, or let it wait`,
       'too many connections of this partner: try again later',
     );
   }

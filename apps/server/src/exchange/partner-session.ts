@@ -245,7 +245,10 @@ export class PartnerSession implements ServerHandler {
     if (isRefused) this.#connectionRefused(error);
     if (this.#open !== undefined) sessions.remove(this.#open);
     const opened = this.#proven !== undefined;
-    if (this.#proven !== undefined) places.giveBack(this.#proven.partner.partner_id);
+    if (this.#proven !== undefined) {
+      const { listener, partner } = this.#proven;
+      places.give({ kind: 'listener', id: listener.server_id }, { kind: 'partner', id: partner.partner_id });
+    }
     this.#proven = undefined;
     this.#events.publish(SESSION_ENDED, { session: this.#observed, opened, error });
   }

@@ -18,7 +18,7 @@ import type { Turns } from '../turns.js';
 import type { VirtualFileStore } from '../virtual-files/store.js';
 import type { OpenSessions } from '../admission/open-sessions.js';
 import type { PartnerPasswords } from '../admission/partner-passwords.js';
-import type { PartnerPlaces } from '../admission/partner-places.js';
+import type { SessionPlaces } from '../admission/session-places.js';
 import type { Quotas } from '../admission/quotas.js';
 import type { Restarts } from '../recovery/restarts.js';
 import type { RunningTransfers } from '../recovery/running-transfers.js';
@@ -31,7 +31,7 @@ export interface Admitting {
   readonly passwords: PartnerPasswords;
   /** Whether this pod takes sessions at all. */
   readonly admission: Pick<Admission, 'refusal'>;
-  readonly places: PartnerPlaces;
+  readonly places: SessionPlaces;
   readonly sessions: OpenSessions;
 }
 

@@ -76,7 +76,7 @@ export const LISTENER = new FieldTable(
       column: 'max_connections',
       schema: z.int().min(1).max(10_000),
       default: 100,
-      words: 'Sessions at a time.',
+      words: 'Sessions at a time, of all pods together.',
     },
     readTimeout: {
       column: 'read_timeout',

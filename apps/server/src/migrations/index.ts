@@ -22,6 +22,7 @@ import { quotas } from './0019-quotas.js';
 import { boundedTexts } from './0020-bounded-texts.js';
 import { wantedListeners } from './0021-wanted-listeners.js';
 import { stores } from './0022-stores.js';
+import { sessionPlaces } from './0023-session-places.js';
 import { expiry } from './0023-expiry.js';
 import { history } from './0024-history.js';
 
@@ -51,6 +52,7 @@ export const MIGRATIONS: MigrationSet = {
     boundedTexts,
     wantedListeners,
     stores,
+    sessionPlaces,
     expiry,
     history,
   ],

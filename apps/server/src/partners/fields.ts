@@ -96,7 +96,7 @@ export const PARTNER = new FieldTable(
     maxConnections: {
       column: 'max_connections',
       schema: z.int().min(1).max(100_000),
-      words: 'Sessions at a time, on each pod.',
+      words: 'Sessions at a time, of all pods together.',
       unset: '`partner.max-connections` of the configuration',
     },
     quotaBytes: {

@@ -35,8 +35,8 @@ export class RawPeer {
   }
 
   /** A connection from another address of this machine. */
-  static async from(localAddress: string, port: number): Promise<RawPeer> {
-    const socket = connect({ port, host: '127.0.0.1', localAddress });
+  static async from(localAddress: string, port: number, host = '127.0.0.1'): Promise<RawPeer> {
+    const socket = connect({ port, host, localAddress });
     await once(socket, 'connect');
     return new RawPeer(socket);
   }

@@ -166,7 +166,7 @@ export const CONFIG_KEYS = {
     type: integer(1, 10_000),
     default: 32,
     description:
-      'Sessions that a partner without a `maxConnections` of its own may have at a time, on each pod, so that no partner takes all places of a listener.',
+      'Sessions that a partner without a `maxConnections` of its own may have at a time, on all pods together, so that no partner takes all places of a listener.',
   }),
   'transfer.max-entity-size': key('both', {
     type: integer(256, 65_535),
