@@ -163,6 +163,12 @@ export const createNode = (options: NodeOptions): ServerNode => {
   });
   const recovery = new Recovery({ config, contexts, journal, instances, logger });
   const running = new RunningTransfers();
+  instances.on('again', () => {
+    running.endLost(contexts).catch((error: unknown) => {
+      // Each asks again before it delivers anything.
+      logger.debug({ err: error }, 'could not ask whether the transfers of this process are still its own');
+    });
+  });
   const restarts = new Restarts({
     contexts,
     recovery,

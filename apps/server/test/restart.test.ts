@@ -361,11 +361,35 @@ withDatabase((harness) => {
 
     test('a small one that another has taken meanwhile takes back what it delivered', async () => {
       const first = await open(create(), ORF, WRITE, DTF, DTF_END);
-      await node().database.knex('transfers').update({ fence: 7 });
+      await node().database.knex('transfers').update({ fence: 7, attempts: 2 });
       expect(diagnosticOf(await first.send(transEnd(DATA.length, 1)))).toBe('2-207');
       first.socket.destroy();
       expect(await node().received('IN')).toEqual([]);
       expect((await node().history())[0]).toMatchObject({ status: 'IN_PROGRESS' });
+    });
+
+    test('a small one that another pod has claimed waits for its word, and keeps what that one found delivered', async () => {
+      const first = await open(create(), ORF, WRITE, DTF, DTF_END);
+      const { knex } = node().database;
+      await knex('transfers').update({ fence: 7 });
+      const ended = first.send(transEnd(DATA.length, 1));
+      await until(async () => (await node().received('IN')).length === 1 || undefined);
+      await knex('transfers').update({ status: 'COMPLETED', end_time: knex.fn.now() });
+      expect(diagnosticOf(await ended)).toBe('0-000');
+      first.socket.destroy();
+      expect((await node().received('IN')).map(String)).toEqual([DATA]);
+    });
+  });
+
+  describe('while another pod that has claimed the transfer says nothing', () => {
+    const impatient = useNode(harness, { patienceMs: 600 });
+
+    test('the partner is told 2-207, and the file is left to that one', async () => {
+      const peer = await RawPeer.open(impatient().port, CONNECT, create(), ORF, WRITE, DTF, DTF_END);
+      await impatient().database.knex('transfers').update({ fence: 7 });
+      expect(diagnosticOf(await peer.send(transEnd(DATA.length, 1)))).toBe('2-207');
+      peer.socket.destroy();
+      expect((await impatient().received('IN')).map(String)).toEqual([DATA]);
     });
   });
 

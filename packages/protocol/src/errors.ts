@@ -17,6 +17,7 @@ export type Fault = 'local' | 'remote' | 'refused' | 'transport' | 'timeout';
  *
  * - `cancelled`: somebody ended the transfer on purpose
  * - `certificate refused`: one side does not accept the certificate of the other (TLS); waiting does not mend it
+ * - `claim lost`: another process has claimed the transfer, and has not said yet what became of it
  * - `damaged FPDU`: its CRC is wrong; those after it can be read (PI 1)
  * - `database away`: nothing can be looked up or recorded for now
  * - `disk full`: no space, or the quota of the operating system is used up
@@ -32,6 +33,7 @@ export type Fault = 'local' | 'remote' | 'refused' | 'transport' | 'timeout';
 export type ErrorCondition =
   | 'cancelled'
   | 'certificate refused'
+  | 'claim lost'
   | 'damaged FPDU'
   | 'database away'
   | 'disk full'

@@ -2,7 +2,7 @@
  * Proof of a delivery for whoever finds the transfer without its process. The final file is none: a moment after it is there
  * somebody may have fetched it, and sent again it would be there twice.
  *
- * A mark is one more name of the staged file, `<key>.<boot>.<how>`, kept until the record says COMPLETED.
+ * A mark is one more name of the staged file, `<key>.<boot>.<how>` (after a fence as that has it), kept until the record says COMPLETED.
  * `linked` is made right after the final name, so it says that this was there. The staged name goes when the final one is on
  * stable storage; without it the mark holds for ever, beside it only until the operating system is started anew.
  * `moved` is made before the staged file is moved to its final name: without the staged name it says that it was.
@@ -11,12 +11,12 @@
 import { join } from 'node:path';
 import { unlinkIfThere } from './files.js';
 import type { FileFacts, FileOperations } from './files.js';
-import type { StagingPlace } from './staging-place.js';
+import { readClaimedName } from './staging-place.js';
+import type { ClaimedKey, StagingPlace } from './staging-place.js';
 
 export type DeliveredHow = 'linked' | 'moved';
 
-export interface DeliveryMark {
-  readonly key: string;
+export interface DeliveryMark extends ClaimedKey {
   readonly path: string;
   readonly how: DeliveredHow;
   readonly isOfThisBoot: boolean;
@@ -24,16 +24,17 @@ export interface DeliveryMark {
 
 const MARK_NAME = /^(.+)\.([0-9a-f]{12})\.(linked|moved)$/;
 
-export const markPath = ({ files, staging, key }: StagingPlace, how: DeliveredHow): string =>
-  join(staging, `${key}.${files.boot}.${how}`);
+export const markPath = ({ files, staging, name }: StagingPlace, how: DeliveredHow): string =>
+  join(staging, `${name}.${files.boot}.${how}`);
 
 /** Undefined for any other name. */
 export const readMarkName = ({ boot }: FileOperations, staging: string, name: string): DeliveryMark | undefined => {
-  const [, key, ofBoot, how] = MARK_NAME.exec(name) ?? [];
-  if (key === undefined || (how !== 'linked' && how !== 'moved')) return undefined;
-  return { key, path: join(staging, name), how, isOfThisBoot: ofBoot === boot };
+  const [, claimed, ofBoot, how] = MARK_NAME.exec(name) ?? [];
+  if (claimed === undefined || (how !== 'linked' && how !== 'moved')) return undefined;
+  return { ...readClaimedName(claimed), path: join(staging, name), how, isOfThisBoot: ofBoot === boot };
 };
 
+/** The marks of every claim of the key. */
 export const findMarks = async ({ files, staging, key }: StagingPlace): Promise<readonly DeliveryMark[]> => {
   const names = await files.readdir(staging);
   return names.flatMap((name) => readMarkName(files, staging, name) ?? []).filter((mark) => mark.key === key);

@@ -96,6 +96,16 @@ export const nodeFiles: FileOperations = {
   boot: THIS_BOOT,
 };
 
+/** Facts of a name, a link not followed; undefined when there is none. */
+export const factsIfThere = async (files: FileOperations, path: string): Promise<FileFacts | undefined> => {
+  try {
+    return await files.lstat(path);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+};
+
 /** @returns false when there was no such file. */
 export const unlinkIfThere = async (files: FileOperations, path: string): Promise<boolean> => {
   try {

@@ -5,7 +5,8 @@
  * In: `StagedFile` takes article views, an `ArticleDecoder` turns them into the bytes of the record format, a `FileWriter`
  * writes them with few large `writev`s and hashes them meanwhile, a `GroupCommit` answers many sync points with one
  * flush: of the data, then of the `PointJournal` beside them. `StagedFile.resume` continues from the newest point whose bytes
- * are proved to be there, and one process at a time owns a key (`StagingLock`; between machines the database decides).
+ * are proved to be there. The highest fence owns a key: files bear it in their names, and who takes them from a process
+ * that may still run continues in a copy (`staging-claim.ts`, `StagingLock`).
  * Nobody sees the file before `deliver` gives it its final name, which never replaces another unless told to.
  * Out: `FileSource` opens the file once and reads it straight into the places of a burst (`BlockCutter`), or cuts it into
  * lines (`LineCutter`), and makes sure at the end that the file was the same all along. For a restart it keeps no table: what
@@ -42,7 +43,10 @@ export { DeliveryNotes } from './delivery-notes.js';
 export { findDelivered, freeEmptyName, hashOfFile } from './found-delivery.js';
 export type { IntendedDelivery } from './found-delivery.js';
 export { listLeftovers, removeLeftover } from './leftovers.js';
-export type { Leftover, StagedFacts } from './leftovers.js';
+export type { Leftover, RemoveOptions, StagedFacts } from './leftovers.js';
+export { claimStaged } from './staging-claim.js';
+export { claimedName, readClaimedName } from './staging-place.js';
+export type { ClaimedKey } from './staging-place.js';
 export type { StoredPoint } from './group-commit.js';
 export { FileSource } from './file-source.js';
 export type { FileSourceOptions } from './file-source.js';

@@ -1,22 +1,25 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { StorageError, errorCode, storageError } from './errors.js';
-import { nodeFiles } from './files.js';
+import { factsIfThere, nodeFiles } from './files.js';
 import type { FileFacts, FileOperations } from './files.js';
 import { START, pointOf } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
-import { findMarks, isDelivered, readMarkName, removeMarks } from './delivery-mark.js';
+import { isDelivered, readMarkName, removeMarks } from './delivery-mark.js';
 import type { DeliveryMark } from './delivery-mark.js';
 import { findJournal, newestPoint } from './point-journal.js';
 import type { FoundJournal } from './point-journal.js';
 import { StagingLock, isHeld, readLockName } from './staging-lock.js';
-import { isKey, keyOfName, placeIn, removeStaged, requireKey } from './staging-place.js';
-import type { StagingPlace } from './staging-place.js';
+import { newestNames } from './staging-claim.js';
+import { FIRST_FENCE, isKey, placeIn, readStagedName, removeStaged, requireKey } from './staging-place.js';
+import type { StagedName } from './staging-place.js';
 import { noPointWithin } from './usable-point.js';
 
 /** State left of a transfer that may be restarted. */
 export interface Leftover {
   readonly key: string;
+  /** The newest claim that any of its files bears. */
+  readonly fence: number;
   /** A name of its bytes, the staged one or a mark of its delivery; undefined when only a journal or a lock is left. */
   readonly path: string | undefined;
   /** Bytes of the staged file; 0 when only a journal or a lock is left. */
@@ -38,20 +41,14 @@ export interface StagedFacts extends Leftover {
   readonly inUse: boolean;
 }
 
-const factsOf = async (files: FileOperations, path: string): Promise<FileFacts | undefined> => {
-  try {
-    return await files.lstat(path);
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-};
-
-const lookAt = async (place: StagingPlace, marks: readonly DeliveryMark[]): Promise<Leftover> => {
-  const { files, key, stagedPath, journalPath } = place;
-  const staged = await factsOf(files, stagedPath);
-  const marked = marks[0] && (await factsOf(files, marks[0].path));
-  const journalFacts = await factsOf(files, journalPath);
+const lookAt = async (files: FileOperations, root: string, key: string, entry: Found): Promise<Leftover> => {
+  const { marks } = entry;
+  const names = newestNames(entry.names);
+  const { stagedPath } = placeIn(files, root, key, names.staged);
+  const { journalPath } = placeIn(files, root, key, names.journal ?? names.staged);
+  const staged = await factsIfThere(files, stagedPath);
+  const marked = marks[0] && (await factsIfThere(files, marks[0].path));
+  const journalFacts = await factsIfThere(files, journalPath);
   const size = (staged ?? marked)?.size ?? 0;
   const journal = await findJournal(files, journalPath, constants.O_RDONLY).catch(
     (error: unknown) => `its journal of points cannot be read: ${errorCode(error) ?? String(error)}`,
@@ -65,6 +62,7 @@ const lookAt = async (place: StagingPlace, marks: readonly DeliveryMark[]): Prom
     );
     return {
       key,
+      fence: entry.fence,
       path: staged ? stagedPath : marked && marks[0]?.path,
       size,
       point: pointOf(newest?.point ?? START),
@@ -96,20 +94,28 @@ const namesIn = async (files: FileOperations, staging: string): Promise<readonly
 interface Found {
   /** Somebody of this machine works on it. */
   readonly inUse: boolean;
+  readonly fence: number;
   readonly marks: readonly DeliveryMark[];
+  readonly names: readonly StagedName[];
 }
 
 /** All keys that the names speak of. */
-const keysIn = (files: FileOperations, staging: string, names: readonly string[]): ReadonlyMap<string, Found> => {
+const keysIn = (files: FileOperations, staging: string, all: readonly string[]): ReadonlyMap<string, Found> => {
   const keys = new Map<string, Found>();
-  for (const name of names) {
+  for (const name of all) {
     const lock = readLockName(name);
-    const found = readMarkName(files, staging, name);
-    const key = lock?.key ?? found?.key ?? keyOfName(name);
-    if (key === undefined || !isKey(key)) continue;
-    const { inUse = false, marks = [] } = keys.get(key) ?? {};
+    const mark = readMarkName(files, staging, name);
+    const staged = readStagedName(name);
+    const claimed = lock ?? mark ?? staged;
+    if (claimed === undefined || !isKey(claimed.key)) continue;
+    const { inUse = false, fence = 0, marks = [], names = [] } = keys.get(claimed.key) ?? {};
     const isLive = lock !== undefined && isHeld(staging, name, lock.owner);
-    keys.set(key, { inUse: isLive || inUse, marks: found === undefined ? marks : [...marks, found] });
+    keys.set(claimed.key, {
+      inUse: isLive || inUse,
+      fence: Math.max(fence, claimed.fence),
+      marks: mark === undefined ? marks : [...marks, mark],
+      names: claimed === staged ? [...names, staged] : names,
+    });
   }
   return keys;
 };
@@ -122,9 +128,9 @@ export const peekStaged = async (
 ): Promise<StagedFacts | undefined> => {
   requireKey(key);
   try {
-    const place = placeIn(files, await files.realpath(receiveDirectory), key);
-    const found = keysIn(files, place.staging, await namesIn(files, place.staging)).get(key);
-    return found === undefined ? undefined : { ...(await lookAt(place, found.marks)), inUse: found.inUse };
+    const { root, staging } = placeIn(files, await files.realpath(receiveDirectory), key);
+    const found = keysIn(files, staging, await namesIn(files, staging)).get(key);
+    return found === undefined ? undefined : { ...(await lookAt(files, root, key, found)), inUse: found.inUse };
   } catch (error) {
     throw storageError(error, 'read', join(receiveDirectory, '…'), 'the staged file');
   }
@@ -143,8 +149,8 @@ export const listLeftovers = async (
     const root = await files.realpath(receiveDirectory);
     const { staging } = placeIn(files, root, '');
     const leftovers: Leftover[] = [];
-    for (const [key, { inUse, marks }] of keysIn(files, staging, await namesIn(files, staging))) {
-      if (!inUse) leftovers.push(await lookAt(placeIn(files, root, key), marks));
+    for (const [key, found] of keysIn(files, staging, await namesIn(files, staging))) {
+      if (!found.inUse) leftovers.push(await lookAt(files, root, key, found));
     }
     return leftovers.sort((a, b) => (a.key < b.key ? -1 : 1));
   } catch (error) {
@@ -152,23 +158,42 @@ export const listLeftovers = async (
   }
 };
 
+export interface RemoveOptions {
+  /**
+   * The caller's claim of the transfer: what bears it, or an earlier one, goes, whoever works with it still. Without one nothing goes
+   * while a process of this machine works on it.
+   */
+  readonly claim?: number | undefined;
+  /** `fence` of the leftover that was judged: what a later claim has meanwhile stays. Default: all goes. */
+  readonly upTo?: number | undefined;
+  /** Default: the real file system. */
+  readonly files?: FileOperations;
+}
+
 /**
  * Removes what is left under a key: marks of a delivery, staged file, journal, locks of dead processes.
- * @returns false, and removes nothing, while a process of this machine works on it
+ * @returns false, and removes nothing, while somebody else works on it
  * @throws StorageError 2-211, 2-213
  */
 export const removeLeftover = async (
   receiveDirectory: string,
   key: string,
-  files: FileOperations = nodeFiles,
+  { claim, upTo, files = nodeFiles }: RemoveOptions = {},
 ): Promise<boolean> => {
   requireKey(key);
   try {
-    const place = placeIn(files, await files.realpath(receiveDirectory), key);
-    const lock = await StagingLock.take(place);
+    const root = await files.realpath(receiveDirectory);
+    const { staging } = placeIn(files, root, key);
+    const found = keysIn(files, staging, await files.readdir(staging)).get(key);
+    if (claim === undefined && (found?.inUse === true || (found?.fence ?? 0) > (upTo ?? Infinity))) return false;
+    const fence = claim ?? Math.max(FIRST_FENCE, found?.fence ?? 0);
+    const lock = await StagingLock.take(placeIn(files, root, key, fence));
     try {
-      await removeMarks(files, await findMarks(place));
-      await removeStaged(place);
+      const isOurs = (claimed: { readonly fence: number }): boolean => claimed.fence <= fence;
+      await removeMarks(files, found?.marks.filter(isOurs) ?? []);
+      for (const name of new Set(found?.names.filter(isOurs).map((one) => one.fence))) {
+        await removeStaged(placeIn(files, root, key, name));
+      }
     } finally {
       await lock.release();
     }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { makePrivateDirectory } from './directories.js';
 import { StorageError, errorCode, storageError } from './errors.js';
 import { findMarks, isDelivered, removeMarks } from './delivery-mark.js';
-import { flushDirectories, nodeFiles, unlinkIfThere } from './files.js';
+import { factsIfThere, flushDirectories, nodeFiles, unlinkIfThere } from './files.js';
 import type { OpenFile } from './files.js';
 import { START, pointOf } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
@@ -15,8 +15,9 @@ import { findUsablePoint } from './usable-point.js';
 import { RunningHash } from './running-hash.js';
 import type { StagedFileOptions } from './staged-options.js';
 import { keptHash } from './staged-hashes.js';
+import { claimNames, copyApart } from './staging-claim.js';
 import { StagingLock } from './staging-lock.js';
-import { placeIn, requireKey } from './staging-place.js';
+import { placeIn, removeStaged, requireKey } from './staging-place.js';
 import type { StagingPlace } from './staging-place.js';
 
 /** A staged file that is open, locked, and as long as its point says. */
@@ -35,12 +36,12 @@ export interface OpenedStaging {
 const RECEIVED_FILE = 'a file in the receive directory';
 const EXCLUSIVE = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-const placeFor = async ({ receiveDirectory, key, context = '', files = nodeFiles }: StagedFileOptions) => {
+const placeFor = async ({ receiveDirectory, key, fence, context = '', files = nodeFiles }: StagedFileOptions) => {
   requireKey(key);
   const length = Buffer.byteLength(context);
   if (length > MAX_CONTEXT) throw new TypeError(`a context has at most ${MAX_CONTEXT} bytes, not ${length}`);
   try {
-    const place = placeIn(files, await files.realpath(receiveDirectory), key);
+    const place = placeIn(files, await files.realpath(receiveDirectory), key, fence);
     await makePrivateDirectory(files, place.staging);
     return place;
   } catch (error) {
@@ -82,21 +83,39 @@ export const openAgain = async (options: StagedFileOptions): Promise<OpenedStagi
     place,
     () => StagingLock.take(place),
     async (lock) => {
-      const { stagedPath, files } = place;
-      const flags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-      const file = await files.open(stagedPath, flags).catch((error: unknown) => {
-        if (errorCode(error) !== 'ENOENT') throw error;
-        return undefined;
-      });
-      return closedOnFailure(file, async () => {
-        const marks = await findMarks(place);
-        if (isDelivered(await file?.stat(), marks)) throw delivered(stagedPath);
-        // Marks of a delivery that did not come to its end.
-        await removeMarks(files, marks);
-        return file === undefined ? create(options, place, lock) : goOn(options, place, lock, file);
-      });
+      const { files, stagedPath } = place;
+      await claimNames(place);
+      const marks = await findMarks(place);
+      const staged = await factsIfThere(files, stagedPath);
+      if (staged !== undefined && staged.kind !== 'file') throw notRegular(stagedPath, staged.kind);
+      if (isDelivered(staged, marks)) throw delivered(stagedPath);
+      // Marks of a delivery that did not come to its end.
+      await removeMarks(files, marks);
+      if (staged === undefined) return create(options, place, lock);
+      if (lock.isShared && !(await isApart(options, place, lock))) {
+        return { ...(await create(options, place, lock)), reason: NO_ROOM_APART };
+      }
+      const file = await files.open(stagedPath, constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      return closedOnFailure(file, () => goOn(options, place, lock, file));
     },
   );
+};
+
+const NO_ROOM_APART =
+  'the attempt before may still have it open, and the disk has no room for a copy to continue in: from the start';
+
+/** @returns false when there is no room for a copy: then nothing is staged, and the space is free again */
+const isApart = async ({ signal }: StagedFileOptions, place: StagingPlace, lock: StagingLock): Promise<boolean> => {
+  const isWhole = await copyApart(place, signal).then(
+    () => true,
+    async (error: unknown) => {
+      if (storageError(error, 'write', place.copyPath, RECEIVED_FILE).condition !== 'disk full') throw error;
+      await removeStaged(place);
+      return false;
+    },
+  );
+  await lock.apart();
+  return isWhole;
 };
 
 const create = async (options: StagedFileOptions, place: StagingPlace, lock: StagingLock): Promise<OpenedStaging> => {

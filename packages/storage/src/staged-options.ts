@@ -25,6 +25,11 @@ export interface StagedFileOptions {
   readonly receiveDirectory: string;
   /** Names the staged file; unique among the transfers that share the directory. `[A-Za-z0-9._-]`, at most 200. */
   readonly key: string;
+  /**
+   * Number of the caller's claim of the transfer, above that of every attempt before: whatever one with a lower number still does
+   * harms nothing that this one has. Default 1.
+   */
+  readonly fence?: number;
   readonly format: RecordFormat;
   /** Default `sha256`. */
   readonly checksum?: ChecksumKind;

@@ -1,13 +1,15 @@
 /**
- * One owner a key, also between processes. Node offers no lock that dies with its process, so each process announces
- * itself first, by a file whose name says who it is (`<key>.<pid>-<start time>-<machine>.lock`), and looks for others then. When
- * two come at once, the later one to look sees the other; both may give way, never both continue.
+ * Who has staged files open, between processes. Node offers no lock that dies with its process, so each process announces
+ * itself first, by a file whose name says who it is (`<key>.<pid>-<start time>-<machine>.lock`, the key with its fence), and looks for
+ * others then. When two come at once, the later one to look sees the other; both may give way, never both continue.
  *
  * A name is never used by another process again (`ProcessName`). So a lock whose process is gone (exit, kill, reboot) is
  * known for what it is and may be removed by anybody at any time.
  *
- * A process on another machine or in another container cannot be looked at from here: its lock does not count. There the
- * lease in the database decides who works on a transfer, and gives up before it ends.
+ * A lock keeps nobody from a transfer whose record has a higher fence: a process that exists may stand still, and one on another
+ * machine or in another container cannot be looked at from here. It says that its process may have the files open, so that who takes
+ * them continues in a copy (`staging-claim.ts`). Among those without a fence, or with the same, a lock of a process of this machine that
+ * runs decides.
  */
 import { constants } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,10 +18,11 @@ import { unlinkIfThere } from './files.js';
 import type { FileOperations } from './files.js';
 import { THIS_PROCESS as SELF, isRunning } from './processes.js';
 import type { ProcessName } from './processes.js';
-import type { StagingPlace } from './staging-place.js';
+import { readClaimedName } from './staging-place.js';
+import type { ClaimedKey, StagingPlace } from './staging-place.js';
+import { taken } from './staging-claim.js';
 
-interface OwnedName {
-  readonly key: string;
+interface OwnedName extends ClaimedKey {
   readonly owner: ProcessName;
 }
 
@@ -30,13 +33,14 @@ const held = new Set<string>();
 /** Those of them whose file is there for certain. */
 const standing = new Set<string>();
 
-const nameOf = (key: string, { pid, started, machine }: ProcessName) => `${key}.${pid}-${started}-${machine}.lock`;
+const nameOf = (claimed: string, { pid, started, machine }: ProcessName) =>
+  `${claimed}.${pid}-${started}-${machine}.lock`;
 
-/** The key and the owner in the name of a lock; undefined for any other name. */
+/** The key, the claim and the owner in the name of a lock; undefined for any other name. */
 export const readLockName = (name: string): OwnedName | undefined => {
-  const [, key, pid, started, machine] = LOCK_NAME.exec(name) ?? [];
-  if (key === undefined || pid === undefined || started === undefined || machine === undefined) return undefined;
-  return { key, owner: { pid: Number(pid), started, machine } };
+  const [, claimed, pid, started, machine] = LOCK_NAME.exec(name) ?? [];
+  if (claimed === undefined || pid === undefined || started === undefined || machine === undefined) return undefined;
+  return { ...readClaimedName(claimed), owner: { pid: Number(pid), started, machine } };
 };
 
 /** Whether a process of this machine that still runs holds the lock `name` in `staging`. */
@@ -46,11 +50,17 @@ export const isHeld = (staging: string, name: string, owner: ProcessName): boole
   return isRunning(owner);
 };
 
+/** Whether its process has ended for sure: one of another machine may run. */
+const isGone = (staging: string, name: string, owner: ProcessName): boolean =>
+  owner.machine === SELF.machine && !isHeld(staging, name, owner);
+
 export class StagingLock {
   readonly #files: FileOperations;
   readonly #path: string;
   /** Nobody waits for this before the release: the name is what counts. */
   readonly #closed: Promise<void>;
+  /** Locks of earlier claims whose processes may still have the files open; full paths. */
+  readonly #others: string[] = [];
   #released: Promise<void> | undefined;
 
   private constructor(files: FileOperations, path: string, closed: Promise<void>) {
@@ -65,8 +75,8 @@ export class StagingLock {
    * exclusively afterwards.
    * @throws StorageError 2-207 when this process does already
    */
-  static async announce({ files, staging, key }: StagingPlace): Promise<StagingLock> {
-    const path = join(staging, nameOf(key, SELF));
+  static async announce({ files, staging, key, name }: StagingPlace): Promise<StagingLock> {
+    const path = join(staging, nameOf(name, SELF));
     if (held.has(path)) throw inUse(key, SELF.pid);
     held.add(path);
     try {
@@ -80,24 +90,38 @@ export class StagingLock {
   }
 
   /**
-   * Takes what may exist already: nobody else of this machine works on it once this has resolved.
-   * @throws StorageError 2-207 when somebody does
+   * Takes what may exist already: when this has resolved nobody else of this machine works on it under the same fence, and
+   * `isShared` says whether somebody does under a lower one.
+   * @throws StorageError 2-207 when somebody does under the same fence, or under a higher one
    */
   static async take(place: StagingPlace): Promise<StagingLock> {
-    const { files, staging, key } = place;
+    const { files, staging, key, fence } = place;
     const lock = await StagingLock.announce(place);
     try {
       for (const name of await files.readdir(staging)) {
         const other = readLockName(name);
-        if (other?.key !== key || name === nameOf(key, SELF)) continue;
-        if (isHeld(staging, name, other.owner)) throw inUse(key, other.owner.pid);
-        await unlinkIfThere(files, join(staging, name));
+        const path = join(staging, name);
+        if (other?.key !== key || path === lock.#path) continue;
+        if (other.fence === fence && isHeld(staging, name, other.owner)) throw inUse(key, other.owner.pid);
+        if (other.fence > fence && !isGone(staging, name, other.owner)) throw taken(place, other.fence);
+        if (other.fence < fence && !isGone(staging, name, other.owner)) lock.#others.push(path);
+        else await unlinkIfThere(files, path);
       }
     } catch (error) {
       await lock.release();
       throw error;
     }
     return lock;
+  }
+
+  /** A process that may still run, under a lower fence, may have what is staged open. */
+  get isShared(): boolean {
+    return this.#others.length > 0;
+  }
+
+  /** To be called when the staged files are copies: those processes have others open. */
+  async apart(): Promise<void> {
+    for (const path of this.#others.splice(0)) await unlinkIfThere(this.#files, path);
   }
 
   /** May be called again. A lock file that cannot be removed is in nobody's way: see `isHeld`. */

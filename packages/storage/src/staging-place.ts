@@ -4,18 +4,37 @@ import type { FileOperations } from './files.js';
 import { STAGING_DIRECTORY } from './path-safety.js';
 
 const KEY = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
-const STAGED = '.part';
-const JOURNAL = '.points';
+/** `part` is the staged file, `points` its journal, `copy` a copy of either that is not whole yet. */
+const KINDS = ['part', 'points', 'copy'] as const;
+type Kind = (typeof KINDS)[number];
 
-/** Where the files of one key lie: `<root>/.pesit/<key>.part`, its journal `<key>.points`, its locks beside them. */
+/** The fence of who works without one, and of a first attempt: its files bear the key alone. */
+export const FIRST_FENCE = 1;
+
+/** Where the files of one claim of a key lie: `<root>/.pesit/<key>.part`, or `<key>~<fence>.part`, its journal and lock beside it. */
 export interface StagingPlace {
   readonly files: FileOperations;
   readonly key: string;
+  /** Number of the claim. */
+  readonly fence: number;
+  /** Key and fence, as names begin. */
+  readonly name: string;
   /** Real path of the receive directory. */
   readonly root: string;
   readonly staging: string;
   readonly stagedPath: string;
   readonly journalPath: string;
+  readonly copyPath: string;
+}
+
+/** A key and the claim under which it bears a name. */
+export interface ClaimedKey {
+  readonly key: string;
+  readonly fence: number;
+}
+
+export interface StagedName extends ClaimedKey {
+  readonly kind: Kind;
 }
 
 export const isKey = (key: string): boolean => KEY.test(key);
@@ -25,26 +44,33 @@ export const requireKey = (key: string): void => {
   if (!isKey(key)) throw new TypeError(`${JSON.stringify(key)} cannot name a staged file`);
 };
 
-export const placeIn = (files: FileOperations, root: string, key: string): StagingPlace => {
-  const staging = join(root, STAGING_DIRECTORY);
-  return {
-    files,
-    key,
-    root,
-    staging,
-    stagedPath: join(staging, key + STAGED),
-    journalPath: join(staging, key + JOURNAL),
-  };
+/** How the names of a claim begin: no key contains `~`. */
+export const claimedName = ({ key, fence }: ClaimedKey): string => (fence === FIRST_FENCE ? key : `${key}~${fence}`);
+
+/** The reverse of `claimedName`. */
+export const readClaimedName = (name: string): ClaimedKey => {
+  const [, key = name, fence = FIRST_FENCE] = /^(.*)~(\d{1,15})$/.exec(name) ?? [];
+  return { key, fence: Number(fence) };
 };
 
-/** The key to which a staged file or a journal of this name belongs. */
-export const keyOfName = (name: string): string | undefined => {
-  const suffix = [STAGED, JOURNAL].find((end) => name.endsWith(end));
-  return suffix === undefined ? undefined : name.slice(0, -suffix.length);
+export const placeIn = (files: FileOperations, root: string, key: string, fence = FIRST_FENCE): StagingPlace => {
+  const staging = join(root, STAGING_DIRECTORY);
+  const name = claimedName({ key, fence });
+  const [stagedPath, journalPath, copyPath] = KINDS.map((kind) => join(staging, `${name}.${kind}`)) as [
+    string,
+    string,
+    string,
+  ];
+  return { files, key, fence, name, root, staging, stagedPath, journalPath, copyPath };
+};
+
+/** The key, claim and kind in the name of a staged file, a journal, or a copy; undefined for any other name. */
+export const readStagedName = (name: string): StagedName | undefined => {
+  const kind = KINDS.find((one) => name.endsWith(`.${one}`));
+  return kind && { ...readClaimedName(name.slice(0, -kind.length - 1)), kind };
 };
 
 /** The journal first: alone it says nothing, beside another file it would lie. Marks of a delivery have gone before. */
-export const removeStaged = async ({ files, stagedPath, journalPath }: StagingPlace): Promise<void> => {
-  await unlinkIfThere(files, journalPath);
-  await unlinkIfThere(files, stagedPath);
+export const removeStaged = async ({ files, stagedPath, journalPath, copyPath }: StagingPlace): Promise<void> => {
+  for (const path of [copyPath, journalPath, stagedPath]) await unlinkIfThere(files, path);
 };

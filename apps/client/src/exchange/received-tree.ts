@@ -39,9 +39,13 @@ export class ReceivedTree {
     );
   }
 
-  /** Removes what is staged for a transfer that ends before it is received; a process that works on it does so itself. */
-  async forget(id: string): Promise<void> {
-    await removeLeftover(this.root, id);
+  /**
+   * Removes what is staged for a transfer that is over.
+   * @param claim the caller's fence: whoever works on it under an earlier one has lost it. Default: a process that works on it removes
+   *   it itself
+   */
+  async forget(id: string, claim?: number): Promise<void> {
+    await removeLeftover(this.root, id, { claim });
     await new DeliveryNotes(this.root).remove(id);
   }
 

@@ -1,6 +1,13 @@
 import { basename } from 'node:path';
 
-import { DeliveryNotes, findDelivered, removeLeftover, StagedFile, StorageError } from '@pesit-node/storage';
+import {
+  claimStaged,
+  DeliveryNotes,
+  findDelivered,
+  removeLeftover,
+  StagedFile,
+  StorageError,
+} from '@pesit-node/storage';
 import type { ReceivedFile, ResumedReceiving } from '@pesit-node/storage';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import { keptBytes, readable, START } from '@pesit-node/protocol';
@@ -17,6 +24,7 @@ import type { ReceivedContext } from './received-context.js';
 import { namesFor, receivedName } from './received-tree.js';
 import type { ReceivedTree } from './received-tree.js';
 import type { RestartContext } from './restart-context.js';
+import { Interruption } from '../queue/interruption.js';
 import type { Completed, Keep, TransferDeps, Work } from './work.js';
 
 const KILOBYTES = 0;
@@ -71,6 +79,8 @@ const resume = async (
     await reserve.admit(root);
     return NOTHING;
   }
+  // Before the look: whoever ran it may only stand still, and delivers nothing from now on.
+  await claimStaged(root, job.id, job.fence);
   const noted = await readNote(root, job.id);
   if (noted !== undefined) {
     const path = await findDelivered(root, job.id, noted, signal);
@@ -97,7 +107,7 @@ const resume = async (
   if (context === undefined) return { resumed: undefined, transferId };
   const { checksum, durability, writeBufferSize: writeSize } = settings;
   const resumed = await receivedTree.store.resume({
-    ...{ key: job.id, format: formatIn(context), checksum, durability, writeSize, signal },
+    ...{ key: job.id, fence: job.fence, format: formatIn(context), checksum, durability, writeSize, signal },
     context: JSON.stringify(context),
     growth: { watch: reserve.watch(root) },
   });
@@ -284,10 +294,10 @@ class Receiving implements Work {
       this.#staged = undefined;
     }
     await requireSpace(receivedTree, answer, 0);
-    if (fence > 1) await removeLeftover(root, id);
+    if (fence > 1 && !(await removeLeftover(root, id, { claim: fence }))) throw new Interruption('lost');
     const { checksum, durability, writeBufferSize: writeSize } = settings;
     this.#staged = await receivedTree.store.receive({
-      ...{ key: id, format: formatIn(context), checksum, durability, writeSize },
+      ...{ key: id, fence, format: formatIn(context), checksum, durability, writeSize },
       context: JSON.stringify(context),
       growth: { watch: receivedTree.reserve.watch(root) },
     });

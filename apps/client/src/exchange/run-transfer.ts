@@ -102,7 +102,7 @@ class Attempt {
     if (content === 'REMOVED') await this.#deps.sendTree.spool.remove(this.#job.id);
     // No attempt took the staged file up again: there is no work that could remove it.
     const isLeft = this.#work === undefined && this.#job.direction === 'RECEIVE' && !restartable;
-    if (this.#wasDelivered || isLeft) await this.#deps.receivedTree.forget(this.#job.id);
+    if (this.#wasDelivered || isLeft) await this.#deps.receivedTree.forget(this.#job.id, this.#job.fence);
     await this.#work?.settled(restartable);
   }
 

@@ -81,7 +81,9 @@ export const sending = async (
 ): Promise<Work> => {
   const format = formatFor(job);
   const file = await openSource(job, format, { settings, sendTree }, context);
-  const sent = new SentPoints(sendTree.sentPointsPath(job.id));
+  const sent = new SentPoints(sendTree.sentPointsPath(job.id, job.fence), () =>
+    sendTree.earlierSentPoints(job.id, job.fence),
+  );
   const source = new RestartableSource(file, job.pacings ?? [], context, sent);
   let transferId = job.pesit_transfer_id ?? 0;
   let restarted = job.restartable;

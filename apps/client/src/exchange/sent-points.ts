@@ -19,15 +19,22 @@ const lineOf = ({ number, fileOffset, dataBytes, articles }: SentPoint): string 
  * The points of a transfer that is sent compressed, a line each, written before the point leaves: their places follow from
  * no rule, as those of other transfers do. It survives the process; a power cut may cost its last lines, and the file then
  * goes from its start.
+ *
+ * Each claim of the transfer has a table of its own, which begins as that of the attempt before: a process that stood still may
+ * write on in its own, and nobody reads it.
  */
 export class SentPoints {
   readonly #path: string;
   #exists = false;
   /** As it was last read. */
   #text = '';
+  readonly #earlier: () => Promise<readonly string[]>;
+  #taken: Promise<void> | undefined;
 
-  constructor(path: string) {
+  /** @param earlier tables of earlier claims, full paths, the newest first. Default: none */
+  constructor(path: string, earlier: () => Promise<readonly string[]> = () => Promise.resolve([])) {
     this.#path = path;
+    this.#earlier = earlier;
   }
 
   async find(number: number): Promise<SentPoint | undefined> {
@@ -35,6 +42,7 @@ export class SentPoints {
   }
 
   async add(point: SentPoint): Promise<void> {
+    await this.#take();
     await this.#writing(async () => {
       if (!this.#exists) await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
       this.#exists = true;
@@ -61,7 +69,18 @@ export class SentPoints {
     });
   }
 
+  #take(): Promise<void> {
+    return (this.#taken ??= this.#writing(async () => {
+      const [newest, ...older] = await this.#earlier();
+      if (newest === undefined) return;
+      const text = await readFile(newest, 'latin1');
+      await writeFile(this.#path, text, { mode: 0o600 });
+      for (const path of [newest, ...older]) await rm(path, { force: true });
+    }));
+  }
+
   async #read(): Promise<readonly SentPoint[]> {
+    await this.#take();
     const text = await readFile(this.#path, 'latin1').catch(() => '');
     this.#text = text;
     this.#exists = text !== '';

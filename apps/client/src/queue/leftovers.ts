@@ -120,13 +120,15 @@ export class Leftovers {
   /** Tables of points of transfers that are over. */
   async #sentPoints(): Promise<void> {
     const { sendTree, logger } = this.#options;
-    const old: string[] = [];
+    const old: (readonly [id: string, path: string])[] = [];
     for (const [id, path] of await sendTree.sentPoints()) {
       const facts = await lstat(path).catch(() => undefined);
-      if (facts !== undefined && this.#isOld(facts.mtime)) old.push(id);
+      if (facts !== undefined && this.#isOld(facts.mtime)) old.push([id, path]);
     }
-    for (const id of await this.#ownerless(old)) {
-      await rm(sendTree.sentPointsPath(id), { force: true });
+    const ownerless = new Set(await this.#ownerless(old.map(([id]) => id)));
+    for (const [id, path] of old) {
+      if (!ownerless.has(id)) continue;
+      await rm(path, { force: true });
       logger.info({ transferId: id }, 'removed the table of points of the transfer: nobody came back for it');
     }
   }

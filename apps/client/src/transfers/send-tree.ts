@@ -2,8 +2,8 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { ApiError, validation } from '@pesit-node/service';
-import { LocalFileStore, STAGING_DIRECTORY, StorageError } from '@pesit-node/storage';
-import type { FileStore, ProcessDirectory, SpaceReserve } from '@pesit-node/storage';
+import { claimedName, LocalFileStore, readClaimedName, STAGING_DIRECTORY, StorageError } from '@pesit-node/storage';
+import type { ClaimedKey, FileStore, ProcessDirectory, SpaceReserve } from '@pesit-node/storage';
 
 import { sendable } from './sendable.js';
 import type { Sendable } from './sendable.js';
@@ -26,16 +26,26 @@ export class SendTree {
     this.spool = new Spool(this.root, uploads, reserve);
   }
 
-  /** See `SentPoints`. */
-  sentPointsPath(id: string): string {
-    return join(this.root, STAGING_DIRECTORY, `${id}${SENT_POINTS}`);
+  /** See `SentPoints`. @param fence of the claim of the transfer */
+  sentPointsPath(id: string, fence: number): string {
+    return join(this.root, STAGING_DIRECTORY, `${claimedName({ key: id, fence })}${SENT_POINTS}`);
   }
 
-  /** The ids of transfers that have a table of sent points, and its path. */
+  /** The tables of claims before this one, full paths, the newest first. */
+  async earlierSentPoints(id: string, fence: number): Promise<readonly string[]> {
+    const found = (await this.#tables()).filter((table) => table.key === id && table.fence < fence);
+    return found.sort((one, two) => two.fence - one.fence).map((table) => this.sentPointsPath(id, table.fence));
+  }
+
+  /** The ids of transfers that have a table of sent points, and its path; of each claim that left one. */
   async sentPoints(): Promise<readonly (readonly [id: string, path: string])[]> {
+    return (await this.#tables()).map(({ key, fence }) => [key, this.sentPointsPath(key, fence)]);
+  }
+
+  async #tables(): Promise<readonly ClaimedKey[]> {
     const names = await readdir(join(this.root, STAGING_DIRECTORY)).catch(() => []);
-    const ids = names.filter((name) => name.endsWith(SENT_POINTS)).map((name) => name.slice(0, -SENT_POINTS.length));
-    return ids.map((id) => [id, this.sentPointsPath(id)]);
+    const tables = names.filter((name) => name.endsWith(SENT_POINTS));
+    return tables.map((name) => readClaimedName(name.slice(0, -SENT_POINTS.length)));
   }
 
   async prepare(): Promise<void> {

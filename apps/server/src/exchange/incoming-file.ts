@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { PesitError, START } from '@pesit-node/protocol';
 import type { ArticleSink, CreateAnswer, Parameters } from '@pesit-node/protocol';
 import { removeLeftover } from '@pesit-node/storage';
-import type { GrowthRules, ReceivedFile } from '@pesit-node/storage';
+import type { GrowthRules, ReceivedFile, RemoveOptions } from '@pesit-node/storage';
 import { settledWithin } from '@pesit-node/service';
 import { compressionMode, compressionName, keepsTrust, TRANSFER_DELIVERED } from '@pesit-node/transfers';
 
@@ -51,6 +51,8 @@ export const acceptIncoming = async (
     announced: leastBytes(parameters, place),
   });
   const isRestarted = isRestart(parameters);
+  // Before the record says that the transfer is this process's.
+  const { term } = records.lease;
   const before = await asking('2-201', () => (isRestarted ? records.restarts.find(start) : unanswered(records, start)));
   if (before?.status === 'COMPLETED') return new ReplayedFile(proven, records.contexts, before, answer, file.text);
   if (before !== undefined) {
@@ -59,7 +61,7 @@ export const acceptIncoming = async (
     await checkPlace(files, place, parameters);
     const room = await files.quotas.roomFor(quota, { ...claimOf(place), record: before.id });
     const taken = await asking('2-201', () => records.restarts.take(before, start));
-    return new IncomingFile(proven, parts, taken, answer, { place, request, before: taken, isRestarted, room });
+    return new IncomingFile(proven, parts, taken, answer, { place, request, before: taken, isRestarted, room, term });
   }
   const place = newPlace(proven, files, file, parameters, randomUUID());
   await checkPlace(files, place, parameters);
@@ -67,7 +69,7 @@ export const acceptIncoming = async (
   const room = await files.quotas.roomFor(quota, claim);
   const staging = { ...place, announced: claim.announced };
   const record = await records.journal.begin({ ...start, filename: place.path, staging }, room?.admit);
-  return new IncomingFile(proven, parts, record, answer, { place, request, before, isRestarted, room });
+  return new IncomingFile(proven, parts, record, answer, { place, request, before, isRestarted, room, term });
 };
 
 interface Attempt {
@@ -80,6 +82,8 @@ interface Attempt {
   readonly isRestarted: boolean;
   /** Room of a partner with a quota. */
   readonly room: QuotaRoom | undefined;
+  /** Term of the lease of this process in which the attempt began. */
+  readonly term: number | undefined;
 }
 
 /** The record of the same request when nothing came of it; what the partner says of the file must agree. */
@@ -126,7 +130,7 @@ export class IncomingFile implements IncomingTransfer {
   ) {
     this.id = record.id;
     this.peer = proven.partner.partner_id;
-    this.record = { id: record.id, fence: record.fence };
+    this.record = { id: record.id, fence: record.fence, attempts: attempt.before?.attempts ?? 1 };
     this.name = attempt.place.path;
     this.answer = answer;
     this.#proven = proven;
@@ -153,6 +157,7 @@ export class IncomingFile implements IncomingTransfer {
     const store = stores.at(directory);
     const options = {
       key,
+      fence: this.record.fence,
       format,
       checksum: config['transfer.checksum'],
       durability,
@@ -167,7 +172,7 @@ export class IncomingFile implements IncomingTransfer {
     }
     // Without points in this session, or PI 15, the partner could not be told where to continue.
     const fromStart = !isRestarted || (session.terms?.syncInterval ?? 0) === 0;
-    if (fromStart && !(await removeLeftover(store.staging, key))) throw inUse();
+    if (fromStart && !(await removeLeftover(store.staging, key, this.#claim))) throw inUse();
     const { file, point, reason } = await store.resume(options);
     this.#staged = file;
     const { number, dataBytes, articles } = point;
@@ -215,8 +220,9 @@ export class IncomingFile implements IncomingTransfer {
       lastPoint: staged.stablePoint,
       compression: compressionName(this.#proven.session.fileTerms?.compression ?? 0),
     });
-    // Without a lease the intent asks, too, whether the transfer is still ours: before the file has its name.
-    if (staged.stablePoint !== undefined || content.size >= INTENT_FROM || !lease.isCurrent) {
+    // After a gap in the lease the intent asks, too, whether the transfer is still ours: before the file has its name.
+    const isOurs = lease.term !== undefined && lease.term === this.#attempt.term;
+    if (staged.stablePoint !== undefined || content.size >= INTENT_FROM || !isOurs) {
       await completions.intend(this.record, completionOf(path), deadline);
     }
     const delivery = await staged.deliver({
@@ -229,6 +235,8 @@ export class IncomingFile implements IncomingTransfer {
     try {
       await completions.complete(this.record, completionOf(delivery.path), deadline);
     } catch (error) {
+      // Who has claimed the transfer may have found the file delivered: it is his to keep.
+      if (isClaimLost(error)) throw error;
       if (!(await this.#takeBack(staged, delivery.path)) || !isDatabaseAway(error)) throw error;
       // Sent again it would come twice: the partner is told that it is here, as it is, and the record follows.
       completions.completeLater(this.record, completionOf(delivery.path));
@@ -245,7 +253,7 @@ export class IncomingFile implements IncomingTransfer {
     if (restartable && progress.dataBytes === 0) this.#records.unanswered.add(this.#attempt.request, this.record.id);
     if (failure.restartable && !restartable) {
       const { directory, context } = this.#place;
-      await this.#quietly(() => removeLeftover(directory, context));
+      await this.#quietly(() => removeLeftover(directory, context, this.#claim));
     }
     return { ...failure, restartable };
   }
@@ -268,12 +276,16 @@ export class IncomingFile implements IncomingTransfer {
     const staged = this.#staged;
     if (staged === undefined) {
       const isLeft = this.#attempt.before !== undefined && !isUseful;
-      if (isLeft && (await this.#isOwned())) await removeLeftover(directory, key);
+      if (isLeft && (await this.#isOwned())) await removeLeftover(directory, key, this.#claim);
     } else if ((isUseful && (await staged.lastPoint()) !== undefined) || !(await this.#isOwned())) {
       await staged.release();
     } else {
       await staged.discard();
     }
+  }
+
+  get #claim(): RemoveOptions {
+    return { claim: this.record.fence };
   }
 
   /** True while the database cannot say otherwise: who would take a transfer has to ask it, too. */
@@ -303,6 +315,8 @@ export class IncomingFile implements IncomingTransfer {
     }
   }
 }
+
+const isClaimLost = (error: unknown): boolean => error instanceof PesitError && error.condition === 'claim lost';
 
 const isDatabaseAway = (error: unknown): boolean => error instanceof PesitError && error.condition === 'database away';
 

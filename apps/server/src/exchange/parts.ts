@@ -39,8 +39,8 @@ export interface Admitting {
 export interface Records {
   readonly journal: TransferJournal;
   readonly contexts: TransferContexts;
-  /** Whether the transfers of this process are certainly its own. */
-  readonly lease: Pick<Instances, 'isCurrent'>;
+  /** Since when the transfers of this process are certainly its own. */
+  readonly lease: Pick<Instances, 'term'>;
   readonly sentPoints: SentPoints;
   readonly restarts: Restarts;
   readonly running: RunningTransfers;

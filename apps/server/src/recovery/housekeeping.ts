@@ -1,5 +1,5 @@
 import { listLeftovers, removeLeftover } from '@pesit-node/storage';
-import type { Leftover } from '@pesit-node/storage';
+import type { Leftover, RemoveOptions } from '@pesit-node/storage';
 import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 
 import type { TransferContexts } from '../transfers/contexts.js';
@@ -68,12 +68,12 @@ export class Housekeeping {
   /** Ends interrupted transfers that can no longer be restarted, and removes their staged files. */
   async expire(): Promise<void> {
     const { contexts, logger } = this.#options;
-    for (const { id: transfer, filename, directory, context } of await contexts.expire()) {
+    for (const { id: transfer, fence, filename, directory, context } of await contexts.expire()) {
       logger.info(
         { transfer, filename },
         'interrupted transfer can no longer be restarted: its time is over, or the partner began it anew',
       );
-      if (directory !== null) await this.#remove(directory, context);
+      if (directory !== null) await this.#remove(directory, context, { claim: fence });
     }
   }
 
@@ -102,13 +102,14 @@ export class Housekeeping {
     }
     if (old.length === 0) return;
     const wanted = await contexts.wantedAmong(old.map(({ key }) => key));
-    for (const { key } of old) if (!wanted.has(key)) await this.#remove(directory, key);
+    for (const { key, fence } of old) if (!wanted.has(key)) await this.#remove(directory, key, { upTo: fence });
   }
 
-  async #remove(directory: string, key: string): Promise<void> {
+  async #remove(directory: string, key: string, options: RemoveOptions): Promise<void> {
     const { logger } = this.#options;
     try {
-      if (await removeLeftover(directory, key)) logger.info({ directory, key }, 'removed what an old transfer left');
+      if (await removeLeftover(directory, key, options))
+        logger.info({ directory, key }, 'removed what an old transfer left');
     } catch (error) {
       logger.warn({ directory, key, err: error }, 'could not remove what an old transfer left');
     }

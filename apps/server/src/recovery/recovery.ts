@@ -1,12 +1,19 @@
 import { lstat } from 'node:fs/promises';
 
 import type { Config, Logger } from '@pesit-node/service';
-import { ensureReceiveDirectory, freeEmptyName, hashOfFile, removeLeftover, StagedFile } from '@pesit-node/storage';
+import {
+  claimStaged,
+  ensureReceiveDirectory,
+  freeEmptyName,
+  hashOfFile,
+  removeLeftover,
+  StagedFile,
+} from '@pesit-node/storage';
 
 import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
 import type { TransferJournal } from '../transfers/journal.js';
-import type { TransferCompletion } from '../transfers/record.js';
+import type { RecordHandle, TransferCompletion } from '../transfers/record.js';
 import { finalPath, INTENT_FROM } from '../files/final-name.js';
 
 export interface RecoveryOptions {
@@ -31,6 +38,8 @@ export class Recovery {
   readonly #options: RecoveryOptions;
   /** Records that could not be looked at, so that the log says it once. */
   readonly #stuck = new Set<number>();
+  /** Claims to be given back, with the process that had the transfer before. */
+  readonly #claimed = new Map<number, { readonly record: RecordHandle; readonly instance: string }>();
   #running: Promise<void> | undefined;
 
   constructor(options: RecoveryOptions) {
@@ -53,6 +62,7 @@ export class Recovery {
 
   async #run(): Promise<void> {
     const { contexts, instances, logger } = this.#options;
+    await this.#giveBack();
     const rows = await contexts.elsewhere();
     const gone = await instances.goneAmong([...new Set(rows.map(({ instance }) => instance))]);
     for (const row of rows) {
@@ -72,13 +82,25 @@ export class Recovery {
     }
   }
 
-  /** Looks first, and takes the record then: of two that look at once one decides. */
+  /**
+   * Takes the record, then the files, and looks then: of two that come at once one decides, and the process that has lost them, if it
+   * only stood still, delivers nothing after the look.
+   */
   async #bringToEnd(row: ContextRow): Promise<void> {
     const { contexts, journal, logger } = this.#options;
-    const finding = await this.#look(row);
+    const { id: transfer, filename, directory, context } = row;
+    // A volume that is not mounted says nothing.
+    if (directory !== null) await ensureReceiveDirectory(directory);
     const record = await contexts.claim(row);
     if (record === undefined) return;
-    const { id: transfer, filename, directory, context } = row;
+    let finding: Finding;
+    try {
+      finding = await this.#look(row, record);
+    } catch (error) {
+      this.#claimed.set(row.id, { record, instance: row.instance });
+      await this.#giveBack();
+      throw error;
+    }
     if (finding.kind === 'interrupted') {
       await journal.failed(record, { ...STOPPED, restartable: context !== null });
       logger.warn({ transfer, filename }, 'marked a transfer of a dead process as FAILED: the partner may restart it');
@@ -89,15 +111,22 @@ export class Recovery {
       { transfer, filename, path: finding.completion.path },
       'marked a transfer of a dead process as COMPLETED: its file was delivered',
     );
-    if (directory !== null && context !== null) await removeLeftover(directory, context);
+    if (directory !== null && context !== null) await removeLeftover(directory, context, { claim: record.fence });
   }
 
-  async #look(row: ContextRow): Promise<Finding> {
+  /** Gives back the transfers that could not be looked at: another look may follow, here or in another process. */
+  async #giveBack(): Promise<void> {
+    for (const [id, { record, instance }] of this.#claimed) {
+      await this.#options.contexts.giveBack(record, instance);
+      this.#claimed.delete(id);
+    }
+  }
+
+  async #look(row: ContextRow, { fence }: RecordHandle): Promise<Finding> {
     const { directory, context, filename } = row;
     const { logger } = this.#options;
     if (row.direction === 'SEND' || directory === null || context === null) return { kind: 'interrupted' };
-    // A volume that is not mounted says nothing.
-    await ensureReceiveDirectory(directory);
+    await claimStaged(directory, context, fence);
     const staged = await StagedFile.peek(directory, context);
     const path = await finalPath({ directory, path: filename });
     if (staged?.delivered === true) {

@@ -2,6 +2,8 @@ import type { ServerConnection } from '@pesit-node/net';
 import type { PesitError } from '@pesit-node/protocol';
 
 import type { FileTransfer } from '../exchange/file-transfer.js';
+import { taken } from '../transfers/completions.js';
+import type { TransferContexts } from '../transfers/contexts.js';
 
 interface Running {
   readonly file: FileTransfer;
@@ -24,6 +26,12 @@ export class RunningTransfers {
   motionOf(id: number): string | undefined {
     const progress = this.#running.get(id)?.file.progress();
     return progress && `${progress.dataBytes}/${progress.syncPoint}`;
+  }
+
+  /** Ends the sessions whose transfers another process has taken. @throws when the database cannot be asked */
+  async endLost(contexts: Pick<TransferContexts, 'lostAmong'>): Promise<void> {
+    const records = [...this.#running.values()].map(({ file }) => file.record);
+    for (const id of await contexts.lostAmong(records)) this.abort(id, taken(id));
   }
 
   /** Ends the session that has the transfer. */

@@ -18,8 +18,11 @@ export interface CompletionsOptions {
   readonly patienceMs?: number;
 }
 
-/** `again`: the record was put right, the statement can be made once more. */
-type Written = 'written' | 'again';
+/**
+ * `again`: the record was put right, the statement can be made once more. `claimed`: another process has claimed the transfer, and
+ * will say whether it was delivered.
+ */
+type Written = 'written' | 'again' | 'claimed';
 
 const PATIENCE_MS = 20_000;
 const RETRY_MS = 250;
@@ -33,10 +36,12 @@ export const noDatabase = (cause: unknown): PesitError =>
     cause,
   });
 
-const taken = (id: number): PesitError =>
+/** @param isOpen nobody has said yet what became of it */
+export const taken = (id: number, isOpen = false): PesitError =>
   new PesitError(`another session has taken over transfer ${id}: this one has lost it`, {
     fault: 'local',
     diagnostic: '2-207',
+    condition: isOpen ? 'claim lost' : undefined,
     peerText: 'another session has taken over this transfer',
   });
 
@@ -69,7 +74,9 @@ export class Completions {
         const { id, fence } = record;
         const kept = this.#options.knex('transfers').where({ id, fence, status: 'IN_PROGRESS' });
         if ((await kept.update({ ...completionColumns(completion), delivering: true })) > 0) return 'written';
-        return (await this.#reopen(record)) ? 'again' : 'written';
+        // Nothing has the name yet: who has the record, or has completed it, did so without this attempt.
+        if ((await this.#reopen(record)) !== 'again') throw taken(id);
+        return 'again';
       },
       () => undefined,
     );
@@ -80,7 +87,8 @@ export class Completions {
    * only then may the partner be told. While the database is away it is tried again, until `deadline`.
    * @throws PesitError 2-201 when it could not be committed in time. Whether the last attempt took effect is not known
    *   then: the record is withdrawn as soon as the database answers, since the partner will hear that the transfer failed.
-   *   2-207 when another has taken the transfer
+   *   2-207 when another has taken the transfer; with the condition `claim lost` when that one has not said by `deadline` whether it
+   *   found the file delivered, which then must stay
    */
   async complete(record: RecordHandle, completion: TransferCompletion, deadline: number): Promise<void> {
     await this.#patiently(
@@ -97,6 +105,7 @@ export class Completions {
   completeLater(record: RecordHandle, completion: TransferCompletion): void {
     void this.#options.outbox.add('completed transfer', async () => {
       while ((await this.#commit(record, completion)) === 'again');
+      // Claimed by another: that one says what became of it.
     });
   }
 
@@ -112,6 +121,10 @@ export class Completions {
       const attempt = write();
       const outcome = await settledWithin(attempt, deadline - performance.now());
       if (outcome.kind === 'done' && outcome.value === 'written') return;
+      if (outcome.kind === 'done' && outcome.value === 'claimed') {
+        if (performance.now() + RETRY_MS >= deadline) throw taken(id, true);
+        await delay(RETRY_MS);
+      }
       if (outcome.kind === 'done') continue;
       if (outcome.kind === 'failed' && !isDatabaseUnavailable(outcome.error)) throw outcome.error;
       const cause = outcome.kind === 'failed' ? outcome.error : new Error('no answer in time');
@@ -154,20 +167,23 @@ export class Completions {
         mtime: completion.sentMtimeNs?.toString() ?? null,
       } as Record<string, Knex.Value>,
     );
-    if (rows.length > 0) return 'written';
-    return (await this.#reopen(record)) ? 'again' : 'written';
+    return rows.length > 0 ? 'written' : this.#reopen(record);
   }
 
   /**
    * A record that is not IN_PROGRESS although its owner still works on it.
-   * @returns true when it is open again; false when it is completed: an earlier attempt took effect although its answer was
-   *   lost, or another process has found the delivered file
-   * @throws PesitError 2-207 when another has taken the transfer
+   * @returns `again` when it is open again; `written` when it is completed: an earlier attempt took effect although its answer was
+   *   lost, or another process has found the delivered file; `claimed` while another process has it
+   * @throws PesitError 2-207 when another has taken the transfer, and not found it delivered
    */
-  async #reopen({ id, fence }: RecordHandle): Promise<boolean> {
+  async #reopen({ id, fence, attempts }: RecordHandle): Promise<Written> {
     const { knex } = this.#options;
-    const row = await knex('transfers').where({ id }).first<{ status: string; fence: number } | undefined>();
-    if (row?.status === 'COMPLETED') return false;
+    const row = await knex('transfers')
+      .where({ id })
+      .first<{ status: string; fence: number; attempts: number } | undefined>();
+    if (row?.status === 'COMPLETED') return 'written';
+    // Another attempt has found nothing delivered; who only claims it may.
+    if (row?.status === 'IN_PROGRESS' && row.fence !== fence && row.attempts === attempts) return 'claimed';
     if (row !== undefined && row.fence !== fence) throw taken(id);
     if (row?.status !== 'FAILED') {
       throw new Error(`the record of transfer ${id} is ${row?.status ?? 'gone'}, not IN_PROGRESS`);
@@ -181,7 +197,7 @@ export class Completions {
       error_message: null,
     });
     if (reopened === 0) throw taken(id);
-    return true;
+    return 'again';
   }
 
   #withdrawAfter({ id, fence }: RecordHandle, attempt: Promise<unknown>): void {

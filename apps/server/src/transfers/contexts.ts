@@ -51,6 +51,7 @@ export interface ContextRow {
 
 export interface ExpiredContext {
   readonly id: number;
+  readonly fence: number;
   readonly filename: string | null;
   readonly context: string;
   /** Null for a file that was read. */
@@ -158,10 +159,30 @@ export class TransferContexts {
     return rows[0];
   }
 
+  /** Gives a claim back whose files could not be looked at: the transfer is that of the process that is gone, as before. */
+  async giveBack({ id, fence }: RecordHandle, instance: string): Promise<void> {
+    await this.#options
+      .knex('transfers')
+      .where({ id, fence })
+      .whereIn('status', ['PENDING', 'IN_PROGRESS'])
+      .update({ instance });
+  }
+
   /** Whether nobody else has taken the transfer meanwhile. */
   async isOwned({ id, fence }: RecordHandle): Promise<boolean> {
     const row = await this.#options.knex('transfers').where({ id, fence }).first<object | undefined>('id');
     return row !== undefined;
+  }
+
+  /** The transfers among the given that another has taken; one that it found delivered is as good as its own. */
+  async lostAmong(records: readonly RecordHandle[]): Promise<readonly number[]> {
+    if (records.length === 0) return [];
+    const { rows } = await this.#options.knex.raw<{ rows: { id: number }[] }>(
+      `select v.id from unnest(?::bigint[], ?::int[]) as v (id, fence)
+       where not exists (select from transfers t where t.id = v.id and (t.fence = v.fence or t.status = 'COMPLETED'))`,
+      [records.map(({ id }) => id), records.map(({ fence }) => fence)],
+    );
+    return rows.map(({ id }) => id);
   }
 
   /** How the points of the attempt that begins are placed. To be kept before its first burst leaves. */
@@ -216,7 +237,7 @@ export class TransferContexts {
       `update transfers set restartable = false, error_message = error_message ||
          case when ${IS_NEWEST} then '; not restarted in time' else '; the partner began it anew' end
        where restartable and (end_time < now() - make_interval(days => ?) or not ${IS_NEWEST})
-       returning id, filename, context, directory`,
+       returning id, fence, filename, context, directory`,
       [retentionDays],
     );
     return rows;

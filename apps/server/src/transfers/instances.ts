@@ -1,3 +1,5 @@
+import { EventEmitter } from 'node:events';
+
 import { LeaseClock, LeaseWatch, renewalMs } from '@pesit-node/service';
 import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 import { isRunning, THIS_PROCESS } from '@pesit-node/storage';
@@ -23,18 +25,26 @@ const LEASE_MS = 10_000;
 /** Share that is given up at the end: partners wait for what is written then, and two renewals have failed. */
 const MARGIN = 1 / 3;
 
+export interface InstancesEvents {
+  /** This process has its lease again after it was over: its transfers may be those of another. */
+  again: [];
+}
+
 /**
  * Which processes live. Each renews a lease that covers all its transfers: one short statement every few seconds, none a
- * transfer. A process of this machine that is gone is known at once, any other when its lease is over.
+ * transfer. A process of this machine that has ended is known at once, any other when its lease is over, whether it exists or not: one
+ * that stands still keeps no transfer.
  */
-export class Instances {
+export class Instances extends EventEmitter<InstancesEvents> {
   readonly #options: Required<InstancesOptions>;
   #renewals: PeriodicHandle | undefined;
   readonly #clock: LeaseClock;
   readonly #others: LeaseWatch;
   #isKnown = false;
+  #lastTerm: number | undefined;
 
   constructor(options: InstancesOptions) {
+    super();
     this.#options = { leaseMs: LEASE_MS, ...options };
     const { leaseMs } = this.#options;
     this.#clock = new LeaseClock({ leaseMs, margin: MARGIN });
@@ -46,11 +56,11 @@ export class Instances {
   }
 
   /**
-   * Whether nobody can take this process for gone. False after it stood still (a suspended machine), or could not reach the
-   * database: until the next renewal its transfers may be those of another.
+   * Number of the time without a gap in which nobody can have taken this process for gone; undefined while somebody can, because it
+   * stood still or could not reach the database. A transfer that began in another term may be somebody else's by now.
    */
-  get isCurrent(): boolean {
-    return this.#clock.isHeld;
+  get term(): number | undefined {
+    return this.#clock.term;
   }
 
   /** Takes the lease and renews it from now on; may be called again. @throws when the database cannot be asked */
@@ -103,7 +113,7 @@ export class Instances {
 
   #isGone({ age, ...other }: Seen): boolean {
     // Without /proc nothing can be said of others: their leases tell.
-    if (other.machine === THIS_PROCESS.machine && THIS_PROCESS.started !== '0') return !isRunning(other);
+    if (other.machine === THIS_PROCESS.machine && THIS_PROCESS.started !== '0' && !isRunning(other)) return true;
     return age > this.#options.leaseMs && this.#others.mayJudge;
   }
 
@@ -117,7 +127,10 @@ export class Instances {
       [instance, node, machine, pid, started],
     );
     this.#isKnown = true;
+    const before = this.#lastTerm;
     this.#clock.granted(since);
+    this.#lastTerm = this.#clock.term ?? before;
+    if (before !== undefined && this.#lastTerm !== before) this.emit('again');
     this.#others.heard(since);
   }
 }

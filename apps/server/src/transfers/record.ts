@@ -73,6 +73,8 @@ export interface Source {
 export interface RecordHandle {
   readonly id: number;
   readonly fence: number;
+  /** Which attempt it is, for one that receives: tells a process that has claimed the transfer from another attempt. */
+  readonly attempts?: number;
 }
 
 /** How far a transfer is, or was when it ended. */

@@ -28,9 +28,13 @@ export class SentPoints {
     );
   }
 
-  /** An attempt begins at this point: what earlier ones placed behind it is gone. */
-  async forgetAfter({ id }: RecordHandle, number: number): Promise<void> {
-    await this.#knex('sent_points').where('transfer', id).andWhere('number', '>', number).delete();
+  /** An attempt begins at this point: what earlier ones placed behind it is gone; nothing when another has taken the transfer. */
+  async forgetAfter({ id, fence }: RecordHandle, number: number): Promise<void> {
+    await this.#knex.raw(
+      `delete from sent_points p using transfers t
+       where t.id = p.transfer and t.id = :id and t.fence = :fence and p.number > :number`,
+      { id, fence, number },
+    );
   }
 
   /** Removes the points of transfers that nobody can restart. */

@@ -40,12 +40,9 @@ export const databaseFence = (knex: Knex, { app, cluster, instance }: Seat, leas
   };
 };
 
-/** A leader that stands still within a write holds up its successor no longer than this. */
-const STANDSTILL_MS = 10_000;
-
 /**
  * Writes as the leader: the transaction of `work` is refused unless `epoch` is the newest and this process's, and no newer one
- * begins before it has ended. So keep it short.
+ * begins before it has ended. So keep it short; of a leader that stands still within it the database ends it after 10 s (`createPool`).
  * @param epoch that of the lease when the work began; undefined is refused
  * @throws {NotLeaderError}
  */
@@ -56,7 +53,6 @@ export const fenced = <T>(
   work: (trx: Knex.Transaction) => Promise<T>,
 ): Promise<T> =>
   knex.transaction(async (trx) => {
-    await trx.raw(`set local idle_in_transaction_session_timeout = ${String(STANDSTILL_MS)}`);
     const { rows } = await trx.raw<{ rows: unknown[] }>(
       `select from pesit_common.cluster_leaders
        where app = :app and cluster = :cluster and instance = :instance and epoch = :epoch for key share`,

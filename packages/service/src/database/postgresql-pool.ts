@@ -9,6 +9,8 @@ import { quietKnex } from './quiet-knex.js';
 
 const CONNECT_MS = 5000;
 const ACQUIRE_MS = 10_000;
+/** A process that stands still within a transaction holds up the others no longer than its leases would. */
+const STANDSTILL_MS = 10_000;
 /** How long connections get to say goodbye before their sockets are closed. */
 const GOODBYE_MS = 2000;
 
@@ -79,7 +81,7 @@ export const createPool = (options: PoolOptions): PostgresqlPool => {
       connectionString: options.url,
       connectionTimeoutMillis: CONNECT_MS,
       statement_timeout: options.statementTimeout,
-      idle_in_transaction_session_timeout: 60_000,
+      idle_in_transaction_session_timeout: STANDSTILL_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
       application_name: 'pesit-node',

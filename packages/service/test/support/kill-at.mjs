@@ -1,6 +1,6 @@
 /**
  * Preloaded into a service (`node --import`): kills it with SIGKILL at one step of a transfer, named by KILL_AT as
- * `before:<step>` or `after:<step>`. Not armed until a transfer begins, so that the service can start: the first row in
+ * `before:<step>` or `after:<step>`; with KILL_SIGNAL=SIGSTOP it stands still there, once, until SIGCONT. Not armed until a transfer begins, so that the service can start: the first row in
  * `transfers`, or, where KILL_FILE names a virtual file (PI 12), the taking of its transfer from the queue.
  */
 import { createRequire, syncBuiltinESMExports } from 'node:module';
@@ -11,10 +11,14 @@ const { Client } = require('pg');
 
 const [when, step] = (process.env.KILL_AT ?? '').split(':');
 const awaited = process.env.KILL_FILE ?? '';
+const signal = process.env.KILL_SIGNAL ?? 'SIGKILL';
 let armed = false;
+let isOver = false;
 
 const die = (at, name) => {
-  if (armed && at === when && name === step) process.kill(process.pid, 'SIGKILL');
+  if (isOver || !armed || at !== when || name !== step) return;
+  isOver = true;
+  process.kill(process.pid, signal);
 };
 
 const around = (name, work) => {

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -21,15 +22,19 @@ export interface KilledServiceOptions {
   readonly databaseUrl: string;
   /** Configuration keys of this test. */
   readonly settings?: Json;
+  /** Name of the pod. Default: that of the machine. */
+  readonly pod?: string;
+  /** SIGSTOP: it stands still at its step, and continues with `goOn`. Default SIGKILL. */
+  readonly signal?: 'SIGKILL' | 'SIGSTOP';
   /** Of an answer to `GET /api/v1/servers` that was 200; default: all are. */
   readonly isReady?: (servers: unknown) => boolean;
 }
 
-/** A process starts slowly beside others: it is asked now and then, for a minute at most. */
-export const patiently = async (ask: () => Promise<boolean>): Promise<void> => {
-  const limit = performance.now() + 60_000;
+/** A process starts slowly beside others: it is asked now and then, for a minute at most unless told otherwise. */
+export const patiently = async (ask: () => Promise<boolean>, limitMs = 60_000): Promise<void> => {
+  const limit = performance.now() + limitMs;
   while (!(await ask())) {
-    if (performance.now() > limit) throw new Error('it did not happen within a minute');
+    if (performance.now() > limit) throw new Error('it did not happen in time');
     await delay(30);
   }
 };
@@ -49,7 +54,7 @@ export class KilledService {
    * @returns what this process has written so far
    */
   async start(killAt = '', killFile = ''): Promise<() => string> {
-    const { main, directory, databaseUrl, settings, isReady = () => true } = this.#options;
+    const { main, directory, databaseUrl, settings, pod, signal = 'SIGKILL', isReady = () => true } = this.#options;
     const log: string[] = [];
     this.#http = await freePort();
     const flags = Object.entries({
@@ -62,7 +67,10 @@ export class KilledService {
     }).map(([name, value]) => `--${name}=${String(value)}`);
     const child = spawn(process.execPath, ['--import', KILL_AT, fileURLToPath(main), ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: '/usr/bin:/bin', KILL_AT: killAt, KILL_FILE: killFile },
+      env: {
+        ...{ PATH: '/usr/bin:/bin', KILL_AT: killAt, KILL_FILE: killFile, KILL_SIGNAL: signal },
+        ...(pod === undefined ? {} : { POD_NAME: pod }),
+      },
     });
     this.#child = child;
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => log.push(String(text)));
@@ -87,6 +95,22 @@ export class KilledService {
     if (child === undefined) return null;
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
     return child.signalCode;
+  }
+
+  /** Stands still from now on, with all that it has open, until `goOn`. */
+  async freeze(): Promise<void> {
+    this.#child?.kill('SIGSTOP');
+    await this.stands();
+  }
+
+  /** Resolves when the process stands still, at its step or by `freeze`. */
+  async stands(): Promise<void> {
+    const stat = `/proc/${String(this.#child?.pid)}/stat`;
+    await patiently(async () => /^.*\) T /s.test(await readFile(stat, 'latin1')));
+  }
+
+  goOn(): void {
+    this.#child?.kill('SIGCONT');
   }
 
   async kill(): Promise<void> {

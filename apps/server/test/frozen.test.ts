@@ -1,0 +1,158 @@
+/** Two pods on one machine, so that each sees the other's process. One stands still for longer than its lease, and continues. */
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { diagnosticOf, fpdu, pointOf } from '@pesit-node/protocol/testing';
+import { freePort, withDatabase } from '@pesit-node/service/testing';
+import type { TestDatabase } from '@pesit-node/service/testing';
+
+import { KilledService, patiently } from '../../../packages/service/test/support/killed-service.js';
+import type { Json } from '../../../packages/service/test/support/killed-service.js';
+import { PASSWORD } from './support/node.js';
+import { RawPeer } from './support/raw-peer.js';
+import { CONNECT, connectAs, create, DATA, DTF, DTF_END, ORF, step, syn, transEnd, WRITE } from './support/steps.js';
+
+const MAIN = new URL('../dist/main.js', import.meta.url);
+/** What the lost session says: as long as DATA, so that each byte of it shows. */
+const LATE = 'X'.repeat(DATA.length);
+const LATE_DTF = step('DTF', (y) => fpdu('DTF', y, 0, Buffer.from(LATE)), false);
+
+withDatabase((harness) => {
+  let directory: string;
+  let database: TestDatabase;
+  let pods: readonly KilledService[] = [];
+  const ports: number[] = [];
+  const peers: RawPeer[] = [];
+
+  beforeEach(async () => {
+    database = await harness.open();
+    directory = await mkdtemp(join(tmpdir(), 'pesit-frozen-'));
+    pods = ['pod-a', 'pod-b'].map(
+      (pod) =>
+        new KilledService({
+          ...{ main: MAIN, directory, databaseUrl: database.url, pod, signal: 'SIGSTOP' },
+          settings: { 'cluster.enabled': true },
+        }),
+    );
+  });
+
+  afterEach(async () => {
+    for (const { socket } of peers.splice(0)) socket.destroy();
+    for (const pod of pods) await pod.kill();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  /** A listener on each pod: NODE1 and NODE2. @param step at which the first pod stands still */
+  const start = async (at?: string): Promise<void> => {
+    for (const [index, pod] of pods.entries()) {
+      await pod.start(index === 0 ? at : undefined);
+      if (index === 0) {
+        await pod.call('POST', '/api/v1/config/partners', { partnerId: 'ACME', password: PASSWORD });
+        await pod.call('POST', '/api/v1/config/files', { fileId: 'IN', receiveDirectory: 'in' });
+      }
+      const [serverId, port] = [`NODE${index + 1}`, (ports[index] = await freePort())];
+      await pod.call('POST', '/api/v1/servers', { serverId, port, autoStart: false });
+      await pod.call('POST', `/api/v1/servers/${serverId}/start`);
+    }
+  };
+
+  const begin = async (pod: number, restarted: boolean): Promise<RawPeer> => {
+    const connect = pod === 0 ? CONNECT : connectAs({ server: 'NODE2' });
+    const peer = await RawPeer.open(ports[pod]!, connect);
+    peers.push(peer);
+    expect(diagnosticOf(await peer.send(create({ restarted })))).toBe('0-000');
+    await peer.send(ORF);
+    return peer;
+  };
+
+  /** From here on nothing excuses an answer that the transfer is in progress elsewhere. */
+  const leaseIsOver = (): Promise<void> =>
+    patiently(async () => {
+      const { rows } = await database.knex.raw<{ rows: { over: boolean }[] }>(
+        `select seen_at < now() - interval '11 seconds' as over from pesit_server.instances where node = 'pod-a'`,
+      );
+      return rows[0]?.over === true;
+    });
+
+  const record = async (): Promise<Json> => {
+    const [found, ...more] = (await pods[1]!.call('GET', '/api/v1/transfers'))['content'] as readonly Json[];
+    expect(more).toEqual([]);
+    return found!;
+  };
+
+  const delivered = async (): Promise<readonly string[]> => {
+    const entries = await readdir(join(directory, 'in'), { withFileTypes: true });
+    const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+    return Promise.all(names.map((name) => readFile(join(directory, 'in', name), 'latin1')));
+  };
+
+  const clean = (): Promise<void> => patiently(async () => (await readdir(join(directory, 'in/.pesit'))).length === 0);
+
+  test('within the data: its partner continues on another pod, and what it still writes harms nothing', async () => {
+    await start();
+    const [frozen, other] = pods as [KilledService, KilledService];
+    const lost = await begin(0, false);
+    await lost.sendAll(WRITE, DTF, syn(1));
+    await frozen.freeze();
+    // On their way when it stands still: it reads them when it continues.
+    for (const one of [LATE_DTF, syn(2), LATE_DTF, syn(3)]) lost.write(lost.bytesOf(one));
+    await leaseIsOver();
+    const peer = await begin(1, true);
+    expect(pointOf(await peer.send(WRITE))).toBe(1);
+    await peer.sendAll(DTF, syn(2));
+    frozen.goOn();
+    // It finds that the transfer is no longer its own, without being asked.
+    await lost.closed();
+    await peer.sendAll(DTF, DTF_END);
+    expect(diagnosticOf(await peer.send(transEnd(3 * DATA.length, 3)))).toBe('0-000');
+    expect(await record()).toMatchObject({ status: 'COMPLETED', node: 'pod-b', attempts: 2, listener: 'NODE2' });
+    expect(await delivered()).toEqual([DATA.repeat(3)]);
+    await clean();
+    expect(await other.call('GET', '/api/v1/config/partners/ACME')).toMatchObject({ transferCount: 1 });
+  }, 180_000);
+
+  /** It stands still at a step of its delivery. @returns the answer that its own session has in the end */
+  const deliversAt = async (at: string, points: readonly number[]): Promise<string | undefined> => {
+    await start(at);
+    const [frozen] = pods as [KilledService];
+    const lost = await begin(0, false);
+    await lost.send(WRITE);
+    for (const point of points) await lost.sendAll(DTF, syn(point));
+    const articles = points.length + 1;
+    await lost.sendAll(DTF, DTF_END);
+    lost.write(lost.bytesOf(transEnd(articles * DATA.length, articles)));
+    await frozen.stands();
+    await leaseIsOver();
+    const peer = await begin(1, true);
+    const from = pointOf(await peer.send(WRITE)) ?? 0;
+    for (let left = articles - from; left > 0; left -= 1) await peer.send(DTF);
+    await peer.send(DTF_END);
+    expect(diagnosticOf(await peer.send(transEnd(articles * DATA.length, articles)))).toBe('0-000');
+    expect(await delivered()).toEqual([DATA.repeat(articles)]);
+    frozen.goOn();
+    const answer = await lost.next();
+    lost.socket.destroy();
+    expect(await record()).toMatchObject({ status: 'COMPLETED' });
+    expect(await delivered()).toEqual([DATA.repeat(articles)]);
+    expect(await pods[1]!.call('GET', '/api/v1/config/partners/ACME')).toMatchObject({ transferCount: 1 });
+    await clean();
+    return diagnosticOf(answer);
+  };
+
+  test.each([
+    ['a small file', []],
+    ['a file with points', [1, 2]],
+  ])(
+    'before the file has its name: %s is delivered once, by the other pod',
+    async (_, points) => {
+      expect(await deliversAt('before:link', points)).not.toBe('0-000');
+    },
+    180_000,
+  );
+
+  test('when the file has its name: it stays, and both pods say so', async () => {
+    expect(await deliversAt('before:complete', [1])).toBe('0-000');
+  }, 180_000);
+});
