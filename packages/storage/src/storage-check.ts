@@ -17,9 +17,9 @@ export type StorageState = 'holds' | 'weaker' | 'fails';
 export interface StorageFinding {
   readonly promise: string;
   readonly state: StorageState;
-  /** What was seen. */
+  /** In words: the figures and codes behind the state. */
   readonly seen: string;
-  /** What follows for the node where it does not hold. */
+  /** The consequence for the node where it does not hold. */
   readonly meaning: string;
 }
 
