@@ -125,6 +125,19 @@ withDatabase((harness) => {
       ['status=PENDING&serverId=2', [4, 3, 0]],
       ['restartable=true', []],
     ];
+    test('as a file, with the filters', async () => {
+      const { text } = await service.api.get('/transfers/export.jsonl?serverId=2');
+      const { body } = await service.api.get('/transfers?serverId=2');
+      expect(
+        text
+          .trimEnd()
+          .split('\n')
+          .map((line: string) => JSON.parse(line) as unknown),
+      ).toEqual(body.content);
+      const csv = await service.api.get('/transfers/export.csv?serverId=2');
+      expect(csv.text.split('\r\n')).toHaveLength(7);
+    });
+
     test('filters and sort', async () => {
       for (const [query, expected] of FILTERS) {
         const { body } = await service.api.get(`/transfers/history?${query}`);

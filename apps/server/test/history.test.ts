@@ -178,6 +178,24 @@ withDatabase((harness) => {
       expect(await ids(query)).toEqual(expected.map((index) => all[index]));
     });
 
+    test('as a file, with the filters', async () => {
+      const { text, headers } = await rest.get(`${HISTORY}/export.jsonl?partnerId=B`);
+      const { body } = await rest.get(`${HISTORY}?partnerId=B`);
+      expect(headers['content-type']).toBe('application/x-ndjson');
+      expect(
+        text
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line) as unknown),
+      ).toEqual(body.content);
+      const csv = await rest.get(`${HISTORY}/export.csv?q=orders`);
+      const [names = '', values = '', ...more] = csv.text.split('\r\n');
+      expect(names.split(',').slice(0, 4)).toEqual(['id', 'type', 'partnerId', 'direction']);
+      expect(values.split(',').slice(0, 4)).toEqual([String(all[2]), 'FILE', 'B', 'SEND']);
+      expect(more).toEqual(['']);
+      expect(faultyFields(await rest.get(`${HISTORY}/export.csv?page=1`))).toEqual(['page']);
+    });
+
     test('those that run now, with the same filters and paging', async () => {
       const { body } = await rest.get(`${HISTORY}/active?size=5&partnerId=a`);
       expect(body).toEqual({

@@ -67,6 +67,8 @@ export {
   textFilter,
   wordsFilter,
 } from './history/conditions.js';
+export { exportRoutes } from './history/export.js';
+export type { ExportOptions, FlatRecord } from './history/export.js';
 export { historyPageOf, historyPagingFields } from './history/fields.js';
 export type { HistoryKey, HistoryPage } from './history/fields.js';
 export { History } from './history/history.js';

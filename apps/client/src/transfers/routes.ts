@@ -1,4 +1,4 @@
-import { ApiError, check, endpoint, historyPageOf } from '@pesit-node/service';
+import { ApiError, check, endpoint, exportRoutes, historyPageOf } from '@pesit-node/service';
 import type { Answer, Endpoint, Routes } from '@pesit-node/service';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -7,6 +7,7 @@ import { idempotencyKeyOf } from './idempotency.js';
 import type { TransferRecord } from './record.js';
 import {
   activeQuery,
+  exportQuery,
   historyQuery,
   MAX_WAIT_SECONDS,
   messageBody,
@@ -198,6 +199,13 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
       },
       async ({ query, res }) => res.json(await transfers.history({ ...query, status: 'IN_PROGRESS' })),
     ),
+  });
+  exportRoutes(routes, {
+    path: '/api/v1/transfers',
+    query: exportQuery,
+    // The texts of a message are in its own record alone.
+    fields: Object.keys(transferAnswer.omit({ message: true, reply: true }).shape),
+    batches: (filter) => transfers.batches(filter),
   });
   routes.resource('/api/v1/transfers/stats', {
     get: endpoint(

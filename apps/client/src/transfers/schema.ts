@@ -141,6 +141,9 @@ export const historyQuery = z.strictObject({
 /** The transfers that run now, page by page. */
 export const activeQuery = historyQuery.omit({ status: true, restartable: true });
 
+/** All that the filters leave, whatever the page. */
+export const exportQuery = historyQuery.omit({ page: true, size: true, sort: true, after: true });
+
 export type HistoryQuery = z.output<typeof historyQuery>;
 /** Which transfers, whatever the page. */
 export type HistoryFilter = Partial<Omit<HistoryQuery, 'page' | 'size' | 'sort' | 'after'>>;

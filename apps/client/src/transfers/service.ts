@@ -152,6 +152,8 @@ export const transferService = (deps: TransferServiceDeps) => {
     history: (query: HistoryQuery): Promise<HistoryPage<PageRecord>> =>
       store.page(query, (row) => toPageRecord(row, queue.progressOf(row.id))),
 
+    batches: (filter: HistoryFilter) => store.batches(filter, (row) => toPageRecord(row, queue.progressOf(row.id))),
+
     statistics: (filter: HistoryFilter) => store.statistics(filter),
 
     /** A received file: its path, and the name to offer. */

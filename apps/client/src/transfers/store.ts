@@ -108,6 +108,10 @@ const requestStore = (knex: Knex, history = new History(knex, HISTORY)) => ({
   page: async <T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<HistoryPage<T>> =>
     history.page(query, query, { columns: [knex.raw(PAGE_COLUMNS), knex.raw(SERVER_ENABLED)], map }),
 
+  /** All that the filter leaves, newest first; see `History.batches`. */
+  batches: <T>(filter: HistoryFilter, map: (row: TransferRow) => T): AsyncGenerator<readonly T[]> =>
+    history.batches(filter, { columns: [knex.raw(PAGE_COLUMNS), knex.raw(SERVER_ENABLED)], map }),
+
   statistics: (filter: HistoryFilter): Promise<Statistics<TransferStatus, Direction>> =>
     fetchStatistics(history.filtered(filter), TRANSFER_STATUSES, DIRECTIONS),
 

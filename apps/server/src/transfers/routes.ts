@@ -1,10 +1,11 @@
-import { endpoint, historyPageOf, notFound, showBytes } from '@pesit-node/service';
+import { endpoint, exportRoutes, historyPageOf, notFound, showBytes } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { freeMessageText, messageText, showDate } from '@pesit-node/transfers';
 import type { z } from 'zod';
 
 import {
   activeQuery,
+  exportQuery,
   historyQuery,
   statisticsQuery,
   transferAnswer,
@@ -82,6 +83,12 @@ export const transferRoutes = (routes: Routes, store: TransferStore): void => {
         res.json(await store.page({ ...query, status: 'IN_PROGRESS' }, toTransfer));
       },
     ),
+  });
+  exportRoutes(routes, {
+    path: '/api/v1/transfers',
+    query: exportQuery,
+    fields: Object.keys(transferAnswer.shape),
+    batches: (filter) => store.batches(filter, toTransfer),
   });
   routes.resource('/api/v1/transfers/stats', {
     get: endpoint(

@@ -64,6 +64,9 @@ export const historyQuery = activeQuery.extend({
   restartable: flagFilter(),
 });
 
+/** All that the filters leave, whatever the page. */
+export const exportQuery = historyQuery.omit({ page: true, size: true, sort: true, after: true });
+
 export type HistoryQuery = z.output<typeof historyQuery>;
 /** Which transfers, whatever the page. */
 export type HistoryFilter = Partial<Omit<HistoryQuery, 'page' | 'size' | 'sort' | 'after'>>;

@@ -108,6 +108,11 @@ export class TransferStore {
     return this.#history.page(query, query, { columns: COLUMNS, map });
   }
 
+  /** All that the filter leaves, newest first; see `History.batches`. */
+  batches<T>(filter: HistoryFilter, map: (row: TransferRow) => T): AsyncGenerator<readonly T[]> {
+    return this.#history.batches(filter, { columns: COLUMNS, map });
+  }
+
   async statistics(filter: HistoryFilter): Promise<Statistics<TransferStatus, TransferDirection>> {
     return fetchStatistics(this.#history.filtered(filter), TRANSFER_STATUSES, TRANSFER_DIRECTIONS);
   }

@@ -18,6 +18,9 @@ export interface HistoryMapping<Row, T> {
   readonly map: (row: Row) => T;
 }
 
+/** Records that are read at a time where all are wanted. */
+const BATCH = 500;
+
 /** A way that was chosen, and how many records lie on it: exactly, or more than are looked at. */
 interface Chosen<F> {
   readonly walk: Walk<F>;
@@ -88,6 +91,23 @@ export class History<F extends Period> {
       this.#rows<Row>(filter, chosen, paging, columns),
     ]);
     return this.#envelope(found, total, paging, map);
+  }
+
+  /** All records that `filter` leaves, newest first, a batch at a time; a batch may be empty. */
+  async *batches<Row extends object, T>(
+    filter: F,
+    { columns, map }: HistoryMapping<Row, T>,
+  ): AsyncGenerator<readonly T[]> {
+    const walks = walksOf(this.#table, filter);
+    const served = walks.find(({ left }) => left.length === 0);
+    const chosen = served === undefined ? await this.#choose(filter, walks) : { walk: served, isWhole: true };
+    const sort = { column: this.#table.time.column, direction: 'desc' } as const;
+    let after: HistoryKey | undefined;
+    do {
+      const found = await this.#rows<Row>(filter, chosen, { page: 0, size: BATCH, sort, after }, columns);
+      yield found.rows.map(map);
+      after = found.next;
+    } while (after !== undefined);
   }
 
   #envelope<Row extends object, T>(

@@ -1,8 +1,9 @@
-import type { Response } from 'express';
 import { z } from 'zod';
 
 import { notFound } from '../errors.js';
 import type { ApiError } from '../errors.js';
+import { answerText } from '../http/answer-text.js';
+import type { TextFile } from '../http/answer-text.js';
 import { pageOf, pagingFields } from '../http/paging.js';
 import type { Routes } from '../http/routes.js';
 import { timestamp } from '../http/schemas.js';
@@ -159,7 +160,7 @@ export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: Tr
         await untilOf(owner);
         await traces.settled();
         const rows = await store.sessions(owner);
-        await answerText(res, `trace-${noun}-${owner}.txt`, allText(store, rows, title(owner)));
+        await answerText(res, asFile(`trace-${noun}-${owner}.txt`), allText(store, rows, title(owner)));
       },
     ),
   });
@@ -169,7 +170,7 @@ export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: Tr
       { summary: 'A traced session as text', params: withSession, answers: { 200: TEXT, ...NO_SESSION } },
       async ({ params: values, res }) => {
         const { owner, row } = await sessionOf(values);
-        await answerText(res, `trace-${row.id}.txt`, sessionText(store, row, title(owner)));
+        await answerText(res, asFile(`trace-${row.id}.txt`), sessionText(store, row, title(owner)));
       },
     ),
     delete: endpoint(
@@ -184,23 +185,4 @@ export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: Tr
   });
 };
 
-/** Answers as the text comes, no faster than it is taken. Who goes away while it reads is no failure of the service. */
-const answerText = async (res: Response, filename: string, text: AsyncGenerator<string>): Promise<void> => {
-  for await (const piece of text) {
-    if (res.destroyed) return;
-    // Not before the first piece is there: what fails until then is answered as an error.
-    if (!res.headersSent) res.type('text/plain').attachment(filename);
-    if (!res.write(piece)) await drained(res);
-  }
-  res.end();
-};
-
-/** Resolves when more may be written, or nobody is there to take it. `pipeline` puts seven listeners on each answer. */
-const drained = (res: Response): Promise<void> =>
-  new Promise((resolve) => {
-    const done = (): void => {
-      res.off('drain', done).off('close', done);
-      resolve();
-    };
-    res.once('drain', done).once('close', done);
-  });
+const asFile = (filename: string): TextFile => ({ type: 'text/plain', filename });

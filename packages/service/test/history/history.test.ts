@@ -139,6 +139,17 @@ withDatabase((harness) => {
     });
   });
 
+  test.each(FILTERS)('%j: all of them, in batches', async (filter) => {
+    const seen: number[] = [];
+    for await (const batch of history.batches<{ id: number }, number>(filter, {
+      columns: ['id'],
+      map: ({ id }) => id,
+    })) {
+      seen.push(...batch);
+    }
+    expect(seen).toEqual(expected(filter).toReversed());
+  });
+
   describe('totals', () => {
     test('exact as far as records are counted', async () => {
       expect(await page({ side: 'left' })).toMatchObject({ totalElements: 25, totalIsExact: true, totalPages: 2 });

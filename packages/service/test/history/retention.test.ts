@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 
 import { equal, givenConditions, HistoryRetention, PeriodicWork, retentionDays } from '@pesit-node/service';
 import type { Config, EndedStatus, HistoryTable, Period } from '@pesit-node/service';
@@ -21,8 +21,11 @@ const DAYS: Readonly<Record<EndedStatus, number>> = { COMPLETED: 10, FAILED: 20,
 withDatabase((harness) => {
   let database: TestDatabase;
 
+  beforeAll(async () => {
+    database = await harness.open();
+  });
+
   beforeEach(async () => {
-    database ??= await harness.open();
     await database.knex.raw(`
       drop table if exists records;
       create table records (id bigint primary key, status text not null, began timestamptz not null, end_time timestamptz,
