@@ -53,6 +53,12 @@ function between(page, [begin, end], text) {
   return `${whole.slice(0, from + begin.length)}\n\n${text}\n\n${whole.slice(to)}`;
 }
 
+const secretKeys = (keys) =>
+  Object.keys(keys)
+    .filter((name) => keys[name].secret === true)
+    .map((name) => `${name}\n`)
+    .join('');
+
 const HOUSE_MARKS = ['<!-- the house: written by npm run docs -->', '<!-- end of the house -->'];
 const VALUES_MARKS = ['<!-- the values: written by npm run docs -->', '<!-- end of the values -->'];
 
@@ -61,7 +67,7 @@ await main(async () => {
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
   await ensureInstalled();
   await ensureBuilt(['packages/service', 'packages/protocol']);
-  const { configurationMarkdown, metricsMarkdown } = await import('../packages/service/dist/index.js');
+  const { CONFIG_KEYS, configurationMarkdown, metricsMarkdown } = await import('../packages/service/dist/index.js');
   const protocol = await import('../packages/protocol/dist/index.js');
   const pages = {
     'docs/configuration.md': CONFIGURATION_HEAD + configurationMarkdown(),
@@ -71,6 +77,8 @@ await main(async () => {
     'docs/protocol/fpdus.md': protocol.fpdusMarkdown(),
     'docs/protocol/states.md': protocol.statesMarkdown(),
     [HOUSE]: between(HOUSE, HOUSE_MARKS, houseDiagram()),
+    // The chart refuses these in a ConfigMap.
+    'helm/pesit-node/secret-keys.txt': secretKeys(CONFIG_KEYS),
     [CHART]: between(CHART, VALUES_MARKS, valuesMarkdown()),
   };
   const stale = [];

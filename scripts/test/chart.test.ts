@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { describe, expect, test } from '@jest/globals';
+import { CONFIG_KEYS } from '@pesit-node/service';
 import { parse, parseAllDocuments } from 'yaml';
 
 interface Secret {
@@ -63,6 +64,16 @@ suite('the chart (left out without helm: npm run helm -- build)', () => {
       new RegExp(words.replaceAll("'", '').replaceAll('.', '/')),
     );
     expect(status).toBe(1);
+  });
+
+  test('every key that is secret is refused in a ConfigMap', () => {
+    const secret = Object.entries<{ readonly secret?: boolean }>(CONFIG_KEYS).filter(([, key]) => key.secret === true);
+    expect(secret.length).toBeGreaterThan(4);
+    for (const [key] of secret) {
+      const setting = `config.${key.replaceAll('.', '\\.')}=x`;
+      const { stderr } = spawnSync(helm, ['template', 'x', chart, ...REQUIRED, '--set', setting], { encoding: 'utf8' });
+      expect(stderr).toContain(`config: ${key} is a secret, and a ConfigMap is none`);
+    }
   });
 
   test('an upgrade reads back the password and the key that an installation made', async () => {
@@ -176,7 +187,9 @@ describe('alerts.yaml', () => {
   const others = ['up', 'nodejs_eventloop_lag_p99_seconds'];
 
   test.each(alerts)('$alert asks for metrics that exist', ({ expr, labels, annotations }) => {
-    const names = [...expr.replaceAll(/\{[^}]*\}|by \([^)]*\)/g, '').matchAll(/\b[a-z]+(?:_[a-z0-9]+)+\b|\bup\b/g)];
+    const names = [
+      ...expr.replaceAll(/\{[^}]*\}|by \([^)]*\)|\btime\(\)/g, '').matchAll(/\b[a-z]+(?:_[a-z0-9]+)+\b|\bup\b/g),
+    ];
     expect(names.length).toBeGreaterThan(0);
     for (const [name] of names) expect([name, metrics.has(name) || others.includes(name)]).toEqual([name, true]);
     expect(['warning', 'critical']).toContain(labels.severity);

@@ -48,8 +48,8 @@ app.kubernetes.io/component: {{ .app }}
 {{- define "pesit.config" -}}
 {{- $given := merge (deepCopy .values.config) .root.Values.config -}}
 {{- $own := dict "server.port" 8080 "data.directory" "/data" "cluster.enabled" true "cluster.name" (.root.Values.cluster.name | default (include "pesit.name" .root)) "shutdown.drain-timeout" (int .root.Values.drainTimeout) -}}
-{{- range $key := list "admin.password" "database.password" "database.url" "redis.url" "secrets.key" "license.content" -}}
-{{- if hasKey $given $key }}{{ fail (printf "config: %s is a secret, and a ConfigMap is none: see admin, database, redis, secretsKey and license" $key) }}{{ end -}}
+{{- range $key := compact (.root.Files.Lines "secret-keys.txt") -}}
+{{- if hasKey $given $key }}{{ fail (printf "config: %s is a secret, and a ConfigMap is none: see admin, database, redis, secretsKey, license and extraEnv" $key) }}{{ end -}}
 {{- end -}}
 {{- range $key, $_ := $own -}}
 {{- if hasKey $given $key }}{{ fail (printf "config: %s is given by the chart" $key) }}{{ end -}}
