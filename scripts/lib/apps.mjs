@@ -112,8 +112,8 @@ async function ready(service, port) {
 }
 
 /**
- * JSON over HTTP Basic; an answer that is not 2xx is a Failure with the service's own words. Of several pods the first that
- * takes the connection is asked.
+ * JSON over HTTP Basic; an answer that is not 2xx is a Failure with the service's own words. Where there are several pods,
+ * the first that takes the connection is asked.
  */
 export class RestClient {
   #ports;

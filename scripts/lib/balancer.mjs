@@ -33,7 +33,7 @@ export async function takesConnections(target) {
 /** Listens on `port` of the loopback address until the command ends. @param targets `{ name, host, port }` */
 export async function startBalancer(port, targets) {
   const sockets = new Set();
-  /** What is done when one connection has brought so many bytes to a pod. */
+  /** Done when one connection has brought so many bytes to a pod. */
   let strike;
   let turn = 0;
   const upstream = async () => {

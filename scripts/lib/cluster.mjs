@@ -143,7 +143,7 @@ ${victim} is back; ${leader} leads the pods of the server app. Ctrl-C stops all.
   curl -u admin:admin http://127.0.0.1:${ports.server[0]}/api/v1/cluster/status
   kill -9 ${pods.get(targets[0].name).pid}
 The REST interfaces: http://127.0.0.1:${ports.server[0]}/docs and http://127.0.0.1:${ports.client[0]}/docs.`);
-  // A pod that is killed is what this is for: the others go on.
+  // A pod that is killed is what this is for: the others continue.
   await Promise.all([...pods.values()].map(({ ended }) => ended));
   throw new Failure('All pods have ended.');
 }

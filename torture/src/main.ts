@@ -13,6 +13,9 @@
  * The apps stay up from round to round, so what a round leaves behind meets the next one. A failed round ends its stage:
  * its directory is kept as evidence, with plan, findings, records and wire beside the logs, and the next round gets fresh
  * apps. `--rounds 1 --seed S` repeats a round.
+ *
+ * `--rolling` and `--leader-rounds` (`pods/`) are rounds of processes: three server and two client processes over one PostgreSQL and one
+ * Redis, behind a balancer, which end, are killed, or stand still.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,6 +23,9 @@ import { Database, type Cluster } from './database.js';
 import type { Victim } from './faults.js';
 import { resentBytes, statuses, type Fate, type Finding } from './judge.js';
 import { GIANT_SILENCE_MS, runGiant } from './giant.js';
+import { leaderRound } from './pods/leader-round.js';
+import { PodStage } from './pods/pod-stage.js';
+import { rollingRound } from './pods/rolling-round.js';
 import { parseOptions, USAGE, type Options } from './options.js';
 import { planRound, type RoundPlan } from './plan.js';
 import { inWords, runRound, type RoundResult } from './round.js';
@@ -36,12 +42,14 @@ interface Report extends Record<Fate, number> {
 /** Processes to end when the harness itself ends. */
 let home: string | undefined;
 let stage: Stage | undefined;
+let pods: PodStage | undefined;
 let database: Database | undefined;
 /** Directories of failed rounds. */
 const evidence: string[] = [];
 
 const abandon = (): void => {
   stage?.abandon();
+  pods?.abandon();
   database?.process.retire();
   if (home !== undefined && evidence.length === 0) rmSync(home, { recursive: true, force: true });
 };
@@ -59,17 +67,18 @@ const keepEvidence = (directory: string, plan: RoundPlan, findings: readonly Fin
   if (result !== undefined) writeFileSync(join(directory, 'wire.txt'), `${result.traffic.wire.join('\n')}\n`);
 };
 
-const begin = async ({ directory, embedded, pods }: Options): Promise<string> => {
+const begin = async ({ directory, embedded, pods: count }: Options): Promise<string> => {
   home = mkdtempSync(join(directory, 'pesit-torture-'));
   const cluster = process.env['TORTURE_POSTGRES'];
   if (cluster !== undefined && !embedded) database = await Database.start(JSON.parse(cluster) as Cluster, home);
-  if (database === undefined && pods > 1) throw new Error('--pods 2 needs a PostgreSQL on this machine');
+  if (database === undefined && count > 1) throw new Error('several pods need a PostgreSQL on this machine');
   console.error(`in ${home}, on ${database ? 'PostgreSQL' : 'the embedded databases'}`);
   return home;
 };
 
 const end = async (): Promise<void> => {
   await stage?.stop();
+  await pods?.stop();
   await database?.process.stop('SIGINT');
   abandon();
 };
@@ -109,6 +118,31 @@ const roundOf = async (plan: RoundPlan, on: Stage, report: Report, options: Opti
   return findings;
 };
 
+/** Rounds of processes: what they found, as a report for `--json`. */
+const runPods = async (options: Options): Promise<void> => {
+  const directory = join(await begin(options), 'pods');
+  const redis = process.env['TORTURE_REDIS'];
+  pods = await PodStage.start(directory, database as Database, redis);
+  const findings: string[] = [];
+  const figures: unknown[] = [];
+  for (let k = 0; k < (options.leaderRounds ?? options.rounds) && findings.length === 0; k++) {
+    const seed = options.seed + k;
+    const round = await (options.leaderRounds === undefined
+      ? rollingRound(pods, { seed, signal: options.rolling ?? 'term', transfers: options.transfers })
+      : leaderRound(pods, seed));
+    console.error(`${String(k + 1).padStart(5)}  seed ${seed}  ${round.words}`);
+    for (const finding of round.findings) console.error(`       ${finding}`);
+    findings.push(...round.findings);
+    figures.push(round.figures);
+  }
+  if (findings.length > 0) {
+    console.error(`       evidence: ${directory}`);
+    evidence.push(directory);
+  }
+  console.log(JSON.stringify({ rounds: figures.length, findings, figures }));
+  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify({ findings, figures }, null, 2)}\n`);
+};
+
 const run = async (options: Options): Promise<Report> => {
   const report: Report = { rounds: 0, lost: 0, doubled: 0, wrong: 0, unfinished: 0, resentBytes: 0 };
   const directory = await begin(options);
@@ -135,6 +169,8 @@ try {
   const options = parseOptions(process.argv.slice(2));
   if (options === undefined) {
     console.log(USAGE);
+  } else if (options.rolling !== undefined || options.leaderRounds !== undefined) {
+    await runPods(options);
   } else if (options.giant !== undefined) {
     await runOne(options, options.giant);
   } else {

@@ -17,6 +17,12 @@ export interface Options {
   readonly wire: boolean;
   /** Pods of the server app, over one database and one directory. */
   readonly pods: number;
+  /** Instead of rounds of one transfer each: all processes are restarted one by one, by this signal. */
+  readonly rolling: 'term' | 'kill' | undefined;
+  /** Transfers while all processes are restarted once. */
+  readonly transfers: number;
+  /** Instead: so many times the leader of an app is lost. */
+  readonly leaderRounds: number | undefined;
   /** Instead of rounds one sparse file of so many GiB, cut at 95 %; undefined: rounds. */
   readonly giant: number | undefined;
 }
@@ -28,7 +34,12 @@ export const USAGE = `npm run torture -- [flags]
   --directory PATH     where the apps live, and where the evidence of a failed round is left (default: the temporary folder)
   --embedded           use the embedded databases, although there is a PostgreSQL
   --calm               the same transfers without any fault
-  --pods N             so many server apps over one PostgreSQL and one directory, 1 or 2: each connection goes to another one
+  --pods N             so many server apps over one PostgreSQL and one directory, 1 or 2: each connection goes to another one;
+                       --rolling and --leader-rounds have 3
+  --rolling SIGNAL     instead, three server and two client processes, restarted one by one by SIGNAL, term or kill, while
+                       files cross both ways through a balancer; --rounds times (default 1)
+  --transfers N        of each such round (default 300)
+  --leader-rounds N    instead, on such processes and a Redis: N times a leader ends, is killed, frozen, or Redis is away
   --wire               print what passed between the apps, one line an FPDU
   --giant GIB          instead, push one sparse file of that size, cut the network at 95 %, and show what is sent again`;
 
@@ -45,24 +56,32 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
     args: [...args],
     options: {
       help: { type: 'boolean', short: 'h' },
-      rounds: { type: 'string', default: '40' },
+      rounds: { type: 'string' },
+      rolling: { type: 'string' },
+      transfers: { type: 'string', default: '300' },
+      'leader-rounds': { type: 'string' },
       seed: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
       json: { type: 'string' },
       directory: { type: 'string', default: tmpdir() },
       embedded: { type: 'boolean', default: false },
       calm: { type: 'boolean', default: false },
       wire: { type: 'boolean', default: false },
-      pods: { type: 'string', default: '1' },
+      pods: { type: 'string' },
       giant: { type: 'string' },
     },
   });
   if (values.help === true) return undefined;
-  const pods = count('pods', values.pods, 1);
-  if (pods > 2) throw new Error(`--pods: expected 1 or 2, got ${pods}`);
-  if (pods === 2 && values.embedded)
-    throw new Error('--pods 2 and --embedded exclude each other: pods share PostgreSQL');
+  const { rolling } = values;
+  if (rolling !== undefined && rolling !== 'term' && rolling !== 'kill')
+    throw new Error(`--rolling: expected term or kill, got "${rolling}"`);
+  const leaders = values['leader-rounds'];
+  const ofProcesses = rolling !== undefined || leaders !== undefined;
+  const pods = count('pods', values.pods ?? (ofProcesses ? '3' : '1'), 1);
+  if (ofProcesses ? pods !== 3 : pods > 2)
+    throw new Error(`--pods: expected ${ofProcesses ? '3 with --rolling and --leader-rounds' : '1 or 2'}, got ${pods}`);
+  if (pods > 1 && values.embedded) throw new Error('--pods and --embedded exclude each other: pods share PostgreSQL');
   return {
-    rounds: count('rounds', values.rounds, 1),
+    rounds: count('rounds', values.rounds ?? (rolling === undefined ? '40' : '1'), 1),
     seed: count('seed', values.seed, 0),
     json: values.json,
     directory: values.directory,
@@ -70,6 +89,9 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
     calm: values.calm,
     wire: values.wire,
     pods,
+    rolling,
+    transfers: count('transfers', values.transfers, 10),
+    leaderRounds: leaders === undefined ? undefined : count('leader-rounds', leaders, 1),
     giant: values.giant === undefined ? undefined : count('giant', values.giant, 1),
   };
 };

@@ -18,15 +18,31 @@ export class RestError extends Error {
   }
 }
 
+export interface CallOptions {
+  /** The same request with the same key does nothing more. */
+  readonly key?: string;
+  /** Milliseconds. Default 15,000. */
+  readonly limitMs?: number;
+}
+
 /**
  * Calls a service.
  * @throws RestError with the answer's own words when its status is not 2xx; another Error when there was no answer
  */
-export const call = async (method: 'GET' | 'POST' | 'PUT', url: string, body?: unknown): Promise<Json> => {
+export const call = async (
+  method: 'GET' | 'POST' | 'PUT',
+  url: string,
+  body?: unknown,
+  { key, limitMs = LIMIT_MS }: CallOptions = {},
+): Promise<Json> => {
   const response = await fetch(url, {
     method,
-    headers: { authorization: AUTHORIZATION, 'content-type': 'application/json' },
-    signal: AbortSignal.timeout(LIMIT_MS),
+    headers: {
+      authorization: AUTHORIZATION,
+      'content-type': 'application/json',
+      ...(key === undefined ? {} : { 'idempotency-key': key }),
+    },
+    signal: AbortSignal.timeout(limitMs),
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await response.text();

@@ -1,41 +1,19 @@
 /** Both apps on one machine with the faulty network between them: started, killed, started again. */
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdirSync, readFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { Dialect } from '@pesit-node/protocol';
 import type { Database } from './database.js';
+import { appProcess, freePort, type App, type AppName } from './app-process.js';
 import { Exchange } from './exchange.js';
 import type { Victim } from './faults.js';
 import { SILENCE_MS, type RoundPlan } from './plan.js';
 import { FaultProxy, type Traffic } from './proxy.js';
-import { ADMIN, isReady } from './rest.js';
-import { VictimProcess } from './victim.js';
+import type { VictimProcess } from './victim.js';
 
-const APPS = fileURLToPath(new URL('../../apps', import.meta.url));
 /** Each pod listens on one of them: they cannot share a port otherwise. */
 const HOSTS = ['127.0.0.1', '127.0.0.2'] as const;
 const DIALECTS: readonly Dialect[] = ['length-prefixed', 'raw'];
-
-/** A port that is free on the loopback address at this moment. */
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-};
-
-type AppName = 'server' | 'client';
-
-interface App {
-  readonly base: string;
-  readonly process: VictimProcess;
-}
 
 interface Apps {
   readonly client: App;
@@ -93,10 +71,10 @@ export class Stage {
       }),
     };
     const [first, second] = HOSTS;
-    const others = pods > 1 ? [await Stage.#app('server', directory, shared, second)] : [];
+    const others = pods > 1 ? [await appProcess('server', directory, shared, second, `server-${second}`)] : [];
     const apps: Apps = {
-      servers: [await Stage.#app('server', directory, shared, first), ...others],
-      client: await Stage.#app('client', directory, shared, first),
+      servers: [await appProcess('server', directory, shared, first), ...others],
+      client: await appProcess('client', directory, shared, first),
     };
     const port = await freePort();
     const proxies = new Map<Dialect, FaultProxy>();
@@ -114,40 +92,6 @@ export class Stage {
       throw error;
     }
     return stage;
-  }
-
-  static async #app(name: AppName, directory: string, shared: Readonly<Record<string, string>>, host: string) {
-    const port = await freePort();
-    const base = `http://127.0.0.1:${port}`;
-    const process_ = new VictimProcess({
-      name: `the ${name} app on ${host}`,
-      command: process.execPath,
-      args: [join(APPS, name, 'dist/main.js')],
-      options: {
-        env: {
-          PATH: process.env['PATH'],
-          NODE_OPTIONS: process.env['NODE_OPTIONS'],
-          SERVER_HOST: '127.0.0.1',
-          SERVER_PORT: String(port),
-          ...(name === 'server' ? { LISTENER_HOST: host } : {}),
-          DATA_DIRECTORY: join(directory, name),
-          ADMIN_USERNAME: ADMIN.username,
-          ADMIN_PASSWORD: ADMIN.password,
-          LOG_LEVEL: 'info',
-          // The partner's wish counts: the smaller of both (pesit-e.md §3).
-          TRANSFER_MAX_ENTITY_SIZE: '65535',
-          TRANSFER_SYNC_POINT_INTERVAL: '65534',
-          TRANSFER_SYNC_WINDOW: '255',
-          TRANSFER_RETRY_ATTEMPTS: '1000',
-          TRANSFER_RETRY_INITIAL_DELAY: '100',
-          TRANSFER_RETRY_MAX_DELAY: '500',
-          ...shared,
-        },
-      },
-      log: join(directory, `${name}${host === HOSTS[0] ? '' : `-${host}`}.log`),
-      ready: () => isReady(base),
-    });
-    return { base, process: process_ };
   }
 
   /** The faults strike from now on. */

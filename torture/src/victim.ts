@@ -56,6 +56,15 @@ export class VictimProcess {
     }
   }
 
+  /** Stands still until `continue`, and is there all the while. */
+  freeze(): void {
+    this.#child?.kill('SIGSTOP');
+  }
+
+  continue(): void {
+    this.#child?.kill('SIGCONT');
+  }
+
   /** SIGKILL. Struck while it starts, `start` begins again. */
   kill(): void {
     this.#killed = true;

@@ -1,0 +1,86 @@
+import { createServer, connect, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { afterEach, expect, test } from '@jest/globals';
+import { parseOptions } from '../src/options.js';
+import { Gateway } from '../src/pods/gateway.js';
+import { overlaps, type Sample } from '../src/pods/leader-round.js';
+
+const said = (pod: string, from: number, leads: boolean): Sample => ({ pod, from, to: from + 5, leads });
+
+test.each<[string, readonly Sample[], readonly string[]]>([
+  ['one leads', [said('a', 0, true), said('b', 2, false), said('a', 10, true)], []],
+  ['one leads after the other', [said('a', 0, true), said('b', 10, true), said('a', 20, false)], []],
+  [
+    'one said nothing in between: it led all the while',
+    [said('a', 0, true), said('b', 10, true), said('a', 20, true)],
+    ['a and b'],
+  ],
+  ['answers that cross prove nothing', [said('a', 0, true), said('b', 3, true), said('a', 10, false)], []],
+  [
+    'it stood still, and says no when it continues',
+    [said('a', 0, true), said('b', 10, true), said('b', 30, true), said('a', 40, false), said('a', 50, false)],
+    [],
+  ],
+  [
+    'it led again later',
+    [said('a', 0, true), said('a', 10, false), said('b', 20, true), said('b', 30, false), said('a', 40, true)],
+    [],
+  ],
+])('two leaders: %s', (_, samples, found) => {
+  expect(overlaps(samples)).toEqual(found);
+});
+
+test('rounds of processes have three pods of the server app', () => {
+  expect(parseOptions(['--rolling', 'kill', '--seed', '1'])).toMatchObject({
+    ...{ rolling: 'kill', pods: 3, rounds: 1, transfers: 300, leaderRounds: undefined },
+  });
+  expect(parseOptions(['--leader-rounds', '50', '--pods', '3'])).toMatchObject({ leaderRounds: 50, pods: 3 });
+  expect(parseOptions([])).toMatchObject({ rolling: undefined, leaderRounds: undefined, pods: 1, rounds: 40 });
+  for (const [flags, reason] of [
+    [['--rolling', 'hup'], '--rolling: expected term or kill'],
+    [['--rolling', 'term', '--pods', '2'], '--pods: expected 3 with --rolling'],
+    [['--pods', '3'], '--pods: expected 1 or 2'],
+    [['--rolling', 'term', '--embedded'], 'exclude each other'],
+  ] as const)
+    expect(() => parseOptions(flags)).toThrow(reason);
+});
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+const target = async (answer: string) => {
+  const server = createServer((socket) => socket.end(answer)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = async (): Promise<void> => {
+    if (!server.listening) return;
+    server.close();
+    await once(server, 'close');
+  };
+  closers.push(close);
+  return { address: { host: '127.0.0.1', port: (server.address() as AddressInfo).port }, close };
+};
+
+const heard = async (port: number): Promise<string> => {
+  let text = '';
+  for await (const chunk of connect({ host: '127.0.0.1', port })) text += String(chunk);
+  return text;
+};
+
+test('the gateway goes to the next that takes the connection, and to nobody while it is cut', async () => {
+  const [one, two] = [await target('one'), await target('two')];
+  const gateway = new Gateway([one.address, two.address]);
+  closers.push(() => gateway.cut());
+  await gateway.open();
+  expect([await heard(gateway.port), await heard(gateway.port)]).toEqual(['one', 'two']);
+  await one.close();
+  expect([await heard(gateway.port), await heard(gateway.port)]).toEqual(['two', 'two']);
+  await two.close();
+  expect(await heard(gateway.port)).toBe('');
+  await gateway.cut();
+  await expect(heard(gateway.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  const { port } = gateway;
+  await gateway.open();
+  expect(gateway.port).toBe(port);
+});
