@@ -62,6 +62,8 @@ export interface NodeOptions extends Omit<FoundationOptions<'server'>, 'app' | '
   readonly traceGatherMs?: number;
   /** How long running transfers may continue when a listener stops, milliseconds. Default: `shutdown.drain-timeout`. */
   readonly drainMs?: number;
+  /** See `ListenersHereOptions`. Default 3000 with `cluster.enabled`, else 0. */
+  readonly answerMs?: number;
   /** Bytes that are free on the volume of a directory. Default: as the operating system says. */
   readonly freeSpace?: (directory: string) => Promise<number>;
   /** Between two looks at listeners that failed, milliseconds. Default 1000. */
@@ -101,6 +103,8 @@ export interface ServerNode {
   readonly whenBegun: () => Promise<void>;
 }
 
+/** How long a balancer may take to see that a pod is not ready any more: until then partners are still sent to it. */
+const BALANCER_MS = 3000;
 /** Between two attempts to begin, when the database fails in between. */
 const RETRY_MS = 1000;
 /** Between two looks at the partners of open sessions: another pod may have changed them, and its word may be lost. */
@@ -249,6 +253,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const drainMs = options.drainMs ?? config['shutdown.drain-timeout'] * 1000;
   const listenersHere: ListenersHere = new ListenersHere({
     ...{ store: listenerStore, bind: exchange.bind, logger, drainMs, now: Date.now },
+    answerMs: options.answerMs ?? (config['cluster.enabled'] ? BALANCER_MS : 0),
     isChosen: () => config['cluster.listeners'] === 'all' || cluster.leader.isLeader,
     changed: () => void listeners.report(),
   });
@@ -369,7 +374,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         await certificates.stop();
         await instances.stop();
       },
-      stopTimeoutMs: drainMs + 2 * LAST_RECORDS_MS,
+      stopTimeoutMs: BALANCER_MS + drainMs + 2 * LAST_RECORDS_MS,
     },
     whenBegun: () => beginning,
   };

@@ -85,13 +85,16 @@ withDatabase((harness) => {
       const told = await idle.next();
       expect(summaryOf(told)).toBe('ABORT 3-322');
       idle.socket.destroy();
-      await expect(RawPeer.open(node().port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+      const late = await RawPeer.open(node().port);
+      expect(summaryOf(await late.send(CONNECT))).toBe('RCONNECT 3-322');
+      late.socket.destroy();
       const answers = [];
       for (const step of [DTF_END, transEnd(DATA.length, 1), CRF, DESELECT, RELEASE])
         answers.push(nameOf(await peer.send(step)));
       expect(answers).toEqual([undefined, 'ACK(TRANS.END)', 'ACK(CRF)', 'ACK(DESELECT)', 'RELCONF']);
       peer.socket.destroy();
       await stopping;
+      await expect(RawPeer.open(node().port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
       expect(await node().database.knex('transfers').pluck('status')).toEqual(['COMPLETED']);
       expect(await node().received('IN')).toHaveLength(1);
     });
@@ -173,6 +176,7 @@ withDatabase((harness) => {
         'look at the license',
         'recovery of transfers whose process is gone',
         'removal of leftovers of transfers',
+        'removal of old records of the history',
         'removal of old traces',
         'renewal of the lease of this process',
         'renewal of the membership in the cluster',

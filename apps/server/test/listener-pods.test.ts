@@ -64,7 +64,11 @@ withDatabase((harness) => {
   ): Promise<readonly TestNode[]> => {
     for (let number = 1; number <= count; number++) {
       const own = await harness.another({ ...database, searchPath: [MIGRATIONS.schema] });
-      const options = { node: `pod-${number}`, ...(listenerLookMs === undefined ? {} : { listenerLookMs }) };
+      const options = {
+        node: `pod-${number}`,
+        answerMs: 0,
+        ...(listenerLookMs === undefined ? {} : { listenerLookMs }),
+      };
       const pod = new TestNode(own, join(directory, 'data'), captureLog(), {
         settings: { 'listener.host': hostOf(number), ...settings },
         ...options,

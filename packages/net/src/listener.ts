@@ -117,11 +117,27 @@ export class PesitListener {
    * restart follows). A session whose file is over, whichever way, has the time of a closing session to close and deselect it
    * and to release, then it ends with `reason`. Idle sessions end at once. Resolves when every handler was told and every
    * connection is closed. A second call may shorten the grace of the first.
+   * @param answerMs the port is kept until then, and while transfers run: who connects is told `reason` (RCONNECT), so that a
+   *   partner comes again instead of finding nobody. Default: the port is given up at once
    */
-  async close(reason: PesitError, graceMs: number): Promise<void> {
+  async close(reason: PesitError, graceMs: number, answerMs?: number): Promise<void> {
     this.#closing ??= reason;
+    if (answerMs === undefined) return this.#close(reason, graceMs);
+    const answered = settledWithin(answerMs, this.#abandoned ?? NEVER);
+    await this.#end(reason, graceMs);
+    await answered;
+    return this.#close(reason, 0);
+  }
+
+  async #close(reason: PesitError, graceMs: number): Promise<void> {
     const abandoned = this.abandon();
     for (const transport of this.#unidentified) transport.destroy();
+    await this.#end(reason, graceMs);
+    await abandoned;
+  }
+
+  /** Ends the sessions that are there now. */
+  async #end(reason: PesitError, graceMs: number): Promise<void> {
     for (const partner of this.#partners) partner.drain();
     const finished = Promise.all([...this.#partners].map((partner) => partner.finished));
     if (this.#partners.size > 0) await settledWithin(graceMs, finished);
@@ -129,7 +145,6 @@ export class PesitListener {
     if (this.#partners.size > 0) await settledWithin(this.#timers.close, finished);
     for (const partner of this.#partners) partner.abort(reason);
     await finished;
-    await abandoned;
   }
 
   #arrived(transport: Transport): void {
@@ -267,6 +282,8 @@ export class PesitListener {
     if (this.#leaving.size > MAX_LEAVING) oldest?.destroy();
   }
 }
+
+const NEVER = new Promise<void>(() => undefined);
 
 const crowded = (most: number): PesitError =>
   new PesitError(`${most} partners are being identified: try again later`, {

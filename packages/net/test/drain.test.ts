@@ -117,6 +117,28 @@ test('a transfer that runs ends in peace; then its session does, released by its
   expect(listening.handlers[0]!.calls.slice(1)).toEqual(['CREATE FILE', 'END', 'DESELECTED', 'ENDED released']);
 });
 
+test('a port that answers until the end refuses who comes meanwhile with the reason, and is free then', async () => {
+  const listening = await listen();
+  const peer = await rawPeer(listening.port);
+  await peer.open();
+  await peer.openToWrite();
+  const closing = listening.listener.close(draining, HOUR, 0);
+  const late = await rawPeer(listening.port);
+  late.send('CONNECT', BODIES.CONNECT);
+  expect(diagnosticOf(await late.expect('RCONNECT'))).toBe('3-322');
+  late.socket.end();
+  const silent = await rawPeer(listening.port);
+  peer.send('DTF.END', OK);
+  await peer.exchange('TRANS.END', '', 'ACK(TRANS.END)');
+  await peer.exchange('CRF', OK, 'ACK(CRF)');
+  await peer.exchange('DESELECT', OK, 'ACK(DESELECT)');
+  await peer.exchange('RELEASE', OK, 'RELCONF');
+  peer.socket.end();
+  await closing;
+  await silent.closed;
+  await refuses(listening.port);
+});
+
 test('a partner that does not release after its file is aborted after the time of a closing session', async () => {
   const listening = await listen({ timers: { close: 30 } });
   const peer = await rawPeer(listening.port);

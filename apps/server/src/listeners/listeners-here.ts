@@ -17,6 +17,8 @@ export interface ListenersHereOptions {
   readonly logger: Logger;
   /** How long running transfers may continue when a listener stops, milliseconds (`shutdown.drain-timeout`). */
   readonly drainMs: number;
+  /** How long at least `close` answers who connects, milliseconds. Default 0. */
+  readonly answerMs?: number | undefined;
   /** Whether this pod is one of those that run listeners (`cluster.listeners`). Default: it is. */
   readonly isChosen?: () => boolean;
   /** Milliseconds since 1970. */
@@ -103,11 +105,15 @@ export class ListenersHere {
     });
   }
 
-  /** Stops all, and starts none from now on; resolves when the last session has ended, at the latest after `drainMs`. */
+  /**
+   * Stops all, and starts none from now on; resolves when the last session has ended, at the latest after `drainMs`. Until
+   * then, and `answerMs` at least, who connects is told to come again (3-322).
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     const all = [...this.#all];
-    await Promise.all(all.map(([id, running]) => this.#turns.run(id, () => this.#stop(id, running))));
+    const { answerMs = 0 } = this.#options;
+    await Promise.all(all.map(([id, running]) => this.#turns.run(id, () => this.#stop(id, running, answerMs))));
     await Promise.all(all.map(([, { ending }]) => ending));
   }
 
@@ -197,11 +203,11 @@ export class ListenersHere {
   }
 
   /** Gives the ports up at once; resolves when the last session has ended. */
-  async #stop(id: string, running: RunningListener): Promise<void> {
+  async #stop(id: string, running: RunningListener, answerMs?: number): Promise<void> {
     const { logger, drainMs, changed } = this.#options;
     const { isRunning, activeConnections: sessions } = running;
     if (isRunning) logger.info({ listener: id, sessions }, 'listener stopping');
-    const ending = running.stop(stopping(id), drainMs);
+    const ending = running.stop(stopping(id), drainMs, answerMs);
     this.#portsAreFree();
     await ending;
     if (isRunning) logger.info({ listener: id }, 'listener stopped');

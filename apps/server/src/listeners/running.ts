@@ -9,7 +9,8 @@ export interface BoundPort {
   readonly activeConnections: number;
   /** Gives up the port; its sessions continue. Resolves when the last has ended. */
   abandon(): Promise<void>;
-  close(reason: PesitError, graceMs: number): Promise<void>;
+  /** @param answerMs the port is kept so long at least, and while transfers run: who connects hears `reason` */
+  close(reason: PesitError, graceMs: number, answerMs?: number): Promise<void>;
 }
 
 /** Questions and news of a port for its listener. */
@@ -132,12 +133,15 @@ export class RunningListener {
     this.#fail(error, now);
   }
 
-  /** Gives up the port at once; resolves when the last session has ended, at the latest after `graceMs`. */
-  stop(reason: PesitError, graceMs: number): Promise<void> {
-    return (this.#ending = this.#stop(reason, graceMs));
+  /**
+   * Gives up the port; resolves when the last session has ended, at the latest after `graceMs`.
+   * @param answerMs see `BoundPort`; default: the port is given up at once
+   */
+  stop(reason: PesitError, graceMs: number, answerMs?: number): Promise<void> {
+    return (this.#ending = this.#stop(reason, graceMs, answerMs));
   }
 
-  async #stop(reason: PesitError, graceMs: number): Promise<void> {
+  async #stop(reason: PesitError, graceMs: number, answerMs: number | undefined): Promise<void> {
     this.nextAttemptAt = undefined;
     this.#failures = 0;
     if (this.status === 'FAILED') this.#set('STOPPED');
@@ -146,7 +150,7 @@ export class RunningListener {
     if (bound !== undefined) this.#set('STOPPING');
     // Also the ports given up earlier: their sessions are of this listener.
     const ports = [...this.#former.keys(), ...(bound === undefined ? [] : [bound])];
-    for (const port of ports) this.#leave(port, port.close(reason, graceMs));
+    for (const port of ports) this.#leave(port, port.close(reason, graceMs, answerMs));
     await Promise.all(this.#former.values());
     // A start that came meanwhile, or another stop, has its own end.
     if (this.status === 'STOPPING' && this.#former.size === 0) this.#set('STOPPED');

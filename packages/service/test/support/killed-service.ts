@@ -1,4 +1,4 @@
-/** A service as it is built, as a process of its own, to be killed at a step of a transfer. */
+/** A service as it is built, as a process of its own, to be killed at a step of a transfer, or to be stopped. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -111,6 +111,18 @@ export class KilledService {
 
   goOn(): void {
     this.#child?.kill('SIGCONT');
+  }
+
+  /** SIGTERM. @returns the exit code, null when a signal ended it */
+  async terminate(): Promise<number | null> {
+    this.#child?.kill('SIGTERM');
+    await this.dead();
+    return this.#child?.exitCode ?? null;
+  }
+
+  /** HTTP status of the readiness probe. */
+  async readiness(): Promise<number> {
+    return (await this.#ask('GET', '/actuator/health/readiness')).status;
   }
 
   async kill(): Promise<void> {
