@@ -83,6 +83,7 @@ export const createNode = (options: NodeOptions) => {
   health.register('storage', async () => storageHealth(await space()));
   const traces = new Traces({
     knex: database.knex,
+    asLeader: cluster.asLeader,
     owners: { table: 'remote_servers', key: 'id' },
     node: options.node,
     retentionDays: config['trace.retention-days'],
@@ -91,7 +92,7 @@ export const createNode = (options: NodeOptions) => {
   });
   const exchange: Exchange = createExchange({
     ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
-    ...{ places, periodic, events, clusterEvents: cluster.events },
+    ...{ places, periodic, events, clusterEvents: cluster.events, asLeader: cluster.asLeader },
     mayRun: () => admission.refusal === undefined,
   });
   admission.on('change', () => {
@@ -105,7 +106,8 @@ export const createNode = (options: NodeOptions) => {
   });
 
   const retention = new HistoryRetention({
-    ...{ knex: database.knex, table: HISTORY, days: retentionDays(config), periodic, logger },
+    ...{ knex: database.knex, asLeader: cluster.asLeader, table: HISTORY },
+    ...{ days: retentionDays(config), periodic, logger },
   });
   let stopped = false;
   const begin = (): void => {

@@ -192,15 +192,16 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const space = async () => reserve.fullest(supervisor.ready ? await receiveDirectories() : [directories.received]);
   const housekeeping = new Housekeeping({
     ...{ contexts, sentPoints, instances, recovery, receiveDirectories, retentionDays: stagingDays },
+    asLeader: cluster.asLeader,
     ...{ periodic, logger },
   });
   const retention = new HistoryRetention({
-    ...{ knex, table: HISTORY, periodic, logger },
+    ...{ knex, asLeader: cluster.asLeader, table: HISTORY, periodic, logger },
     // So long a restart of a completed transfer is recognised.
     days: retentionDays(config, stagingDays),
   });
   const traces = new Traces({
-    ...{ knex, node, periodic, logger },
+    ...{ knex, asLeader: cluster.asLeader, node, periodic, logger },
     owners: { table: 'partners', key: 'partner_id' },
     retentionDays: config['trace.retention-days'],
     ...(options.traceGatherMs === undefined ? {} : { gatherMs: options.traceGatherMs }),

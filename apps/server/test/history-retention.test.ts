@@ -35,7 +35,7 @@ withDatabase((harness) => {
     const kept = [await insert('COMPLETED', 89), await insert('FAILED', 200, true), await insert('IN_PROGRESS', 300)];
     const removed = [await insert('COMPLETED', 91), await insert('COMPLETED', 92), await insert('FAILED', 91)];
     const retention = new HistoryRetention({
-      ...{ knex, table: HISTORY, days: () => 90, batch: 2, logger: silentLogger },
+      ...{ knex, asLeader: (work) => work(knex), table: HISTORY, days: () => 90, batch: 2, logger: silentLogger },
       periodic: new PeriodicWork({ logger: silentLogger }),
     });
     expect(await retention.run()).toEqual({ COMPLETED: 2, FAILED: 1, CANCELLED: 0 });

@@ -48,7 +48,7 @@ export interface Cluster {
    * Writes as the leader, in a transaction that no other leader's can overlap: see `fenced`.
    * @throws {NotLeaderError} when this pod does not lead, or no longer.
    */
-  asLeader<T>(work: (trx: Knex.Transaction) => Promise<T>): Promise<T>;
+  readonly asLeader: <T>(work: (trx: Knex.Transaction) => Promise<T>) => Promise<T>;
   /** Where there is a Redis. */
   readonly memory: SharedMemory | undefined;
   /** Undefined where there is no Redis. */

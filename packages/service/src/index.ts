@@ -121,6 +121,7 @@ export type { MetricsOptions, Reading, Readings, Sample } from './metrics/metric
 export type { MetricName } from './metrics/table.js';
 export { asBase64, isPlain, isReadable, readBytes, showBytes, utf8 } from './opaque-text.js';
 export type { OpenApiDocument } from './openapi/document.js';
+export type { AsLeader } from './periodic/as-leader.js';
 export { PeriodicWork } from './periodic/periodic-work.js';
 export type { PeriodicHandle, PeriodicStatus, PeriodicTask, PeriodicWorkOptions } from './periodic/periodic-work.js';
 export { meterKeyUse } from './secrets/key-use.js';

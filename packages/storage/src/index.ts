@@ -45,7 +45,7 @@ export type { IntendedDelivery } from './found-delivery.js';
 export { listLeftovers, removeLeftover } from './leftovers.js';
 export type { Leftover, RemoveOptions, StagedFacts } from './leftovers.js';
 export { claimStaged } from './staging-claim.js';
-export { claimedName, readClaimedName } from './staging-place.js';
+export { claimedName, FIRST_FENCE, readClaimedName } from './staging-place.js';
 export type { ClaimedKey } from './staging-place.js';
 export type { StoredPoint } from './group-commit.js';
 export { FileSource } from './file-source.js';

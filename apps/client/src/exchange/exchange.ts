@@ -1,10 +1,11 @@
 import type { ClusterEvents } from '@pesit-node/cluster';
-import type { EventStream, Logger, Metrics, SecretBox, Traces } from '@pesit-node/service';
+import type { AsLeader, EventStream, Logger, Metrics, SecretBox, Traces } from '@pesit-node/service';
 import { meterTransfers } from '@pesit-node/transfers';
 
 import type { PlaceStore } from '../remote-servers/place-store.js';
 import type { RemoteServerStore } from '../remote-servers/store.js';
 import type { SendTree } from '../transfers/send-tree.js';
+import { transferStore } from '../transfers/store.js';
 import type { TransferStore } from '../transfers/store.js';
 import { Contacts } from '../sessions/contacts.js';
 import { ServerTraces } from '../traces/server-traces.js';
@@ -32,6 +33,8 @@ export interface ExchangeOptions extends Pick<
   readonly places: PlaceStore;
   readonly events: EventStream;
   readonly clusterEvents: ClusterEvents;
+  /** Makes what the leader alone writes. */
+  readonly asLeader: AsLeader;
   /** Between two looks whether a place of this process is wanted, milliseconds. Default 2000. */
   readonly placeLookMs?: number;
   readonly receivedTree: ReceivedTree;
@@ -75,6 +78,7 @@ export const createExchange = (options: ExchangeOptions) => {
   });
   const leftovers = new Leftovers({
     ...{ ...options, store, retention: settings.stagingRetention, spoolRetention: () => settings.spoolRetention },
+    asLeader: (work) => options.asLeader((knex) => work(transferStore(knex))),
   });
   let isStopped = false;
   return {

@@ -2,7 +2,7 @@ import { lstat, rm } from 'node:fs/promises';
 
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
-import { DeliveryNotes, listLeftovers, removeLeftover } from '@pesit-node/storage';
+import { DeliveryNotes, FIRST_FENCE, listLeftovers, removeLeftover } from '@pesit-node/storage';
 
 import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
@@ -13,7 +13,11 @@ const HOUR_MS = 3_600_000;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export interface LeftoversOptions {
-  readonly store: Pick<TransferStore, 'statusesOf' | 'notRestartable' | 'expireContents' | 'forgetClaims'>;
+  readonly store: Pick<TransferStore, 'statusesOf'>;
+  /** Makes what the leader alone writes. */
+  readonly asLeader: <T>(
+    work: (store: Pick<TransferStore, 'notRestartable' | 'expireContents' | 'forgetClaims'>) => Promise<T>,
+  ) => Promise<T>;
   readonly receivedTree: ReceivedTree;
   readonly sendTree: SendTree;
   /** Milliseconds since the last write after which what nobody waits for is removed. */
@@ -64,7 +68,7 @@ export class Leftovers {
   async #sweepAll(): Promise<void> {
     const parts = [
       ...[() => this.#received(), () => this.#staged(), () => this.#sentPoints(), () => this.#spooled()],
-      () => this.#options.store.forgetClaims(),
+      () => this.#options.asLeader((store) => store.forgetClaims()),
     ];
     const failures: Error[] = [];
     for (const part of parts) await part().catch((error: unknown) => failures.push(error as Error));
@@ -85,7 +89,7 @@ export class Leftovers {
   }
 
   async #received(): Promise<void> {
-    const { store, receivedTree, logger } = this.#options;
+    const { asLeader, receivedTree, logger } = this.#options;
     const { root } = receivedTree;
     const staged = await listLeftovers(root);
     const notes = new DeliveryNotes(root);
@@ -93,9 +97,11 @@ export class Leftovers {
     await this.#settled(noted.map(({ key }) => key));
     const old = [...staged, ...noted].filter(({ modified }) => this.#isOld(modified));
     for (const id of await this.#ownerless([...new Set(old.map(({ key }) => key))])) {
-      if (!(await removeLeftover(root, id))) continue;
+      if (UUID.test(id) && !(await asLeader((store) => store.notRestartable(id)))) continue;
+      // Up to the claim that was listed: an attempt that has begun since keeps its file, also when this leader is late.
+      const upTo = staged.find(({ key }) => key === id)?.fence ?? FIRST_FENCE;
+      if (!(await removeLeftover(root, id, { upTo }))) continue;
       await notes.remove(id);
-      if (UUID.test(id)) await store.notRestartable(id);
       logger.info({ transferId: id }, 'removed the staged file of the transfer: nobody came back for it');
     }
   }
@@ -110,8 +116,8 @@ export class Leftovers {
   /** Uploads that were cut off. */
   async #staged(): Promise<void> {
     const { root } = this.#options.sendTree;
-    for (const { key, modified } of await listLeftovers(root)) {
-      if (this.#isOld(modified) && (await removeLeftover(root, key))) {
+    for (const { key, fence, modified } of await listLeftovers(root)) {
+      if (this.#isOld(modified) && (await removeLeftover(root, key, { upTo: fence }))) {
         this.#options.logger.info({ key }, 'removed an upload that was cut off');
       }
     }
@@ -138,9 +144,9 @@ export class Leftovers {
    * the database, and was killed before it removed it, goes here too.
    */
   async #spooled(): Promise<void> {
-    const { store, sendTree, spoolRetention, logger } = this.#options;
+    const { asLeader, sendTree, spoolRetention, logger } = this.#options;
     const ids = await sendTree.spool.ids();
-    const known = await store.expireContents(ids, spoolRetention());
+    const known = await asLeader((store) => store.expireContents(ids, spoolRetention()));
     for (const id of ids) {
       const content = known.get(id);
       if (content === 'REMOVED') {

@@ -95,9 +95,14 @@ const requestStore = (knex: Knex, history = new History(knex, HISTORY)) => ({
     return new Map(rows.map(({ id, status }) => [id, status]));
   },
 
-  /** Records that the data a restart of a FAILED transfer needs are gone. */
-  notRestartable: async (id: string): Promise<void> => {
+  /**
+   * Records that the data a restart of a FAILED transfer needs are about to be removed: a retry begins anew from now on.
+   * @returns false when the transfer may still run: its data stay
+   */
+  notRestartable: async (id: string): Promise<boolean> => {
     await knex('transfers').where({ id, status: 'FAILED', direction: 'RECEIVE' }).update({ restartable: false });
+    const running = knex('transfers').where({ id }).whereIn('status', ['PENDING', 'IN_PROGRESS']);
+    return (await running.first<object | undefined>('id')) === undefined;
   },
 
   /** The transfer of an earlier request with this key. @returns its record, and the hash of what it asked for */

@@ -1,6 +1,6 @@
 import { listLeftovers, removeLeftover } from '@pesit-node/storage';
 import type { Leftover, RemoveOptions } from '@pesit-node/storage';
-import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
+import type { AsLeader, Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 
 import type { TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
@@ -12,6 +12,8 @@ export interface HousekeepingOptions {
   readonly sentPoints: SentPoints;
   readonly instances: Instances;
   readonly recovery: Recovery;
+  /** Makes what the leader alone writes, and its judgements. */
+  readonly asLeader: AsLeader;
   /** Every directory into which files are received now. */
   readonly receiveDirectories: () => Promise<readonly string[]>;
   /** `transfer.staging-retention`. */
@@ -79,15 +81,15 @@ export class Housekeeping {
 
   /** Removes what is left of transfers that can no longer be restarted, and of others that nobody knows. */
   async sweep(): Promise<void> {
-    const { instances, sentPoints, retentionDays, receiveDirectories } = this.#options;
+    const { instances, sentPoints, retentionDays, receiveDirectories, asLeader } = this.#options;
     await this.expire();
     for (const directory of await receiveDirectories()) await this.#sweepDirectory(directory);
-    await sentPoints.forgetOld(retentionDays);
-    await instances.forgetOld();
+    await asLeader((knex) => sentPoints.forgetOld(retentionDays, knex));
+    await asLeader((knex) => instances.forgetOld(knex));
   }
 
   async #sweepDirectory(directory: string): Promise<void> {
-    const { contexts, retentionDays, logger } = this.#options;
+    const { contexts, retentionDays, asLeader, logger } = this.#options;
     const limit = Date.now() - retentionDays * DAY_MS;
     let old: readonly Leftover[];
     try {
@@ -101,7 +103,9 @@ export class Housekeeping {
       return;
     }
     if (old.length === 0) return;
-    const wanted = await contexts.wantedAmong(old.map(({ key }) => key));
+    const keys = old.map(({ key }) => key);
+    // A leader that is late from here on removes no more than it has listed: what was claimed since stays.
+    const wanted = await asLeader((knex) => contexts.wantedAmong(keys, knex));
     for (const { key, fence } of old) if (!wanted.has(key)) await this.#remove(directory, key, { upTo: fence });
   }
 

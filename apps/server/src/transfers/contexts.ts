@@ -244,9 +244,8 @@ export class TransferContexts {
   }
 
   /** Those of the given keys of staged files that belong to a transfer which is under way or may be restarted. */
-  async wantedAmong(keys: readonly string[]): Promise<ReadonlySet<string>> {
-    const rows = await this.#options
-      .knex('transfers')
+  async wantedAmong(keys: readonly string[], knex = this.#options.knex): Promise<ReadonlySet<string>> {
+    const rows = await knex('transfers')
       // One value, however many there are: a statement takes 65,535.
       .whereRaw('context = any (cast(? as uuid[]))', [[...keys]])
       .andWhereRaw("(restartable or status in ('PENDING', 'IN_PROGRESS'))")

@@ -106,9 +106,9 @@ export class Instances extends EventEmitter<InstancesEvents> {
     return gone;
   }
 
-  /** Forgets processes that ended long ago. */
-  async forgetOld(): Promise<void> {
-    await this.#options.knex('instances').whereRaw("seen_at < now() - interval '1 day'").delete();
+  /** Forgets processes that ended long ago. @param knex in whose transaction. Default: none */
+  async forgetOld(knex = this.#options.knex): Promise<void> {
+    await knex('instances').whereRaw("seen_at < now() - interval '1 day'").delete();
   }
 
   #isGone({ age, ...other }: Seen): boolean {

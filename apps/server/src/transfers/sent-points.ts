@@ -37,9 +37,9 @@ export class SentPoints {
     );
   }
 
-  /** Removes the points of transfers that nobody can restart. */
-  async forgetOld(retentionDays: number): Promise<void> {
-    await this.#knex.raw(
+  /** Removes the points of transfers that nobody can restart. @param knex in whose transaction. Default: none */
+  async forgetOld(retentionDays: number, knex = this.#knex): Promise<void> {
+    await knex.raw(
       `delete from sent_points where not exists (
          select from transfers where id = transfer and (restartable or status in ('PENDING', 'IN_PROGRESS')
            or status = 'COMPLETED' and end_time > now() - make_interval(days => ?)))`,

@@ -152,7 +152,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       listeners: rest.listeners,
       transfers: new TransferStore(knex),
       traces: new Traces({
-        ...{ knex, node: 'rest', retentionDays: 7, periodic, logger: rest.log.logger },
+        ...{ knex, asLeader: (work) => work(knex), node: 'rest', retentionDays: 7, periodic, logger: rest.log.logger },
         owners: { table: 'partners', key: 'partner_id' },
       }),
       directories: new Directories(config),

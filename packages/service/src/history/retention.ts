@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 
 import type { CommonConfig } from '../config/keys.js';
 import type { Logger } from '../logging.js';
+import type { AsLeader } from '../periodic/as-leader.js';
 import type { PeriodicHandle, PeriodicWork } from '../periodic/periodic-work.js';
 import type { HistoryKey } from './fields.js';
 import { candidates, walksOf } from './statements.js';
@@ -17,6 +18,8 @@ interface StatusFilter extends Period {
 
 export interface RetentionOptions<F extends StatusFilter> {
   readonly knex: Knex;
+  /** Makes the removals. */
+  readonly asLeader: AsLeader;
   /** With columns `status`, `end_time` and `restartable`. */
   readonly table: HistoryTable<F>;
   /** Days that records of a status are kept after their end; asked each time. */
@@ -105,14 +108,15 @@ export class HistoryRetention<F extends StatusFilter> {
   }
 
   async #remove(status: EndedStatus, before: Date, after: HistoryKey | undefined): Promise<Batch> {
-    const { knex, table, batch = BATCH } = this.#options;
+    const { asLeader, table, batch = BATCH } = this.#options;
     const filter = { status, to: before } as F;
     const walks = walksOf(table, filter);
     const walk = walks.find(({ way }) => way.serves.length > 0) ?? walks.at(-1);
     if (walk === undefined) throw new Error(`no way to the records of ${table.table}`);
     const walked = candidates(table, walk, filter, { order: 'asc', after, limit: batch });
-    const { rows } = await knex.raw<{ rows: [Batch] }>(
-      `with walked as materialized (select found_id, found_time from ${walked.sql} walking), gone as (
+    const statement = (transaction: Knex) =>
+      transaction.raw<{ rows: [Batch] }>(
+        `with walked as materialized (select found_id, found_time from ${walked.sql} walking), gone as (
          delete from ${table.table} t using walked
          where t.${table.id.column} = found_id and t.status = ? and t.end_time < ? and not t.restartable
          returning 1
@@ -120,8 +124,8 @@ export class HistoryRetention<F extends StatusFilter> {
        select (select count(*) from walked)::int as walked, (select count(*) from gone)::int as gone,
          (select (extract(epoch from found_time) * 1000000)::bigint::text from last) as time,
          (select found_id::text from last) as id`,
-      [...walked.values, status, before],
-    );
-    return rows[0];
+        [...walked.values, status, before],
+      );
+    return (await asLeader(statement)).rows[0];
   }
 }

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 
 import { isDatabaseUnavailable } from '../database/faults.js';
 import type { Logger } from '../logging.js';
+import type { AsLeader } from '../periodic/as-leader.js';
 import type { PeriodicHandle, PeriodicWork } from '../periodic/periodic-work.js';
 import { reasonOf } from '../thrown.js';
 import { TRACE_LIMITS } from './limits.js';
@@ -12,6 +13,8 @@ import type { TraceOwners } from './store.js';
 
 export interface TracesOptions {
   readonly knex: Knex;
+  /** Makes the removals. */
+  readonly asLeader: AsLeader;
   readonly owners: TraceOwners;
   /** Name of this machine or pod. */
   readonly node: string;
@@ -141,8 +144,8 @@ export class Traces {
   }
 
   async #sweep(): Promise<void> {
-    const { retentionDays, logger } = this.#options;
-    const sessions = await this.store.removeOlder(retentionDays);
+    const { asLeader, retentionDays, logger } = this.#options;
+    const sessions = await asLeader((transaction) => this.store.removeOlder(retentionDays, transaction));
     if (sessions > 0) logger.info({ sessions, retentionDays }, 'removed old traces');
   }
 }

@@ -89,8 +89,9 @@ export class TraceStore {
     return (await this.#knex('session_traces').where({ owner, id }).delete()) > 0;
   }
 
-  async removeOlder(days: number): Promise<number> {
-    return this.#knex('session_traces').whereRaw('started_at < now() - make_interval(days => ?)', [days]).delete();
+  /** @param knex in whose transaction. Default: none */
+  async removeOlder(days: number, knex = this.#knex): Promise<number> {
+    return knex('session_traces').whereRaw('started_at < now() - make_interval(days => ?)', [days]).delete();
   }
 
   /**

@@ -38,7 +38,13 @@ withDatabase((harness) => {
 
   const retention = (more: Partial<ConstructorParameters<typeof HistoryRetention<Filter>>[0]> = {}) =>
     new HistoryRetention<Filter>({
-      ...{ knex: database.knex, table: TABLE, days: (status) => DAYS[status], batch: 3 },
+      ...{
+        knex: database.knex,
+        asLeader: (work) => work(database.knex),
+        table: TABLE,
+        days: (status) => DAYS[status],
+        batch: 3,
+      },
       ...{ periodic: new PeriodicWork({ logger: silentLogger }), logger: silentLogger, ...more },
     });
 
@@ -57,6 +63,13 @@ withDatabase((harness) => {
     ]);
     expect(await retention({ logger: log.logger }).run()).toEqual({ COMPLETED: 0, FAILED: 0, CANCELLED: 0 });
     expect(log.lines).toHaveLength(1);
+  });
+
+  test('a leader that is late removes nothing', async () => {
+    const late = retention({ asLeader: () => Promise.reject(new Error('another leads')) });
+    const before = await left();
+    await expect(late.run()).rejects.toThrow('another leads');
+    expect(await left()).toEqual(before);
   });
 
   test('what can be restarted stays, and what ended late', async () => {

@@ -14,7 +14,7 @@ import {
   traceRoutes,
   Traces,
 } from '@pesit-node/service';
-import type { MigrationSet, SessionRecording } from '@pesit-node/service';
+import type { AsLeader, MigrationSet, SessionRecording } from '@pesit-node/service';
 import { captureLog, withDatabase, emptyTables } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 import { errorHandler } from '../../src/http/error-handler.js';
@@ -41,9 +41,9 @@ withDatabase((harness) => {
   let periodic: PeriodicWork;
   const log = captureLog();
 
-  const open = (on: TestDatabase = database): Traces =>
+  const open = (on: TestDatabase = database, asLeader: AsLeader = (work) => work(on.knex)): Traces =>
     new Traces({
-      knex: on.knex,
+      ...{ knex: on.knex, asLeader },
       owners: OWNERS,
       node: 'pod-1',
       retentionDays: 7,
@@ -372,6 +372,20 @@ withDatabase((harness) => {
       const { content } = (await api().get('/owners/ACME/trace')).body;
       expect(content.map(({ session }: { session: string }) => session)).toEqual([young.start.id]);
     });
+  });
+
+  test('a leader that is late removes none', async () => {
+    await traces.store.switch('ACME', 30);
+    const old = await begin();
+    old.end('released');
+    await traces.settled();
+    const rows = database.knex('session_traces').where('id', old.start.id);
+    await rows.clone().update({ started_at: database.knex.raw("now() - interval '8 days'") });
+    const late = open(database, () => Promise.reject(new Error('another leads')));
+    late.start();
+    await periodic.stop();
+    await late.stop();
+    expect(await rows.clone()).toHaveLength(1);
   });
 
   test('what cannot be written now is written later, in bounds', async () => {
