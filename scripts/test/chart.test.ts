@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { CONFIG_KEYS } from '@pesit-node/service';
 import { parse, parseAllDocuments } from 'yaml';
 
@@ -41,6 +41,9 @@ const helm = findHelm() ?? '';
 const chart = join(root, 'helm/pesit-node');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const REQUIRED = ['--kube-version', '1.30.0', '--set', 'database.url=postgresql://pesit@db:5432/pesit'];
+
+// A test starts helm several times, each as long as a busy machine makes it.
+jest.setTimeout(180_000);
 
 const suite = helm === '' ? describe.skip : describe;
 

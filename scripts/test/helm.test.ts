@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { loadConfig } from '@pesit-node/service';
 import { parse } from 'yaml';
 
@@ -66,6 +66,9 @@ const validate = async ({ apiVersion, kind, ...rest }: Manifest): Promise<void> 
   if (Model === undefined) throw new Error(`no schema of ${apiVersion} ${kind}`);
   new Model(rest).validate();
 };
+
+// A test starts helm several times, each as long as a busy machine makes it.
+jest.setTimeout(180_000);
 
 const suite = helm === '' ? describe.skip : describe;
 
