@@ -11,7 +11,7 @@ const ROOMS = {
   'packages/storage': 'staged files, delivery, record formats, names',
   'packages/transfers': 'what a transfer is, what an ending means for it',
   'packages/license': 'license text, evaluation clock, the 402 gate, limits',
-  'packages/certificates': 'keystores, truststores, what is read of uploads',
+  'packages/certificates': 'keystores, truststores, the local CA',
   'packages/cluster': 'who runs, events between pods, Redis',
   'packages/service': 'configuration, database, REST, login, health,<br/>periodic work, shutdown',
   'packages/protocol': 'PeSIT E without I/O',

@@ -1,9 +1,10 @@
-import { certificateRoutes } from '@pesit-node/certificates';
-import type { Certificates } from '@pesit-node/certificates';
+import { authorityRoutes, certificateRoutes, ocspRoutes } from '@pesit-node/certificates';
+import type { Certificates, LocalAuthority } from '@pesit-node/certificates';
 import { createLicensedApp } from '@pesit-node/license';
 import type { LicensedAppOptions } from '@pesit-node/license';
 import type { Config, PasswordHasher, Traces } from '@pesit-node/service';
 import type { Express } from 'express';
+import type { Knex } from 'knex';
 
 import { storeUses } from './certificates/uses.js';
 import type { Directories } from './files/directories.js';
@@ -20,6 +21,8 @@ import type { VirtualFileStore } from './virtual-files/store.js';
 export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly config: Config<'server'>;
   readonly certificates: Certificates;
+  readonly authority: LocalAuthority;
+  readonly knex: Knex;
   readonly partners: PartnerStore;
   readonly passwords: PasswordHasher;
   readonly virtualFiles: VirtualFileStore;
@@ -31,15 +34,17 @@ export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
 
 /** The REST interface of the server app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
-  const { logger, events, directories } = deps;
+  const { logger, events, directories, authority, knex } = deps;
   return createLicensedApp({
     ...deps,
+    open: (routes) => ocspRoutes(routes, authority),
     routes: (routes) => {
       listenerRoutes(routes, deps.listeners, directories);
       partnerRoutes(routes, deps);
       partnerTraceRoutes(routes, deps.traces, logger);
       virtualFileRoutes(routes, deps.virtualFiles, directories, events, deps.config['cluster.name']);
       transferRoutes(routes, deps.transfers);
+      authorityRoutes(routes, { authority, knex, events });
       certificateRoutes(routes, { certificates: deps.certificates, uses: storeUses, events });
     },
   });

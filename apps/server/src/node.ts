@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { Certificates, followExpiry } from '@pesit-node/certificates';
+import { Certificates, followExpiry, LocalAuthority, renewManaged } from '@pesit-node/certificates';
 import type { Cluster } from '@pesit-node/cluster';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions, LicenseKeeper } from '@pesit-node/license';
@@ -152,6 +152,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       subscribe: (listener) => cluster.events.subscribe('certificates', listener),
     },
   });
+  const authority = new LocalAuthority({ knex, certificates, secrets: options.secrets });
   followExpiry({ knex, logger, periodic, health, metrics, supervisor });
   const virtualFiles = new VirtualFileStore(knex);
   const listenerStore = new ListenerStore(knex);
@@ -277,6 +278,8 @@ export const createNode = (options: NodeOptions): ServerNode => {
     license,
     cluster,
     certificates,
+    authority,
+    knex,
     partners,
     passwords,
     virtualFiles,
@@ -295,6 +298,11 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const serve = (): void => {
     const { listenerRetryMs, listenerLookMs } = options;
     const tasks = servingTasks({ listenersHere, journal, waitingFiles, listenerRetryMs });
+    const renewal = renewManaged({
+      ...{ authority, logger, days: () => config['pesit.cert-rotation-days'] },
+      asLeader: (work) => cluster.asLeader(work),
+    });
+    whileServing.push(periodic.add(renewal));
     whileServing.push(...tasks.map((task) => periodic.add(task)));
     const look = periodic.add(listenerLook(listeners, listenerLookMs));
     const lookAtPlaces = periodic.add(places.task);

@@ -1,4 +1,4 @@
-/** What one upload may hold: a store is read whole, and each handshake sends a chain. */
+/** Bounds of one upload: a store is read whole, and each handshake sends a chain. */
 export const BOUNDS = {
   /** Bytes of a store as PEM, and of an upload. */
   storeBytes: 1_048_576,

@@ -7,7 +7,7 @@ import { KeystoreStore } from './keystore-store.js';
 import type { StoreHints, StoreKind } from './ports.js';
 import { TruststoreStore } from './truststore-store.js';
 
-/** What one side of a handshake proves itself with. */
+/** The identity that one side of a handshake proves. */
 export interface Identity {
   /** PEM, leaf first. */
   readonly certificateChain: string;
@@ -66,7 +66,7 @@ export class Certificates extends EventEmitter<CertificatesEvents> {
   readonly #knex: Knex;
   readonly #hints: StoreHints;
   readonly #task: PeriodicHandle;
-  /** Of every store, as the last look found it. */
+  /** Versions of all stores, as the last look found them. */
   #versions: ReadonlyMap<string, Version> = new Map();
   readonly #kept = new Map<string, Promise<Identity | Trust>>();
 

@@ -14,7 +14,7 @@ import { endOf } from './inspect.js';
 import type { StoreKind } from './ports.js';
 import { readPem } from './read/pem.js';
 
-/** When a store is of no use any more. */
+/** The end of the time in which a store is of use. */
 export interface StoreExpiry {
   readonly kind: StoreKind;
   readonly name: string;
@@ -76,7 +76,7 @@ export class ExpiryWatch {
     this.#now = now;
   }
 
-  /** Of every store, as it is now. @throws errors of the database */
+  /** Looks at all stores. @throws errors of the database */
   async look(): Promise<readonly StoreExpiry[]> {
     const { rows } = await this.#knex.raw<{ rows: Version[] }>(VERSIONS);
     const read = new Map<string, readonly number[]>();
@@ -131,7 +131,7 @@ export class ExpiryWatch {
 
   async #endsOf(kind: StoreKind, name: string): Promise<readonly number[]> {
     const column = COLUMNS[kind];
-    const row = (await this.#knex(`${kind}s`).where({ name }).first(column)) as Record<string, string> | undefined;
+    const row = await this.#knex(`${kind}s`).where({ name }).first<Record<string, string> | undefined>(column);
     return readPem(row?.[column] ?? '', 'certificates').map(({ der }) => endOf(new X509Certificate(der)));
   }
 }

@@ -6,9 +6,16 @@
  * another one. `certificateRoutes` are the endpoints of both apps. Each app has stores of its own, in its own schema
  * (`createStoreTables`): its own `secrets.key` seals their keys, and it alone knows all that uses them.
  *
+ * `LocalAuthority` is a small CA (server app): it issues, renews and revokes, and answers OCSP. `@peculiar/x509` makes certificates,
+ * requests and CRLs, and `@peculiar/asn1-ocsp` OCSP messages: maintained, typed, for Node 20, over one ASN.1 library and Node's own
+ * cryptography. (`pkijs` does the same with a larger surface; `node-forge` brings its own cryptography.)
+ *
  * X.509 is read by `node:crypto` (OpenSSL) as far as that goes. `asn1js` reads the DER that it does not show: PKCS#12 and encrypted
  * keys, where iterations must be bounded before anything is derived, and CRLs.
  */
+export { LocalAuthority } from './authority/authority.js';
+export { renewManaged } from './authority/renewal.js';
+export { createAuthorityTables } from './authority/tables.js';
 export { Certificates, StoreMissingError } from './certificates.js';
 export type { CertificatesOptions, Identity, Trust } from './certificates.js';
 export { followExpiry } from './expiry.js';
@@ -16,6 +23,7 @@ export { KEYSTORE, TRUSTSTORE } from './fields.js';
 export { inspect } from './inspect.js';
 export type { CertificateView } from './inspect.js';
 export type { StoreHints, StoreKind, StoreUse, StoreUses } from './ports.js';
-export { KEYSTORE_SECRETS, sealKeystoresAnew } from './rotation.js';
+export { AUTHORITY_SECRETS, KEYSTORE_SECRETS, sealAuthoritiesAnew, sealKeystoresAnew } from './rotation.js';
+export { authorityRoutes, ocspRoutes } from './routes/authority.js';
 export { certificateRoutes } from './routes/routes.js';
 export { createExpiryTables, createStoreTables } from './tables.js';

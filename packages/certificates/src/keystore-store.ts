@@ -6,6 +6,9 @@ import { KEYSTORE } from './fields.js';
 import type { KeystoreRow } from './fields.js';
 import type { IdentityMaterial } from './read/identity.js';
 
+/** The contents of a keystore. */
+export type StoredIdentity = Pick<IdentityMaterial, 'certificate' | 'privateKey'>;
+
 /** A seal opens for the keystore alone that it was made for. */
 const contextOf = (name: string): string => JSON.stringify(['keystore', name, 'private-key']);
 
@@ -19,13 +22,20 @@ export class KeystoreStore extends FieldStore<typeof KEYSTORE.rows, KeystoreRow>
   }
 
   /** @returns undefined when the name is taken */
-  add(name: string, material: IdentityMaterial): Promise<KeystoreRow | undefined> {
+  add(name: string, material: StoredIdentity): Promise<KeystoreRow | undefined> {
     return this.create(name, this.#columns(name, material));
   }
 
-  /** Puts another identity in its place, which nobody manages. @returns undefined when there is no such keystore */
-  replace(name: string, material: IdentityMaterial): Promise<KeystoreRow | undefined> {
-    const beside = { version: this.knex.raw("nextval('store_versions')"), managed: this.knex.raw('false') };
+  /**
+   * Puts another identity in its place.
+   * @param managed whether the local CA renews it from now on
+   * @returns undefined when there is no such keystore
+   */
+  replace(name: string, material: StoredIdentity, managed = false): Promise<KeystoreRow | undefined> {
+    const beside = {
+      version: this.knex.raw("nextval('store_versions')"),
+      managed: this.knex.raw(managed ? 'true' : 'false'),
+    };
     return this.update(name, this.#columns(name, material), beside);
   }
 
@@ -53,7 +63,7 @@ export class KeystoreStore extends FieldStore<typeof KEYSTORE.rows, KeystoreRow>
     return { sealed, unreadable };
   }
 
-  #columns(name: string, { certificate, privateKey }: IdentityMaterial) {
+  #columns(name: string, { certificate, privateKey }: StoredIdentity) {
     return { certificate, private_key: this.#secrets.seal(privateKey, contextOf(name)) };
   }
 }

@@ -1,4 +1,4 @@
-/** What this package needs of the rooms that it may not import. */
+/** Ports to the rooms that this package may not import. */
 
 export type StoreKind = 'keystore' | 'truststore';
 

@@ -1,6 +1,7 @@
 import type { Rotation, SecretBox, SecretColumn } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
+import { sealAuthoritiesAnew } from './authority/store.js';
 import { KeystoreStore } from './keystore-store.js';
 
 /** Where private keys are stored. */
@@ -16,3 +17,10 @@ export const sealKeystoresAnew = async (
   const { sealed, unreadable } = await new KeystoreStore(knex, secrets).sealAnew();
   return { sealed, unreadable: unreadable.map((name) => `keystore ${name}`) };
 };
+
+/** Where the keys of the local CA are. */
+export const AUTHORITY_SECRETS = [
+  { table: 'authorities', column: 'private_key', kind: 'sealed', owner: 'id' },
+] as const satisfies readonly SecretColumn[];
+
+export { sealAuthoritiesAnew };

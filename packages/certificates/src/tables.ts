@@ -29,7 +29,7 @@ export const createStoreTables = async (knex: Knex): Promise<void> => {
     )`);
 };
 
-/** What the log has said of stores that expire: once each, whichever pod says it. It is part of published migrations: never edited. */
+/** Remembers what the log has said of stores that expire: once each, whichever pod says it. It is part of published migrations: never edited. */
 export const createExpiryTables = async (knex: Knex): Promise<void> => {
   await knex.raw(`
     create table expiry_warnings (

@@ -11,7 +11,7 @@ const usedBy = (uses: readonly StoreUse[], kind: StoreKind, store: string) =>
 
 export interface Shown {
   readonly uses: readonly StoreUse[];
-  /** Of the upload that is answered. */
+  /** Sentences on the upload that is answered. */
   readonly said?: readonly string[];
 }
 

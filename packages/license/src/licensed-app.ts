@@ -9,7 +9,10 @@ import type { LicenseKeeper } from './keeper.js';
 import { keyWithoutEffect } from './public-key.js';
 import { licenseRoutes } from './routes.js';
 
-export interface LicensedAppOptions extends Pick<HttpAppOptions, 'info' | 'logger' | 'health' | 'metrics' | 'routes'> {
+export interface LicensedAppOptions extends Pick<
+  HttpAppOptions,
+  'info' | 'logger' | 'health' | 'metrics' | 'open' | 'routes'
+> {
   readonly config: CommonConfig;
   readonly events: EventStream;
   /** While not ready, the routes answer 503 with the reason. */
@@ -28,6 +31,7 @@ export const createLicensedApp = (options: LicensedAppOptions): Express => {
       ...keysWithoutEffect(config),
       ...keyWithoutEffect(config['license.public-key'], license.publicKey),
     ],
+    ...(options.open === undefined ? {} : { open: options.open }),
     gate: licenseGate(license),
     routes: (mounted) => {
       licenseRoutes(mounted, license);

@@ -1,4 +1,4 @@
 import type { StoreUses } from '@pesit-node/certificates';
 
-/** What of this app names a keystore or a truststore. */
+/** The things of this app that name a keystore or a truststore. */
 export const storeUses: StoreUses = () => Promise.resolve([]);

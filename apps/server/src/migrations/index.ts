@@ -25,6 +25,7 @@ import { stores } from './0022-stores.js';
 import { sessionPlaces } from './0023-session-places.js';
 import { expiry } from './0023-expiry.js';
 import { history } from './0024-history.js';
+import { authority } from './0025-authority.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -55,5 +56,6 @@ export const MIGRATIONS: MigrationSet = {
     sessionPlaces,
     expiry,
     history,
+    authority,
   ],
 };

@@ -1,4 +1,4 @@
-import { KEYSTORE_SECRETS, sealKeystoresAnew } from '@pesit-node/certificates';
+import { AUTHORITY_SECRETS, KEYSTORE_SECRETS, sealAuthoritiesAnew, sealKeystoresAnew } from '@pesit-node/certificates';
 import { rotateSecrets } from '@pesit-node/service';
 import type { LoadConfigOptions, Rotation, SecretColumn } from '@pesit-node/service';
 
@@ -10,11 +10,20 @@ export const SECRET_COLUMNS: readonly SecretColumn[] = [
     (column) => ({ table: 'partners', column, kind: 'hash', owner: 'partner_id' }) as const,
   ),
   ...KEYSTORE_SECRETS,
+  ...AUTHORITY_SECRETS,
 ];
 
 /** For `npm run rotate-secrets`: the private keys, sealed with the first key, and which partners' hashes still hang on older keys. */
 export const rotateServerSecrets = (options: Omit<LoadConfigOptions<'server'>, 'app'>): Promise<Rotation> =>
   rotateSecrets({
     ...options,
-    ...{ app: 'server', schema: MIGRATIONS.schema, columns: SECRET_COLUMNS, sealAnew: sealKeystoresAnew },
+    ...{ app: 'server', schema: MIGRATIONS.schema, columns: SECRET_COLUMNS },
+    sealAnew: async (knex, secrets) => {
+      const keys = await sealKeystoresAnew(knex, secrets);
+      const authorities = await sealAuthoritiesAnew(knex, secrets);
+      return {
+        sealed: keys.sealed + authorities.sealed,
+        unreadable: [...keys.unreadable, ...authorities.unreadable],
+      };
+    },
   });

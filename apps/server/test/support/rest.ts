@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
-import { Certificates } from '@pesit-node/certificates';
+import { Certificates, LocalAuthority } from '@pesit-node/certificates';
 import { KnexLicenseStore, LICENSE_MIGRATIONS, LicenseKeeper, loadPublicKey } from '@pesit-node/license';
 import { eventStream, HealthRegistry, PeriodicWork, Traces } from '@pesit-node/service';
 import type { OpenApiDocument } from '@pesit-node/service';
@@ -131,6 +131,10 @@ export const useRest = (harness: DatabaseHarness): Rest => {
     const keeper = { store, key, evaluationDays: 30, periodic, logger: rest.log.logger, node: 'rest' };
     const license = new LicenseKeeper(keeper);
     await license.refresh();
+    const certificates = new Certificates({
+      ...{ knex, periodic, secrets },
+      hints: { tell: () => undefined, subscribe: () => () => undefined },
+    });
     const app = (rest.app = createApp({
       config,
       info: { name: 'pesit-server', version: '0.0.0' },
@@ -141,11 +145,10 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       database: { ready: true, statusReason: undefined },
       periodic,
       license,
-      certificates: new Certificates({
-        ...{ knex, periodic, secrets },
-        hints: { tell: () => undefined, subscribe: () => () => undefined },
-      }),
       cluster: { status: noCluster, overview: noCluster },
+      certificates,
+      authority: new LocalAuthority({ knex, secrets, certificates }),
+      knex,
       partners: new PartnerStore(knex),
       passwords,
       virtualFiles: new VirtualFileStore(knex),

@@ -11,7 +11,7 @@ const derive = promisify(pbkdf2);
 /** Hashes in one turn of the event loop: some milliseconds. */
 const TURN = 5000;
 
-/** What the key derivations of one upload may cost: the file says how often it wants to be hashed. */
+/** Bounds the key derivations of one upload: the file says how often it wants to be hashed. */
 export class HashBudget {
   readonly #field: UploadField;
   #left: number = BOUNDS.hashes;
@@ -63,7 +63,7 @@ export const passwordForms = (password: string): readonly Buffer[] => {
   return password === '' ? [text, Buffer.alloc(0)] : [text];
 };
 
-/** What a derived value is for: RFC 7292 §B.3. */
+/** The purpose of a derived value: RFC 7292 §B.3. */
 export const PURPOSE = { key: 1, iv: 2, mac: 3 } as const;
 
 interface Pkcs12Derivation {

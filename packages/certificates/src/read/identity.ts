@@ -10,13 +10,13 @@ import type { PemBlock } from './pem.js';
 import { readPkcs12 } from './pkcs12.js';
 import { isPrivateKey, readPkcs8, readPrivateKey } from './private-key.js';
 
-/** What is stored of a TLS identity. */
+/** A TLS identity as it is stored. */
 export interface IdentityMaterial {
   /** PEM, leaf first. */
   readonly certificate: string;
   /** PEM, PKCS#8, in clear. */
   readonly privateKey: string;
-  /** What was done with the upload that its sender may want to know. */
+  /** Sentences on what was done with the upload. */
   readonly warnings: readonly string[];
 }
 

@@ -5,7 +5,7 @@ import { nameOf } from '../inspect.js';
 import { isCertificate, readCertificate } from './certificate.js';
 import { readPem, writePem } from './pem.js';
 
-/** What is stored of those who are trusted. */
+/** A bundle of CAs as it is stored. */
 export interface TrustMaterial {
   /** PEM. */
   readonly certificates: string;

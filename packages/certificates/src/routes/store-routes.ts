@@ -17,7 +17,7 @@ export interface StoreRoutesDeps {
   readonly events: EventStream;
 }
 
-/** What an upload made of a store, and what is to be said of it. */
+/** The store that an upload made, and sentences on the upload. */
 interface Outcome<Row> {
   readonly row: Row;
   readonly said: readonly string[];
@@ -43,7 +43,7 @@ export interface StoreResource<Row extends { readonly name: string }, Create ext
   readonly view: (row: Row, shown: Shown) => unknown;
   /** @returns undefined when the name is taken. @throws {UploadError} */
   readonly add: (name: string, body: Create) => Promise<Outcome<Row> | undefined>;
-  /** @returns undefined when there is none any more. @throws {UploadError} */
+  /** @returns undefined when it is gone. @throws {UploadError} */
   readonly change: (before: Row, body: Update) => Promise<Outcome<Row> | undefined>;
 }
 

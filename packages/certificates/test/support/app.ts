@@ -17,7 +17,10 @@ import type { Response, Test } from 'supertest';
 
 import { Certificates } from '../../src/certificates.js';
 import type { StoreUse } from '../../src/ports.js';
+import { authorityRoutes, ocspRoutes } from '../../src/routes/authority.js';
 import { certificateRoutes } from '../../src/routes/routes.js';
+import { LocalAuthority } from '../../src/authority/authority.js';
+import { createAuthorityTables } from '../../src/authority/tables.js';
 import { createExpiryTables, createStoreTables } from '../../src/tables.js';
 
 export const STORES: MigrationSet = {
@@ -25,6 +28,7 @@ export const STORES: MigrationSet = {
   migrations: [
     { name: '0001-stores', up: createStoreTables },
     { name: '0002-expiry', up: createExpiryTables },
+    { name: '0003-authority', up: createAuthorityTables },
   ],
 };
 
@@ -33,6 +37,7 @@ const LOGIN = { username: 'admin', password: 'rest-secret-1' };
 
 export interface Pod {
   readonly certificates: Certificates;
+  readonly authority: LocalAuthority;
   readonly app: Express;
 }
 
@@ -44,12 +49,17 @@ export const useStores = (harness: DatabaseHarness) => {
   const listeners = new Set<() => Promise<void>>();
   const pods: { readonly stop: () => Promise<void> }[] = [];
   const uses: StoreUse[] = [];
+  /** The clock of the local CA. */
+  const clock = { now: Date.now() };
   let database: TestDatabase;
 
   beforeAll(async () => {
     database = await harness.open({ migrations: [STORES] });
   });
   beforeEach(() => emptyTables(database, 'pesit_server'));
+  beforeEach(() => {
+    clock.now = Date.now();
+  });
   afterEach(async () => {
     await Promise.all(pods.splice(0).map((pod) => pod.stop()));
     uses.splice(0);
@@ -76,6 +86,7 @@ export const useStores = (harness: DatabaseHarness) => {
         },
       },
     });
+    const authority = new LocalAuthority({ knex: database.knex, secrets, certificates, now: () => clock.now });
     periodic.start();
     pods.push({ stop: () => periodic.stop() });
     const events = eventStream({ app: 'server', node: 'pod' }, log.logger);
@@ -86,9 +97,13 @@ export const useStores = (harness: DatabaseHarness) => {
       health: new HealthRegistry(),
       metrics: testMetrics('server'),
       events,
-      routes: (routes) => certificateRoutes(routes, { certificates, uses: () => Promise.resolve(uses), events }),
+      open: (routes) => ocspRoutes(routes, authority),
+      routes: (routes) => {
+        authorityRoutes(routes, { authority, knex: database.knex, events });
+        certificateRoutes(routes, { certificates, uses: () => Promise.resolve(uses), events });
+      },
     });
-    return { certificates, app };
+    return { certificates, authority, app };
   };
 
   const rest = ({ app }: Pod) => {
@@ -122,6 +137,7 @@ export const useStores = (harness: DatabaseHarness) => {
     pod,
     rest,
     uses,
+    clock,
     log,
     database: () => database,
     /** A text that must be in no answer and no log line. */

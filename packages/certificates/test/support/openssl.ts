@@ -1,5 +1,5 @@
 /** Certificates as the `openssl` command makes them: nothing of the package under test had a hand in them. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,8 +22,8 @@ export interface IssueOptions {
   readonly subject?: string;
   /** Lines of extensions, each `name = value`. */
   readonly extensions?: readonly string[];
+  /** From now on; below 0: it has expired. */
   readonly days?: number;
-  /** `-not_before` and so on are too new for OpenSSL 3.0: the clock of `faketime` is not there either, so days alone. */
   readonly issuer?: Issued;
 }
 
@@ -40,6 +40,12 @@ export class OpenSsl {
   /** @returns standard output */
   run(...args: readonly string[]): string {
     return execFileSync('openssl', [...args], { cwd: this.directory, stdio: ['ignore', 'pipe', 'pipe'] }).toString();
+  }
+
+  /** @returns standard output and errors */
+  tell(...args: readonly string[]): string {
+    const { stdout, stderr } = spawnSync('openssl', [...args], { cwd: this.directory });
+    return `${stdout.toString()}${stderr.toString()}`;
   }
 
   bytes(name: string): Buffer {

@@ -69,7 +69,7 @@ export const expectBlocked = async (
   const routes = routesIn(document);
   expect(routes).toEqual(expect.arrayContaining([...Object.keys(open), 'GET /api/v1/transfers']));
   for (const [name, { responses }] of operations) {
-    expect([name, '402' in responses]).toEqual([name, !Object.hasOwn(open, name)]);
+    expect([name, '402' in responses]).toEqual([name, !Object.hasOwn(open, name.replace(/\{\w+\}/g, '1'))]);
   }
   for (const route of routes) {
     const { status, body, headers } = await ask(app, route, login);

@@ -309,6 +309,14 @@ export const CONFIG_KEYS = {
     reload: true,
     description: 'The license text itself.',
   }),
+  'pesit.cert-rotation-days': key('server', {
+    type: integer(0, 3650),
+    default: 30,
+    unit: 'days',
+    reload: true,
+    description:
+      'How long before its end a keystore that the local CA manages is issued anew, by the leader; 0 = when it has ended.',
+  }),
   'cluster.enabled': key('both', {
     type: flag(),
     default: false,

@@ -8,7 +8,6 @@ const NO_GZIP =
 const NO_TLS = 'TLS is not built yet in this version: connections are not encrypted';
 const BASIC = 'callers log in with HTTP Basic: set admin.username and admin.password';
 const NO_AUDIT = 'the audit log is not built yet in this version';
-const NO_ROTATION = 'certificates are not built yet in this version';
 const NO_BOOTSTRAP =
   'objects of the file are not created in this version: post each to /api/v1/config/partners, /api/v1/config/files, /api/v1/servers';
 const ONE_PORT = 'each app has one REST interface: set server.port';
@@ -40,7 +39,6 @@ export const KEYS_WITHOUT_EFFECT = {
   'ssl.truststore-name': row(NO_TLS, requiredText()),
   'pesit.api-key': row(BASIC, requiredText(), { secret: true }),
   'pesit.audit-max-entries': row(NO_AUDIT, integer(1, 100_000_000)),
-  'pesit.cert-rotation-days': row(NO_ROTATION, integer(0, 3650), { unit: 'days' }),
   // Their items hold passwords.
   partners: row(NO_BOOTSTRAP, objects(), { secret: true, notFromEnvironment: true }),
   files: row(NO_BOOTSTRAP, objects(), { secret: true, notFromEnvironment: true }),

@@ -47,6 +47,8 @@ export interface HttpAppOptions {
   readonly events?: EventStream;
   /** Mounts the routes of the app, behind login and body parser. Use `routes.resource` and `endpoint`. */
   readonly routes: (routes: Routes) => void;
+  /** Mounts routes that need no login, before it. Nothing of the license or of the database is asked for them. */
+  readonly open?: (routes: Routes) => void;
   /** While not ready, the app's routes answer 503 with the reason. A `DatabaseSupervisor` fits. */
   readonly database?: { readonly ready: boolean; readonly statusReason: string | undefined };
   /** For `/actuator/info`. Default: what the configuration alone tells. */
@@ -122,11 +124,14 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   const periodicWork = () => options.periodic?.status ?? [];
   infoRoutes(figures, { info, access, login, keysWithoutEffect: unused, periodicWork });
   metricsRoutes(figures, metrics, access);
+  const open = new Routes();
+  options.open?.(open);
   const own = new Routes();
   routes(own);
-  const documents = documentRoutes(info, () => [probes, figures, own].flatMap(({ mounted }) => mounted));
+  const documents = documentRoutes(info, () => [probes, figures, open, own].flatMap(({ mounted }) => mounted));
 
   app.use(probes.router);
+  app.use(open.router);
   if (isPublic) app.use(figures.router);
   app.use(login);
   app.use(requestBound(() => config['http.max-connections']));

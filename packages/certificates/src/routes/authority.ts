@@ -1,0 +1,342 @@
+import {
+  ApiError,
+  CONFIGURATION_CHANGED,
+  endpoint,
+  fetchPage,
+  LogBudget,
+  pageOf,
+  pagingFields,
+  timestamp,
+} from '@pesit-node/service';
+import type { EventStream, Routes } from '@pesit-node/service';
+import type { Request } from 'express';
+import type { Knex } from 'knex';
+import { z } from 'zod';
+
+import type { Issue, LocalAuthority } from '../authority/authority.js';
+import { KEY_TYPES } from '../authority/keys.js';
+import { domain, nameText, sanList } from '../authority/names.js';
+import { MAX_REQUEST, TRY_LATER } from '../authority/ocsp.js';
+import { REASON_NAMES } from '../authority/reasons.js';
+import type { AuthorityRow, IssuedRow } from '../authority/store.js';
+import { BOUNDS } from '../bounds.js';
+import { certificateAnswer, storeName } from '../fields.js';
+import { UploadError, uploadAnswer } from '../faults.js';
+import { inspect } from '../inspect.js';
+import { writePem } from '../read/pem.js';
+import { storedCertificates } from '../stored.js';
+
+export interface AuthorityRoutesDeps {
+  readonly authority: LocalAuthority;
+  readonly knex: Knex;
+  readonly events: EventStream;
+}
+
+const PATH = '/api/v1/certificates';
+const CRL_TYPE = 'application/pkix-crl';
+const OCSP_REQUEST = 'application/ocsp-request';
+const OCSP_RESPONSE = 'application/ocsp-response';
+/** OCSP answers a minute, of an address and of all: each costs a signature. */
+const OCSP_RATE = { perKey: 600, total: 6000 } as const;
+
+const url = () => z.url({ protocol: /^https?$/, error: 'expected a URL with http or https' }).max(500);
+const keyType = () => z.enum(KEY_TYPES).default('EC').meta({ description: '`EC` = P-256, `RSA` = 3072 bits.' });
+const days = (most: number) => z.int().min(1).max(most);
+
+const caBody = z
+  .strictObject({
+    commonName: nameText(),
+    organization: nameText().nullable().optional(),
+    validityDays: days(7300).default(3650),
+    keyType: keyType(),
+    permittedDomains: z.array(domain()).max(50).default([]).meta({
+      description: 'Domains that it may issue for alone, with all names below (RFC 5280 §4.2.1.10). Empty: any.',
+    }),
+    crlUrl: url().nullable().optional().meta({ description: 'Where peers find its CRL: written into certificates.' }),
+    ocspUrl: url().nullable().optional().meta({ description: 'Where peers reach /ocsp: written into certificates.' }),
+  })
+  .meta({ id: 'CreateAuthority' });
+
+const caAnswer = z
+  .object({
+    certificate: z.string().meta({ description: 'PEM: what peers put into their truststores.' }),
+    details: certificateAnswer,
+    permittedDomains: z.array(z.string()),
+    crlUrl: z.string().nullable(),
+    ocspUrl: z.string().nullable(),
+    createdAt: timestamp(),
+  })
+  .meta({ id: 'Authority' });
+
+const issueBody = z
+  .strictObject({
+    name: storeName().meta({ description: 'Of the keystore, or of whom it is for.' }),
+    commonName: nameText(),
+    sans: sanList()
+      .default([])
+      .meta({ description: '`DNS:`, `IP:`, `URI:`, `email:`, or bare. Empty: the common name, if it is a host name.' }),
+    ttlDays: days(3650).default(365).meta({ description: 'At most to the end of the CA.' }),
+    kind: z.enum(['server', 'partner']).default('server').meta({
+      description:
+        '`server`: a managed keystore of this app, renewed in time; `partner`: a PKCS#12 with its password, shown once.',
+    }),
+    keyType: keyType(),
+    csr: z.string().max(BOUNDS.certificateBytes).optional().meta({
+      description:
+        'A certificate request in PEM: it is signed, whatever the kind, and no key is made. Its names do not count.',
+    }),
+  })
+  .meta({ id: 'IssueCertificate' });
+
+const issueAnswer = z
+  .object({
+    name: z.string(),
+    certificate: z.string().meta({ description: 'PEM.' }),
+    serial: z.string(),
+    notAfter: timestamp(),
+    keystore: z.string().nullable().meta({ description: 'The managed keystore that was made.' }),
+    pkcs12: z.string().optional().meta({ description: 'Base64, for the partner.' }),
+    password: z.string().optional().meta({ description: 'Opens `pkcs12`. It is shown here, and never again.' }),
+  })
+  .meta({ id: 'IssuedCertificate' });
+
+const STATES = ['VALID', 'REVOKED', 'EXPIRED'] as const;
+
+const issuedAnswer = z
+  .object({
+    serial: z.string(),
+    name: z.string(),
+    kind: z.enum(['server', 'partner']),
+    state: z.enum(STATES),
+    keystore: z.string().nullable(),
+    subject: z.string(),
+    notBefore: timestamp(),
+    notAfter: timestamp(),
+    issuedAt: timestamp(),
+    revokedAt: timestamp().nullable(),
+    reason: z.enum(REASON_NAMES).nullable(),
+    certificate: z.string(),
+  })
+  .meta({ id: 'IssuedCertificateState' });
+
+const issuedQuery = z.strictObject(
+  pagingFields({
+    sortable: { issuedAt: 'issued_at', notAfter: 'not_after', name: 'name', serial: 'serial' },
+    defaultSort: 'issuedAt,desc',
+  }),
+);
+
+const revokeBody = z.strictObject({
+  serial: z
+    .string()
+    .regex(/^[0-9A-Fa-f:]{1,60}$/, 'expected the serial in hex')
+    .transform((text) => text.replaceAll(':', '').toUpperCase()),
+  reason: z
+    .enum(REASON_NAMES)
+    .default('unspecified')
+    .meta({ description: 'RFC 5280 §5.3.1. `removeFromCRL` ends `certificateHold`.' }),
+});
+
+const replaceQuery = z.strictObject({
+  replace: z
+    .enum(['true', 'false'], { error: 'expected true or false' })
+    .transform((text) => text === 'true')
+    .optional()
+    .meta({ description: 'Puts it in the place of the CA that is there; what that one issued stays valid.' }),
+});
+
+const shownCa = (row: AuthorityRow) => ({
+  certificate: row.certificate,
+  details: storedCertificates(row.certificate).map(inspect)[0],
+  permittedDomains: row.permitted_domains,
+  crlUrl: row.crl_url,
+  ocspUrl: row.ocsp_url,
+  createdAt: row.created_at.toISOString(),
+});
+
+const shownIssue = ({ row, ...once }: Issue) => ({
+  ...{ name: row.name, certificate: row.certificate, serial: row.serial, keystore: row.keystore },
+  ...{ notAfter: row.not_after.toISOString(), ...once },
+});
+
+const shownIssued = (row: IssuedRow) => ({
+  ...{ serial: row.serial, name: row.name, kind: row.kind, keystore: row.keystore, certificate: row.certificate },
+  state: row.revoked_at !== null ? 'REVOKED' : row.not_after.getTime() <= Date.now() ? 'EXPIRED' : 'VALID',
+  subject: storedCertificates(row.certificate).map(inspect)[0]?.subject ?? '',
+  ...{ notBefore: row.not_before.toISOString(), notAfter: row.not_after.toISOString() },
+  ...{ issuedAt: row.issued_at.toISOString(), revokedAt: row.revoked_at?.toISOString() ?? null, reason: row.reason },
+});
+
+const HOST_NAME = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i;
+const withName = <B extends z.output<typeof issueBody>>(body: B): B =>
+  body.sans.length === 0 && HOST_NAME.test(body.commonName) ? { ...body, sans: [`DNS:${body.commonName}`] } : body;
+
+const NO_CA = { 409: 'There is no CA, or it is in the way: the message says which.' } as const;
+
+/** The endpoints of the local CA. */
+export const authorityRoutes = (routes: Routes, { authority, knex, events }: AuthorityRoutesDeps): void => {
+  const say = (what: string, action: 'created' | 'changed', facts: object): void =>
+    events.publish(CONFIGURATION_CHANGED, { what, action, facts: { ...facts } });
+
+  routes.resource(`${PATH}/ca`, {
+    get: endpoint({ summary: 'The local CA', answers: { 200: caAnswer, 404: 'There is none.' } }, async ({ res }) => {
+      const row = await authority.current();
+      if (row === undefined) throw new ApiError('NOT_FOUND', 'There is no CA: create one with POST');
+      res.json(shownCa(row));
+    }),
+    post: endpoint(
+      {
+        summary: 'Creates the local CA',
+        body: caBody,
+        query: replaceQuery,
+        answers: { 201: caAnswer, 409: 'There is one: `?replace=true` puts another in its place.' },
+      },
+      async ({ body, query, res }) => {
+        const row = await authority.create(body, query.replace ?? false);
+        say('certificate authority', 'created', { subject: shownCa(row).details?.subject });
+        res.status(201).location(`${PATH}/ca`).json(shownCa(row));
+      },
+    ),
+  });
+
+  routes.resource(`${PATH}/issue`, {
+    post: endpoint(
+      {
+        summary: 'Issues a certificate',
+        body: issueBody,
+        answers: { 201: issueAnswer, ...NO_CA, 422: 'The request for a certificate cannot be used.' },
+      },
+      async ({ body, res }) => {
+        const { name, csr, ...request } = withName(body);
+        try {
+          const issue =
+            csr !== undefined
+              ? await authority.sign(name, request, csr)
+              : await (request.kind === 'server'
+                  ? authority.issueKeystore(name, request)
+                  : authority.issuePkcs12(name, request));
+          say('certificate', 'created', { name, serial: issue.row.serial, kind: request.kind });
+          res.status(201).location(`${PATH}/issued/${issue.row.serial}`).json(shownIssue(issue));
+        } catch (error) {
+          throw error instanceof UploadError ? uploadAnswer(error) : error;
+        }
+      },
+    ),
+  });
+
+  routes.resource(`${PATH}/issued`, {
+    get: endpoint(
+      { summary: 'What the local CA has issued', query: issuedQuery, answers: { 200: pageOf(issuedAnswer) } },
+      async ({ query, res }) =>
+        res.json(
+          await fetchPage<IssuedRow, unknown>(knex('issued_certificates'), query, {
+            tieBreak: 'serial',
+            map: shownIssued,
+          }),
+        ),
+    ),
+  });
+
+  routes.resource(`${PATH}/issued/:serial`, {
+    get: endpoint(
+      {
+        summary: 'A certificate of the local CA',
+        params: z.strictObject({ serial: revokeBody.shape.serial }),
+        answers: { 200: issuedAnswer, 404: 'It issued none of this serial.' },
+      },
+      async ({ params: { serial }, res }) => {
+        const row = (await knex('issued_certificates').where({ serial }).first()) as IssuedRow | undefined;
+        if (row === undefined) throw new ApiError('NOT_FOUND', `Certificate "${serial}" does not exist`);
+        res.json(shownIssued(row));
+      },
+    ),
+  });
+
+  routes.resource(`${PATH}/keystores/:name/rotate`, {
+    post: endpoint(
+      {
+        summary: 'Issues the identity of a managed keystore anew, with another key',
+        params: z.strictObject({ name: storeName() }),
+        answers: { 200: issueAnswer, 404: 'There is no such keystore.', 409: 'The local CA does not manage it.' },
+      },
+      async ({ params: { name }, res }) => {
+        const issue = await authority.rotate(name);
+        say('keystore', 'changed', { keystore: name, serial: issue.row.serial });
+        res.json(shownIssue(issue));
+      },
+    ),
+  });
+
+  routes.resource(`${PATH}/revoked`, {
+    post: endpoint(
+      {
+        summary: 'Revokes a certificate of the local CA',
+        body: revokeBody,
+        answers: { 200: issuedAnswer, 404: 'It issued none of this serial.', 409: 'It is revoked already.' },
+      },
+      async ({ body: { serial, reason }, res }) => {
+        const row = await authority.revoke(serial, reason);
+        say('certificate', 'changed', { name: row.name, serial, reason });
+        res.json(shownIssued(row));
+      },
+    ),
+  });
+
+  routes.resource(`${PATH}/crl`, {
+    get: endpoint(
+      {
+        summary: 'The CRL of the local CA',
+        query: z.strictObject({ format: z.enum(['der', 'pem']).default('der') }),
+        answers: {
+          200: { contentType: CRL_TYPE, description: 'DER, or PEM with `?format=pem`.' },
+          409: 'There is no CA.',
+        },
+      },
+      async ({ query: { format }, res }) => {
+        const crl = await authority.crl();
+        res.type(CRL_TYPE).send(format === 'pem' ? Buffer.from(writePem('X509 CRL', crl)) : crl);
+      },
+    ),
+  });
+};
+
+/** The body, which must be small. Undefined: it is not. */
+const smallBody = async (req: Request): Promise<Buffer | undefined> => {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    bytes += piece.length;
+    if (bytes > MAX_REQUEST) return undefined;
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+};
+
+/** Online certificate status (RFC 6960), open to everybody. */
+export const ocspRoutes = (routes: Routes, authority: Pick<LocalAuthority, 'ocsp'>): void => {
+  const budget = new LogBudget(OCSP_RATE);
+  const answers = { 200: { contentType: OCSP_RESPONSE, description: 'Signed by the CA.' } };
+  const answerTo = async (req: Request, read: () => Promise<Buffer> | Buffer): Promise<Buffer> =>
+    budget.take(req.ip ?? '') === undefined ? TRY_LATER : authority.ocsp(await read());
+  routes.resource('/ocsp', {
+    post: endpoint(
+      { summary: 'Whether certificates of the local CA are revoked', access: 'open', media: OCSP_REQUEST, answers },
+      async ({ req, res }) => {
+        const answer = await answerTo(req, async () => (await smallBody(req)) ?? Buffer.alloc(0));
+        if (!req.complete) res.set('Connection', 'close');
+        res.type(OCSP_RESPONSE).send(answer);
+      },
+    ),
+  });
+  routes.resource('/ocsp/:b64', {
+    get: endpoint(
+      {
+        ...{ summary: 'The same, with the request in base64 in the path', access: 'open', answers },
+        params: z.strictObject({ b64: z.string().max(2 * MAX_REQUEST) }),
+      },
+      async ({ params: { b64 }, req, res }) => {
+        res.type(OCSP_RESPONSE).send(await answerTo(req, () => Buffer.from(b64, 'base64')));
+      },
+    ),
+  });
+};
