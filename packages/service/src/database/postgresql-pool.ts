@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { Socket } from 'node:net';
 
 import knexFactory from 'knex';
@@ -45,6 +46,23 @@ const endWhenSilent = (connection: Client, silenceMs: number): void => {
   });
 };
 
+/** SQLSTATE of a write on a server that is, or has become, a standby. */
+const READ_ONLY = '25006';
+
+/**
+ * A connection that is read-only is replaced after the statement that found out: after a failover it leads to the old primary,
+ * and the next one asks the name for its address again. The server closes those that it ends by itself (57P01).
+ */
+const replaceWhenReadOnly = (connection: Client): void => {
+  const state = connection as unknown as {
+    readonly connection: EventEmitter<{ errorMessage: [Error & { readonly code?: string }] }>;
+    __knex__disposed?: Error;
+  };
+  state.connection.on('errorMessage', (error) => {
+    if (error.code === READ_ONLY) state.__knex__disposed = error;
+  });
+};
+
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
@@ -55,6 +73,7 @@ const setUp =
   ({ searchPath, silenceMs }: PoolOptions) =>
   (connection: Client, done: Done): void => {
     if (silenceMs > 0) endWhenSilent(connection, silenceMs);
+    replaceWhenReadOnly(connection);
     connection.query(`set search_path to ${searchPath.map(quoted).join(', ')}`).then(
       () => done(null, connection),
       (error: unknown) => {
