@@ -45,6 +45,17 @@ export class Database {
     url.pathname = `/${name}`;
     return url.href;
   }
+
+  /** As after a failover to a standby, or back: every connection is ended, and new ones are read-only, or not. */
+  async setReadOnly(readOnly: boolean): Promise<void> {
+    await query(this.#url, `alter system set default_transaction_read_only = ${readOnly ? 'on' : 'off'}`);
+    await query(this.#url, 'select pg_reload_conf()');
+    await query(
+      this.#url,
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+    );
+  }
 }
 
 const asBoolean = [() => true, () => false] as const;

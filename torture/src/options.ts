@@ -17,8 +17,8 @@ export interface Options {
   readonly wire: boolean;
   /** Pods of the server app, over one database and one directory. */
   readonly pods: number;
-  /** Instead of rounds of one transfer each: all processes are restarted one by one, by this signal. */
-  readonly rolling: 'term' | 'kill' | undefined;
+  /** Instead of rounds of one transfer each: all processes are restarted one by one, by this signal; or PostgreSQL as often. */
+  readonly rolling: 'term' | 'kill' | 'database' | undefined;
   /** Transfers while all processes are restarted once. */
   readonly transfers: number;
   /** Instead: so many times the leader of an app is lost. */
@@ -37,7 +37,7 @@ export const USAGE = `npm run torture -- [flags]
   --pods N             so many server apps over one PostgreSQL and one directory, 1 or 2: each connection goes to another one;
                        --rolling and --leader-rounds have 3
   --rolling SIGNAL     instead, three server and two client processes, restarted one by one by SIGNAL, term or kill, while
-                       files cross both ways through a balancer; --rounds times (default 1)
+                       files cross both ways through a balancer; or, as often, PostgreSQL crashes or is read-only (database); --rounds times (default 1)
   --transfers N        of each such round (default 300)
   --leader-rounds N    instead, on such processes and a Redis: N times a leader ends, is killed, frozen, or Redis is away
   --wire               print what passed between the apps, one line an FPDU
@@ -72,8 +72,8 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
   });
   if (values.help === true) return undefined;
   const { rolling } = values;
-  if (rolling !== undefined && rolling !== 'term' && rolling !== 'kill')
-    throw new Error(`--rolling: expected term or kill, got "${rolling}"`);
+  if (rolling !== undefined && rolling !== 'term' && rolling !== 'kill' && rolling !== 'database')
+    throw new Error(`--rolling: expected term, kill or database, got "${rolling}"`);
   const leaders = values['leader-rounds'];
   const ofProcesses = rolling !== undefined || leaders !== undefined;
   const pods = count('pods', values.pods ?? (ofProcesses ? '3' : '1'), 1);

@@ -37,7 +37,7 @@ test('rounds of processes have three pods of the server app', () => {
   expect(parseOptions(['--leader-rounds', '50', '--pods', '3'])).toMatchObject({ leaderRounds: 50, pods: 3 });
   expect(parseOptions([])).toMatchObject({ rolling: undefined, leaderRounds: undefined, pods: 1, rounds: 40 });
   for (const [flags, reason] of [
-    [['--rolling', 'hup'], '--rolling: expected term or kill'],
+    [['--rolling', 'hup'], '--rolling: expected term, kill or database'],
     [['--rolling', 'term', '--pods', '2'], '--pods: expected 3 with --rolling'],
     [['--pods', '3'], '--pods: expected 1 or 2'],
     [['--rolling', 'term', '--embedded'], 'exclude each other'],

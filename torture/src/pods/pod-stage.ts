@@ -36,13 +36,22 @@ export interface Epoch {
 export class PodStage {
   readonly directory: string;
   readonly pods: readonly Pod[];
+  readonly database: Database;
   /** Between the pods and Redis. */
   readonly redis: Gateway | undefined;
   readonly #balancer: Gateway;
   readonly #url: string;
 
-  private constructor(directory: string, pods: readonly Pod[], url: string, balancer: Gateway, redis?: Gateway) {
+  private constructor(
+    directory: string,
+    database: Database,
+    pods: readonly Pod[],
+    url: string,
+    balancer: Gateway,
+    redis?: Gateway,
+  ) {
     this.directory = directory;
+    this.database = database;
     this.pods = pods;
     this.redis = redis;
     this.#balancer = balancer;
@@ -78,7 +87,7 @@ export class PodStage {
     ];
     const port = await freePort();
     const balancer = new Gateway(SERVER_HOSTS.map((host) => ({ host, port })));
-    const stage = new PodStage(directory, pods, url, balancer, redis);
+    const stage = new PodStage(directory, database, pods, url, balancer, redis);
     try {
       await Promise.all(pods.map(({ process }) => process.start()));
       await balancer.open();

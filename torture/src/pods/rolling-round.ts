@@ -1,4 +1,4 @@
-/** All processes are restarted one by one while files cross in both directions. */
+/** All processes are restarted one by one, or PostgreSQL is lost as often, while files cross in both directions. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ export interface PodRound {
 
 export interface RollingPlan {
   readonly seed: number;
-  readonly signal: 'term' | 'kill';
+  readonly signal: 'term' | 'kill' | 'database';
   readonly transfers: number;
 }
 
@@ -120,6 +120,22 @@ const restart = async ({ process }: Pod, signal: 'term' | 'kill'): Promise<void>
   await process.start();
 };
 
+const READ_ONLY_MS = 5000;
+
+/** @returns how it was lost */
+const loseDatabase = async ({ database }: PodStage, chance: Chance): Promise<string> => {
+  if (chance.below(2) === 0) {
+    database.process.kill();
+    await database.process.ended();
+    await database.process.start();
+    return 'crash';
+  }
+  await database.setReadOnly(true);
+  await delay(READ_ONLY_MS);
+  await database.setReadOnly(false);
+  return 'read-only';
+};
+
 /** Hashes of the files in a directory, and the names in its staging directory. */
 const contents = async (
   directory: string,
@@ -198,6 +214,7 @@ export const rollingRound = async (stage: PodStage, plan: RollingPlan): Promise<
   const chance = new Chance(plan.seed ^ 0x0b5);
   const order = shuffled(stage.pods, chance);
   const share = Math.ceil(crossings.length / order.length);
+  const struck: string[] = [];
   const asked: Crossing[] = [];
   const ask = async (crossing: Crossing, k: number): Promise<void> => {
     crossing.id = await request(stage, crossing, k);
@@ -210,7 +227,11 @@ export const rollingRound = async (stage: PodStage, plan: RollingPlan): Promise<
     // Some of them run by then, the others wait or are being asked for.
     while (asked.length < first + batch.length / 4) await delay(LOOK_AGAIN_MS);
     await delay(chance.between(0, 500));
-    await restart(pod, plan.signal);
+    if (plan.signal === 'database') struck.push(await loseDatabase(stage, chance));
+    else {
+      await restart(pod, plan.signal);
+      struck.push(pod.name);
+    }
     await asking;
     await settled(stage, asked, AT_A_TIME, START_AGAIN_MS);
   }
@@ -227,7 +248,7 @@ export const rollingRound = async (stage: PodStage, plan: RollingPlan): Promise<
   const { failed, lost, doubled, unfinished } = result.counts;
   return {
     words:
-      `${plan.signal}: ${order.map(({ name }) => name).join(', ')}; ${crossings.length} transfers, ${attempts} attempts: ` +
+      `${plan.signal}: ${struck.join(', ')}; ${crossings.length} transfers, ${attempts} attempts: ` +
       `${failed} failed, ${lost} lost, ${doubled} doubled, ${unfinished} unfinished; ${seconds.toFixed(1)} s`,
     findings: result.findings,
     figures: { seed: plan.seed, signal: plan.signal, transfers: crossings.length, attempts, ...result.counts, seconds },
