@@ -141,6 +141,8 @@ withDatabase((harness) => {
       // From memory.
       expect(await certificates.identity('NODE')).toBe(await certificates.identity('NODE'));
     }
+    // Each has seen what was created: what it tells from now on is the change.
+    for (const { certificates } of [writer, hearing, deaf]) await certificates.changed();
     const told = [hearing, deaf].map(({ certificates }) => once(certificates, 'changed'));
     await put('/keystores/NODE', { certificate: renewed.pem, privateKey: renewed.keyPem });
     expect((await writer.certificates.identity('NODE')).certificateChain).toBe(renewed.pem);

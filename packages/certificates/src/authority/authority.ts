@@ -152,10 +152,9 @@ export class LocalAuthority {
 
   /** Managed keystores that end within so many days. */
   async due(days: number): Promise<readonly string[]> {
-    const rows = (await this.#knex('keystores').where({ managed: true }).select('name', 'certificate')) as {
-      readonly name: string;
-      readonly certificate: string;
-    }[];
+    const rows = await this.#knex('keystores')
+      .where({ managed: true })
+      .select<{ readonly name: string; readonly certificate: string }[]>('name', 'certificate');
     const limit = this.#now() + days * DAY_MS;
     const endsBefore = (pem: string): boolean => {
       const [leaf] = storedCertificates(pem);
@@ -194,13 +193,13 @@ export class LocalAuthority {
       const now = this.#now();
       const { crl, crl_next_update: until } = row;
       if (crl !== null && until !== null && until.getTime() - now > CRL_RENEW_MS) return crl;
-      const revoked = (await trx('issued_certificates')
+      const revoked = await trx('issued_certificates')
         .where({ authority: row.id })
         .whereNotNull('revoked_at')
         // RFC 5280 §3.3: on one more list after its end.
         .where('not_after', '>', new Date(now - 2 * CRL_DAYS * DAY_MS))
         .orderBy('revoked_at')
-        .select('serial', 'revoked_at', 'reason')) as readonly IssuedRow[];
+        .select<IssuedRow[]>('serial', 'revoked_at', 'reason');
       const [thisUpdate, nextUpdate] = [new Date(now), new Date(now + CRL_DAYS * DAY_MS)];
       const number = row.crl_number + 1;
       const made = await makeCrl(await signerOf(this.#secrets, row), {
@@ -226,10 +225,10 @@ export class LocalAuthority {
       const issuer = new OcspIssuer(row.certificate);
       const own = ids.filter((id) => issuer.isNamedBy(id));
       if (own.length === 0) continue;
-      const found = (await this.#knex('issued_certificates')
+      const found = await this.#knex('issued_certificates')
         .where({ authority: row.id })
         .whereIn('serial', own.map(serialIn))
-        .select('serial', 'revoked_at', 'reason')) as readonly IssuedRow[];
+        .select<IssuedRow[]>('serial', 'revoked_at', 'reason');
       const known = new Map(found.map((one) => [one.serial, one]));
       const status = (id: (typeof ids)[number]) => (own.includes(id) ? known.get(serialIn(id)) : undefined);
       return answerOcsp(request, await signerOf(this.#secrets, row), issuer, status, this.#now());
