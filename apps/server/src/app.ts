@@ -45,7 +45,11 @@ export const createApp = (deps: AppDeps): Express => {
       virtualFileRoutes(routes, deps.virtualFiles, directories, events, deps.config['cluster.name']);
       transferRoutes(routes, deps.transfers);
       authorityRoutes(routes, { authority, knex, events });
-      certificateRoutes(routes, { certificates: deps.certificates, uses: storeUses, events });
+      certificateRoutes(routes, {
+        certificates: deps.certificates,
+        uses: storeUses(deps.listeners, deps.config),
+        events,
+      });
     },
   });
 };

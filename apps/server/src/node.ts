@@ -13,6 +13,7 @@ import { meterTransfers, storageHealth } from '@pesit-node/transfers';
 import type { Express } from 'express';
 
 import { createApp } from './app.js';
+import { ListenerTls } from './certificates/listener-tls.js';
 import { Directories } from './files/directories.js';
 import { ConnectionTimes } from './observers/connection-times.js';
 import { Exchange } from './exchange/exchange.js';
@@ -221,6 +222,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const exchange = new Exchange(
     {
       config,
+      tls: new ListenerTls(certificates, config),
       admitting: {
         config,
         partners,

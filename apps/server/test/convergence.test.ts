@@ -71,7 +71,7 @@ describe('pods that look whenever they like', () => {
       pod.here = { ...pod.here, state: 'stopped', nextAttemptAt: undefined };
     if (wanted === undefined || step === undefined || step === 'forget' || step === 'stop') return;
     const { port, generation, revision } = wanted;
-    const failed = isTaken(port);
+    const failed = isTaken(port ?? 0);
     pod.here = {
       ...{ state: failed ? 'failed' : 'running', port, generation, revision },
       nextAttemptAt: failed ? now + 1000 : undefined,

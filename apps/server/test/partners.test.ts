@@ -25,6 +25,7 @@ withDatabase((harness) => {
         allowedFiles: null,
         allowedListeners: null,
         multiArticle: null,
+        ...{ tlsRequired: false, certificateFingerprint: null, certificateSubject: null, certificateSan: null },
         concatenation: null,
         name: null,
         description: null,

@@ -20,6 +20,12 @@ const PARTNER: Changeable = {
       multiArticle: false,
     },
     ...{ concatenation: false, allowedFiles: ['A*', 'B'], allowedListeners: [] },
+    ...{
+      tlsRequired: true,
+      certificateFingerprint: ['00'.repeat(32)],
+      certificateSubject: 'CN=x',
+      certificateSan: ['DNS:x'],
+    },
   },
 };
 
@@ -51,6 +57,7 @@ const LISTENER: Changeable = {
     ...{ serverId: 'FULL', port: 7777, autoStart: false, maxConnections: 3, readTimeout: 5000, receiveDirectory: 'in' },
     ...{ sendDirectory: 'out', strictServerId: true, tcpipHeader: 'raw', maxEntitySize: 4096, syncInterval: 0 },
     syncWindow: 0,
+    ...{ tlsPort: 7778, sslEnabled: true, sslClientAuth: 'WANT', keystoreName: 'k', truststoreName: 't' },
   },
 };
 

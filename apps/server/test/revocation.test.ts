@@ -307,7 +307,8 @@ withDatabase((harness) => {
 describe('a look at open sessions', () => {
   const standing = (credentials: string): PartnerStanding => ({
     ...{ partner_id: 'ACME', credentials, enabled: true, access_type: 'BOTH', allowed_files: null },
-    allowed_listeners: null,
+    ...{ allowed_listeners: null, tls_required: false, certificate_fingerprint: null },
+    ...{ certificate_subject: null, certificate_san: null },
   });
 
   test('leaves a session alone that came while the database was asked: it may know better', async () => {

@@ -1,4 +1,4 @@
-/** What knocks at the wrong door, by its first bytes. */
+/** Names who knocks at the wrong door, by the first bytes. */
 import { detect } from './detection.js';
 
 const HTTP = /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|PRI) /;

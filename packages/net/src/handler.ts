@@ -41,7 +41,7 @@ export interface ConnectIndication {
 export interface ServerConnection {
   readonly id: string;
   readonly remoteAddress: string;
-  /** What TLS has found out; undefined: the connection is plain. */
+  /** Facts that TLS has found out; undefined: the connection is plain. */
   readonly security: TransportSecurity | undefined;
   /** After `connect` was accepted. */
   readonly terms: ConnectionTerms | undefined;

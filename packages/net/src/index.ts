@@ -32,6 +32,7 @@ export type {
   SendMessage,
   TransferTotals,
 } from './requester-types.js';
+export { serveTcp } from './tcp-transport.js';
 export { serveTls } from './tls-accepting.js';
 export type { TlsServing } from './tls-accepting.js';
 export { connectTls } from './tls-connecting.js';

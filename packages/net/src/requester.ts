@@ -28,7 +28,7 @@ import { windowAdvice } from './window-advice.js';
 export class PesitRequester {
   /** Milliseconds that the TCP connection took: there and back once. */
   readonly roundTripMs: number;
-  /** What TLS has found out; undefined: the connection is plain. */
+  /** Facts that TLS has found out; undefined: the connection is plain. */
   readonly security: TransportSecurity | undefined;
   readonly #syncPoints: SyncPointOptions | undefined;
   readonly #session: RequesterSession;

@@ -34,7 +34,7 @@ export class SocketReads {
 }
 
 export interface SocketTransportOptions {
-  /** Of a socket that has `onread`. */
+  /** Given for a socket that has `onread`. */
   readonly reads?: SocketReads | undefined;
   /** Default: as the socket says. */
   readonly remoteAddress?: string | undefined;
@@ -153,13 +153,13 @@ export class SocketTransport implements Transport {
 }
 
 /**
- * What a server has accepted, as a transport; without a handle to pass on the socket stays, and only speed is lost.
+ * A socket that a server has accepted, as a transport; without a handle to pass on the socket stays, and only speed is lost.
  * @param socket paused
  */
 export const acceptedTransport = (socket: Socket, remoteAddress?: string): Transport => {
   const carrier = socket as unknown as { _handle: object | null | undefined };
   const handle = carrier._handle;
-  // What was read of it already waits in the socket.
+  // Bytes that were read already wait in the socket.
   if (handle === null || handle === undefined || socket.readableLength > 0) {
     return new SocketTransport(socket, { remoteAddress });
   }

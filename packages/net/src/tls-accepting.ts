@@ -1,6 +1,6 @@
 /**
  * TLS that partners open. A connection is half open until its handshake is over: those are bounded in number and time, and
- * none of them holds up another. What its first byte shows to be no TLS is named and closed at once.
+ * none of them holds up another. A connection whose first byte shows no TLS is named and closed at once.
  */
 import { TLSSocket } from 'node:tls';
 import type { Socket } from 'node:net';
@@ -11,12 +11,12 @@ import { SocketServer } from './tcp-transport.js';
 import { certificateMissing, failureOfChain, failureOfError } from './tls-failures.js';
 import type { TlsFailure } from './tls-failures.js';
 import { chainOf, explainer, isOver, isRevoked, lastFlight, securityOf } from './tls-security.js';
-import type { TlsServerTerms } from './tls-terms.js';
+import type { ClientAuth, TlsServerTerms } from './tls-terms.js';
 import type { Arrivals, Serve, TransportSecurity } from './transport.js';
 
 export interface TlsServing {
-  /** Looked up for each handshake; sessions that are open keep theirs. */
-  readonly terms: () => TlsServerTerms;
+  /** Looked up for each handshake; sessions that are open keep theirs. Rejection: it fails, with the words of the error. */
+  readonly terms: () => TlsServerTerms | Promise<TlsServerTerms>;
   /** Milliseconds from the connection to the end of the handshake. Default 10,000. */
   readonly handshakeTimeout?: number;
   /** Handshakes at a time; beyond it the oldest of the address that has most gives way. Default 512. */
@@ -53,7 +53,7 @@ class HalfOpen {
       const text = `${maxHandshakes} TLS handshakes wait for their partners: the oldest of the address that has most gives way`;
       this.#crowd.oldest()?.fail({ code: 'TLS_HANDSHAKE_TIMEOUT', text });
     }
-    const handshake: Handshake = new Handshake(socket, terms(), handshakeTimeout, {
+    const handshake: Handshake = new Handshake(socket, terms, handshakeTimeout, {
       secured: (secured, security) => {
         this.#crowd.delete(handshake);
         const options = { remoteAddress: address, security, explain: explainer(ROLE) };
@@ -77,7 +77,7 @@ interface HandshakeEnd {
 
 class Handshake {
   readonly #socket: Socket;
-  readonly #terms: TlsServerTerms;
+  readonly #lookUp: TlsServing['terms'];
   readonly #end: HandshakeEnd;
   readonly #timer: NodeJS.Timeout;
   #secured: TLSSocket | undefined;
@@ -85,9 +85,9 @@ class Handshake {
   #over = false;
 
   /** @param socket paused */
-  constructor(socket: Socket, terms: TlsServerTerms, timeout: number, end: HandshakeEnd) {
+  constructor(socket: Socket, lookUp: TlsServing['terms'], timeout: number, end: HandshakeEnd) {
     this.#socket = socket;
-    this.#terms = terms;
+    this.#lookUp = lookUp;
     this.#end = end;
     this.#timer = setTimeout(() => {
       const got = this.#heard ? 'the handshake was not over' : 'nothing was received';
@@ -126,11 +126,22 @@ class Handshake {
       return;
     }
     this.#socket.unshift(bytes);
-    this.#begin();
+    void this.#begin();
   };
 
-  #begin(): void {
-    const { context, clientAuth } = this.#terms;
+  async #begin(): Promise<void> {
+    let terms: TlsServerTerms;
+    try {
+      terms = await this.#lookUp();
+    } catch (error) {
+      this.fail({ code: 'TLS_FAILED', text: (error as Error).message });
+      return;
+    }
+    if (!this.#over) this.#secure(terms);
+  }
+
+  #secure(terms: TlsServerTerms): void {
+    const { context, clientAuth } = terms;
     const secured = new TLSSocket(this.#socket, {
       isServer: true,
       secureContext: context,
@@ -145,7 +156,7 @@ class Handshake {
       // Nobody could take what comes now, and errors are told from here on: what `tls.Server` does for its sockets.
       secured.pause();
       (secured as unknown as { _releaseControl(): boolean })._releaseControl();
-      void this.#judge(secured);
+      void this.#judge(secured, terms);
     });
   }
 
@@ -158,12 +169,12 @@ class Handshake {
     this.fail(this.#heard ? { code: 'TLS_CLOSED', text } : undefined);
   };
 
-  async #judge(secured: TLSSocket): Promise<void> {
+  async #judge(secured: TLSSocket, { clientAuth, revocation }: TlsServerTerms): Promise<void> {
     const chain = chainOf(secured);
     const security = securityOf(secured, chain);
-    const refused = this.#refusal(secured, security);
+    const refused = refusalOf(secured, security, clientAuth);
     await lastFlight();
-    const failure = refused ?? (await isRevoked(chain, this.#terms.revocation));
+    const failure = refused ?? (await isRevoked(chain, revocation));
     if (failure !== undefined) this.fail(failure);
     // The partner may be gone since.
     if (!this.#settle()) return;
@@ -172,18 +183,21 @@ class Handshake {
     secured.off('close', this.#closed);
     this.#socket.off('close', this.#closed);
   }
-
-  #refusal(secured: TLSSocket, { peerCertificate, resumed }: TransportSecurity): TlsFailure | undefined {
-    const { clientAuth } = this.#terms;
-    if (clientAuth === 'NONE') return undefined;
-    if (peerCertificate === undefined) return clientAuth === 'NEED' ? certificateMissing(ROLE) : undefined;
-    if (resumed && isOver(peerCertificate)) return failureOfChain('CERT_HAS_EXPIRED', peerCertificate, ROLE);
-    const verdict = verdictOf(secured);
-    return verdict === undefined ? undefined : failureOfChain(verdict, peerCertificate, ROLE);
-  }
 }
 
-/** What OpenSSL found wrong with the chain; the one who does not go through `tls.Server` has to ask itself. */
+const refusalOf = (
+  secured: TLSSocket,
+  { peerCertificate, resumed }: TransportSecurity,
+  clientAuth: ClientAuth,
+): TlsFailure | undefined => {
+  if (clientAuth === 'NONE') return undefined;
+  if (peerCertificate === undefined) return clientAuth === 'NEED' ? certificateMissing(ROLE) : undefined;
+  if (resumed && isOver(peerCertificate)) return failureOfChain('CERT_HAS_EXPIRED', peerCertificate, ROLE);
+  const verdict = verdictOf(secured);
+  return verdict === undefined ? undefined : failureOfChain(verdict, peerCertificate, ROLE);
+};
+
+/** The fault that OpenSSL found in the chain; the one who does not go through `tls.Server` has to ask for it. */
 const verdictOf = (socket: TLSSocket): string | undefined => {
   const { _handle: handle } = socket as unknown as {
     readonly _handle: { verifyError(): (Error & { readonly code: string }) | null | undefined } | null;

@@ -208,7 +208,7 @@ const notSpoken = (): TlsFailure => ({
 /** `ERR_SSL_TLSV1_ALERT_UNKNOWN_CA`, since OpenSSL 3.2 also `ERR_SSL_SSL/TLS_ALERT_…`. */
 const PREFIX = /^ERR_SSL_(?:(?:SSLV3|TLSV1|TLSV1_3|TLSV13|SSL\/TLS|TLS)_(?:ALERT_)?)?/;
 
-/** What OpenSSL has reported of a handshake, or of a connection. */
+/** Reads an error of OpenSSL, of a handshake or of a connection behind it. */
 export const failureOfError = (error: NodeJS.ErrnoException, role: TlsRole): TlsFailure | undefined => {
   const { code = '' } = error;
   if (code === 'ECONNRESET' || code === 'EPIPE') {

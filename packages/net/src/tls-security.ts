@@ -1,4 +1,4 @@
-/** What a handshake has found out, and what is told of a connection that it secures. */
+/** Results of a handshake, and words for the end of a connection that it secures. */
 import { X509Certificate } from 'node:crypto';
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { peerCertificateOf } from './peer-certificate.js';

@@ -1,4 +1,4 @@
-/** What a side brings to a handshake, checked and made ready once: making it costs milliseconds, a handshake only uses it. */
+/** The terms that a side brings to a handshake, checked and made ready once: making it costs milliseconds, a handshake only uses it. */
 import { createPrivateKey, constants, X509Certificate } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { createSecureContext, getCiphers } from 'node:tls';
@@ -177,7 +177,7 @@ const checkIdentity = ({ certificateChain, privateKey }: TlsIdentity): void => {
   }
 };
 
-/** What a server brings to its handshakes. Sessions of other terms, older ones too, cannot be resumed with these. */
+/** The terms that a server brings to its handshakes. Sessions of other terms, older ones too, cannot be resumed with these. */
 export class TlsServerTerms {
   readonly context: SecureContext;
   readonly clientAuth: ClientAuth;
@@ -201,7 +201,7 @@ export interface TlsSession {
   readonly chain: PeerChain;
 }
 
-/** What a client brings to its handshakes, and the sessions that it may resume. */
+/** The terms that a client brings to its handshakes, and the sessions that it may resume. */
 export class TlsClientTerms {
   readonly context: SecureContext;
   readonly serverName: string | undefined;

@@ -22,6 +22,8 @@ export { LiveConfig } from './config/live.js';
 export { ConfigError, configWarnings, loadConfig } from './config/load.js';
 export type { LoadConfigOptions } from './config/load.js';
 export { configurationMarkdown } from './config/markdown.js';
+export { tlsProtocolOf } from './config/ssl-keys.js';
+export type { TlsProtocolConfig } from './config/ssl-keys.js';
 export { keysWithoutEffect } from './config/unused.js';
 export type { KeyWithoutEffect } from './config/unused.js';
 export { DirectoryLockedError } from './database/directory-lock.js';

@@ -4,6 +4,7 @@ import { adviseOn, readable } from '@pesit-node/protocol';
 import { isPlausible } from './plausible.js';
 import type { ListenerRow } from '../listeners/fields.js';
 import type { PartnerRow } from '../partners/fields.js';
+import { isBound, tlsProblem } from './certificate.js';
 import { mayUseListener } from './grants.js';
 import type { Admitting } from '../exchange/parts.js';
 import { hasPreconnected } from './preconnection.js';
@@ -25,7 +26,7 @@ export const identify = async (
   { config, partners, passwords, admission, places }: Admitting,
   listener: ListenerRow,
   { parameters, preconnection }: ConnectIndication,
-  connection: Pick<ServerConnection, 'remoteAddress' | 'over' | 'takePlace'>,
+  connection: Pick<ServerConnection, 'remoteAddress' | 'over' | 'takePlace' | 'security'>,
   named: (partner: PartnerRow) => void,
 ): Promise<PartnerRow> => {
   const refused = admission.refusal;
@@ -52,6 +53,8 @@ export const identify = async (
       'requester identification unknown (PI 3)',
     );
   }
+  const problem = tlsProblem(partner, connection.security);
+  if (problem !== undefined) throw refusal('3-304', problem, NOT_AUTHORISED);
   const password = accessControl.slice(0, PASSWORD_LENGTH).trimEnd();
   const id = partner.partner_id;
   const { remoteAddress } = connection;
@@ -59,11 +62,13 @@ export const identify = async (
   const stored = partner.password_hash;
   const shown = { partnerId: id, remoteAddress, column: 'password_hash', password, stored, waits } as const;
   // The codes tell an unknown partner from a wrong password (§4.4.3): no time is spent to hide the difference.
-  if (password === '' || !(await passwords.proves(shown))) {
+  // Bound to a certificate that was verified on this connection, it has proved itself (pesit-e.md §10).
+  const isProven = password === '' && isBound(partner);
+  if (!isProven && (password === '' || !(await passwords.proves(shown)))) {
     throw refusal(
       '3-304',
       password === ''
-        ? `${id} sent no password (PI 5), and no partner connects without: configure it on the other side`
+        ? `${id} sent no password (PI 5), and without one only a partner connects that is bound to a certificate: configure it on the other side`
         : `the password (PI 5) of ${id} is wrong`,
       NOT_AUTHORISED,
     );

@@ -1,8 +1,10 @@
+import type { TransportSecurity } from '@pesit-node/net';
 import type { PesitError } from '@pesit-node/protocol';
 import type { Config } from '@pesit-node/service';
 
 import { operationsOf } from '../partners/fields.js';
 import type { PartnerStanding } from '../partners/fields.js';
+import { tlsProblem } from './certificate.js';
 import { mayUseListener } from './grants.js';
 import { refusal } from '../exchange/refusal.js';
 
@@ -12,6 +14,8 @@ export interface Login {
   readonly partner: PartnerStanding;
   /** Identifier of the listener. */
   readonly listener: string;
+  /** The terms of its connection. */
+  readonly security: TransportSecurity | undefined;
   readonly byDefault: Config<'server'>['access.default'];
 }
 
@@ -24,7 +28,7 @@ const LATER = 'this partner is not served for now: try again later';
  * @param now undefined: the partner no longer exists
  */
 export const revocationOf = (
-  { partner, listener, byDefault }: Login,
+  { partner, listener, security, byDefault }: Login,
   now: PartnerStanding | undefined,
 ): PesitError | undefined => {
   const id = partner.partner_id;
@@ -34,6 +38,8 @@ export const revocationOf = (
     const text = `the partner ${id} is no longer granted the listener ${listener} (allowedListeners)`;
     return refusal('3-304', text, CONNECT_AGAIN);
   }
+  const problem = tlsProblem(now, security);
+  if (problem !== undefined) return refusal('3-304', problem, CONNECT_AGAIN);
   return now.enabled ? undefined : refusal('3-322', `the partner ${id} was disabled`, LATER);
 };
 

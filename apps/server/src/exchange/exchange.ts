@@ -1,12 +1,22 @@
-import { dataLimits, PesitListener } from '@pesit-node/net';
-import type { ListenerOptions } from '@pesit-node/net';
+import { dataLimits, PesitListener, serveTcp, serveTls } from '@pesit-node/net';
+import type { ListenerOptions, Serve } from '@pesit-node/net';
 import { SESSION_REFUSED } from '@pesit-node/transfers';
 
+import { Doors } from '../listeners/doors.js';
+import type { WantedDoor } from '../listeners/doors.js';
+import { tlsPortOf } from '../listeners/fields.js';
 import type { BindPort, PortOwner } from '../listeners/running.js';
 import type { ConnectionTimes } from '../observers/connection-times.js';
 import type { ExchangeParts } from './parts.js';
 import { PartnerSession } from './partner-session.js';
 import { admitPreconnection } from '../admission/preconnection.js';
+
+interface Door {
+  readonly port: number;
+  readonly transport: Serve;
+  /** Sessions of the listener on its other ports. */
+  readonly elsewhere: () => number;
+}
 
 /** Where partners meet the configuration, the files and the history: opens ports, and knows what still runs. */
 export class Exchange {
@@ -19,7 +29,26 @@ export class Exchange {
     this.#times = times;
   }
 
-  readonly bind: BindPort = (owner) => PesitListener.listen(this.#optionsOf(owner));
+  readonly bind: BindPort = async (owner, before) => {
+    const row = owner.settings();
+    const doors: WantedDoor[] = [];
+    const open = (port: number, transport: Serve) => async (): Promise<PesitListener> => {
+      const known: { door?: PesitListener } = {};
+      const elsewhere = (): number => owner.sessions() - (known.door?.activeConnections ?? 0);
+      const door = await PesitListener.listen(this.#optionsOf(owner, { port, transport, elsewhere }));
+      known.door = door;
+      return door;
+    };
+    if (row.port !== null) doors.push({ kind: 'tcp', port: row.port, open: open(row.port, serveTcp) });
+    const tlsPort = tlsPortOf(row);
+    if (tlsPort !== null) {
+      const terms = () => this.#parts.tls.terms(owner.settings());
+      // Rather than a port where nobody is let in.
+      await terms();
+      doors.push({ kind: 'tls', port: tlsPort, open: open(tlsPort, serveTls({ terms })) });
+    }
+    return Doors.open(doors, before);
+  };
 
   /** Resolves when what sessions that have ended left to do is done. */
   async settled(): Promise<void> {
@@ -28,7 +57,7 @@ export class Exchange {
   }
 
   /** Read for each connection: what is changed while the port is open applies to the next session. */
-  #optionsOf({ settings, sessionsElsewhere, refused }: PortOwner): ListenerOptions {
+  #optionsOf({ settings, refused }: PortOwner, { port, transport, elsewhere }: Door): ListenerOptions {
     const parts = this.#parts;
     const { config, admitting, observing } = parts;
     const track = (work: Promise<void>): void => {
@@ -37,9 +66,10 @@ export class Exchange {
     };
     return {
       host: config['listener.host'],
-      port: settings().port,
+      port,
+      transport,
       get maxConnections() {
-        return settings().max_connections - sessionsElsewhere();
+        return settings().max_connections - elsewhere();
       },
       get tcpipHeader() {
         return settings().tcpip_header;
@@ -57,14 +87,14 @@ export class Exchange {
       preconnect: (preconnection, remoteAddress) =>
         admitPreconnection(admitting, observing, preconnection, { listener: settings().server_id, remoteAddress }),
       accept: (connection) => new PartnerSession({ parts, listener: settings(), connection, refused, track }),
-      rejected: (remoteAddress, reason) => {
+      rejected: (remoteAddress, reason, code) => {
         refused();
         const session = { facts: { listener: settings().server_id, remoteAddress } };
         observing.events.publish(SESSION_REFUSED, {
           session,
           diagnostic: undefined,
           error: undefined,
-          facts: { reason },
+          facts: { reason, ...(code === undefined ? {} : { code }) },
         });
       },
     };

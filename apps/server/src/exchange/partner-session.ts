@@ -258,7 +258,8 @@ export class PartnerSession implements ServerHandler {
     if (this.#proven === undefined || this.#revoked !== undefined) return;
     const { partner, listener } = this.#proven;
     const { config } = this.#options.parts.admitting;
-    const login = { partner, listener: listener.server_id, byDefault: config['access.default'] };
+    const { security } = this.#options.connection;
+    const login = { partner, listener: listener.server_id, security, byDefault: config['access.default'] };
     this.#revoked = revocationOf(login, now);
     if (this.#revoked === undefined) return;
     const about = { session: this.#observed, transfer: this.#file, error: this.#revoked };

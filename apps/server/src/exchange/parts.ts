@@ -7,6 +7,7 @@ import type { Admission } from '@pesit-node/license';
 import type { Config, EventStream, Logger } from '@pesit-node/service';
 import type { FileStores, SpaceReserve } from '@pesit-node/storage';
 
+import type { ListenerTls } from '../certificates/listener-tls.js';
 import type { Directories } from '../files/directories.js';
 import type { PartnerStore } from '../partners/store.js';
 import type { PartnerTraces } from '../traces/partner-traces.js';
@@ -90,6 +91,8 @@ export interface ExchangeParts {
     | 'transfer.read-buffer-size'
     | 'transfer.socket-buffer-size'
   >;
+  /** The terms that listeners bring to their handshakes. */
+  readonly tls: Pick<ListenerTls, 'terms'>;
   readonly admitting: Admitting;
   readonly records: Records;
   readonly files: Files;

@@ -14,9 +14,13 @@
  * Everything else is as it should be. The numbers are of the row that a step was taken for, so that it is not taken twice.
  */
 
+import { sameDoors } from './fields.js';
+
 /** A listener as it is wanted on every pod. */
 export interface WantedListener {
-  readonly port: number;
+  readonly port: number | null;
+  readonly ssl_enabled?: boolean;
+  readonly tls_port?: number | null;
   readonly wanted: boolean;
   /** Another one: each pod restarts it, once. */
   readonly generation: number;
@@ -29,7 +33,9 @@ export interface ListenerHere {
   /** `failed`: its port could not be taken. */
   readonly state: 'stopped' | 'running' | 'failed';
   /** Those of the row that it was started or moved for last; of one that failed, that it was tried for. */
-  readonly port: number;
+  readonly port: number | null;
+  readonly ssl_enabled?: boolean;
+  readonly tls_port?: number | null;
   readonly generation: number;
   readonly revision: number;
   /** When one that failed is tried again, milliseconds since 1970. */
@@ -62,5 +68,5 @@ export const stepFor = (
     return isDue || here.revision !== row.revision ? 'start' : undefined;
   }
   if (here.generation !== row.generation) return 'restart';
-  return here.port === row.port ? undefined : 'move';
+  return sameDoors(here, row) ? undefined : 'move';
 };

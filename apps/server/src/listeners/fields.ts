@@ -1,5 +1,6 @@
 import { FieldTable, timestamp } from '@pesit-node/service';
 import type { GivenOf, RowOf, ValuesOf } from '@pesit-node/service';
+import type { ClientAuth } from '@pesit-node/net';
 import { z } from 'zod';
 
 import { path, serverId } from '../schemas.js';
@@ -20,6 +21,26 @@ const tcpipHeader = () =>
     .pipe(z.enum(TCPIP_HEADERS));
 
 const port = () => z.int().min(1).max(65_535);
+
+/** TLS port of a listener that does not name one. */
+const DEFAULT_TLS_PORT = 5001;
+
+const CLIENT_AUTHS = ['NONE', 'WANT', 'NEED'] as const;
+
+/** `true` and `false` are the specification's names of two of them. */
+const sslClientAuth = () =>
+  z
+    .union(
+      [
+        z.enum(CLIENT_AUTHS),
+        z.enum(['true', 'false']).transform((value): ClientAuth => (value === 'true' ? 'NEED' : 'NONE')),
+        z.boolean().transform((needed): ClientAuth => (needed ? 'NEED' : 'NONE')),
+      ],
+      `expected ${CLIENT_AUTHS.join(', ')}, true or false`,
+    )
+    .pipe(z.enum(CLIENT_AUTHS));
+
+const storeName = () => z.string().min(1).max(100);
 
 /** A listener on one pod. */
 const listenerOnPod = z
@@ -61,15 +82,42 @@ export const LISTENER = new FieldTable(
       words: 'When a FAILED listener is tried again, on the pod where that is first.',
       unset: 'it need not be',
     },
-    port: { column: 'port', schema: port(), default: 6502 },
-    tlsPort: { schema: port(), notBuilt: null },
-    sslEnabled: { schema: z.boolean(), notBuilt: false },
+    port: {
+      column: 'port',
+      schema: port().nullable(),
+      default: 6502,
+      words: 'Of plain TCP. Where it is null the listener takes TLS alone (`sslEnabled`).',
+    },
+    tlsPort: {
+      column: 'tls_port',
+      schema: port(),
+      words: 'Of TLS, while `sslEnabled`.',
+      unset: '5001',
+    },
+    sslEnabled: {
+      column: 'ssl_enabled',
+      schema: z.boolean(),
+      default: false,
+      words: 'Takes TLS on `tlsPort`, beside `port`.',
+    },
     sslClientAuth: {
-      schema: z
-        .union([z.boolean(), z.string().max(20)])
-        .transform((value) => (value === 'false' ? false : value))
-        .pipe(z.union([z.boolean(), z.string()])),
-      notBuilt: false,
+      column: 'ssl_client_auth',
+      schema: sslClientAuth(),
+      default: 'NONE',
+      words:
+        'Certificates of partners: NONE (or false) asks for none; WANT takes a partner without one, but never with a bad one; NEED (or true) takes none without.',
+    },
+    keystoreName: {
+      column: 'keystore_name',
+      schema: storeName(),
+      words: 'Keystore with certificate and key of the listener. A changed one counts from the next handshake on.',
+      unset: '`ssl.keystore-name`',
+    },
+    truststoreName: {
+      column: 'truststore_name',
+      schema: storeName(),
+      words: 'Truststore against which certificates of partners are checked.',
+      unset: '`ssl.truststore-name`',
     },
     autoStart: { column: 'auto_start', schema: z.boolean(), default: true, words: 'Started when it is created.' },
     maxConnections: {
@@ -130,3 +178,20 @@ export const LISTENER = new FieldTable(
 export type ListenerRow = RowOf<typeof LISTENER.rows>;
 export type ListenerValues = ValuesOf<typeof LISTENER.rows>;
 export type ListenerChange = GivenOf<typeof LISTENER.rows>;
+
+type Doors = Pick<ListenerRow, 'port'> & Partial<Pick<ListenerRow, 'ssl_enabled' | 'tls_port'>>;
+
+/** The port on which a listener takes TLS; null: it does not. */
+export const tlsPortOf = ({ ssl_enabled: isOn = false, tls_port: port = null }: Doors): number | null =>
+  isOn ? (port ?? DEFAULT_TLS_PORT) : null;
+
+/** The ports of a listener, for a sentence. */
+export const portsOf = (row: Doors): string => {
+  const tls = tlsPortOf(row);
+  const plain = row.port === null ? [] : [`port ${row.port}`];
+  return [...plain, ...(tls === null ? [] : [`port ${tls} (TLS)`])].join(' and ');
+};
+
+/** Whether two listeners, or two states of one, take the same ports. */
+export const sameDoors = (one: Doors, other: Doors): boolean =>
+  one.port === other.port && tlsPortOf(one) === tlsPortOf(other);

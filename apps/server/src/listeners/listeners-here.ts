@@ -5,6 +5,7 @@ import { PesitError } from '@pesit-node/protocol';
 import { Turns } from '../turns.js';
 import { stepFor } from './convergence.js';
 import type { Circumstances, Step } from './convergence.js';
+import { sameDoors, tlsPortOf } from './fields.js';
 import type { PodLine } from './pod-lines.js';
 import { portProblem } from './port-problem.js';
 import { RunningListener } from './running.js';
@@ -89,7 +90,7 @@ export class ListenersHere {
     return this.#turns.run(id, async () => {
       const row = await after();
       const running = this.#all.get(id);
-      if (running?.here.state === 'running' && running.here.port !== row.port) {
+      if (running?.here.state === 'running' && !sameDoors(running.here, row)) {
         try {
           await this.#binding(id, row, (bind) => running.move(bind, row));
         } catch (error) {
@@ -224,14 +225,16 @@ export class ListenersHere {
   /** @throws Error that says plainly who has the port; `start` leaves it as the reason of the status */
   async #binding(id: string, row: StoredListener, take: (bind: BindPort) => Promise<void>): Promise<void> {
     const { bind } = this.#options;
-    await take(async (owner) => {
+    await take(async (owner, before) => {
       try {
-        return await bind(owner);
+        return await bind(owner, before);
       } catch (error) {
+        const taken = (error as { readonly port?: number }).port ?? row.port;
         const other = [...this.#all].find(
-          ([otherId, { here }]) => otherId !== id && here.state === 'running' && here.port === row.port,
+          ([otherId, { here }]) =>
+            otherId !== id && here.state === 'running' && (here.port === taken || tlsPortOf(here) === taken),
         );
-        throw new Error(portProblem(error as NodeJS.ErrnoException, row.port, other?.[0]), { cause: error });
+        throw new Error(portProblem(error as NodeJS.ErrnoException, taken, other?.[0]), { cause: error });
       }
     });
   }

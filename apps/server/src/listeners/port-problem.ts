@@ -1,5 +1,9 @@
 /** Why a port cannot be taken, and what to do. */
-export const portProblem = (error: NodeJS.ErrnoException, port: number, otherListener: string | undefined): string => {
+export const portProblem = (
+  error: NodeJS.ErrnoException,
+  port: number | null,
+  otherListener: string | undefined,
+): string => {
   switch (error.code) {
     case 'EADDRINUSE':
       return otherListener === undefined
@@ -10,6 +14,8 @@ export const portProblem = (error: NodeJS.ErrnoException, port: number, otherLis
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return `port ${port} cannot be taken on that address (${error.message}): correct listener.host`;
+    case undefined:
+      return error.message;
     default:
       return `port ${port} cannot be taken: ${error.message}`;
   }

@@ -1,11 +1,11 @@
-import { endpoint } from '@pesit-node/service';
+import { endpoint, validation } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
 import type { Directories } from '../files/directories.js';
 import { serverId } from '../schemas.js';
-import { LISTENER } from './fields.js';
-import type { ListenerChange } from './fields.js';
+import { LISTENER, tlsPortOf } from './fields.js';
+import type { ListenerChange, ListenerRow } from './fields.js';
 import type { ListenerService, ListenerView } from './service.js';
 
 const PATH = '/api/v1/servers';
@@ -53,6 +53,20 @@ const statusOf = (view: ListenerView): z.output<typeof listenerStatus> => {
   };
 };
 
+/** @throws {ApiError} 400 where the listener would have no port, or one for both. @param before as it is, where there is one */
+const admitPorts = (change: ListenerChange, before?: ListenerRow): void => {
+  const after = {
+    port: change.port === undefined ? (before === undefined ? LISTENER.rows.port.default : before.port) : change.port,
+    tls_port: change.tlsPort === undefined ? (before?.tls_port ?? null) : change.tlsPort,
+    ssl_enabled: change.sslEnabled ?? before?.ssl_enabled ?? false,
+  };
+  const refuse = (field: string, message: string): never => {
+    throw validation([{ field, message }]);
+  };
+  if (after.port === null && !after.ssl_enabled) refuse('port', 'null is for TLS alone: set sslEnabled to true');
+  if (after.port !== null && tlsPortOf(after) === after.port) refuse('tlsPort', 'expected another port than port');
+};
+
 export const listenerRoutes = (routes: Routes, listeners: ListenerService, directories: Directories): void => {
   const params = z.strictObject({ serverId: serverId() });
 
@@ -77,6 +91,7 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
       async ({ query, body, res }) => {
         const asked = LISTENER.asked(body);
         await admit(asked);
+        admitPorts(asked);
         const start = query.start === 'true' && asked.autoStart !== false;
         const view = await listeners.create(body.serverId, await LISTENER.values(asked), start);
         res
@@ -106,6 +121,7 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
         const before = await listeners.get(id);
         const change = LISTENER.changes(body, before.row);
         await admit(change);
+        admitPorts(change, before.row);
         const isSame = Object.keys(change).length === 0;
         res.json(toListener(isSame ? before : await listeners.update(id, await LISTENER.values(change))));
       },

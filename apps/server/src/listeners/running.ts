@@ -4,7 +4,7 @@ import type { ListenerHere } from './convergence.js';
 import type { ListenerRow, ListenerStatus } from './fields.js';
 import type { StoredListener } from './store.js';
 
-/** A port that takes partners; `PesitListener` of net is one. */
+/** The ports on which one listener takes partners. */
 export interface BoundPort {
   readonly activeConnections: number;
   /** Gives up the port; its sessions continue. Resolves when the last has ended. */
@@ -17,14 +17,17 @@ export interface BoundPort {
 export interface PortOwner {
   /** Asked at each new session, so that a change applies to the next one. */
   readonly settings: () => ListenerRow;
-  /** Sessions of the listener on ports that it has given up: they count for its limit. */
-  readonly sessionsElsewhere: () => number;
+  /** Sessions of the listener on all its ports, those that it has given up too: they count for its limit. */
+  readonly sessions: () => number;
   /** For every connection that was turned away, for the figures. */
   readonly refused: () => void;
 }
 
-/** Takes a port for a listener. */
-export type BindPort = (owner: PortOwner) => Promise<BoundPort>;
+/**
+ * Takes the ports of a listener, all or none.
+ * @param before those that it has now: one that stays the same goes over to the new ones, and `before` keeps the rest
+ */
+export type BindPort = (owner: PortOwner, before?: BoundPort) => Promise<BoundPort>;
 
 /** Wait before a port that could not be taken is tried again: the first wait, doubled each time up to the longest. */
 const RETRY = { firstMs: 1000, longestMs: 60_000 } as const;
@@ -50,7 +53,7 @@ export class RunningListener {
   readonly #former = new Map<BoundPort, Promise<void>>();
   readonly #owner: PortOwner = {
     settings: () => this.settings,
-    sessionsElsewhere: () => this.#sessionsElsewhere,
+    sessions: () => this.activeConnections,
     refused: () => this.refusedConnections++,
   };
 
@@ -61,10 +64,10 @@ export class RunningListener {
 
   /** As `stepFor` sees it. */
   get here(): ListenerHere {
-    const { port, generation, revision } = this.#tried;
+    const { port, ssl_enabled, tls_port, generation, revision } = this.#tried;
     const failed = this.nextAttemptAt === undefined ? 'stopped' : 'failed';
     const state = this.isRunning ? 'running' : failed;
-    return { state, port, generation, revision, nextAttemptAt: this.nextAttemptAt };
+    return { state, port, ssl_enabled, tls_port, generation, revision, nextAttemptAt: this.nextAttemptAt };
   }
 
   /** Resolves when the stop that came last has ended. */
@@ -107,14 +110,14 @@ export class RunningListener {
   }
 
   /**
-   * Moves to the port of `settings`: the new one is taken first, so that nothing changes when it cannot be taken. Sessions on
-   * the old port continue.
+   * Moves to the ports of `settings`: new ones are taken first, so that nothing changes when one cannot be taken. Sessions on
+   * the old ones continue.
    */
   async move(bind: BindPort, settings: StoredListener): Promise<void> {
     const before = this.settings;
     this.settings = settings;
     try {
-      const bound = await bind(this.#owner);
+      const bound = await bind(this.#owner, this.#bound);
       if (this.#bound !== undefined) this.#leave(this.#bound, this.#bound.abandon());
       this.#bound = bound;
       this.#tried = settings;

@@ -3,6 +3,7 @@ import type { EventStream, Logger } from '@pesit-node/service';
 
 import { onAllPods } from './all-pods.js';
 import type { NamedLine, OnAllPods } from './all-pods.js';
+import { portsOf } from './fields.js';
 import type { ListenerStatus, ListenerValues } from './fields.js';
 import type { ListenersHere } from './listeners-here.js';
 import type { PodLines, SaidBy } from './pod-lines.js';
@@ -121,7 +122,7 @@ export class ListenerService {
     if (status === 'FAILED')
       throw conflict(`Listener ${id}: ${statusReason ?? ''}. It is tried again by itself until it is stopped`);
     const said = wasRunning ? 'is running already' : 'started';
-    return this.#outcome(id, 'RUNNING', `Listener ${id} ${said} on port ${row.port}`);
+    return this.#outcome(id, 'RUNNING', `Listener ${id} ${said} on ${portsOf(row)}`);
   }
 
   /** Takes no more sessions. Running transfers may end: until then, at most `drainMs`, the status is STOPPING. */
@@ -150,7 +151,7 @@ export class ListenerService {
     const { status, statusReason } = here.line(id);
     if (status === 'FAILED')
       throw conflict(`Listener ${id}: ${statusReason ?? ''}. It is tried again by itself until it is stopped`);
-    return this.#outcome(id, 'RUNNING', `Listener ${id} restarted on port ${row.port}`);
+    return this.#outcome(id, 'RUNNING', `Listener ${id} restarted on ${portsOf(row)}`);
   }
 
   /** Says in the database what this pod has, for the other pods. Never rejects: it is said again with the next look. */

@@ -26,6 +26,7 @@ import { sessionPlaces } from './0023-session-places.js';
 import { expiry } from './0023-expiry.js';
 import { history } from './0024-history.js';
 import { authority } from './0025-authority.js';
+import { tls } from './0026-tls.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -57,5 +58,6 @@ export const MIGRATIONS: MigrationSet = {
     expiry,
     history,
     authority,
+    tls,
   ],
 };

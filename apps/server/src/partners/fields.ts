@@ -1,3 +1,4 @@
+import { fingerprintOf } from '@pesit-node/net';
 import { FieldTable, plainText, storedTime } from '@pesit-node/service';
 import type { RowOf } from '@pesit-node/service';
 import { z } from 'zod';
@@ -25,6 +26,28 @@ const eight = (expected: string) =>
     .string(`expected ${expected}`)
     .regex(/^[\x20-\x7e]{1,8}$/, `expected ${expected}`)
     .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
+
+/** A text or a list of them; several are for a change-over. */
+const oneOrMore = (schema: z.ZodType<string, string>) =>
+  z
+    .union(
+      [schema.transform((value) => [value]), z.array(schema).min(1).max(100)],
+      'expected a text or a list of texts',
+    )
+    .pipe(z.array(z.string()));
+
+const FINGERPRINT = 'expected a SHA-256 fingerprint: 64 hexadecimal digits, with or without colons';
+
+const fingerprint = () =>
+  z
+    .string()
+    .max(200)
+    .refine((value) => fingerprintOf(value) !== undefined, FINGERPRINT)
+    .transform((value) => fingerprintOf(value) ?? value);
+
+const subject = () => plainText(1000).min(1, 'expected a subject such as CN=partner,O=Bank,C=FR');
+
+const san = () => plainText(500).min(1, 'expected a name such as DNS:partner.example');
 
 const NEW_PASSWORD = 'A new one has at least `password.min-length` characters (1 unless configured; 8 is advised).';
 
@@ -125,6 +148,32 @@ export const PARTNER = new FieldTable(
       needs: 'preconnectId',
       unset: 'the identifier is enough',
     },
+    tlsRequired: {
+      column: 'tls_required',
+      schema: z.boolean(),
+      default: false,
+      words: 'Without TLS it is refused (3-304).',
+    },
+    certificateFingerprint: {
+      column: 'certificate_fingerprint',
+      schema: oneOrMore(fingerprint()),
+      words:
+        'SHA-256 fingerprints of its certificates, one of which it has to present (3-304 otherwise); several for a change-over. The listener has to ask for one (`sslClientAuth`). A partner that is bound so may leave PI 5 empty.',
+      unset: 'any certificate that the listener lets in, or none',
+    },
+    certificateSubject: {
+      column: 'certificate_subject',
+      schema: oneOrMore(subject()),
+      words: 'Subjects (RFC 4514) of its certificates, the same way.',
+      unset: 'any',
+    },
+    certificateSan: {
+      column: 'certificate_san',
+      schema: oneOrMore(san()),
+      words:
+        'Alternative names of its certificates, the same way: `DNS:`, `IP:`, `URI:` or `email:` before the name, or the name alone.',
+      unset: 'any',
+    },
     multiArticle: {
       column: 'multi_article',
       schema: z.boolean(),
@@ -167,5 +216,14 @@ export interface PartnerRow extends RowOf<typeof PARTNER.rows> {
 /** Columns of its partner that an open session must know. */
 export type PartnerStanding = Pick<
   PartnerRow,
-  'partner_id' | 'credentials' | 'enabled' | 'access_type' | 'allowed_files' | 'allowed_listeners'
+  | 'partner_id'
+  | 'credentials'
+  | 'enabled'
+  | 'access_type'
+  | 'allowed_files'
+  | 'allowed_listeners'
+  | 'tls_required'
+  | 'certificate_fingerprint'
+  | 'certificate_subject'
+  | 'certificate_san'
 >;

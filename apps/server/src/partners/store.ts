@@ -11,9 +11,15 @@ export type PasswordColumn = 'password_hash' | 'preconnect_password_hash';
 
 type PartnerValues = Partial<ValuesOf<typeof PARTNER.rows>>;
 
+const TLS_COLUMNS = ['certificate_fingerprint', 'certificate_subject', 'certificate_san'] as const;
+
 /** Whether open sessions have to be looked at when these change. */
 const concernsSessions = (values: PartnerValues): boolean =>
-  values.enabled === false || values.allowed_listeners !== undefined || renewal(values) !== undefined;
+  values.enabled === false ||
+  values.allowed_listeners !== undefined ||
+  values.tls_required === true ||
+  TLS_COLUMNS.some((column) => Array.isArray(values[column])) ||
+  renewal(values) !== undefined;
 
 /**
  * When the values make other credentials of what a partner has: a password that is given, the same one too; a pre-connection
@@ -63,7 +69,8 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
   /** How these partners stand now, in one statement; those that no longer exist are left out. */
   async standings(ids: readonly string[]): Promise<readonly PartnerStanding[]> {
     const { rows } = await this.knex.raw<{ rows: PartnerStanding[] }>(
-      `select partner_id, credentials, enabled, access_type, allowed_files, allowed_listeners from partners
+      `select partner_id, credentials, enabled, access_type, allowed_files, allowed_listeners,
+         tls_required, certificate_fingerprint, certificate_subject, certificate_san from partners
        where partner_id = any(?::text[])`,
       [[...ids]],
     );

@@ -29,7 +29,7 @@ export class VirtualFileStore extends FieldStore<typeof VIRTUAL_FILE.rows> {
   async access(id: string, partnerId: string): Promise<FileAccess> {
     const { rows } = await this.knex.raw<{ rows: AccessRow[] }>(
       `select f.*, p.partner_id, p.enabled as partner_enabled, p.credentials, p.access_type, p.allowed_files, p.allowed_listeners,
-         p.quota_bytes, p.quota_files
+         p.tls_required, p.certificate_fingerprint, p.certificate_subject, p.certificate_san, p.quota_bytes, p.quota_files
        from (values (1)) as one left join virtual_files f on f.file_id = ? left join partners p on p.partner_id = ?`,
       [id, partnerId],
     );
@@ -42,11 +42,16 @@ export class VirtualFileStore extends FieldStore<typeof VIRTUAL_FILE.rows> {
       access_type,
       allowed_files,
       allowed_listeners,
+      tls_required,
+      certificate_fingerprint,
+      certificate_subject,
+      certificate_san,
       quota_bytes,
       quota_files,
       ...file
     } = row;
-    const rights = { enabled, credentials, access_type, allowed_files, allowed_listeners };
+    const bound = { tls_required, certificate_fingerprint, certificate_subject, certificate_san };
+    const rights = { enabled, credentials, access_type, allowed_files, allowed_listeners, ...bound };
     return {
       file: (file.file_id as string | null) === null ? undefined : file,
       partner: partner_id === null ? undefined : { partner_id, ...rights },

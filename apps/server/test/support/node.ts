@@ -231,15 +231,16 @@ export class TestNode {
 
   async connect(
     options: Partial<RequesterOptions['connect']> &
-      Partial<Pick<RequesterOptions, 'port' | 'preconnection' | 'connectTimeout'>> = {},
+      Partial<Pick<RequesterOptions, 'port' | 'preconnection' | 'connectTimeout' | 'transport'>> = {},
   ): Promise<PesitRequester> {
-    const { port = this.port, preconnection, connectTimeout = 5000, ...connect } = options;
+    const { port = this.port, preconnection, connectTimeout = 5000, transport, ...connect } = options;
     const session = await PesitRequester.open({
       host: '127.0.0.1',
       port,
       dialect: 'length-prefixed',
       connectTimeout,
       preconnection,
+      ...(transport === undefined ? {} : { transport }),
       connect: {
         requester: 'ACME',
         server: 'NODE1',

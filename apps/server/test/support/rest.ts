@@ -72,7 +72,7 @@ const noCluster = (): Promise<never> => Promise.reject(new Error('no cluster her
 const bindOnly: BindPort = async ({ settings }) => {
   const server = createServer((socket) => socket.destroy());
   const failed = once(server, 'error').then(([error]) => Promise.reject(error as Error));
-  server.listen(settings().port, '0.0.0.0');
+  server.listen(settings().port ?? 0, '0.0.0.0');
   await Promise.race([once(server, 'listening'), failed]);
   failed.catch(() => undefined);
   const closed = once(server, 'close').then(() => undefined);

@@ -5,6 +5,7 @@ import { POD_KEYS } from './pod-keys.js';
 import { REDIS_KEYS } from './redis-keys.js';
 import { key } from './row.js';
 import type { AppName, ConfigKey } from './row.js';
+import { SSL_KEYS } from './ssl-keys.js';
 import { KEYS_WITHOUT_EFFECT } from './without-effect.js';
 
 const MEBIBYTE = 1_048_576;
@@ -141,6 +142,7 @@ export const CONFIG_KEYS = {
     unit: 'seconds',
     description: 'How long running transfers may continue after SIGTERM.',
   }),
+  ...SSL_KEYS,
   'listener.host': key('server', {
     type: requiredText('an address or a host name'),
     default: '0.0.0.0',

@@ -1,11 +1,10 @@
 import type { z } from 'zod';
 
-import { flag, integer, list, objects, requiredText } from './kinds.js';
+import { flag, integer, objects, requiredText } from './kinds.js';
 import type { ConfigKey } from './row.js';
 
 const NO_GZIP =
   'PeSIT knows no GZIP, only the strings of its annex A (PI 21): set compression of the virtual file, of the remote server or of the request instead';
-const NO_TLS = 'TLS is not built yet in this version: connections are not encrypted';
 const BASIC = 'callers log in with HTTP Basic: set admin.username and admin.password';
 const NO_AUDIT = 'the audit log is not built yet in this version';
 const NO_BOOTSTRAP =
@@ -31,12 +30,6 @@ export const KEYS_WITHOUT_EFFECT = {
   'transfer.compression.enabled': row(NO_GZIP, flag()),
   'transfer.compression.algorithm': row(NO_GZIP, requiredText()),
   'transfer.compression.level': row(NO_GZIP, integer(1, 9)),
-  'ssl.protocol': row(NO_TLS, requiredText()),
-  'ssl.cipher-suites': row(NO_TLS, list()),
-  'ssl.session-cache-size': row(NO_TLS, integer(0, 1_000_000)),
-  'ssl.session-timeout': row(NO_TLS, integer(0, 604_800), { unit: 'seconds' }),
-  'ssl.keystore-name': row(NO_TLS, requiredText()),
-  'ssl.truststore-name': row(NO_TLS, requiredText()),
   'pesit.api-key': row(BASIC, requiredText(), { secret: true }),
   'pesit.audit-max-entries': row(NO_AUDIT, integer(1, 100_000_000)),
   // Their items hold passwords.

@@ -56,14 +56,14 @@ test('a password of its own lets the interface listen everywhere, after a restar
 });
 
 test('a key without effect needs no restart: what is said of it follows', () => {
-  const live = create('transfer.compression.level: 3\nssl.session-cache-size: 5\n');
-  write('ssl.session-cache-size: 6\nssl.protocol: TLSv1.3\n');
+  const live = create('transfer.compression.level: 3\napi-port: 5\n');
+  write('api-port: 6\ntransfer.compression.algorithm: GZIP\n');
   expect(live.reload()).toEqual({
-    changed: ['transfer.compression.level', 'ssl.protocol', 'ssl.session-cache-size'],
+    changed: ['transfer.compression.algorithm', 'transfer.compression.level', 'api-port'],
     needRestart: [],
     withoutEffect: [
-      { key: 'ssl.protocol', reason: expect.stringContaining('not encrypted') },
-      { key: 'ssl.session-cache-size', reason: expect.stringContaining('not encrypted') },
+      { key: 'transfer.compression.algorithm', reason: expect.stringContaining('PeSIT knows no GZIP') },
+      { key: 'api-port', reason: expect.stringContaining('one REST interface') },
     ],
   });
 });

@@ -1,0 +1,192 @@
+/** Listeners with TLS, and partners that are bound to their certificates. */
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { TlsClientTerms, connectTls } from '@pesit-node/net';
+import type { Connect } from '@pesit-node/net';
+import { TestCa } from '@pesit-node/net/testing/certificates';
+import type { TestCertificate } from '@pesit-node/net/testing/certificates';
+import { PesitError } from '@pesit-node/protocol';
+import { freePort, withDatabase } from '@pesit-node/service/testing';
+
+import { bytes, until, useNode } from './support/node.js';
+
+const LISTENER = '/api/v1/servers/NODE1';
+const PARTNER = '/api/v1/config/partners/ACME';
+
+let ca: TestCa;
+let server: TestCertificate;
+let other: TestCertificate;
+let partner: TestCertificate;
+let next: TestCertificate;
+let stranger: TestCertificate;
+beforeAll(async () => {
+  ca = await TestCa.create('Bank CA');
+  server = await ca.issue('node');
+  other = await ca.issue('node-next');
+  const sans = [{ type: 'dns' as const, value: 'acme.example' }];
+  partner = await ca.issue('acme', { subject: 'CN=acme,O=Acme SA,C=FR', sans });
+  next = await ca.issue('acme-next', { subject: 'CN=acme,O=Acme SA,C=FR', sans });
+  stranger = await (await TestCa.create('Other CA')).issue('stranger');
+});
+
+/** As which the requester comes. */
+const as = (identity?: TestCertificate): Connect => {
+  const terms = new TlsClientTerms({ identity, trust: { certificates: [ca.certificate] } });
+  return connectTls(() => terms);
+};
+
+withDatabase((harness) => {
+  const node = useNode(harness);
+  let port = 0;
+
+  const keystore = ({ certificateChain: certificate, privateKey }: TestCertificate) => ({ certificate, privateKey });
+  const tls = async (fields: Readonly<Record<string, unknown>> = {}): Promise<void> => {
+    await node().call('put', LISTENER, { tlsPort: port, sslEnabled: true, keystoreName: 'node', ...fields });
+  };
+  const refusal = async (opens: Promise<unknown>): Promise<PesitError> => {
+    const error = await opens.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    if (error instanceof PesitError) return error;
+    throw new Error('it was let in', { cause: error });
+  };
+
+  beforeEach(async () => {
+    port = await freePort();
+    await node().call('post', '/api/v1/certificates/keystores', { name: 'node', ...keystore(server) });
+    await node().call('post', '/api/v1/certificates/truststores', { name: 'partners', certificates: ca.certificate });
+  });
+
+  describe('a listener', () => {
+    test('takes TLS beside TCP, on ports of their own, and files come over both', async () => {
+      await tls();
+      const secured = await node().connect({ port, transport: as() });
+      const plain = await node().connect();
+      const contents = [bytes(100_000), bytes(50_000)];
+      await node().send(secured, 'IN', contents[0]!);
+      await node().send(plain, 'IN', contents[1]!);
+      expect((await node().received('IN')).map(({ length }) => length).sort()).toEqual([100_000, 50_000]);
+      expect(secured.security).toMatchObject({ peerCertificate: { fingerprint: server.fingerprint } });
+      expect(await node().call('get', `${LISTENER}/status`)).toMatchObject({
+        ...{ status: 'RUNNING', port: node().port, tlsPort: port, activeConnections: 2 },
+      });
+    });
+
+    test('has one limit of sessions for both', async () => {
+      await tls({ maxConnections: 1 });
+      await node().connect({ port, transport: as() });
+      expect(await refusal(node().connect())).toMatchObject({ diagnostic: '3-309' });
+    });
+
+    test('takes TLS alone where port is null; its sessions stay when the other door is closed', async () => {
+      await tls();
+      const before = node().port;
+      const plain = await node().connect();
+      await node().call('put', LISTENER, { port: null });
+      expect(await refusal(node().connect({ port: before }))).toMatchObject({ fault: 'transport' });
+      await node().send(plain, 'IN', bytes(10));
+      await node().connect({ port, transport: as() });
+      await node().call('put', LISTENER, { port: before, sslEnabled: false });
+      await node().connect();
+      expect(await refusal(node().connect({ port, transport: as() }))).toMatchObject({ fault: 'transport' });
+    });
+
+    test('without its keystore is FAILED with the reason, and runs as soon as there is one', async () => {
+      await node().call('put', LISTENER, { sslEnabled: false });
+      await node().call('post', `${LISTENER}/stop`);
+      await tls({ keystoreName: 'late' });
+      await expect(node().call('post', `${LISTENER}/start`)).rejects.toThrow(
+        /There is no keystore \\"late\\": create it/,
+      );
+      expect(await node().call('get', LISTENER)).toMatchObject({
+        ...{ status: 'FAILED', statusReason: expect.stringContaining('There is no keystore "late"') },
+      });
+      await node().call('post', '/api/v1/certificates/keystores', { name: 'late', ...keystore(server) });
+      await until(async () => (await node().call('get', LISTENER))['status'] === 'RUNNING' || undefined);
+      await node().connect({ port, transport: as() });
+    });
+
+    test.each([
+      ['no keystore', { keystoreName: null }, /TLS needs a keystore: set keystoreName/],
+      ['no truststore', { sslClientAuth: 'WANT' }, /sslClientAuth WANT needs a truststore: set truststoreName/],
+    ])('that names %s says so', async (_, fields, words) => {
+      await node().call('post', `${LISTENER}/stop`);
+      await tls(fields);
+      await expect(node().call('post', `${LISTENER}/start`)).rejects.toThrow(words);
+    });
+
+    test('uses a changed keystore for the next handshake; the session that is open stays', async () => {
+      await tls();
+      const first = await node().connect({ port, transport: as() });
+      await node().call('put', '/api/v1/certificates/keystores/node', keystore(other));
+      const second = await node().connect({ port, transport: as() });
+      expect(second.security?.peerCertificate?.fingerprint).toBe(other.fingerprint);
+      await node().send(first, 'IN', bytes(10));
+    });
+
+    test('says in its log who was not let in, and why; nothing of a key is said anywhere', async () => {
+      await tls({ sslClientAuth: 'NEED', truststoreName: 'partners' });
+      await refusal(node().connect({ port, transport: as(stranger) }));
+      const line = await until(() => node().log.lines.find((text) => JSON.stringify(text).includes('TLS_UNKNOWN_CA')));
+      expect(JSON.stringify(line)).toMatch(/no CA of the truststore of the listener .*CN=stranger/);
+      const said = `${JSON.stringify(node().log.lines)} ${node().answers.join(' ')}`;
+      for (const { privateKey } of [server, stranger]) {
+        expect(said).not.toContain(privateKey.split('\n')[1]);
+      }
+      expect(said).not.toContain('PRIVATE KEY');
+    });
+
+    test('keeps its stores from being deleted', async () => {
+      await tls({ truststoreName: 'partners' });
+      for (const store of ['keystores/node', 'truststores/partners']) {
+        await expect(node().call('delete', `/api/v1/certificates/${store}`)).rejects.toThrow(/409 .*NODE1/);
+      }
+    });
+  });
+
+  describe('a partner', () => {
+    beforeEach(() => tls({ sslClientAuth: 'WANT', truststoreName: 'partners' }));
+
+    test('that has to use TLS is refused without', async () => {
+      await node().call('put', PARTNER, { tlsRequired: true });
+      expect(await refusal(node().connect())).toMatchObject({ fault: 'refused', diagnostic: '3-304' });
+      await node().connect({ port, transport: as() });
+    });
+
+    test.each([
+      ['a fingerprint', () => ({ certificateFingerprint: partner.fingerprint.toLowerCase().replaceAll(':', '') })],
+      ['a subject', () => ({ certificateSubject: 'cn=acme, o=Acme SA, c=FR' })],
+      ['a name', () => ({ certificateSan: 'DNS:acme.example' })],
+      ['a name without its kind', () => ({ certificateSan: ['other.example', 'acme.example'] })],
+    ])('that is bound to %s comes with that certificate alone, then without a password too', async (_, binding) => {
+      await node().call('put', PARTNER, binding());
+      const refused = { fault: 'refused', diagnostic: '3-304' };
+      expect(await refusal(node().connect())).toMatchObject(refused);
+      expect(await refusal(node().connect({ port, transport: as() }))).toMatchObject(refused);
+      expect(await refusal(node().connect({ port, transport: as(server) }))).toMatchObject(refused);
+      await node().connect({ port, transport: as(partner) });
+      await node().connect({ port, transport: as(partner), password: undefined });
+      const wrong = node().connect({ port, transport: as(partner), password: 'wrong' });
+      expect(await refusal(wrong)).toMatchObject(refused);
+      expect(JSON.stringify(node().log.lines)).toContain(`fingerprint ${server.fingerprint}`);
+    });
+
+    test('changes its certificate with two fingerprints', async () => {
+      const both = [partner.fingerprint, next.fingerprint];
+      await node().call('put', PARTNER, { certificateFingerprint: both });
+      expect(await node().call('get', PARTNER)).toMatchObject({ certificateFingerprint: both });
+      await node().connect({ port, transport: as(partner) });
+      await node().connect({ port, transport: as(next) });
+      await node().call('put', PARTNER, { certificateFingerprint: next.fingerprint });
+      expect(await refusal(node().connect({ port, transport: as(partner) }))).toMatchObject({ diagnostic: '3-304' });
+    });
+
+    test('that is not bound needs its password, whatever certificate it has (pesit-e.md §10)', async () => {
+      const without = { password: undefined };
+      for (const identity of [undefined, partner]) {
+        const error = await refusal(node().connect({ port, transport: as(identity), ...without }));
+        expect(error).toMatchObject({ fault: 'refused', diagnostic: '3-304' });
+      }
+    });
+  });
+});
