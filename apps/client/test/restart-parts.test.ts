@@ -71,8 +71,8 @@ describe('a full disk', () => {
     [
       'x.delivery',
       () => {
-        const context = { transferId: 1, recordLength: 80, file: '' };
-        return writeNote(root, 'x', { context, paths: [], size: 1, bytesTransferred: 1, articles: 1 }, false);
+        const first = { transferId: 1, recordLength: 80, file: '' };
+        return writeNote(root, 'x', { first, paths: [], size: 1, bytesTransferred: 1, articles: 1 }, false);
       },
     ],
     ['x.sent', (place) => new SentPoints(place).add({ number: 1, fileOffset: 1, dataBytes: 1, articles: 1 })],

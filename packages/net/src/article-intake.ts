@@ -29,11 +29,11 @@ export class ArticleIntake {
   #bytes = 0;
   /** The buffers of a large file. */
   #bulk: BulkBuffers | undefined;
-  #settling = false;
+  #attending = false;
   /** Points that the sink has not stored yet. */
   #checkpoints = 0;
-  /** Ends what we owe the partner for them. */
-  #paid: () => void = () => undefined;
+  /** Lets time run against the partner again, which waited for them. */
+  #letClockRun: () => void = () => undefined;
 
   /** @param readSize most that is read at a time, bytes */
   constructor(connection: Connection, sink: ArticleSink, listener: IntakeListener, readSize?: number) {
@@ -68,7 +68,7 @@ export class ArticleIntake {
           if (this.#stopped) return;
           this.#connection.session.acknowledgeSyn(point.number);
           this.#listener.acknowledged(point);
-          this.#settleSoon();
+          this.#attendSoon();
           this.#checkpointDone();
         },
         (error: unknown) => {
@@ -78,8 +78,8 @@ export class ArticleIntake {
       this.#checkpoints += 1;
       if (this.#checkpoints === 1) {
         // A partner whose window is full says nothing until our disk has answered.
-        const paid = new Promise<void>((resolve) => (this.#paid = resolve));
-        this.#connection.owe(paid);
+        const allStored = new Promise<void>((resolve) => (this.#letClockRun = resolve));
+        this.#connection.pauseClock(allStored);
       }
       if (this.#checkpoints >= MAX_CHECKPOINTS) this.#hold(stored);
     } catch (error) {
@@ -88,12 +88,12 @@ export class ArticleIntake {
   }
 
   /** One flush answers several points, one after another: their acknowledgements leave together. */
-  #settleSoon(): void {
-    if (this.#settling) return;
-    this.#settling = true;
+  #attendSoon(): void {
+    if (this.#attending) return;
+    this.#attending = true;
     queueMicrotask(() => {
-      this.#settling = false;
-      this.#connection.settle();
+      this.#attending = false;
+      this.#connection.attend();
     });
   }
 
@@ -105,7 +105,7 @@ export class ArticleIntake {
 
   #checkpointDone(): void {
     this.#checkpoints -= 1;
-    if (this.#checkpoints === 0) this.#paid();
+    if (this.#checkpoints === 0) this.#letClockRun();
   }
 
   /** The transfer is over, well or not: nothing more is written or acknowledged. */
@@ -114,7 +114,7 @@ export class ArticleIntake {
     this.#sink.onFailure = undefined;
     if (this.#bulk !== undefined) this.#connection.readInto(undefined);
     this.#resume?.();
-    this.#paid();
+    this.#letClockRun();
   }
 
   /** Reads no further until `until` settles, or the transfer is over: what the partner says then concerns no disk. */

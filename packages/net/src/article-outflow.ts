@@ -109,7 +109,7 @@ export class ArticleOutflow {
         throw new Error('a burst took no article although the window is open');
       }
       if (more) continue;
-      this.#connection.settle();
+      this.#connection.attend();
       return true;
     }
   }
@@ -141,7 +141,7 @@ export class ArticleOutflow {
       this.#wake = resolve;
     });
     this.#connection.session.touch(now());
-    this.#connection.settle();
+    this.#connection.attend();
     return woken;
   }
 }

@@ -30,7 +30,7 @@ export class Connection {
   /** Who keeps the transport from being read: disks that are behind. */
   #holds = 0;
   /** For what the partner waits, beside answers: while there is any, its silence is our fault. */
-  #debts = 0;
+  #pauses = 0;
   /** Writes that the transport has not taken yet. */
   #blockedWrites = 0;
   /** Bytes that the transport had not got rid of when somebody last looked. */
@@ -69,13 +69,13 @@ export class Connection {
     } catch (error) {
       this.#bug(error);
     }
-    this.settle();
+    this.attend();
     // Only now: the batches of these bytes, with views of earlier buffers too, have been given to the file.
     this.#bulk?.seen(this.session.pending);
   }
 
   /** To be called after every verb of the session: writes its output, delivers its events, watches its deadline. */
-  settle(): void {
+  attend(): void {
     for (;;) {
       this.#write();
       const event = this.session.nextEvent();
@@ -140,10 +140,10 @@ export class Connection {
       if (this.#holds > 0) return;
       this.session.setHeld(false);
       // Bytes received before go first; they may hold us again.
-      this.settle();
+      this.attend();
       if (!this.#held()) this.#transport.resume();
     };
-    this.owe(until);
+    this.pauseClock(until);
     until.then(release, release);
   }
 
@@ -152,11 +152,11 @@ export class Connection {
   }
 
   /** Lets no time run against the peer until `until` settles: it may be waiting for us. */
-  owe(until: Promise<unknown>): void {
-    this.#debts += 1;
+  pauseClock(until: Promise<unknown>): void {
+    this.#pauses += 1;
     const release = (): void => {
-      this.#debts -= 1;
-      if (this.#debts > 0 || this.session.phase !== 'open') return;
+      this.#pauses -= 1;
+      if (this.#pauses > 0 || this.session.phase !== 'open') return;
       this.session.touch(now());
       this.#watch();
     };
@@ -197,7 +197,7 @@ export class Connection {
       this.#bug(error);
       // Behind what is being written or read now.
       queueMicrotask(() => {
-        this.settle();
+        this.attend();
       });
     }
   }
@@ -205,7 +205,7 @@ export class Connection {
   #lost(cause: unknown): void {
     if (this.session.phase === 'closed') return;
     this.session.connectionLost(now(), cause);
-    this.settle();
+    this.attend();
   }
 
   #over(): void {
@@ -232,7 +232,7 @@ export class Connection {
         if (this.#paused()) return;
         if (this.#moves()) this.session.setOutputBlocked(true, now());
         else this.session.handleTimeout(now());
-        this.settle();
+        this.attend();
       },
       Math.max(1, Math.ceil(deadline - now())),
     );
@@ -248,6 +248,6 @@ export class Connection {
 
   /** No time runs while we are behind; but a connection that is closing ends, whatever a disk still does. */
   #paused(): boolean {
-    return this.#gone || (this.#debts > 0 && this.session.phase === 'open');
+    return this.#gone || (this.#pauses > 0 && this.session.phase === 'open');
   }
 }

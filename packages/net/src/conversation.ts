@@ -105,12 +105,12 @@ export class Conversation {
 
   abort(reason: PesitError): void {
     this.#session.abort(reason);
-    this.#connection.settle();
+    this.#connection.attend();
   }
 
   /** Writes what the session has to say. */
-  settle(): void {
-    this.#connection.settle();
+  attend(): void {
+    this.#connection.attend();
   }
 
   /** Resolves when the connection is gone. */
@@ -155,7 +155,7 @@ export class Conversation {
       reason.fault === 'local' && reason.condition !== 'cancelled' ? END_CODES.error : END_CODES.cancelledByRequester;
     const sent = this.#session.interrupt(endCode, reason);
     if (sent) this.data.stop();
-    this.#connection.settle();
+    this.#connection.attend();
     return sent;
   }
 
@@ -179,7 +179,7 @@ export class Conversation {
       else if (name === 'DTF.END' && this.#early !== undefined) resolve(this.#early);
       else this.#waiting = { name, resolve, reject };
     });
-    this.#connection.settle();
+    this.#connection.attend();
     const parameters = await answer;
     this.#texts = { ...this.#texts, ...textsIn(parameters) };
     const { diagnostic = SUCCESS } = parameters;

@@ -144,7 +144,7 @@ export class FileData {
   #goBack(point: SyncPoint, answer: boolean): void {
     const arrived = (): void => {
       if (answer) this.#connection.session.acceptResyn();
-      this.#connection.settle();
+      this.#connection.attend();
     };
     try {
       this.#listener.goesBack();
@@ -181,8 +181,8 @@ export class FileData {
         if (this.#intake === intake) this.#listener.failed(error);
       },
     );
-    // While we owe ACK(RESYN), nothing comes but what ends the transfer.
-    if (answer) this.#connection.owe(back);
+    // Until ACK(RESYN) has left, nothing comes but what ends the transfer.
+    if (answer) this.#connection.pauseClock(back);
     else this.#connection.hold(back);
   }
 

@@ -26,7 +26,7 @@ interface PartnerRequestsOptions {
   readonly data: FileData;
   readonly terms: RequestTerms;
   /** Sends what the session has to say. */
-  readonly settle: () => void;
+  readonly attend: () => void;
   /** The file that is being sent cannot continue. */
   readonly interrupt: (reason: PesitError) => void;
   /** A bug of this side. */
@@ -122,7 +122,7 @@ export class PartnerRequests {
       default:
         break;
     }
-    this.#options.settle();
+    this.#options.attend();
   }
 
   /** The accepted file, when there is one, came to nothing. */
@@ -252,7 +252,7 @@ export class PartnerRequests {
     }
     if (!this.#session.awaits('DESELECT')) return;
     this.#session.acceptDeselect();
-    this.#options.settle();
+    this.#options.attend();
     await this.#handler.deselected();
   }
 

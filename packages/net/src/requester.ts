@@ -217,7 +217,7 @@ export class PesitRequester {
     if (this.usable) {
       try {
         this.#session.release();
-        this.#talk.settle();
+        this.#talk.attend();
       } catch (error) {
         this.abort(asPesitError(error, '3-399'));
       }

@@ -78,8 +78,8 @@ export class PartnerConnection implements ServerConnection {
         takePlace: options.takePlace,
         draining: () => this.#reasonToLeave,
       },
-      settle: () => {
-        this.#connection.settle();
+      attend: () => {
+        this.#connection.attend();
       },
       interrupt: (reason) => {
         this.interrupt(reason);
@@ -121,7 +121,7 @@ export class PartnerConnection implements ServerConnection {
   cancel(reason: PesitError): void {
     this.#data.stop();
     if (!this.#session.interrupt(END_CODES.cancelledByServer, reason)) this.#session.abort(reason);
-    this.#connection.settle();
+    this.#connection.attend();
   }
 
   /** Interrupts the running transfer with IDT: 4, unless a restart would end the same way; aborts when none runs. */
@@ -129,12 +129,12 @@ export class PartnerConnection implements ServerConnection {
     this.#data.stop();
     const endCode = endsForGood(reason.diagnostic) ? END_CODES.cancelledByServer : END_CODES.error;
     if (!this.#session.interrupt(endCode, reason)) this.#session.abort(reason);
-    this.#connection.settle();
+    this.#connection.attend();
   }
 
   abort(reason: PesitError): void {
     this.#session.abort(reason);
-    this.#connection.settle();
+    this.#connection.attend();
   }
 
   retire(reason: PesitError): void {
@@ -159,7 +159,7 @@ export class PartnerConnection implements ServerConnection {
   /** RCONNECT, while the application is still asked. */
   refuse(reason: PesitError): void {
     if (this.#session.awaits('CONNECT')) this.#session.refuseConnection(reason);
-    this.#connection.settle();
+    this.#connection.attend();
   }
 
   /** Resolves when the connection is gone. */

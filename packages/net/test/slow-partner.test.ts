@@ -128,7 +128,7 @@ describe('while one burst leaves', () => {
     const { transport, session, events, connection } = sending();
     session.endData();
     session.endTransfer();
-    connection.settle();
+    connection.attend();
     expect(session.state).toBe('TDE08A');
     for (let turn = 0; turn < 20; turn++) {
       transport.accept(1000);
@@ -157,7 +157,7 @@ describe('while one burst leaves', () => {
     const { transport, session, events, connection } = sending(100 * TP);
     session.endData();
     session.endTransfer();
-    connection.settle();
+    connection.attend();
     jest.advanceTimersByTime(50 * TP);
     expect(timedOut(events)).toBe(false);
     transport.accept(transport.queuedBytes);
@@ -174,7 +174,7 @@ describe('while one burst leaves', () => {
       ...{ fileIdentifier: { fileType: FILE_TYPE_MESSAGE, fileName: 'FILE' }, transferId: 1 },
       message: Buffer.alloc(3000),
     });
-    connection.settle();
+    connection.attend();
     jest.advanceTimersByTime(TP / 4 + 1);
     expect(timedOut(events)).toBe(true);
   });

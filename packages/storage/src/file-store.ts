@@ -93,7 +93,7 @@ export interface ReceivedFile extends ArticleSink {
    */
   takeBack(): Promise<TakenBack>;
   /** Its record says COMPLETED: what proves the delivery to a restart may go. Never rejects. */
-  settled(): Promise<void>;
+  recorded(): Promise<void>;
   /** The newest point, once those that were asked for are stored or have failed. Never rejects. */
   lastPoint(): Promise<StoredPoint | undefined>;
   /** Ends this attempt and keeps what is there for `resume`. @throws StorageError 2-213, 2-219 */

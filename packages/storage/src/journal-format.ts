@@ -1,8 +1,8 @@
 /**
  * The bytes of a point journal. A header, padded to whole records, then records of 64 bytes, little endian:
  *
- *     header   0 magic `PESITPTS` · 8 version · 10 record format, two letters · 12 record length · 14 length of the context
- *              16 nonce, 8 bytes · 24 EBCDIC code page or 0 · 26 zero · 28 CRC-32 of bytes 0–27 and the context · 32 context, UTF-8
+ *     header   0 magic `PESITPTS` · 8 version · 10 record format, two letters · 12 record length · 14 length of the memo
+ *              16 nonce, 8 bytes · 24 EBCDIC code page or 0 · 26 zero · 28 CRC-32 of bytes 0–27 and the memo · 32 memo, UTF-8
  *     record   0 number, 3 bytes · 3 flags · 4 file offset · 12 data bytes · 20 articles · 28 SHA-256 of the file up to here
  *              60 CRC-32 of the nonce and bytes 0–59
  *
@@ -17,7 +17,7 @@ import type { RecordFormat } from './record-format.js';
 export const JOURNAL_VERSION = 1;
 export const RECORD_SIZE = 64;
 /** Bytes of UTF-8. */
-export const MAX_CONTEXT = 1024;
+export const MAX_MEMO = 1024;
 
 const MAGIC = Buffer.from('PESITPTS', 'latin1');
 const FIXED_HEADER = 32;
@@ -28,7 +28,7 @@ const DIGEST_AT = 28;
 const DIGEST_SIZE = 32;
 const RECORD_CRC_AT = 60;
 /** Longest header: what has to be read to know it. */
-export const MAX_HEADER = FIXED_HEADER + MAX_CONTEXT;
+export const MAX_HEADER = FIXED_HEADER + MAX_MEMO;
 
 /** The data before the point were on stable storage before this record was written. */
 const FLUSHED = 1;
@@ -37,7 +37,7 @@ const HAS_DIGEST = 2;
 export interface JournalHeader {
   readonly format: Pick<RecordFormat, 'name' | 'recordLength' | 'codePage'>;
   /** Text of the caller about the transfer, for when the file is found again. */
-  readonly context: string;
+  readonly memo: string;
   /** 8 random bytes. */
   readonly nonce: Buffer;
 }
@@ -48,11 +48,11 @@ export interface JournalPoint extends StoredPoint {
 }
 
 /** Where the first record begins. */
-export const headerSize = (contextBytes: number): number =>
-  Math.ceil((FIXED_HEADER + contextBytes) / RECORD_SIZE) * RECORD_SIZE;
+export const headerSize = (memoBytes: number): number =>
+  Math.ceil((FIXED_HEADER + memoBytes) / RECORD_SIZE) * RECORD_SIZE;
 
-export const encodeHeader = ({ format, context, nonce }: JournalHeader): Buffer => {
-  const text = Buffer.from(context, 'utf8');
+export const encodeHeader = ({ format, memo, nonce }: JournalHeader): Buffer => {
+  const text = Buffer.from(memo, 'utf8');
   const header = Buffer.alloc(headerSize(text.length));
   MAGIC.copy(header);
   header.writeUInt16LE(JOURNAL_VERSION, 8);
@@ -76,7 +76,7 @@ export const decodeHeader = (bytes: Buffer): (JournalHeader & { readonly size: n
   }
   const length = bytes.readUInt16LE(14);
   const text = bytes.subarray(FIXED_HEADER, FIXED_HEADER + length);
-  const isWhole = length <= MAX_CONTEXT && text.length === length;
+  const isWhole = length <= MAX_MEMO && text.length === length;
   if (!isWhole || crc32(text, crc32(bytes.subarray(0, HEADER_CRC_AT))) !== bytes.readUInt32LE(HEADER_CRC_AT)) {
     return 'the header of the journal of points is damaged';
   }
@@ -86,7 +86,7 @@ export const decodeHeader = (bytes: Buffer): (JournalHeader & { readonly size: n
       recordLength: bytes.readUInt16LE(12),
       codePage: CODE_PAGES.find((page) => Number(page) === bytes.readUInt16LE(CODE_PAGE_AT)),
     },
-    context: text.toString('utf8'),
+    memo: text.toString('utf8'),
     nonce: Buffer.from(bytes.subarray(NONCE_AT, NONCE_AT + 8)),
     size: headerSize(length),
   };

@@ -29,7 +29,7 @@ export interface Leftover {
   /** When the file or its journal was last written. */
   readonly modified: Date;
   /** As given to `create`; undefined without a journal, which begins with the first point. */
-  readonly context: string | undefined;
+  readonly memo: string | undefined;
   /** It has got its final name, whether or not that is there still: only its record is missing. Not to be resumed or redone. */
   readonly delivered: boolean;
   /** Why there is no point to continue from, in words. */
@@ -67,7 +67,7 @@ const lookAt = async (files: FileOperations, root: string, key: string, entry: F
       size,
       point: pointOf(newest?.point ?? START),
       modified: new Date(Number(mtimeNs / 1_000_000n)),
-      context: found?.header.context,
+      memo: found?.header.memo,
       delivered: isDelivered(staged, marks),
       problem: newest && staged ? undefined : problemOf(journal, staged),
     };

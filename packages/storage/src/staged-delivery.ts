@@ -61,7 +61,7 @@ export class StagedDelivery {
         throw error;
       }
     } catch (error) {
-      if (this.#delivered === undefined) await this.settled();
+      if (this.#delivered === undefined) await this.recorded();
       throw storageError(error, 'deliver', final, 'the received file');
     }
     return final;
@@ -80,7 +80,7 @@ export class StagedDelivery {
       // A volume that does not say counts as one from which it was fetched: it was delivered, and is not asked for again.
       const found = await files.lstat(final).catch(() => undefined);
       const isOurs = found !== undefined && (await this.#isDelivered(found));
-      await this.settled();
+      await this.recorded();
       if (!isOurs) return 'fetched';
       if (overwrite) return 'stays';
       if (!(await unlinkIfThere(files, final))) return 'fetched';
@@ -99,7 +99,7 @@ export class StagedDelivery {
   }
 
   /** Takes the mark away. Never rejects. */
-  async settled(): Promise<void> {
+  async recorded(): Promise<void> {
     const marked = this.#marked;
     this.#marked = undefined;
     if (marked !== undefined) await this.#sweepName(markPath(this.#place, marked));
@@ -121,7 +121,7 @@ export class StagedDelivery {
   /** The sender will hear that the transfer failed and send again: a copy under the final name would make two. */
   async #undo(final: string, how: DeliveredHow): Promise<void> {
     const { files, stagedPath } = this.#place;
-    await this.settled();
+    await this.recorded();
     await (how === 'linked' ? files.unlink(final) : files.rename(final, stagedPath)).then(
       () => (this.#delivered = undefined),
       () => undefined,

@@ -264,8 +264,8 @@ export class StagedFile implements ArticleSink {
   }
 
   /** Takes the mark of a delivery away: its record says COMPLETED, or the delivery is about to be taken back. Never rejects. */
-  settled(): Promise<void> {
-    return this.#delivery.settled();
+  recorded(): Promise<void> {
+    return this.#delivery.recorded();
   }
 
   /** Removes the staged file and its journal; a file already delivered stays. May be called at any time, and again. */

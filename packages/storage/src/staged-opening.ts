@@ -7,7 +7,7 @@ import { factsIfThere, flushDirectories, nodeFiles, unlinkIfThere } from './file
 import type { OpenFile } from './files.js';
 import { START, pointOf } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
-import { MAX_CONTEXT } from './journal-format.js';
+import { MAX_MEMO } from './journal-format.js';
 import { PointJournal, appending, findJournal, newestPoint } from './point-journal.js';
 import type { FoundJournal, FoundPoint } from './point-journal.js';
 import { hashUpTo } from './prefix-hash.js';
@@ -36,10 +36,10 @@ export interface OpenedStaging {
 const RECEIVED_FILE = 'a file in the receive directory';
 const EXCLUSIVE = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-const placeFor = async ({ receiveDirectory, key, fence, context = '', files = nodeFiles }: StagedFileOptions) => {
+const placeFor = async ({ receiveDirectory, key, fence, memo = '', files = nodeFiles }: StagedFileOptions) => {
   requireKey(key);
-  const length = Buffer.byteLength(context);
-  if (length > MAX_CONTEXT) throw new TypeError(`a context has at most ${MAX_CONTEXT} bytes, not ${length}`);
+  const length = Buffer.byteLength(memo);
+  if (length > MAX_MEMO) throw new TypeError(`a memo has at most ${MAX_MEMO} bytes, not ${length}`);
   try {
     const place = placeIn(files, await files.realpath(receiveDirectory), key, fence);
     await makePrivateDirectory(files, place.staging);
@@ -218,8 +218,8 @@ const newStaging = (
   lock: StagingLock,
   file: OpenFile,
 ): OpenedStaging => {
-  const { format, context = '', checksum = 'sha256' } = options;
-  const journal = PointJournal.fresh(place.files, place.journalPath, { format, context }, flushesPoints(options));
+  const { format, memo = '', checksum = 'sha256' } = options;
+  const journal = PointJournal.fresh(place.files, place.journalPath, { format, memo }, flushesPoints(options));
   const hash = checksum === 'sha256' ? new RunningHash() : undefined;
   return { place, lock, file, journal, point: START, hash, reason: undefined };
 };

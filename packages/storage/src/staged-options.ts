@@ -38,7 +38,7 @@ export interface StagedFileOptions {
   /** Default `checkpoint`. */
   readonly durability?: Durability;
   /** Kept in the journal for `peek` and `listLeftovers`, such as the identity of the transfer. At most 1024 bytes of UTF-8. */
-  readonly context?: string;
+  readonly memo?: string;
   /** Default: it may grow as long as the disk takes it. */
   readonly growth?: GrowthRules | undefined;
   /** `resume` looks at it between two blocks of what it reads for the hash, and rejects with its reason, a `PesitError`; what is staged stays. */
@@ -54,7 +54,7 @@ export interface DeliveryTarget {
   readonly overwrite: boolean;
   /**
    * Leaves a mark in the staging directory, by which `peek` knows of the delivery although the final file was fetched
-   * meanwhile: until `settled`. Default false.
+   * meanwhile: until `recorded`. Default false.
    */
   readonly marked?: boolean;
   /** Asked once more for the final path (absolute, links resolved), before anything has that name; what it throws ends the delivery. */

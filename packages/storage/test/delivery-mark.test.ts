@@ -37,8 +37,8 @@ describe.each([
     expect(facts).toMatchObject({ delivered: true, size: 3, inUse: false });
     expect(readFileSync(facts?.path ?? '', 'utf8')).toBe('one');
     expect(await listLeftovers(directory)).toEqual([expect.objectContaining({ key: 'k', delivered: true })]);
-    await staged.settled();
-    await staged.settled();
+    await staged.recorded();
+    await staged.recorded();
     expect(filesIn(directory)).toEqual([]);
     expect(await StagedFile.peek(directory, 'k')).toBeUndefined();
   });
@@ -166,7 +166,7 @@ describe('what is found after the end of a process', () => {
     const directory = sandbox();
     const link = () => Promise.reject(Object.assign(new Error('no links here'), { code: 'EPERM' }));
     for (const overwrite of [false, true]) {
-      await (await delivered(directory, overwrite, { ...nodeFiles, link })).settled();
+      await (await delivered(directory, overwrite, { ...nodeFiles, link })).recorded();
       expect(filesIn(directory)).toEqual(['out']);
       renameSync(join(directory, 'out'), join(directory, '..', `${Date.now()}-fetched`));
     }

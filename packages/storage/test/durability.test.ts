@@ -296,15 +296,15 @@ describe('release', () => {
   });
 });
 
-test('a context of up to 1024 bytes is kept; a longer one is a programming error', async () => {
+test('a memo of up to 1024 bytes is kept; a longer one is a programming error', async () => {
   const directory = sandbox();
-  const context = 'é'.repeat(512);
-  const staged = await StagedFile.create(optionsIn(directory, { context }));
+  const memo = 'é'.repeat(512);
+  const staged = await StagedFile.create(optionsIn(directory, { memo }));
   await staged.checkpoint({ number: 1, dataBytes: 0, articles: 0 });
   await staged.release();
-  expect(await StagedFile.peek(directory, 'k')).toMatchObject({ context, point: { number: 1 } });
-  await expect(StagedFile.resume(optionsIn(directory, { context: `${context}x` }))).rejects.toThrow(TypeError);
-  const { file, point } = await StagedFile.resume(optionsIn(directory, { context: 'another' }));
+  expect(await StagedFile.peek(directory, 'k')).toMatchObject({ memo, point: { number: 1 } });
+  await expect(StagedFile.resume(optionsIn(directory, { memo: `${memo}x` }))).rejects.toThrow(TypeError);
+  const { file, point } = await StagedFile.resume(optionsIn(directory, { memo: 'another' }));
   expect(point.number).toBe(1);
   await file.discard();
 });

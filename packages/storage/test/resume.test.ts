@@ -417,7 +417,7 @@ describe('a journal that is not as it should be', () => {
     expect(await StagedFile.peek(directory, 'k')).toMatchObject({
       size: 0,
       point: start,
-      context: '{"partner":"P1"}',
+      memo: '{"partner":"P1"}',
       problem: 'there is no staged file',
     });
     const { file, point } = await StagedFile.resume(optionsIn(directory));

@@ -138,7 +138,7 @@ const takenAt = async (still: number, { overwrite, links }: Case): Promise<'deli
   expect([from.number, reason]).toEqual([3, undefined]);
   file.write(batchOf('four'));
   await file.deliver({ path: 'out', overwrite, marked: true });
-  await file.settled();
+  await file.recorded();
   expect(readFileSync(join(directory, 'out'), 'utf8')).toBe(`${words.join('\n')}\n`);
   // What the late one made by name alone is a leftover; nothing else is there.
   expect(await removeLeftover(directory, 'k')).toBe(true);

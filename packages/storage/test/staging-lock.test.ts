@@ -199,7 +199,7 @@ describe('leftovers', () => {
   test('what there is of each key, in order', async () => {
     const directory = sandbox();
     for (const key of ['b', 'a']) {
-      const staged = await StagedFile.create({ ...optionsIn(directory), key, context: `{"key":"${key}"}` });
+      const staged = await StagedFile.create({ ...optionsIn(directory), key, memo: `{"key":"${key}"}` });
       staged.write(batchOf('one'));
       await staged.checkpoint({ number: 1, dataBytes: 3, articles: 1 });
       staged.write(batchOf('two'));
@@ -215,11 +215,11 @@ describe('leftovers', () => {
     const leftovers = await listLeftovers(directory);
     const none = { number: 0, dataBytes: 0, articles: 0, fileOffset: 0 };
     const two = { number: 2, dataBytes: 6, articles: 2, fileOffset: 8 };
-    const common = { fence: 1, modified: expect.any(Date), delivered: false, context: undefined, path: undefined };
+    const common = { fence: 1, modified: expect.any(Date), delivered: false, memo: undefined, path: undefined };
     const at = (key: string) => ({ key, path: join(directory, `.pesit/${key}.part`) });
     expect(leftovers).toEqual([
-      { ...common, ...at('a'), size: 8, point: two, context: '{"key":"a"}', problem: undefined },
-      { ...common, ...at('b'), size: 8, point: two, context: '{"key":"b"}', problem: undefined },
+      { ...common, ...at('a'), size: 8, point: two, memo: '{"key":"a"}', problem: undefined },
+      { ...common, ...at('b'), size: 8, point: two, memo: '{"key":"b"}', problem: undefined },
       { ...common, key: 'gone', size: 0, point: none, problem: 'there is no staged file' },
       { ...common, key: 'odd', size: 0, point: none, problem: 'there is no staged file' },
       { ...common, key: 'partless', size: 0, point: none, problem: 'there is no staged file' },

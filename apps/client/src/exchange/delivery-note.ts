@@ -1,14 +1,16 @@
 import { DeliveryNotes } from '@pesit-node/storage';
 import { z } from 'zod';
 
-import { receivedContext } from './received-context.js';
+import { firstAnswer } from './first-answer.js';
+import type { FirstAnswer } from './first-answer.js';
 
 /**
  * The file that is about to be delivered: written before the partner hears that the file is here, removed when the record is
  * COMPLETED. The process that takes the transfer over learns from it what a dead process had done.
  */
 const note = z.strictObject({
-  context: receivedContext,
+  /** The first answer, by the name that notes of every version have for it. */
+  context: firstAnswer,
   /** Where the file may have gone, in the order of trial; absolute. */
   paths: z.array(z.string()),
   size: z.int(),
@@ -18,18 +20,25 @@ const note = z.strictObject({
   articles: z.int(),
 });
 
-export type DeliveryNote = z.output<typeof note>;
+export interface DeliveryNote extends Omit<z.output<typeof note>, 'context'> {
+  readonly first: FirstAnswer;
+}
 
 /** @param durable see `DeliveryNotes.write` */
-export const writeNote = (root: string, id: string, content: DeliveryNote, durable: boolean): Promise<void> =>
-  new DeliveryNotes(root).write(id, JSON.stringify(content), durable);
+export const writeNote = (
+  root: string,
+  id: string,
+  { first, ...content }: DeliveryNote,
+  durable: boolean,
+): Promise<void> => new DeliveryNotes(root).write(id, JSON.stringify({ context: first, ...content }), durable);
 
 /** Undefined as well when a power cut left half of it: then it was never acted upon. */
 export const readNote = async (root: string, id: string): Promise<DeliveryNote | undefined> => {
   const text = await new DeliveryNotes(root).read(id);
   if (text === undefined) return undefined;
   try {
-    return note.parse(JSON.parse(text));
+    const { context: first, ...content } = note.parse(JSON.parse(text));
+    return { first, ...content };
   } catch {
     return undefined;
   }

@@ -40,6 +40,6 @@ export const messaging = (job: Job): Work => {
     startPoint: undefined,
     facts: {},
     close: () => Promise.resolve(),
-    settled: () => Promise.resolve(),
+    cleanUp: () => Promise.resolve(),
   };
 };

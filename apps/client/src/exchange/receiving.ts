@@ -19,11 +19,11 @@ import type { Job } from '../transfers/row.js';
 import { confirmName, fileToSelect, withAskedFile } from './asked-file.js';
 import { codePageOf, extrasOf } from './file-extras.js';
 import { readNote, writeNote } from './delivery-note.js';
-import { contextIn, contextOf, formatIn } from './received-context.js';
-import type { ReceivedContext } from './received-context.js';
+import { firstAnswerIn, firstAnswerOf, formatIn } from './first-answer.js';
+import type { FirstAnswer } from './first-answer.js';
 import { namesFor, receivedName } from './received-tree.js';
 import type { ReceivedTree } from './received-tree.js';
-import type { RestartContext } from './restart-context.js';
+import type { RestartKeeper } from './restart-keeper.js';
 import { Interruption } from '../queue/interruption.js';
 import type { Completed, Keep, TransferDeps, Work } from './work.js';
 
@@ -61,7 +61,7 @@ type Deps = Pick<TransferDeps, 'settings' | 'receivedTree' | 'events' | 'logger'
 
 /** State that earlier attempts left. */
 interface Begun {
-  readonly resumed: (ResumedReceiving & { readonly context: ReceivedContext }) | undefined;
+  readonly resumed: (ResumedReceiving & { readonly first: FirstAnswer }) | undefined;
   /** PI 13 of the first attempt; undefined: the partner has to be asked for a new one. */
   readonly transferId: number | undefined;
 }
@@ -87,7 +87,7 @@ const resume = async (
     if (path !== undefined) {
       logger.warn({ transferId: job.id, localPath: path }, 'completed a delivery that was cut off');
       const { size, checksum, bytesTransferred, articles } = noted;
-      const { transferId } = noted.context;
+      const { transferId } = noted.first;
       return {
         status: 'COMPLETED',
         ...storedAs(path),
@@ -100,15 +100,15 @@ const resume = async (
     }
   }
   await reserve.admit(root);
-  const context = contextIn(await StagedFile.peek(root, job.id));
-  const transferId = context?.transferId ?? noted?.context.transferId ?? job.pesit_transfer_id ?? 0;
+  const first = firstAnswerIn(await StagedFile.peek(root, job.id));
+  const transferId = first?.transferId ?? noted?.first.transferId ?? job.pesit_transfer_id ?? 0;
   // Without a PI 13 the next SELECT cannot be a restart, and a new transfer begins at its first byte (pesit-e.md §5).
   if (transferId === 0) return NOTHING;
-  if (context === undefined) return { resumed: undefined, transferId };
+  if (first === undefined) return { resumed: undefined, transferId };
   const { checksum, durability, writeBufferSize: writeSize } = settings;
   const resumed = await receivedTree.store.resume({
-    ...{ key: job.id, fence: job.fence, format: formatIn(context), checksum, durability, writeSize, signal },
-    context: JSON.stringify(context),
+    ...{ key: job.id, fence: job.fence, format: formatIn(first), checksum, durability, writeSize, signal },
+    memo: JSON.stringify(first),
     growth: { watch: reserve.watch(root) },
   });
   const { point, reason } = resumed;
@@ -116,7 +116,7 @@ const resume = async (
     { transferId: job.id, syncPoint: point.number, fileOffset: point.fileOffset, reason },
     'staged file resumed',
   );
-  return { resumed: { ...resumed, context }, transferId };
+  return { resumed: { ...resumed, first }, transferId };
 };
 
 /**
@@ -128,7 +128,7 @@ export const receiving = async (
   job: Job,
   deps: Deps,
   transfer: ObservedTransfer,
-  restart: RestartContext,
+  restart: RestartKeeper,
   signal: AbortSignal,
 ): Promise<Work | Completed> => {
   const begun = await resume(job, deps, signal);
@@ -140,7 +140,7 @@ class Receiving implements Work {
   readonly #job: Job;
   readonly #deps: Deps;
   readonly #transfer: ObservedTransfer;
-  readonly #restart: RestartContext;
+  readonly #restart: RestartKeeper;
   readonly repeatable = true;
   #begun: Begun;
   #attributes: Parameters | undefined;
@@ -151,7 +151,7 @@ class Receiving implements Work {
   /** As PI 27 and PI 28 count: bytes of compressed articles, not those of the file. */
   #totals = (): TransferTotals => START;
 
-  constructor(job: Job, deps: Deps, transfer: ObservedTransfer, restart: RestartContext, begun: Begun) {
+  constructor(job: Job, deps: Deps, transfer: ObservedTransfer, restart: RestartKeeper, begun: Begun) {
     this.#job = job;
     this.#deps = deps;
     this.#transfer = transfer;
@@ -256,9 +256,9 @@ class Receiving implements Work {
     }
   }
 
-  async settled(): Promise<void> {
+  async cleanUp(): Promise<void> {
     // The record has what mark and note were for; the note shows at the next start that a mark may be left.
-    await this.#staged?.settled();
+    await this.#staged?.recorded();
     if (this.#hasNote) await new DeliveryNotes(this.#deps.receivedTree.root).remove(this.#job.id);
   }
 
@@ -266,10 +266,10 @@ class Receiving implements Work {
     return this.#begun.transferId ?? this.#attributes?.transferId ?? 0;
   }
 
-  get #context(): ReceivedContext {
+  get #firstAnswer(): FirstAnswer {
     const { settings, server } = this.#job;
     const text = settings.text ?? server.text ?? undefined;
-    return contextOf({ ...this.#attributes, transferId: this.#transferId }, text, codePageOf(settings, server));
+    return firstAnswerOf({ ...this.#attributes, transferId: this.#transferId }, text, codePageOf(settings, server));
   }
 
   async #open(answer: Parameters): Promise<{ from: SyncPoint; sink: ReceivedFile }> {
@@ -278,9 +278,9 @@ class Receiving implements Work {
     const { settings, receivedTree, logger } = this.#deps;
     const { root } = receivedTree;
     const { id, fence } = this.#job;
-    const context = this.#context;
+    const first = this.#firstAnswer;
     const { resumed } = this.#begun;
-    if (resumed?.context.file === context.file) {
+    if (resumed?.first.file === first.file) {
       this.startPoint = resumed.point;
       await requireSpace(receivedTree, answer, resumed.point.fileOffset);
       return { from: resumed.point, sink: resumed.file };
@@ -297,8 +297,8 @@ class Receiving implements Work {
     if (fence > 1 && !(await removeLeftover(root, id, { claim: fence }))) throw new Interruption('lost');
     const { checksum, durability, writeBufferSize: writeSize } = settings;
     this.#staged = await receivedTree.store.receive({
-      ...{ key: id, fence, format: formatIn(context), checksum, durability, writeSize },
-      context: JSON.stringify(context),
+      ...{ key: id, fence, format: formatIn(first), checksum, durability, writeSize },
+      memo: JSON.stringify(first),
       growth: { watch: receivedTree.reserve.watch(root) },
     });
     return { from: START, sink: this.#staged };
@@ -327,7 +327,7 @@ class Receiving implements Work {
     const { size, checksum } = await staged.prepareDelivery();
     const { settings, receivedTree } = this.#deps;
     const paths = await receivedTree.pathsOf(this.#names());
-    const note = { context: this.#context, paths, size, checksum, bytesTransferred: dataBytes, articles };
+    const note = { first: this.#firstAnswer, paths, size, checksum, bytesTransferred: dataBytes, articles };
     const durable = settings.durability !== 'none' && (size > SMALL_FILE || staged.stablePoint !== undefined);
     this.#hasNote = true;
     await writeNote(receivedTree.root, this.#job.id, note, durable);

@@ -3,7 +3,7 @@ import type { ArticleSource, Burst, SyncPoint } from '@pesit-node/protocol';
 import type { FileSource, Pacing } from '@pesit-node/storage';
 import { goToPoint, pacingsWith, pointToWrite } from '@pesit-node/transfers';
 
-import type { RestartContext } from './restart-context.js';
+import type { RestartKeeper } from './restart-keeper.js';
 import type { SentPoints } from './sent-points.js';
 
 type Session = Pick<PesitRequester, 'terms' | 'fileTerms' | 'totals'>;
@@ -16,7 +16,7 @@ type Session = Pick<PesitRequester, 'terms' | 'fileTerms' | 'totals'>;
 export class RestartableSource implements ArticleSource {
   started = false;
   readonly #source: FileSource;
-  readonly #context: RestartContext;
+  readonly #keeper: RestartKeeper;
   readonly #sent: SentPoints;
   #pacings: readonly Pacing[];
   #session: Session | undefined;
@@ -24,10 +24,10 @@ export class RestartableSource implements ArticleSource {
   #lastPoint = 0;
   #kept = false;
 
-  constructor(source: FileSource, pacings: readonly Pacing[], context: RestartContext, sent: SentPoints) {
+  constructor(source: FileSource, pacings: readonly Pacing[], keeper: RestartKeeper, sent: SentPoints) {
     this.#source = source;
     this.#pacings = pacings;
-    this.#context = context;
+    this.#keeper = keeper;
     this.#sent = sent;
   }
 
@@ -98,7 +98,7 @@ export class RestartableSource implements ArticleSource {
     const before = this.#pacings;
     this.#pacings = pacingsWith(before, attempt);
     await this.#sent.forgetAfter(this.#from);
-    if (this.#pacings !== before) await this.#context.keepPacings(this.#pacings);
+    if (this.#pacings !== before) await this.#keeper.keepPacings(this.#pacings);
     this.#kept = true;
   }
 }

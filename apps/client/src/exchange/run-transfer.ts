@@ -11,7 +11,7 @@ import type { AttemptFacts } from './events.js';
 import { Interruption } from '../queue/interruption.js';
 import { messaging } from './messaging.js';
 import { receiving } from './receiving.js';
-import { restartContext } from './restart-context.js';
+import { restartKeeper } from './restart-keeper.js';
 import { delayAfter } from '../queue/retry.js';
 import { sending } from './sending.js';
 import type { TakenSession } from '../sessions/session-pool.js';
@@ -27,12 +27,12 @@ export interface RunningTransfer {
   /** As all events about the attempt name it. */
   readonly observed: ObservedTransfer;
   /** To be called when the record says that the transfer is over. @param restartable as the record says */
-  settled(row: Pick<TransferRow, 'restartable' | 'content'>): Promise<void>;
+  cleanUp(row: Pick<TransferRow, 'restartable' | 'content'>): Promise<void>;
 }
 
 /**
  * Starts one attempt. An `Interruption` as the reason of `signal` ends it; before the partner knew of it, it is given back.
- * @param requireLease see `RestartContext`
+ * @param requireLease see `RestartKeeper`
  */
 export const runTransfer = (
   job: Job,
@@ -45,7 +45,7 @@ export const runTransfer = (
     ended: attempt.run(),
     totals: () => attempt.totals,
     observed: attempt.observed,
-    settled: (row) => attempt.settled(row),
+    cleanUp: (row) => attempt.cleanUp(row),
   };
 };
 
@@ -98,12 +98,12 @@ class Attempt {
     return point && { dataBytes: point.dataBytes, syncPoint: point.number };
   }
 
-  async settled({ restartable, content }: Pick<TransferRow, 'restartable' | 'content'>): Promise<void> {
+  async cleanUp({ restartable, content }: Pick<TransferRow, 'restartable' | 'content'>): Promise<void> {
     if (content === 'REMOVED') await this.#deps.sendTree.spool.remove(this.#job.id);
     // No attempt took the staged file up again: there is no work that could remove it.
     const isLeft = this.#work === undefined && this.#job.direction === 'RECEIVE' && !restartable;
     if (this.#wasDelivered || isLeft) await this.#deps.receivedTree.forget(this.#job.id, this.#job.fence);
-    await this.#work?.settled(restartable);
+    await this.#work?.cleanUp(restartable);
   }
 
   async run(): Promise<AttemptEnd> {
@@ -134,12 +134,12 @@ class Attempt {
 
   #begin(): Promise<Work | Completed> {
     const { store } = this.#deps;
-    const context = restartContext(this.#job, store, this.#requireLease);
+    const keeper = restartKeeper(this.#job, store, this.#requireLease);
     const { type, direction } = this.#job;
     if (type === 'MESSAGE') return Promise.resolve(messaging(this.#job));
     return direction === 'SEND'
-      ? sending(this.#job, this.#deps, this.observed, context)
-      : receiving(this.#job, this.#deps, this.observed, context, this.#signal);
+      ? sending(this.#job, this.#deps, this.observed, keeper)
+      : receiving(this.#job, this.#deps, this.observed, keeper, this.#signal);
   }
 
   async #exchange(work: Work): Promise<Completed> {

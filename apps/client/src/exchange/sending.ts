@@ -8,7 +8,7 @@ import type { ObservedTransfer } from '@pesit-node/transfers';
 
 import type { Job, StoredVersion } from '../transfers/row.js';
 import { ebcdicOf, extrasOf } from './file-extras.js';
-import type { RestartContext } from './restart-context.js';
+import type { RestartKeeper } from './restart-keeper.js';
 import { RestartableSource } from './restartable-source.js';
 import type { TransferDeps, Work } from './work.js';
 import { SentPoints } from './sent-points.js';
@@ -50,7 +50,7 @@ const openSource = async (
   job: Job,
   format: RecordFormat,
   { settings, sendTree }: Pick<TransferDeps, 'settings' | 'sendTree'>,
-  context: RestartContext,
+  keeper: RestartKeeper,
 ): Promise<FileSource> => {
   const stored = job.source_version === null ? undefined : versionOf(job.source_version);
   const expected = job.restartable ? stored : undefined;
@@ -60,7 +60,7 @@ const openSource = async (
   const { size, mtimeNs } = source.version;
   if (stored?.size !== size || stored.mtimeNs !== mtimeNs) {
     try {
-      await context.keepSourceVersion(source.version);
+      await keeper.keepSourceVersion(source.version);
     } catch (error) {
       await source.close();
       throw error;
@@ -77,14 +77,14 @@ export const sending = async (
   job: Job,
   { settings, sendTree, events }: Pick<TransferDeps, 'settings' | 'sendTree' | 'events'>,
   transfer: ObservedTransfer,
-  context: RestartContext,
+  keeper: RestartKeeper,
 ): Promise<Work> => {
   const format = formatFor(job);
-  const file = await openSource(job, format, { settings, sendTree }, context);
+  const file = await openSource(job, format, { settings, sendTree }, keeper);
   const sent = new SentPoints(sendTree.sentPointsPath(job.id, job.fence), () =>
     sendTree.earlierSentPoints(job.id, job.fence),
   );
-  const source = new RestartableSource(file, job.pacings ?? [], context, sent);
+  const source = new RestartableSource(file, job.pacings ?? [], keeper, sent);
   let transferId = job.pesit_transfer_id ?? 0;
   let restarted = job.restartable;
   let sentDate: string | undefined;
@@ -118,7 +118,7 @@ export const sending = async (
     },
     startOver: async (error) => {
       if (!restarted || source.started || !refusesRestart(error, 'SEND')) return false;
-      transferId = await context.startOver();
+      transferId = await keeper.startOver();
       restarted = false;
       await source.forget();
       return true;
@@ -143,6 +143,6 @@ export const sending = async (
       return { creationDate: sentDate };
     },
     close: () => file.close(),
-    settled: (restartable) => (restartable ? Promise.resolve() : sent.remove()),
+    cleanUp: (restartable) => (restartable ? Promise.resolve() : sent.remove()),
   };
 };

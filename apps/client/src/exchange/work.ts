@@ -52,7 +52,7 @@ export interface Work {
   /** Gives back what is open. */
   close(keep: Keep): Promise<void>;
   /** The record says that the transfer is over. @param restartable somebody may still ask for a restart */
-  settled(restartable: boolean): Promise<void>;
+  cleanUp(restartable: boolean): Promise<void>;
 }
 
 export interface TransferDeps {

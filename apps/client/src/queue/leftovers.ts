@@ -94,7 +94,7 @@ export class Leftovers {
     const staged = await listLeftovers(root);
     const notes = new DeliveryNotes(root);
     const noted = await notes.list();
-    await this.#settled(noted.map(({ key }) => key));
+    await this.#recorded(noted.map(({ key }) => key));
     const old = [...staged, ...noted].filter(({ modified }) => this.#isOld(modified));
     for (const id of await this.#ownerless([...new Set(old.map(({ key }) => key))])) {
       if (UUID.test(id) && !(await asLeader((store) => store.notRestartable(id)))) continue;
@@ -107,7 +107,7 @@ export class Leftovers {
   }
 
   /** Notes of deliveries whose record is COMPLETED: the process died before it removed them. */
-  async #settled(noted: readonly string[]): Promise<void> {
+  async #recorded(noted: readonly string[]): Promise<void> {
     const { store, receivedTree } = this.#options;
     const statuses = await store.statusesOf(noted.filter((id) => UUID.test(id)));
     for (const id of noted) if (statuses.get(id) === 'COMPLETED') await receivedTree.forget(id);

@@ -307,7 +307,7 @@ export class TransferQueue {
       this.#running.delete(id);
       this.#publishEnd(observed, end, row);
       if (row !== undefined && isOver(row)) {
-        await this.#settle(row, transfer);
+        await this.#cleanUp(row, transfer);
         events.publish(TRANSFER_OVER, { row });
       } else if (row?.status === 'PENDING') {
         this.#wakeIn('delay' in end ? end.delay : 0, row);
@@ -329,8 +329,8 @@ export class TransferQueue {
   }
 
   /** Removes files kept for another attempt, or for a replay, now or with the next sweep. */
-  async #settle(row: TransferRow, transfer: RunningTransfer): Promise<void> {
-    await transfer.settled(row).catch((error: unknown) => {
+  async #cleanUp(row: TransferRow, transfer: RunningTransfer): Promise<void> {
+    await transfer.cleanUp(row).catch((error: unknown) => {
       this.#log.error(
         { err: error, transferId: row.id },
         'could not remove what was kept for a restart: the next sweep removes it',

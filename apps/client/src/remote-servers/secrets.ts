@@ -24,7 +24,7 @@ const BOUND_TO = {
   preconnect_password: ({ host, port, preconnect_id: identifier }) => [host, port, identifier],
 } as const satisfies Record<SealedColumn, (to: Destination) => readonly (string | number | null)[]>;
 
-/** The contexts of seals that were made before they were bound to a destination. */
+/** The owners of seals that were made before they were bound to a destination. */
 const UNBOUND = {
   password: (id: number) => `remote-server/${id}/password`,
   preconnect_password: (id: number) => `remote-server/${id}/preconnect-password`,

@@ -6,7 +6,7 @@ import { isDatabaseUnavailable, LeaseClock, renewTogether } from '@pesit-node/se
 import type { Logger, PeriodicTask } from '@pesit-node/service';
 
 import type { PlaceStore } from '../remote-servers/place-store.js';
-import { databaseAway } from '../exchange/restart-context.js';
+import { databaseAway } from '../exchange/restart-keeper.js';
 
 /** A pod that does not renew its places for so long is dead to the others. */
 const LEASE_MS = 30_000;

@@ -21,23 +21,23 @@ interface Addressed extends FileNames {
   readonly server?: string | undefined;
 }
 
-const complain = (context: z.RefinementCtx, field: string, message: string): void =>
-  context.addIssue({ code: 'custom', path: [field], message });
+const complain = (refinement: z.RefinementCtx, field: string, message: string): void =>
+  refinement.addIssue({ code: 'custom', path: [field], message });
 
 /** One remote server, and a PI 12. */
-const addressed = (value: Addressed, context: z.RefinementCtx): void => {
+const addressed = (value: Addressed, refinement: z.RefinementCtx): void => {
   if (value.serverId === undefined && value.server === undefined) {
-    complain(context, 'server', 'expected server (the name of a remote server) or serverId (its id)');
+    complain(refinement, 'server', 'expected server (the name of a remote server) or serverId (its id)');
   }
   if (value.serverId !== undefined && value.server !== undefined) {
-    complain(context, 'server', 'expected server or serverId, got both');
+    complain(refinement, 'server', 'expected server or serverId, got both');
   }
   if (value.virtualFile === undefined && value.remoteFilename === undefined) {
-    complain(context, 'virtualFile', 'expected virtualFile or remoteFilename: one of them is PI 12');
+    complain(refinement, 'virtualFile', 'expected virtualFile or remoteFilename: one of them is PI 12');
   }
   if (value.virtualFile === undefined && (value.remoteFilename ?? '').length > FILE_NAME_MAX) {
     complain(
-      context,
+      refinement,
       'remoteFilename',
       `without virtualFile it is PI 12: expected at most ${FILE_NAME_MAX} characters`,
     );
@@ -46,13 +46,17 @@ const addressed = (value: Addressed, context: z.RefinementCtx): void => {
 
 export const sendBody = z
   .strictObject(TRANSFER_REQUEST.shape('send'))
-  .superRefine((value, context) => {
-    addressed(value, context);
+  .superRefine((value, refinement) => {
+    addressed(value, refinement);
     if (value.filename === undefined && value.fileContent === undefined) {
-      complain(context, 'filename', 'expected filename (a file of the send tree) or fileContent (base64), got neither');
+      complain(
+        refinement,
+        'filename',
+        'expected filename (a file of the send tree) or fileContent (base64), got neither',
+      );
     }
     if (value.filename !== undefined && value.fileContent !== undefined) {
-      complain(context, 'filename', 'expected filename or fileContent, got both');
+      complain(refinement, 'filename', 'expected filename or fileContent, got both');
     }
   })
   .meta({ id: 'SendRequest' });
@@ -74,13 +78,13 @@ export const uploadQuery = z.strictObject({ ...TRANSFER_REQUEST.shapeInTexts('up
 
 const selectable = (
   value: FileNames & { readonly selectByName?: boolean | undefined },
-  context: z.RefinementCtx,
+  refinement: z.RefinementCtx,
 ): void => {
   if (value.selectByName !== true) return;
   if (value.virtualFile === undefined || value.remoteFilename === undefined) {
-    complain(context, 'selectByName', 'expected virtualFile and remoteFilename beside it: PI 12 is made of both');
+    complain(refinement, 'selectByName', 'expected virtualFile and remoteFilename beside it: PI 12 is made of both');
   } else if (!fitsInPi12(value)) {
-    complain(context, 'remoteFilename', NO_ROOM_FOR_NAME);
+    complain(refinement, 'remoteFilename', NO_ROOM_FOR_NAME);
   }
 };
 

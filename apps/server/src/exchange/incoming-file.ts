@@ -56,7 +56,7 @@ export const acceptIncoming = async (
   const before = await asking('2-201', () => (isRestarted ? records.restarts.find(start) : unanswered(records, start)));
   if (before?.status === 'COMPLETED') return new ReplayedFile(proven, records.contexts, before, answer, file.text);
   if (before !== undefined) {
-    const began = { directory: before.directory ?? '', path: before.filename, context: before.context ?? '' };
+    const began = { directory: before.directory ?? '', path: before.filename, key: before.context ?? '' };
     const place = samePlace(files, file, parameters, began);
     await checkPlace(files, place, parameters);
     const room = await files.quotas.roomFor(quota, { ...claimOf(place), record: before.id });
@@ -153,7 +153,7 @@ export class IncomingFile implements IncomingTransfer {
   async write(): Promise<Beginning & { readonly sink: ArticleSink }> {
     const { partner, session } = this.#proven;
     const { config, stores } = this.#files;
-    const { directory, context: key, format, durability } = this.#place;
+    const { directory, key, format, durability } = this.#place;
     const store = stores.at(directory);
     const options = {
       key,
@@ -162,7 +162,7 @@ export class IncomingFile implements IncomingTransfer {
       checksum: config['transfer.checksum'],
       durability,
       writeSize: config['transfer.write-buffer-size'],
-      context: `transfer ${this.record.id} of ${partner.partner_id}`,
+      memo: `transfer ${this.record.id} of ${partner.partner_id}`,
       growth: this.#growth(),
     };
     const { before, isRestarted } = this.#attempt;
@@ -241,7 +241,7 @@ export class IncomingFile implements IncomingTransfer {
       // Sent again it would come twice: the partner is told that it is here, as it is, and the record follows.
       completions.completeLater(this.record, completionOf(delivery.path));
     }
-    await staged.settled();
+    await staged.recorded();
   }
 
   async fail(error: PesitError, endCode: number | undefined): Promise<TransferFailure> {
@@ -252,8 +252,8 @@ export class IncomingFile implements IncomingTransfer {
     const { restartable } = await this.#records.journal.failed(this.record, failure, progress);
     if (restartable && progress.dataBytes === 0) this.#records.unanswered.add(this.#attempt.request, this.record.id);
     if (failure.restartable && !restartable) {
-      const { directory, context } = this.#place;
-      await this.#quietly(() => removeLeftover(directory, context, this.#claim));
+      const { directory, key } = this.#place;
+      await this.#quietly(() => removeLeftover(directory, key, this.#claim));
     }
     return { ...failure, restartable };
   }
@@ -271,7 +271,7 @@ export class IncomingFile implements IncomingTransfer {
 
   /** Keeps what a restart can use, and removes nothing that another session may be at work with. */
   async #letGo({ restartable, diagnostic }: TransferFailure): Promise<void> {
-    const { directory, context: key } = this.#place;
+    const { directory, key } = this.#place;
     const isUseful = restartable && keepsTrust(diagnostic, 'RECEIVE');
     const staged = this.#staged;
     if (staged === undefined) {

@@ -33,7 +33,7 @@ export interface ReceivePlace {
   /** Relative to the directory. */
   readonly path: string;
   /** Names the staged file. */
-  readonly context: string;
+  readonly key: string;
   readonly overwrite: boolean;
   readonly format: RecordFormat;
   readonly durability: Durability;
@@ -61,7 +61,7 @@ export const newPlace = (
   );
   const configured = file.receive_directory ?? listener.receive_directory;
   const directory = configured === null ? directories.received : directories.resolve(configured);
-  const place = { ...howToReceive(config, file, parameters), directory, path, context: uuid };
+  const place = { ...howToReceive(config, file, parameters), directory, path, key: uuid };
   checkName(file, parameters, path);
   return place;
 };
@@ -71,7 +71,7 @@ export const samePlace = (
   { config }: Pick<Files, 'config'>,
   file: VirtualFileRow,
   parameters: Parameters,
-  began: Pick<ReceivePlace, 'directory' | 'path' | 'context'>,
+  began: Pick<ReceivePlace, 'directory' | 'path' | 'key'>,
 ): ReceivePlace => ({ ...howToReceive(config, file, parameters), ...began });
 
 const howToReceive = (config: Files['config'], file: VirtualFileRow, parameters: Parameters) => {
@@ -151,7 +151,7 @@ export const checkPlace = async (
   place: ReceivePlace,
   parameters: Parameters,
 ): Promise<void> => {
-  const { directory, context, overwrite } = place;
+  const { directory, key, overwrite } = place;
   checkSize(place, parameters);
   await ensureReceiveDirectory(directory);
   const final = await finalPath(place);
@@ -165,7 +165,7 @@ export const checkPlace = async (
   }
   const announced = announcedBytes(parameters);
   const { usable, free } = await reserve.admit(directory);
-  if (announced > usable && announced > usable + ((await StagedFile.peek(directory, context))?.size ?? 0)) {
+  if (announced > usable && announced > usable + ((await StagedFile.peek(directory, key))?.size ?? 0)) {
     throw refusal(
       '2-206',
       `the partner announces ${announced} bytes (PI 42), ${free} are free in ${directory}, and ${free - usable} of them must stay (storage.reserve): free space, or enlarge the volume`,

@@ -53,7 +53,7 @@ export class Recovery {
   }
 
   /** @returns whether the transfer was left behind; its record says now how it ended */
-  async settle(row: ContextRow): Promise<boolean> {
+  async conclude(row: ContextRow): Promise<boolean> {
     const gone = await this.#options.instances.goneAmong([row.instance]);
     if (!gone.has(row.instance)) return false;
     await this.#bringToEnd(row);

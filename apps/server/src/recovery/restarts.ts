@@ -49,7 +49,7 @@ export class Restarts {
       // A file that is read is what this side has said of it.
       if (row.status === 'COMPLETED') return start.direction === 'SEND' || this.#isSame(row, start) ? row : undefined;
       if (row.status === 'FAILED') return row;
-      if (await recovery.settle(row)) continue;
+      if (await recovery.conclude(row)) continue;
       if (first?.id !== row.id) first = { id: row.id, motion: running.motionOf(row.id) };
       if (performance.now() >= deadline) {
         if (first.motion === undefined || first.motion !== running.motionOf(row.id)) throw busy(row.id);

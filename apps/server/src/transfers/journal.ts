@@ -92,7 +92,7 @@ export class TransferJournal {
       .insert({
         ...this.#columnsOf(start),
         status: 'IN_PROGRESS',
-        context: staging?.context ?? randomUUID(),
+        context: staging?.key ?? randomUUID(),
         directory: staging?.directory ?? null,
         overwrite: staging?.overwrite ?? true,
         announced: staging?.announced ?? 0,

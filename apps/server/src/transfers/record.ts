@@ -54,7 +54,7 @@ export interface MessageContent {
 
 /** Where a received file is staged, and under which key. */
 export interface Staging {
-  readonly context: string;
+  readonly key: string;
   readonly directory: string;
   /** It may replace another file of its name. */
   readonly overwrite: boolean;

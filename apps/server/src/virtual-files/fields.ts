@@ -12,9 +12,9 @@ export const DIRECTIONS = ['RECEIVE', 'SEND', 'BOTH'] as const;
 export type FileDirection = (typeof DIRECTIONS)[number];
 
 const receivePattern = () =>
-  z.string().superRefine((pattern, context) => {
+  z.string().superRefine((pattern, refinement) => {
     const message = validatePattern(pattern);
-    if (message !== undefined) context.addIssue({ code: 'custom', message });
+    if (message !== undefined) refinement.addIssue({ code: 'custom', message });
   });
 
 /** Virtual files that partners may write and read. */

@@ -248,7 +248,7 @@ export const describeTransport = (kind: string, open: () => Promise<TransportUnd
         });
         peer.pause();
         session.connect({ requester: 'PART', server: 'SERV', accessType: 2 });
-        connection.settle();
+        connection.attend();
         const burst = connection.writeBurst(Buffer.alloc(TOO_MUCH));
         await connection.closed();
         await burst;

@@ -62,9 +62,9 @@ export const createSchema = (rows: FieldRows, id: string): z.ZodType => {
   const words = groups.map((names) => `${names.map((name) => `\`${name}\``).join(', or ')}, is required.`);
   return z
     .strictObject(shapeOf(namesOf(rows), inCreate))
-    .superRefine((body, context) => {
+    .superRefine((body, refinement) => {
       const complain = (field: string, message: string): void =>
-        context.addIssue({ code: 'custom', path: [field], message });
+        refinement.addIssue({ code: 'custom', path: [field], message });
       for (const { field, message } of disagreements(rows, body)) complain(field, message);
       for (const [field = '', ...others] of groups) {
         if ([field, ...others].some((name) => body[name] !== undefined)) continue;

@@ -68,10 +68,10 @@ export const pagingFields = <F extends string>({ sortable, defaultSort }: Paging
     sort: z
       .string()
       .default(defaultSort)
-      .transform((value, context) => {
+      .transform((value, refinement) => {
         const sort = toSort(value);
         if (sort !== undefined) return sort;
-        context.addIssue({ code: 'custom', message: `expected field,asc or field,desc with a field of: ${names}` });
+        refinement.addIssue({ code: 'custom', message: `expected field,asc or field,desc with a field of: ${names}` });
         return z.NEVER;
       })
       .meta({ description: `\`field,asc\` or \`field,desc\`, with a field of: ${names}; default \`${defaultSort}\`.` }),
@@ -95,12 +95,12 @@ const moment = (value: string): number | undefined => {
 };
 
 const timeField = (toBound: (time: number, isDay: boolean) => number) =>
-  z.string().transform((value, context) => {
+  z.string().transform((value, refinement) => {
     // A `+` that was not escaped in the URL arrives as a blank.
     const text = value.replace(' ', '+');
     const time = moment(text);
     if (time !== undefined) return new Date(toBound(time, DATE.test(text)));
-    context.addIssue({ code: 'custom', message: EXPECTED_TIME });
+    refinement.addIssue({ code: 'custom', message: EXPECTED_TIME });
     return z.NEVER;
   });
 

@@ -13,8 +13,8 @@ export const identifier = (max: number) =>
     .string()
     .min(1, 'expected 1 or more characters, got none')
     .max(max, `expected at most ${max} characters`)
-    .superRefine((value, context) => {
-      const complain = (message: string): void => context.addIssue({ code: 'custom', message });
+    .superRefine((value, refinement) => {
+      const complain = (message: string): void => refinement.addIssue({ code: 'custom', message });
       if (!IDENTIFIER.test(value)) complain('expected printable ASCII characters alone');
       if (FORBIDDEN.test(value)) complain('none of / \\ : * ? " < > | is allowed');
       if (value.trim() !== value) complain('a blank at either end is not allowed');

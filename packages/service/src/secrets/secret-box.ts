@@ -45,19 +45,19 @@ export class SecretBox {
   }
 
   /**
-   * @param context where the secret belongs (`remote-server/7/password`); it opens nowhere else, so that a row cannot be
+   * @param owner where the secret belongs (`remote-server/7/password`); it opens nowhere else, so that a row cannot be
    * given another row's secret.
    */
-  seal(plain: string, context: string): string {
+  seal(plain: string, owner: string): string {
     const { id, bytes } = this.#keys[0];
     const iv = randomBytes(IV_BYTES);
-    const cipher = createCipheriv('aes-256-gcm', bytes, iv).setAAD(Buffer.from(context));
+    const cipher = createCipheriv('aes-256-gcm', bytes, iv).setAAD(Buffer.from(owner));
     const sealed = Buffer.concat([iv, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
     return `v1.${id}.${sealed.toString('base64url')}`;
   }
 
-  /** @throws {SecretError} when no key fits, or the text was changed or sealed for another context. */
-  open(sealed: string, context: string): string {
+  /** @throws {SecretError} when no key fits, or the text was changed or sealed for another owner. */
+  open(sealed: string, owner: string): string {
     const [version, id, data] = sealed.split('.');
     if (version !== 'v1' || id === undefined || data === undefined) {
       throw new SecretError('A stored secret has an unknown form: expected v1.<key id>.<data>');
@@ -72,7 +72,7 @@ export class SecretBox {
       const decipher = createDecipheriv('aes-256-gcm', key.bytes, bytes.subarray(0, IV_BYTES), {
         authTagLength: TAG_BYTES,
       });
-      decipher.setAAD(Buffer.from(context)).setAuthTag(tag);
+      decipher.setAAD(Buffer.from(owner)).setAuthTag(tag);
       const plain = decipher.update(bytes.subarray(IV_BYTES, bytes.length - TAG_BYTES));
       return Buffer.concat([plain, decipher.final()]).toString('utf8');
     } catch (cause) {

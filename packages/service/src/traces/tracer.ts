@@ -51,22 +51,22 @@ export class SessionTracer {
 
   /** Records an event of this side. */
   note(text: string): void {
-    this.#settle();
+    this.#addRest();
     this.#recording.note(text);
   }
 
   /** The session has this transfer now; undefined: none. */
   transfer(id: string | undefined): void {
-    if (id === undefined) this.#settle();
+    if (id === undefined) this.#addRest();
     this.#recording.transfer(id, this.#requests);
   }
 
   end(outcome: string): void {
-    this.#settle();
+    this.#addRest();
     this.#recording.end(outcome);
   }
 
-  #settle(): void {
+  #addRest(): void {
     for (const line of this.#decoder.end()) this.#add(line);
   }
 

@@ -213,7 +213,7 @@ export const describeFileStore = (kind: string, open: () => Promise<StoreUnderTe
         });
         expect(await under.contentOf('a/b.dat')).toBe('first second');
         expect(await store.version(delivery.path)).toMatchObject({ size: 12 });
-        await file.settled();
+        await file.recorded();
         await file.discard();
         expect(await under.contentOf('a/b.dat')).toBe('first second');
         expect(await namesStaged()).toEqual([]);
@@ -254,7 +254,7 @@ export const describeFileStore = (kind: string, open: () => Promise<StoreUnderTe
         const again = await receive();
         write(again, 'again');
         await again.deliver({ path: 'a', overwrite: false, marked: true });
-        await again.settled();
+        await again.recorded();
         expect(await under.contentOf('a')).toBe('again');
       });
 

@@ -114,8 +114,8 @@ export class PutWhole implements ReceivedFile {
     return this.#staged.prepareDelivery();
   }
 
-  settled(): Promise<void> {
-    return this.#staged.settled();
+  recorded(): Promise<void> {
+    return this.#staged.recorded();
   }
 
   lastPoint(): Promise<StoredPoint | undefined> {

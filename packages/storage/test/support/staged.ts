@@ -8,6 +8,6 @@ export const optionsIn = (receiveDirectory: string, more: Partial<StagedFileOpti
   receiveDirectory,
   key: 'k',
   format: text,
-  context: '{"partner":"P1"}',
+  memo: '{"partner":"P1"}',
   ...more,
 });

@@ -10,7 +10,7 @@ import { z } from 'zod';
 import type { WantedCodePage } from './file-extras.js';
 
 /** The part of the answer to the first SELECT that a restart needs: kept in the journal of the staged file, and in the note of its delivery. */
-export const receivedContext = z.strictObject({
+export const firstAnswer = z.strictObject({
   /** PI 13 as the server allocated it. */
   transferId: z.int(),
   recordFormat: z.int().optional(),
@@ -21,7 +21,7 @@ export const receivedContext = z.strictObject({
   file: z.string(),
 });
 
-export type ReceivedContext = z.output<typeof receivedContext>;
+export type FirstAnswer = z.output<typeof firstAnswer>;
 
 /** PI 32 when the partner leaves it out: no limit but that of the wire. */
 const ANY_LENGTH = 65_535;
@@ -46,11 +46,11 @@ const fingerprint = ({
     )
     .digest('base64url');
 
-export const contextOf = (
+export const firstAnswerOf = (
   answer: Parameters,
   text: boolean | undefined,
   { codePage, always }: WantedCodePage,
-): ReceivedContext => {
+): FirstAnswer => {
   const isEbcdic = always || answer.dataCode === DATA_CODES.ebcdic;
   const { recordFormat, recordLength = ANY_LENGTH } = answer.logicalAttributes ?? {};
   return {
@@ -63,14 +63,14 @@ export const contextOf = (
   };
 };
 
-export const formatIn = ({ recordFormat, recordLength, text, codePage }: ReceivedContext): RecordFormat =>
+export const formatIn = ({ recordFormat, recordLength, text, codePage }: FirstAnswer): RecordFormat =>
   receivedFormat({ recordFormat, recordLength }, { text, codePage });
 
 /** Undefined when there is none that this version can read. */
-export const contextIn = (staged: StagedFacts | undefined): ReceivedContext | undefined => {
-  if (staged?.context === undefined || staged.delivered) return undefined;
+export const firstAnswerIn = (staged: StagedFacts | undefined): FirstAnswer | undefined => {
+  if (staged?.memo === undefined || staged.delivered) return undefined;
   try {
-    return receivedContext.parse(JSON.parse(staged.context));
+    return firstAnswer.parse(JSON.parse(staged.memo));
   } catch {
     return undefined;
   }

@@ -7,7 +7,7 @@ import type { TransferStore } from '../transfers/store.js';
 import { Interruption } from '../queue/interruption.js';
 
 /** Facts that a running attempt stores for the one after it. Every method rejects with a `PesitError`. */
-export interface RestartContext {
+export interface RestartKeeper {
   keepSourceVersion(version: FileVersion): Promise<void>;
   keepPacings(pacings: readonly Pacing[]): Promise<void>;
   /** @returns the new PI 13; 0 for a RECEIVE */
@@ -19,7 +19,7 @@ export interface RestartContext {
 type Store = Pick<TransferStore, 'keepSourceVersion' | 'keepPacings' | 'startOver'>;
 
 /** @param requireLease of the queue */
-export const restartContext = (lease: Job, store: Store, requireLease: () => Promise<void>): RestartContext => {
+export const restartKeeper = (lease: Job, store: Store, requireLease: () => Promise<void>): RestartKeeper => {
   const written = async <T>(result: Promise<T | undefined | false>): Promise<T> => {
     const value = await result.catch((cause: unknown) => {
       throw isDatabaseUnavailable(cause) ? databaseAway('what a restart needs could not be stored', cause) : cause;
