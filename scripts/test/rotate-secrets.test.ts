@@ -65,7 +65,8 @@ withDatabase((harness) => {
       stdout: `client app, first key of secrets.key: ${now.keyId}; 240 sealed anew
   remote_servers.password: ${inOrder}
   remote_servers.preconnect_password: 120 under ${now.keyId}
-Cannot be opened, and stay as they are: "lost". Set their passwords again (PUT /api/v1/servers/{id}), or add the key to secrets.key.
+  keystores.private_key: none
+Cannot be opened, and stay as they are: "lost". Set their passwords again (PUT /api/v1/servers/{id}), give keystores anew (PUT /api/v1/certificates/keystores/{name}), or add the key to secrets.key.
 1 still need an older key: leave it in secrets.key, and run this again later
 `,
     });
