@@ -7,7 +7,7 @@ type Value = string | number | boolean | Date | null | undefined;
 /** A record without records in it. */
 export type FlatRecord = Readonly<Record<string, Value>>;
 
-/** What a spreadsheet takes for a formula at the beginning of a text (OWASP, CSV Injection). */
+/** Beginnings of a text that a spreadsheet takes for a formula (OWASP, CSV Injection). */
 const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
 const csvValue = (value: Value): string => {
