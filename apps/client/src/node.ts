@@ -117,7 +117,7 @@ export const createNode = (options: NodeOptions) => {
         cluster.leader.start();
       },
       (error: unknown) => {
-        logger.error({ err: error }, 'the queue could not be started, trying again');
+        logger.error({ err: error }, 'could not start the queue: trying again');
         // The database may be there all the while, and say `ready` no more: a statement was too slow, or lost a deadlock.
         setTimeout(() => {
           if (supervisor.ready && !stopped) begin();

@@ -104,7 +104,7 @@ export interface ServerNode {
   readonly whenBegun: () => Promise<void>;
 }
 
-/** How long a balancer may take to see that a pod is not ready any more: until then partners are still sent to it. */
+/** How long a balancer may take to see that a pod is no longer ready: until then partners are still sent to it. */
 const BALANCER_MS = 3000;
 /** Between two attempts to begin, when the database fails in between. */
 const RETRY_MS = 1000;
@@ -342,7 +342,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       } catch (error) {
         if (isOver()) return;
         startup.failed((error as Error).message);
-        logger.error({ err: error }, 'listeners not started yet, trying again');
+        logger.error({ err: error }, 'could not start the listeners yet: trying again');
         await delay(RETRY_MS, undefined, { signal: stop.signal }).catch(() => undefined);
       }
     }

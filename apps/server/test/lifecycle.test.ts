@@ -75,7 +75,7 @@ withDatabase((harness) => {
       loseAnswer(node().database, /from "listeners" order by/);
       await node().restart();
       await until(async () => (await node().call('get', '/api/v1/servers/NODE1'))['status'] === 'RUNNING' || undefined);
-      expect(node().log.lines.join('\n')).toContain('listeners not started yet, trying again');
+      expect(node().log.lines.join('\n')).toContain('could not start the listeners yet: trying again');
     });
 
     test('lets a running transfer end when it stops, and takes nothing new', async () => {

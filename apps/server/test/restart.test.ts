@@ -491,7 +491,7 @@ withDatabase((harness) => {
       expect(said).toContain(
         'interrupted transfer can no longer be restarted: its time is over, or the partner began it anew',
       );
-      expect(said).toContain('removed what an old transfer left');
+      expect(said).toContain('removed the staged file of an old transfer');
       const peer = await open(RESTART, ORF);
       expect(pointOf(await peer.send(WRITE))).toBe(0);
       peer.socket.destroy();

@@ -19,9 +19,9 @@ export interface DiagnosticRow {
   readonly retry: 'no' | 'yes' | 'later';
   /** The same file would fail in the same way: an IDT that bears the code says that no restart follows (PI 19, §4.5.19). */
   readonly endsForGood: boolean;
-  /** What ends when this side finds it in the data of a running transfer: the transfer alone (IDT), or the connection (ABORT). */
+  /** Found in the data of a running transfer, it ends the transfer alone (IDT), or the connection (ABORT). */
   readonly ends: 'transfer' | 'connection';
-  /** What came is no FPDU that may come now, whatever it was about: perhaps the peer speaks another language. */
+  /** The peer sent no FPDU that may come now, whatever it was about: perhaps it speaks another language. */
   readonly breaksProtocol: boolean;
 }
 
@@ -167,7 +167,7 @@ export const describeDiagnostic = (code: PeerDiagnostic): string =>
 /** Whether an interruption for `code` would happen again to the same file; false for a code of which nothing is known. */
 export const endsForGood = (code: PeerDiagnostic): boolean => diagnosticRow(code)?.endsForGood ?? false;
 
-/** What an error with `code` in the data of a running transfer ends. */
+/** Whether an error with `code` in the data of a running transfer ends the transfer alone, or the connection. */
 export const endOf = (code: PeerDiagnostic): DiagnosticRow['ends'] =>
   diagnosticRow(code)?.ends ?? (code.startsWith('2-') ? 'transfer' : 'connection');
 

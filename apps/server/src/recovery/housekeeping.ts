@@ -113,9 +113,9 @@ export class Housekeeping {
     const { logger } = this.#options;
     try {
       if (await removeLeftover(directory, key, options))
-        logger.info({ directory, key }, 'removed what an old transfer left');
+        logger.info({ directory, key }, 'removed the staged file of an old transfer');
     } catch (error) {
-      logger.warn({ directory, key, err: error }, 'could not remove what an old transfer left');
+      logger.warn({ directory, key, err: error }, 'could not remove the staged file of an old transfer');
     }
   }
 }

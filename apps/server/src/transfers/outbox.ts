@@ -38,7 +38,10 @@ export class Outbox {
   add(what: string, write: () => Promise<void>): Promise<void> {
     return new Promise((resolve) => {
       if (this.#entries.length >= CAPACITY) {
-        this.#logger.error({ what, waiting: CAPACITY }, 'lost a record: too many wait for the database');
+        this.#logger.error(
+          { what, waiting: CAPACITY },
+          'lost the record of a transfer: too many wait for the database',
+        );
         resolve();
         return;
       }
@@ -71,7 +74,7 @@ export class Outbox {
         if (!this.#database.ready) await this.#database.whenReady();
         return false;
       }
-      this.#logger.error({ what, err: error }, 'could not write a record');
+      this.#logger.error({ what, err: error }, 'could not write the record of a transfer');
     }
     return true;
   }

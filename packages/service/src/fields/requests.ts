@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /**
  * All that is said of one field of requests that ask for something, such as a transfer; the field's name is the key of the row in
- * its table. What is stored and changed as a resource has a `FieldTable` instead.
+ * its table. A resource, which is stored and changed, has a `FieldTable` instead.
  */
 export interface RequestField<R extends string = string> {
   /** Schema of the value; its output is what the application gets. */
@@ -32,7 +32,7 @@ export type RequestShape<F extends Rows, R> = {
   [K in MayHave<F, R>]: K extends MustHave<F, R> ? z.ZodType<Value<F, K>> : z.ZodOptional<z.ZodType<Value<F, K>>>;
 };
 
-/** What is kept of a request. */
+/** The values that are kept of a request. */
 export type KeptOf<F extends Rows> = {
   readonly [K in keyof F as F[K] extends { readonly kept: true } ? K : never]?: Value<F, K> | undefined;
 };
@@ -59,12 +59,12 @@ export class RequestFields<const F extends Rows> {
     this.#rows = rows;
   }
 
-  /** Of a body of JSON. */
+  /** The fields of a body of JSON. */
   shape<R extends Requests<F>>(request: R): RequestShape<F, R> {
     return this.#shape(request, (schema) => schema);
   }
 
-  /** Of a query, or of a form: every value comes as a text. */
+  /** The fields of a query, or of a form: every value comes as a text. */
   shapeInTexts<R extends Requests<F>>(request: R): RequestShape<F, R> {
     return this.#shape(request, (given, schema) => {
       const read = readText(schema);
@@ -72,7 +72,7 @@ export class RequestFields<const F extends Rows> {
     });
   }
 
-  /** What is kept of a request, as it was given. */
+  /** The values that are kept of a request, as they were given. */
   kept(given: KeptOf<F>): KeptOf<F> {
     const names = Object.keys(this.#rows).filter((name) => this.#rows[name]?.kept);
     return Object.fromEntries(
