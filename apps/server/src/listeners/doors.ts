@@ -51,7 +51,7 @@ export class Doors implements BoundPort {
     await Promise.all([...this.#open.values()].map((door) => door.abandon()));
   }
 
-  async close(reason: PesitError, graceMs: number): Promise<void> {
-    await Promise.all([...this.#open.values()].map((door) => door.close(reason, graceMs)));
+  async close(reason: PesitError, graceMs: number, answerMs?: number): Promise<void> {
+    await Promise.all([...this.#open.values()].map((door) => door.close(reason, graceMs, answerMs)));
   }
 }
