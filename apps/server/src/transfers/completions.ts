@@ -117,6 +117,7 @@ export class Completions {
     late: (attempt: Promise<unknown>) => void,
   ): Promise<void> {
     const { logger } = this.#options;
+    let told = false;
     for (;;) {
       const attempt = write();
       const outcome = await settledWithin(attempt, deadline - performance.now());
@@ -132,10 +133,11 @@ export class Completions {
         late(attempt);
         throw noDatabase(cause);
       }
-      logger.warn(
+      logger[told ? 'debug' : 'warn'](
         { transfer: id, reason: (cause as Error).message },
         'could not record the end of the transfer yet: trying again',
       );
+      told = true;
       await delay(RETRY_MS);
     }
   }
