@@ -41,7 +41,7 @@ export const createApp = (deps: AppDeps): Express => {
       remoteServerRoutes(routes, remoteServers);
       serverTraceRoutes(routes, deps.traces, logger);
       transferRoutes(routes, transfers);
-      certificateRoutes(routes, { certificates: deps.certificates, uses: storeUses, events });
+      certificateRoutes(routes, { certificates: deps.certificates, uses: storeUses(servers, deps.config), events });
     },
   });
 };

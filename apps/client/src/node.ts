@@ -6,6 +6,7 @@ import type { Config, LifecycleStep, Logger } from '@pesit-node/service';
 import { ProcessDirectory, SpaceReserve } from '@pesit-node/storage';
 import { storageHealth } from '@pesit-node/transfers';
 
+import { RemoteTls } from './certificates/remote-tls.js';
 import { createApp } from './app.js';
 import { createExchange } from './exchange/exchange.js';
 import type { Exchange, ExchangeOptions } from './exchange/exchange.js';
@@ -92,6 +93,7 @@ export const createNode = (options: NodeOptions) => {
   });
   const exchange: Exchange = createExchange({
     ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
+    tls: new RemoteTls(certificates, config),
     ...{ places, periodic, events, clusterEvents: cluster.events, asLeader: cluster.asLeader },
     mayRun: () => admission.refusal === undefined,
   });

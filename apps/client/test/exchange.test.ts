@@ -399,6 +399,7 @@ withDatabase((harness) => {
           serverVersion: 2,
           roundTrip: expect.any(Number),
           advice: expect.stringContaining('ask the partner for'),
+          tls: null,
           message: 'bank accepted a session of NODE1 with BANKSRV',
           negotiated: {
             version: 2,

@@ -12,14 +12,17 @@ import type { Connect, Target, TransportSecurity } from './transport.js';
 
 const ROLE = 'client';
 
-/** @param terms looked up for each connection */
+/** @param terms looked up for each connection; what it rejects with is what `connect` rejects with */
 export const connectTls =
-  (terms: () => TlsClientTerms): Connect =>
-  (target) =>
-    new Promise((resolve, reject) => {
-      target.signal.throwIfAborted();
-      new Handshake(terms(), target, resolve, reject);
+  (terms: () => TlsClientTerms | Promise<TlsClientTerms>): Connect =>
+  async (target) => {
+    target.signal.throwIfAborted();
+    const known = await terms();
+    target.signal.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      new Handshake(known, target, resolve, reject);
     });
+  };
 
 class Handshake {
   readonly #terms: TlsClientTerms;

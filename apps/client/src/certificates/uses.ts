@@ -1,4 +1,23 @@
-import type { StoreUses } from '@pesit-node/certificates';
+import type { StoreUse, StoreUses } from '@pesit-node/certificates';
+import type { Config } from '@pesit-node/service';
+
+import type { RemoteServerStore } from '../remote-servers/store.js';
+
+type StoreNames = Pick<Config<'client'>, 'ssl.keystore-name' | 'ssl.truststore-name'>;
 
 /** The things of this app that name a keystore or a truststore. */
-export const storeUses: StoreUses = () => Promise.resolve([]);
+export const storeUses =
+  (servers: Pick<RemoteServerStore, 'list'>, config: StoreNames): StoreUses =>
+  async () => {
+    const use = (kind: StoreUse['kind'], store: string | null, what: string, name: string): readonly StoreUse[] =>
+      store === null || store === '' ? [] : [{ kind, store, what, name }];
+    const rows = await servers.list();
+    return [
+      ...rows.flatMap((row) => [
+        ...use('keystore', row.keystore_name, 'remote server', row.name),
+        ...use('truststore', row.truststore_name, 'remote server', row.name),
+      ]),
+      ...use('keystore', config['ssl.keystore-name'], 'configuration', 'ssl.keystore-name'),
+      ...use('truststore', config['ssl.truststore-name'], 'configuration', 'ssl.truststore-name'),
+    ];
+  };

@@ -2,6 +2,7 @@ import type { ClusterEvents } from '@pesit-node/cluster';
 import type { AsLeader, EventStream, Logger, Metrics, SecretBox, Traces } from '@pesit-node/service';
 import { meterTransfers } from '@pesit-node/transfers';
 
+import type { RemoteTls } from '../certificates/remote-tls.js';
 import type { PlaceStore } from '../remote-servers/place-store.js';
 import type { RemoteServerStore } from '../remote-servers/store.js';
 import type { SendTree } from '../transfers/send-tree.js';
@@ -28,6 +29,7 @@ export interface ExchangeOptions extends Pick<
   readonly metrics: Metrics<'client'>;
   readonly settings: ExchangeSettings;
   readonly secrets: SecretBox;
+  readonly tls: RemoteTls;
   readonly transfers: TransferStore;
   readonly servers: RemoteServerStore;
   readonly places: PlaceStore;
@@ -57,7 +59,7 @@ const bindPasswords = async (servers: RemoteServerStore, logger: Logger): Promis
 
 /** The queue, the sessions that it uses, and what is known of the remote servers, tied together. */
 export const createExchange = (options: ExchangeOptions) => {
-  const { settings, secrets, events, transfers: store, servers, receivedTree, sendTree, traces, logger } = options;
+  const { settings, secrets, tls, events, transfers: store, servers, receivedTree, sendTree, traces, logger } = options;
   const contacts = new Contacts(events, servers, logger);
   const serverTraces = new ServerTraces(traces, events);
   logExchange(events, logger);
@@ -69,7 +71,7 @@ export const createExchange = (options: ExchangeOptions) => {
   });
   options.periodic.add(places.task);
   const pool = new SessionPool({ idleTimeout: settings.idleTimeout, places, traces: serverTraces, events });
-  const deps = { settings, secrets, pool, receivedTree, sendTree, store, events, logger };
+  const deps = { settings, secrets, tls, pool, receivedTree, sendTree, store, events, logger };
   const queue = new TransferQueue({
     ...options,
     store,
@@ -94,7 +96,7 @@ export const createExchange = (options: ExchangeOptions) => {
       leftovers.start();
       traces.start();
     },
-    test: testConnection({ settings, secrets, pool, contacts, traces: serverTraces, events }),
+    test: testConnection({ settings, secrets, tls, pool, contacts, traces: serverTraces, events }),
     /** A remote server was changed or removed. */
     serverChanged: (id: number): void => {
       pool.closeIdle(id);

@@ -194,8 +194,12 @@ class Attempt {
   }
 
   async #acquire(fresh: boolean): Promise<TakenSession> {
-    const { settings, secrets, pool } = this.#deps;
-    const target = sessionTarget(this.#job.server, this.#job.partner_id, this.#job.settings, { settings, secrets });
+    const { settings, secrets, tls, pool } = this.#deps;
+    const target = sessionTarget(this.#job.server, this.#job.partner_id, this.#job.settings, {
+      settings,
+      secrets,
+      tls,
+    });
     this.#phase = 'connecting';
     // Told while a file was read: nobody hears of the transfer.
     this.#signal.throwIfAborted();

@@ -2,6 +2,7 @@ import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import type { PesitError, SyncPoint } from '@pesit-node/protocol';
 import type { EventStream, Logger, SecretBox } from '@pesit-node/service';
 
+import type { RemoteTls } from '../certificates/remote-tls.js';
 import type { Ended } from '../transfers/row.js';
 import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
@@ -58,6 +59,7 @@ export interface Work {
 export interface TransferDeps {
   readonly settings: ExchangeSettings;
   readonly secrets: SecretBox;
+  readonly tls: Pick<RemoteTls, 'connecting'>;
   readonly pool: SessionPool;
   readonly receivedTree: ReceivedTree;
   readonly sendTree: SendTree;

@@ -19,6 +19,7 @@ import { boundedTexts } from './0016-bounded-texts.js';
 import { stores } from './0017-stores.js';
 import { expiry } from './0018-expiry.js';
 import { history } from './0019-history.js';
+import { tls } from './0020-tls.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -43,5 +44,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     stores,
     expiry,
     history,
+    tls,
   ],
 };

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 
+import { fingerprintOf } from '@pesit-node/net';
 import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
 import { FieldTable, identifier, plainText, storedTime } from '@pesit-node/service';
 import type { CreateOf, GivenOf, RowOf, ValuesOf, ViewOf } from '@pesit-node/service';
@@ -21,6 +22,26 @@ const host = () =>
   z.string().refine((value) => isIP(value) !== 0 || HOST_NAME.test(value), 'expected a host name or an address');
 
 const port = () => z.int().min(1).max(65_535);
+
+const storeName = () => z.string().min(1).max(100);
+
+const FINGERPRINT = 'expected a SHA-256 fingerprint: 64 hexadecimal digits, with or without colons';
+
+const fingerprint = () =>
+  z
+    .string()
+    .max(200)
+    .refine((value) => fingerprintOf(value) !== undefined, FINGERPRINT)
+    .transform((value) => fingerprintOf(value) ?? value);
+
+/** A text or a list of them. */
+const fingerprints = () =>
+  z
+    .union(
+      [fingerprint().transform((value) => [value]), z.array(fingerprint()).min(1).max(100)],
+      'expected a fingerprint or a list of fingerprints',
+    )
+    .pipe(z.array(z.string()));
 
 /** PI 5 carries 8 characters, and blanks at its end are not significant (pesit-e.md §2). */
 const password = () =>
@@ -82,8 +103,33 @@ export const REMOTE_SERVER = new FieldTable(
     name: { column: 'name', schema: name() },
     host: { column: 'host', schema: host(), words: 'A host name, or an address of IPv4 or IPv6.' },
     port: { column: 'port', schema: port(), default: 6502 },
-    tlsPort: { schema: port(), notBuilt: null },
-    tlsEnabled: { schema: z.boolean(), notBuilt: false },
+    tlsPort: { column: 'tls_port', schema: port(), words: 'Called while `tlsEnabled`.', unset: '5001' },
+    tlsEnabled: { column: 'tls_enabled', schema: z.boolean(), default: false, words: 'Sessions with it use TLS.' },
+    keystoreName: {
+      column: 'keystore_name',
+      schema: storeName(),
+      words: 'Keystore whose certificate is presented when the server asks for one.',
+      unset: '`ssl.keystore-name`',
+    },
+    truststoreName: {
+      column: 'truststore_name',
+      schema: storeName(),
+      words: 'Truststore against which the certificate of the server is checked.',
+      unset: '`ssl.truststore-name`, and without that the public CAs',
+    },
+    tlsServerName: {
+      column: 'tls_server_name',
+      schema: host(),
+      words: 'Name that the certificate of the server must have.',
+      unset: '`host`',
+    },
+    certificateFingerprint: {
+      column: 'certificate_fingerprint',
+      schema: fingerprints(),
+      words:
+        'SHA-256 fingerprints, one of which the certificate of the server must have; several for a change-over. A pin takes the place of chain and name.',
+      unset: 'chain and name are checked',
+    },
     serverId: { column: 'server_id', schema: identifier(24), words: 'PI 4.' },
     clientId: { column: 'client_id', schema: identifier(24), words: 'PI 3.' },
     password: { column: 'password', schema: password(), secret: true, words: 'PI 5.', unset: 'none is sent' },

@@ -1,3 +1,4 @@
+import { timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
 import { negotiated } from './fields.js';
@@ -14,6 +15,20 @@ export const testAnswer = z
       message: z.string(),
       negotiated,
       roundTrip: milliseconds(),
+      tls: z
+        .object({
+          protocol: z.string().meta({ description: 'e.g. TLSv1.3' }),
+          cipher: z.string(),
+          certificate: z
+            .object({
+              ...{ subject: z.string(), issuer: z.string(), serial: z.string(), san: z.array(z.string()) },
+              ...{ notBefore: timestamp(), notAfter: timestamp(), fingerprint: z.string() },
+            })
+            .nullable(),
+          daysRemaining: z.int().nullable().meta({ description: 'Until the certificate ends.' }),
+        })
+        .nullable()
+        .meta({ description: 'Facts that TLS has found out; null: the connection is plain.' }),
       advice: z.string().nullable().meta({ description: 'Which sync points to ask the partner for.' }),
     }),
     z.object({

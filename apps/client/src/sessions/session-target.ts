@@ -5,6 +5,7 @@ import { NO_SYNC, PesitError } from '@pesit-node/protocol';
 import { SecretError } from '@pesit-node/service';
 import type { SecretBox } from '@pesit-node/service';
 
+import type { RemoteTls } from '../certificates/remote-tls.js';
 import { openFor } from '../remote-servers/secrets.js';
 import type { SealedColumn } from '../remote-servers/secrets.js';
 import type { TransferSettings } from '../transfers/fields.js';
@@ -63,14 +64,25 @@ const openPassword = (secrets: SecretBox, column: SealedColumn, server: Server, 
   }
 };
 
+export interface SessionTargetDeps {
+  readonly settings: ExchangeSettings;
+  readonly secrets: SecretBox;
+  readonly tls: Pick<RemoteTls, 'connecting'>;
+}
+
+/** TLS port of a remote server that does not name one. */
+const DEFAULT_TLS_PORT = 5001;
+
 /** @param requester PI 3 */
 export const sessionTarget = (
   server: Server,
   requester: string,
   terms: Terms,
-  { settings, secrets }: { readonly settings: ExchangeSettings; readonly secrets: SecretBox },
+  { settings, secrets, tls }: SessionTargetDeps,
 ): SessionTarget => {
-  const { host, port, dialect, server_id: serverId, password: sealed } = server;
+  const { host, dialect, server_id: serverId, password: sealed } = server;
+  const { tls_enabled: isSecured, keystore_name, truststore_name, tls_server_name, certificate_fingerprint } = server;
+  const port = isSecured ? (server.tls_port ?? DEFAULT_TLS_PORT) : server.port;
   const { preconnect_id: identifier, preconnect_password: sealedPreconnect, single_article: singleArticle } = server;
   const layout = { multiArticle: server.multi_article ?? true, concatenation: server.concatenation ?? true };
   const sync = syncPoints(server, terms, settings);
@@ -92,6 +104,7 @@ export const sessionTarget = (
     key: JSON.stringify([
       ...[server.id, host, port, dialect, requester, serverId, sealed, sync, crc, resynchronisation],
       // A session without a place does not do when there shall be one.
+      ...[isSecured, keystore_name, truststore_name, tls_server_name, certificate_fingerprint],
       ...[identifier, sealedPreconnect, layout, isTraced, server.max_connections !== null],
     ]),
     traceUntil,
@@ -99,6 +112,7 @@ export const sessionTarget = (
       host,
       port,
       dialect,
+      ...(isSecured ? { transport: tls.connecting(server) } : {}),
       connectTimeout: settings.connectTimeout,
       timers: { response: settings.readTimeout, write: settings.writeTimeout },
       limits: dataLimits({

@@ -1,3 +1,4 @@
+import type { TransportSecurity } from '@pesit-node/net';
 import { randomUUID } from 'node:crypto';
 
 import { explain } from '@pesit-node/protocol';
@@ -5,6 +6,7 @@ import type { EventStream, SecretBox } from '@pesit-node/service';
 import { errorCodeOf, toPesitError } from '@pesit-node/transfers';
 import type { TransferErrorCode } from '@pesit-node/transfers';
 
+import type { RemoteTls } from '../certificates/remote-tls.js';
 import type { Negotiated, RemoteServerRow } from '../remote-servers/fields.js';
 import { CONNECTION_TESTED, SERVER_NOT_REACHED, SERVER_REACHED } from '../exchange/events.js';
 import { seenIn } from '../remote-servers/seen.js';
@@ -14,6 +16,35 @@ import type { Contacts } from './contacts.js';
 import type { SessionPool } from './session-pool.js';
 import { sessionTarget } from './session-target.js';
 import type { ExchangeSettings } from '../exchange/settings.js';
+
+export interface TestedTls {
+  readonly protocol: string;
+  readonly cipher: string;
+  /** null: the server showed none. */
+  readonly certificate: {
+    readonly subject: string;
+    readonly issuer: string;
+    readonly serial: string;
+    readonly san: readonly string[];
+    readonly notBefore: string;
+    readonly notAfter: string;
+    readonly fingerprint: string;
+  } | null;
+  /** Whole days until the certificate ends; negative: since then. */
+  readonly daysRemaining: number | null;
+}
+
+const DAY_MS = 86_400_000;
+
+const shownTls = (security: TransportSecurity | undefined): TestedTls | null => {
+  if (security === undefined) return null;
+  const { protocol, cipher, peerCertificate } = security;
+  if (peerCertificate === undefined) return { protocol, cipher, certificate: null, daysRemaining: null };
+  const { subject, issuer, serial, subjectAltNames: san, notBefore, notAfter, fingerprint } = peerCertificate;
+  const dates = { notBefore: notBefore.toISOString(), notAfter: notAfter.toISOString() };
+  const daysRemaining = Math.floor((notAfter.getTime() - Date.now()) / DAY_MS);
+  return { protocol, cipher, certificate: { subject, issuer, serial, san, ...dates, fingerprint }, daysRemaining };
+};
 
 /** Times in milliseconds, `syncInterval` in KB. */
 export type TestResult =
@@ -28,6 +59,8 @@ export type TestResult =
       readonly roundTrip: number;
       /** Which sync points to ask the partner for; null where those negotiated let the line be filled. */
       readonly advice: string | null;
+      /** null: the connection is plain. */
+      readonly tls: TestedTls | null;
     }
   | {
       readonly success: false;
@@ -40,6 +73,7 @@ export type TestResult =
 export interface TestConnectionDeps {
   readonly settings: ExchangeSettings;
   readonly secrets: SecretBox;
+  readonly tls: Pick<RemoteTls, 'connecting'>;
   readonly pool: Pick<SessionPool, 'reserve' | 'giveBack'>;
   readonly contacts: Pick<Contacts, 'settled'>;
   readonly traces: Pick<ServerTraces, 'open'>;
@@ -51,7 +85,7 @@ const PLACE_MS = 5000;
 
 /** Opens a session of its own with a remote server, whether it is enabled or not, and releases it. */
 export const testConnection =
-  ({ settings, secrets, pool, contacts, traces, events }: TestConnectionDeps) =>
+  ({ settings, secrets, tls, pool, contacts, traces, events }: TestConnectionDeps) =>
   async (server: RemoteServerRow): Promise<TestResult> => {
     const { id: serverId } = server;
     const sessionId = randomUUID();
@@ -59,7 +93,7 @@ export const testConnection =
     let began = performance.now();
     const latency = (): number => Math.round((performance.now() - began) * 10) / 10;
     try {
-      const target = sessionTarget(server, server.client_id, {}, { settings, secrets });
+      const target = sessionTarget(server, server.client_id, {}, { settings, secrets, tls });
       await pool.reserve(target, sessionId, PLACE_MS);
       began = performance.now();
       const session = await traces.open(observed, target);
@@ -78,6 +112,7 @@ export const testConnection =
         negotiated,
         roundTrip: Math.round(roundTripMs * 10) / 10,
         advice,
+        tls: shownTls(session.security),
       };
     } catch (thrown) {
       const error = toPesitError(thrown);

@@ -1,6 +1,6 @@
 /** A PeSIT server in memory: keeps what is written to it, serves what it is given, and does what a test tells it. */
 import { PesitListener } from '@pesit-node/net';
-import type { ListenerOptions, ServerHandler } from '@pesit-node/net';
+import type { ListenerOptions, ServerHandler, Serve } from '@pesit-node/net';
 import { PesitError } from '@pesit-node/protocol';
 import type {
   ArticleBatch,
@@ -23,6 +23,8 @@ export interface Written {
 }
 
 export interface PartnerOptions {
+  /** Default: plain TCP. */
+  readonly transport?: Serve;
   /** PI 12 → content, for SELECT. */
   readonly files?: Readonly<Record<string, Buffer>>;
   /** Of the files served. Default 1000, variable. */
@@ -281,6 +283,7 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
   };
 
   const listener = await PesitListener.listen({
+    ...(options.transport === undefined ? {} : { transport: options.transport }),
     host: '127.0.0.1',
     port: options.port ?? 0,
     maxConnections: options.maxConnections ?? 100,

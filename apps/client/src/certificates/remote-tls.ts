@@ -1,0 +1,73 @@
+import type { Certificates, Identity, Trust } from '@pesit-node/certificates';
+import { TlsClientTerms, connectTls } from '@pesit-node/net';
+import type { Connect } from '@pesit-node/net';
+import { PesitError } from '@pesit-node/protocol';
+import { isDatabaseUnavailable, tlsProtocolOf } from '@pesit-node/service';
+import type { Config, TlsProtocolConfig } from '@pesit-node/service';
+
+import type { RemoteServerRow } from '../remote-servers/fields.js';
+
+type Server = Pick<
+  RemoteServerRow,
+  'id' | 'name' | 'keystore_name' | 'truststore_name' | 'tls_server_name' | 'certificate_fingerprint'
+>;
+
+export type RemoteTlsConfig = TlsProtocolConfig & Pick<Config<'client'>, 'ssl.keystore-name' | 'ssl.truststore-name'>;
+
+interface Made {
+  readonly identity: Identity | undefined;
+  readonly trust: Trust | undefined;
+  readonly settings: string;
+  readonly terms: TlsClientTerms;
+}
+
+/** The terms that this node brings to its handshakes with each remote server: made once from its stores, and anew when they hold something else. */
+export class RemoteTls {
+  readonly #certificates: Pick<Certificates, 'identity' | 'trust'>;
+  readonly #config: RemoteTlsConfig;
+  readonly #made = new Map<number, Made>();
+
+  constructor(certificates: Pick<Certificates, 'identity' | 'trust'>, config: RemoteTlsConfig) {
+    this.#certificates = certificates;
+    this.#config = config;
+  }
+
+  /** The network of the sessions with `server`. */
+  connecting(server: Server): Connect {
+    return connectTls(() => this.#terms(server));
+  }
+
+  /** @throws {PesitError} local, final: a store is missing, or cannot be used */
+  async #terms(server: Server): Promise<TlsClientTerms> {
+    const { id, tls_server_name: serverName, certificate_fingerprint: fingerprints } = server;
+    const keystore = server.keystore_name ?? this.#config['ssl.keystore-name'];
+    const truststore = server.truststore_name ?? this.#config['ssl.truststore-name'];
+    const protocol = tlsProtocolOf(this.#config);
+    const settings = JSON.stringify([keystore, truststore, serverName, fingerprints, protocol]);
+    const made = this.#made.get(id);
+    try {
+      const identity = keystore === '' ? undefined : await this.#certificates.identity(keystore);
+      const trust = truststore === '' ? undefined : await this.#certificates.trust(truststore);
+      if (made?.identity === identity && made?.trust === trust && made?.settings === settings) return made.terms;
+      const terms = new TlsClientTerms({
+        ...{ identity, trust, fingerprints: fingerprints ?? undefined, serverName: serverName ?? undefined },
+        ...protocol,
+      });
+      this.#made.set(id, { identity, trust, settings, terms });
+      return terms;
+    } catch (cause) {
+      if (isDatabaseUnavailable(cause)) {
+        // Stores cannot be read for now: those that were good a moment ago are.
+        if (made?.settings === settings) return made.terms;
+        throw cause;
+      }
+      const text = `TLS with remote server ${JSON.stringify(server.name)} cannot be used (${(cause as Error).message})`;
+      throw new PesitError(`${text}: correct its keystoreName and truststoreName`, {
+        fault: 'local',
+        diagnostic: '2-215',
+        condition: 'setting unusable',
+        cause,
+      });
+    }
+  }
+}

@@ -1,0 +1,114 @@
+/** Remote servers with TLS: who is trusted, as whom this node comes, and what is said when it does not work. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { TlsServerTerms, serveTls } from '@pesit-node/net';
+import type { TlsServerMaterial } from '@pesit-node/net';
+import { TestCa } from '@pesit-node/net/testing/certificates';
+import type { TestCertificate } from '@pesit-node/net/testing/certificates';
+import { withDatabase } from '@pesit-node/service/testing';
+
+import { expectNoSecrets } from './support/service.js';
+import type { Service } from './support/service.js';
+import type { Partner } from './support/partner.js';
+import { useWorld } from './support/world.js';
+
+afterAll(expectNoSecrets);
+
+let ca: TestCa;
+let server: TestCertificate;
+let otherName: TestCertificate;
+let client: TestCertificate;
+beforeAll(async () => {
+  ca = await TestCa.create('Bank CA');
+  server = await ca.issue('bank');
+  otherName = await ca.issue('elsewhere', { sans: [{ type: 'dns', value: 'elsewhere.example' }] });
+  client = await ca.issue('node');
+});
+
+withDatabase((harness) => {
+  const world = useWorld(harness);
+  let service: Service;
+
+  beforeEach(async () => {
+    service = await world.service();
+    const { certificateChain: certificate, privateKey } = client;
+    await service.api.post('/certificates/keystores', { name: 'node', certificate, privateKey });
+    await service.api.post('/certificates/truststores', { name: 'banks', certificates: ca.certificate });
+  });
+
+  /** A bank with TLS, and the remote server for it. */
+  const bank = async (fields: object = {}, material: Partial<TlsServerMaterial> = {}): Promise<Partner> => {
+    const trust = { certificates: [ca.certificate] };
+    const terms = new TlsServerTerms({ identity: server, trust, clientAuth: 'NONE', ...material });
+    const partner = await world.partner({ transport: serveTls({ terms: () => terms }) });
+    await world.remote(service, 1, { tlsEnabled: true, tlsPort: partner.port, truststoreName: 'banks', ...fields });
+    return partner;
+  };
+  const tested = async () => (await service.api.post('/servers/1/test')).body;
+
+  test('a file arrives, and the test shows protocol, cipher, certificate and days left', async () => {
+    const partner = await bank();
+    expect(await world.send(service)).toMatchObject({ status: 'COMPLETED' });
+    expect(partner.written).toHaveLength(1);
+    expect(await tested()).toMatchObject({
+      success: true,
+      tls: {
+        protocol: 'TLSv1.3',
+        cipher: 'TLS_AES_256_GCM_SHA384',
+        certificate: { subject: 'CN=bank', issuer: 'CN=Bank CA', fingerprint: server.fingerprint },
+        daysRemaining: 29,
+      },
+    });
+  });
+
+  test('its certificate is presented where the server asks for one', async () => {
+    await bank({ keystoreName: 'node' }, { clientAuth: 'NEED' });
+    expect(await tested()).toMatchObject({ success: true });
+  });
+
+  test('without one, where it is needed: no certificate, said in words', async () => {
+    await bank({}, { clientAuth: 'NEED' });
+    expect(await tested()).toMatchObject({
+      ...{ success: false, errorCode: 'AUTH_FAILED', diagnostic: '3-310' },
+      message: expect.stringContaining('the partner wants a certificate of ours and got none: set keystoreName'),
+    });
+  });
+
+  describe('a certificate that is not good ends a transfer at once, for waiting does not mend it', () => {
+    test('another name; tlsServerName, or a pin, lets it in', async () => {
+      await bank({}, { identity: otherName });
+      expect(await tested()).toMatchObject({
+        ...{ success: false, errorCode: 'AUTH_FAILED', diagnostic: '3-310' },
+        message: expect.stringContaining('is for DNS:elsewhere.example, and 127.0.0.1 was called'),
+      });
+      expect(await world.send(service)).toMatchObject({ status: 'FAILED', attempts: 1, errorCode: 'AUTH_FAILED' });
+      await service.api.put('/servers/1', { tlsServerName: 'elsewhere.example' });
+      expect(await tested()).toMatchObject({ success: true });
+      const certificateFingerprint = otherName.fingerprint.toLowerCase();
+      await service.api.put('/servers/1', { tlsServerName: null, certificateFingerprint });
+      expect(await tested()).toMatchObject({ success: true });
+      await service.api.put('/servers/1', { certificateFingerprint: [server.fingerprint] });
+      expect((await tested()).message).toContain(`has the fingerprint ${otherName.fingerprint}`);
+    });
+
+    test('an unknown CA', async () => {
+      await bank({ truststoreName: null });
+      expect((await tested()).message).toContain('no CA of the truststore of the remote server');
+    });
+  });
+
+  test('a store that is missing is named, and no attempt is wasted', async () => {
+    await bank({ keystoreName: 'nowhere' });
+    expect(await world.send(service)).toMatchObject({
+      ...{ status: 'FAILED', attempts: 1 },
+      errorMessage: expect.stringContaining('There is no keystore "nowhere"'),
+    });
+  });
+
+  test('a store in use is not deleted', async () => {
+    await bank({ keystoreName: 'node' });
+    for (const store of ['keystores/node', 'truststores/banks']) {
+      const { status, body } = await service.api.delete(`/certificates/${store}`);
+      expect([status, body.message]).toEqual([409, expect.stringContaining('bank')]);
+    }
+  });
+});
