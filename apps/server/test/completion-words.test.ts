@@ -3,7 +3,7 @@ import { captureLog } from '@pesit-node/service/testing';
 import type { Knex } from 'knex';
 
 import { Completions } from '../src/transfers/completions.js';
-import type { CompletionsOptions } from '../src/transfers/completions.js';
+import { Outbox } from '../src/transfers/outbox.js';
 
 test('a database that is away while a transfer ends is said once, however often it is tried again', async () => {
   let attempts = 0;
@@ -13,9 +13,8 @@ test('a database that is away while a transfer ends is said once, however often 
     return Promise.reject(Object.assign(new Error('the database system is starting up'), { code: '57P03' }));
   };
   const log = captureLog();
-  const completions = new Completions({
-    ...{ knex: { raw } as unknown as Knex, logger: log.logger, outbox: {} as CompletionsOptions['outbox'] },
-  });
+  const outbox = new Outbox({ database: { ready: true, whenReady: () => Promise.resolve() }, logger: log.logger });
+  const completions = new Completions({ knex: { raw } as unknown as Knex, logger: log.logger, outbox });
   const totals = { dataBytes: 1, articles: 1, syncPoint: 0 };
   const file = { size: 1, checksum: undefined, path: '/f', filename: 'f', compression: 'none' } as const;
   await completions.complete({ id: 7, fence: 1 }, { ...totals, ...file }, completions.deadline());
