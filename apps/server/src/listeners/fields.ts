@@ -84,9 +84,10 @@ export const LISTENER = new FieldTable(
     },
     port: {
       column: 'port',
-      schema: port().nullable(),
+      schema: port(),
       default: 6502,
-      words: 'Of plain TCP. Where it is null the listener takes TLS alone (`sslEnabled`).',
+      words: 'Of plain TCP.',
+      unset: 'the listener takes TLS alone (`sslEnabled`)',
     },
     tlsPort: {
       column: 'tls_port',
