@@ -84,10 +84,9 @@ export const LISTENER = new FieldTable(
     },
     port: {
       column: 'port',
-      schema: port(),
+      schema: port().nullable(),
       default: 6502,
-      words: 'Of plain TCP.',
-      unset: 'the listener takes TLS alone (`sslEnabled`)',
+      words: 'Of plain TCP. Where it is null the listener takes TLS alone (`sslEnabled`).',
     },
     tlsPort: {
       column: 'tls_port',
