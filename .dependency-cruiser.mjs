@@ -5,14 +5,15 @@
  * A room is a folder of `packages` or `apps`. To add one, give it a row here: whatever is not listed is not allowed.
  */
 const ROOMS = {
+  ground: [],
   protocol: [],
-  net: ['protocol'],
-  storage: ['protocol'],
-  service: [],
-  transfers: ['protocol', 'service', 'storage'],
-  cluster: ['service'],
-  license: ['cluster', 'service'],
-  certificates: ['service'],
+  net: ['ground', 'protocol'],
+  storage: ['ground', 'protocol'],
+  service: ['ground'],
+  transfers: ['ground', 'protocol', 'service', 'storage'],
+  cluster: ['ground', 'service'],
+  license: ['cluster', 'ground', 'service'],
+  certificates: ['ground', 'service'],
 };
 
 const source = (room) => `^packages/${room}/src`;

@@ -37,9 +37,14 @@ export default tseslint.config(
     },
   },
   closed(
+    ['packages/ground/src/**'],
+    [...upward, '@pesit-node/*', 'express', 'knex', 'pino'],
+    'ground imports Node alone (docs/architecture.md)',
+  ),
+  closed(
     ['packages/net/src/**', 'packages/storage/src/**'],
     besideProtocol,
-    'net and storage import protocol and Node alone (docs/architecture.md)',
+    'net and storage import ground, protocol and Node alone (docs/architecture.md)',
   ),
   {
     ...closed(
@@ -51,7 +56,7 @@ export default tseslint.config(
   },
   closed(
     ['packages/service/src/**'],
-    [...upward, '@pesit-node/*'],
+    [...upward, '@pesit-node/*', '!@pesit-node/ground'],
     'service is what both apps share; it knows neither apps nor PeSIT (docs/architecture.md)',
   ),
   closed(

@@ -17,6 +17,7 @@ const project = (displayName, directory) => ({
 
 export default {
   projects: [
+    project('ground', 'packages/ground'),
     project('protocol', 'packages/protocol'),
     project('net', 'packages/net'),
     project('storage', 'packages/storage'),

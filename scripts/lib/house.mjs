@@ -14,6 +14,7 @@ const ROOMS = {
   'packages/certificates': 'keystores, truststores, the local CA',
   'packages/cluster': 'who runs, events between pods, Redis',
   'packages/service': 'configuration, database, REST, login, health,<br/>periodic work, shutdown',
+  'packages/ground': 'waiting at most, what was thrown, who a process is',
   'packages/protocol': 'PeSIT E without I/O',
 };
 

@@ -1,3 +1,4 @@
+import { settledWithin } from '@pesit-node/ground';
 import { randomInt } from 'node:crypto';
 import { PesitError, ServerSession, timersOf } from '@pesit-node/protocol';
 import type { Dialect, Timers } from '@pesit-node/protocol';
@@ -123,7 +124,7 @@ export class PesitListener {
   async close(reason: PesitError, graceMs: number, answerMs?: number): Promise<void> {
     this.#closing ??= reason;
     if (answerMs === undefined) return this.#close(reason, graceMs);
-    const answered = settledWithin(answerMs, this.#abandoned ?? NEVER);
+    const answered = settledWithin(this.#abandoned ?? NEVER, answerMs);
     await this.#end(reason, graceMs);
     await answered;
     return this.#close(reason, 0);
@@ -140,9 +141,9 @@ export class PesitListener {
   async #end(reason: PesitError, graceMs: number): Promise<void> {
     for (const partner of this.#partners) partner.drain();
     const finished = Promise.all([...this.#partners].map((partner) => partner.finished));
-    if (this.#partners.size > 0) await settledWithin(graceMs, finished);
+    if (this.#partners.size > 0) await settledWithin(finished, graceMs);
     for (const partner of this.#partners) partner.expire(reason);
-    if (this.#partners.size > 0) await settledWithin(this.#timers.close, finished);
+    if (this.#partners.size > 0) await settledWithin(finished, this.#timers.close);
     for (const partner of this.#partners) partner.abort(reason);
     await finished;
   }
@@ -291,9 +292,3 @@ const crowded = (most: number): PesitError =>
     diagnostic: '3-309',
     peerText: 'too many partners are being identified: try again later',
   });
-
-const settledWithin = async (milliseconds: number, work: Promise<unknown>): Promise<void> => {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, milliseconds)))]);
-  clearTimeout(timer);
-};

@@ -36,8 +36,6 @@ export type { OpenDatabaseOptions } from './database/open.js';
 export { DatabaseSupervisor } from './database/supervisor.js';
 export type { SupervisorOptions } from './database/supervisor.js';
 export type { Database, DatabaseMode } from './database/types.js';
-export { settledWithin } from './deferred.js';
-export type { Settled } from './deferred.js';
 export {
   API_ERRORS,
   ApiError,

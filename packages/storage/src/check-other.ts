@@ -1,7 +1,7 @@
 /** The other process of `checkStorage`: it does what it is asked with names that both see, and tells what it saw. */
 import { constants } from 'node:fs';
 
-import { errorCode } from './errors.js';
+import { codeOf } from '@pesit-node/ground';
 import { readFully, writeFully } from './files.js';
 import type { FileFacts, FileOperations } from './files.js';
 
@@ -52,7 +52,7 @@ export const readFile = async (
   path: string,
 ): Promise<{ readonly text: string; readonly facts: FileFacts } | undefined> => {
   const file = await files.open(path, constants.O_RDONLY).catch((error: unknown) => {
-    if (errorCode(error) === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   });
   if (file === undefined) return undefined;
@@ -72,7 +72,7 @@ export const isMaker = (making: Promise<unknown>): Promise<boolean> =>
   making.then(
     () => true,
     (error: unknown) => {
-      if (errorCode(error) === 'EEXIST') return false;
+      if (codeOf(error) === 'EEXIST') return false;
       throw error;
     },
   );
@@ -81,7 +81,7 @@ const exists = async (files: FileOperations, path: string): Promise<boolean> =>
   files.lstat(path).then(
     () => true,
     (error: unknown) => {
-      if (errorCode(error) === 'ENOENT') return false;
+      if (codeOf(error) === 'ENOENT') return false;
       throw error;
     },
   );

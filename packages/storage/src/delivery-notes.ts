@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
-import { errorCode, storageError } from './errors.js';
+import { codeOf } from '@pesit-node/ground';
+import { storageError } from './errors.js';
 import { flushDirectories, nodeFiles, readFully, unlinkIfThere, writeFully } from './files.js';
 import type { FileOperations } from './files.js';
 import { STAGING_DIRECTORY } from './path-safety.js';
@@ -89,7 +90,7 @@ export class DeliveryNotes {
       return (await this.#files.readdir(this.#staging)).filter((name) => name.endsWith(SUFFIX));
     } catch (error) {
       // Nothing was ever staged here.
-      if (errorCode(error) === 'ENOENT') return [];
+      if (codeOf(error) === 'ENOENT') return [];
       throw error;
     }
   }

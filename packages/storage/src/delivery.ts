@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { makeDirectoriesInside } from './directories.js';
-import { StorageError, errorCode } from './errors.js';
+import { codeOf } from '@pesit-node/ground';
+import { StorageError } from './errors.js';
 import type { FileOperations } from './files.js';
 import { relativeSegments } from './path-safety.js';
 
@@ -42,7 +43,7 @@ export const giveFinalName = async (
     await files.link(staged, final);
     return 'linked';
   } catch (error) {
-    const code = errorCode(error);
+    const code = codeOf(error);
     if (code === 'EEXIST') throw nameExists(final);
     if (!NO_HARD_LINKS.has(code)) throw error;
     await moveWithoutLinks(files, staged, final);
@@ -54,7 +55,7 @@ export const giveFinalName = async (
 const moveWithoutLinks = async (files: FileOperations, staged: string, final: string): Promise<void> => {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   const placeholder = await files.open(final, flags, 0o600).catch((error: unknown) => {
-    throw errorCode(error) === 'EEXIST' ? nameExists(final) : error;
+    throw codeOf(error) === 'EEXIST' ? nameExists(final) : error;
   });
   const ours = await placeholder.stat().finally(() => placeholder.close());
   const isStillOurs = async () => {

@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StorageError, errorCode, storageError } from './errors.js';
+import { codeOf } from '@pesit-node/ground';
+import { StorageError, storageError } from './errors.js';
 import type { FileOperations } from './files.js';
 import { STAGING_DIRECTORY, isWithin } from './path-safety.js';
 
@@ -44,7 +45,7 @@ export const makePrivateDirectory = async (files: FileOperations, path: string):
   try {
     await files.mkdir(path, PRIVATE_DIRECTORY);
   } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
     await isPrivateDirectory(files, path);
   }
 };
@@ -52,7 +53,7 @@ export const makePrivateDirectory = async (files: FileOperations, path: string):
 /** @returns false when there is nothing. @throws StorageError 2-211 when there is something else */
 const isPrivateDirectory = async (files: FileOperations, path: string): Promise<boolean> => {
   const facts = await files.lstat(path).catch((error: unknown) => {
-    if (errorCode(error) !== 'ENOENT') throw error;
+    if (codeOf(error) !== 'ENOENT') throw error;
     return undefined;
   });
   if (facts === undefined) return false;
@@ -86,7 +87,7 @@ export const makeDirectoriesInside = async (
       await files.mkdir(next, PRIVATE_DIRECTORY);
       current = next;
     } catch (error) {
-      if (errorCode(error) !== 'EEXIST') throw error;
+      if (codeOf(error) !== 'EEXIST') throw error;
       current = await files.realpath(next);
       if (!isWithin(root, current) || isWithin(join(root, STAGING_DIRECTORY), current)) {
         throw new StorageError(`${next} is a link to ${current}, where nothing may be delivered: remove it`, {

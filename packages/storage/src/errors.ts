@@ -1,3 +1,4 @@
+import { codeOf } from '@pesit-node/ground';
 import { PesitError } from '@pesit-node/protocol';
 import type { PesitErrorDetails } from '@pesit-node/protocol';
 
@@ -75,22 +76,13 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
 };
 
 /**
- * The `code` of an operating system error (`ENOSPC` …), or undefined. Asked by shape: an error of Node is no
- * `instanceof Error` in another realm, such as a test environment or a `vm` context.
- */
-export const errorCode = (error: unknown): string | undefined => {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : undefined;
-};
-
-/**
  * Turns an operating system error into the `StorageError` of the action that met it; a `PesitError` passes unchanged.
  * @param path full path, for the operator alone
  * @param object the same thing in a word, for the peer (`the receive directory`)
  */
 export const storageError = (error: unknown, action: Action, path: string, object: string): PesitError => {
   if (error instanceof PesitError) return error;
-  const code = errorCode(error);
+  const code = codeOf(error);
   const known = code === undefined ? undefined : REMEDIES[code];
   const what = known?.what ?? String(error);
   // The text of an error that is not in the table may hold a path; its code does not.

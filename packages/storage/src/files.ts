@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { errorCode } from './errors.js';
-import { THIS_BOOT } from './processes.js';
+import { codeOf } from '@pesit-node/ground';
+import { THIS_BOOT } from '@pesit-node/ground';
 
 /** Facts of a name or an open file. */
 export interface FileFacts {
@@ -101,7 +101,7 @@ export const factsIfThere = async (files: FileOperations, path: string): Promise
   try {
     return await files.lstat(path);
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 };
@@ -112,7 +112,7 @@ export const unlinkIfThere = async (files: FileOperations, path: string): Promis
     await files.unlink(path);
     return true;
   } catch (error) {
-    if (errorCode(error) !== 'ENOENT') throw error;
+    if (codeOf(error) !== 'ENOENT') throw error;
     return false;
   }
 };

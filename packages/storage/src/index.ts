@@ -76,8 +76,6 @@ export type { NameValues } from './name-pattern.js';
 export { STAGING_DIRECTORY, isInsideRoots, realPathOf, resolveInside } from './path-safety.js';
 export { nodeFiles } from './files.js';
 export type { FileFacts, FileOperations, OpenFile } from './files.js';
-export { THIS_PROCESS, isRunning } from './processes.js';
-export type { ProcessName } from './processes.js';
 export { answerQuestion } from './check-other.js';
 export type { StorageAnswer, StorageQuestion } from './check-other.js';
 export { checkStorage } from './storage-check.js';

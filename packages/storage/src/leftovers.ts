@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
-import { StorageError, errorCode, storageError } from './errors.js';
+import { codeOf } from '@pesit-node/ground';
+import { StorageError, storageError } from './errors.js';
 import { factsIfThere, nodeFiles } from './files.js';
 import type { FileFacts, FileOperations } from './files.js';
 import { START, pointOf } from './group-commit.js';
@@ -51,7 +52,7 @@ const lookAt = async (files: FileOperations, root: string, key: string, entry: F
   const journalFacts = await factsIfThere(files, journalPath);
   const size = (staged ?? marked)?.size ?? 0;
   const journal = await findJournal(files, journalPath, constants.O_RDONLY).catch(
-    (error: unknown) => `its journal of points cannot be read: ${errorCode(error) ?? String(error)}`,
+    (error: unknown) => `its journal of points cannot be read: ${codeOf(error) ?? String(error)}`,
   );
   const found = typeof journal === 'string' ? undefined : journal;
   try {
@@ -86,7 +87,7 @@ const namesIn = async (files: FileOperations, staging: string): Promise<readonly
   try {
     return await files.readdir(staging);
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return [];
+    if (codeOf(error) === 'ENOENT') return [];
     throw error;
   }
 };
@@ -201,7 +202,7 @@ export const removeLeftover = async (
   } catch (error) {
     if (error instanceof StorageError && error.condition === 'staged file in use') return false;
     // Nothing was ever staged here.
-    if (errorCode(error) === 'ENOENT') return true;
+    if (codeOf(error) === 'ENOENT') return true;
     throw storageError(error, 'deliver', join(receiveDirectory, '…'), 'the staged file');
   }
 };

@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { DirectoryIndex } from './directory-index.js';
-import { StorageError, errorCode, storageError } from './errors.js';
+import { codeOf } from '@pesit-node/ground';
+import { StorageError, storageError } from './errors.js';
 import { findFileToSend, findNamedFile } from './file-selection.js';
 import type { SelectionRequest } from './file-selection.js';
 import type {
@@ -75,7 +76,7 @@ export class LocalFileStore implements FileStore {
       const facts = await this.#files.lstat(await this.#inside(path));
       return facts.kind === 'file' ? versionOf(facts) : undefined;
     } catch (error) {
-      if (errorCode(error) === 'ENOENT') return undefined;
+      if (codeOf(error) === 'ENOENT') return undefined;
       throw storageError(error, 'open', path, SOURCE);
     }
   }
@@ -93,7 +94,7 @@ export class LocalFileStore implements FileStore {
       await file.close();
       throw notRegular(path, facts.kind);
     } catch (error) {
-      throw errorCode(error) === 'ELOOP' ? notRegular(path, 'link') : storageError(error, 'open', path, SOURCE);
+      throw codeOf(error) === 'ELOOP' ? notRegular(path, 'link') : storageError(error, 'open', path, SOURCE);
     }
   }
 

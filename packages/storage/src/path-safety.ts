@@ -1,5 +1,6 @@
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
-import { StorageError, errorCode } from './errors.js';
+import { codeOf } from '@pesit-node/ground';
+import { StorageError } from './errors.js';
 import { nodeFiles } from './files.js';
 import type { FileOperations } from './files.js';
 
@@ -43,7 +44,7 @@ const realpathOfExisting = async (path: string, files: FileOperations): Promise<
   try {
     return await files.realpath(path);
   } catch (error) {
-    if (errorCode(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
   }
   const dangling = await files.lstat(path).then(
     () => true,
@@ -77,7 +78,7 @@ const resolvable = async (path: string, relative: string, files: FileOperations)
     return await realpathOfExisting(path, files);
   } catch (error) {
     if (error instanceof StorageError) throw error;
-    throw refusal(`the path cannot be resolved (${errorCode(error) ?? 'unknown error'})`, relative);
+    throw refusal(`the path cannot be resolved (${codeOf(error) ?? 'unknown error'})`, relative);
   }
 };
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { errorCode } from './errors.js';
+import { codeOf } from '@pesit-node/ground';
 import { readFully, writeFully } from './files.js';
 import type { FileOperations, OpenFile } from './files.js';
 import { MAX_HEADER, RECORD_SIZE, decodeHeader, decodeRecord, encodeHeader, encodeRecords } from './journal-format.js';
@@ -157,7 +157,7 @@ export const findJournal = async (
   try {
     file = await files.open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return 'it has no journal of points';
+    if (codeOf(error) === 'ENOENT') return 'it has no journal of points';
     throw error;
   }
   try {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { errorCode } from './errors.js';
-import { THIS_PROCESS, isRunning } from './processes.js';
+import { codeOf } from '@pesit-node/ground';
+import { THIS_PROCESS, isRunning } from '@pesit-node/ground';
 
 const NAME = /^upload-(\d+)-(\d+)-([0-9a-f]{12})-[0-9a-f]{8}$/;
 
@@ -43,7 +43,7 @@ export class ProcessDirectory {
   /** The directory, which is made again when somebody has cleaned the root. */
   async ready(): Promise<string> {
     await mkdir(this.path, { mode: 0o700 }).catch((error: unknown) => {
-      if (errorCode(error) !== 'EEXIST') throw error;
+      if (codeOf(error) !== 'EEXIST') throw error;
     });
     return this.path;
   }

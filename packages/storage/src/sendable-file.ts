@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { errorCode } from './errors.js';
+import { codeOf } from '@pesit-node/ground';
 import type { FileVersion } from './file-version.js';
 import type { FileOperations } from './files.js';
 import { isWithin } from './path-safety.js';
@@ -33,7 +33,7 @@ export const sendableIn = async (files: LookFiles, root: string, name: string): 
   try {
     return await sendableAt(files, root, name, join(root, name));
   } catch (error) {
-    if (errorCode(error) === undefined) throw error;
+    if (codeOf(error) === undefined) throw error;
     return undefined;
   }
 };

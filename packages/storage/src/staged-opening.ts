@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateDirectory } from './directories.js';
-import { StorageError, errorCode, storageError } from './errors.js';
+import { codeOf } from '@pesit-node/ground';
+import { StorageError, storageError } from './errors.js';
 import { findMarks, isDelivered, removeMarks } from './delivery-mark.js';
 import { factsIfThere, flushDirectories, nodeFiles, unlinkIfThere } from './files.js';
 import type { OpenFile } from './files.js';
@@ -121,7 +122,7 @@ const isApart = async ({ signal }: StagedFileOptions, place: StagingPlace, lock:
 const create = async (options: StagedFileOptions, place: StagingPlace, lock: StagingLock): Promise<OpenedStaging> => {
   const { files, stagedPath } = place;
   const file = await files.open(stagedPath, EXCLUSIVE, 0o600).catch((error: unknown) => {
-    throw errorCode(error) === 'EEXIST' ? exists(stagedPath, error) : error;
+    throw codeOf(error) === 'EEXIST' ? exists(stagedPath, error) : error;
   });
   return closedOnFailure(file, async () => {
     await removeJournal(place).catch(async (error: unknown) => {

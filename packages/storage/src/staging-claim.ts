@@ -11,7 +11,8 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateDirectory } from './directories.js';
-import { StorageError, errorCode, storageError } from './errors.js';
+import { codeOf } from '@pesit-node/ground';
+import { StorageError, storageError } from './errors.js';
 import { nodeFiles, readFully, unlinkIfThere, writeFully } from './files.js';
 import type { FileOperations } from './files.js';
 import { placeIn, readStagedName, requireKey } from './staging-place.js';
@@ -60,7 +61,7 @@ export const claimNames = async (place: StagingPlace): Promise<void> => {
 /** Another claim, or the owner, was faster: then it is not there. */
 const move = async (files: FileOperations, from: string, to: string): Promise<void> => {
   await files.rename(from, to).catch((error: unknown) => {
-    if (errorCode(error) !== 'ENOENT') throw error;
+    if (codeOf(error) !== 'ENOENT') throw error;
   });
 };
 
@@ -99,7 +100,7 @@ const copyOne = async ({ files, copyPath }: StagingPlace, path: string, signal?:
   const from = await files
     .open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     .catch((error: unknown) => {
-      if (errorCode(error) !== 'ENOENT') throw error;
+      if (codeOf(error) !== 'ENOENT') throw error;
       return undefined;
     });
   if (from === undefined) return;

@@ -13,11 +13,12 @@
  */
 import { constants } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { StorageError, errorCode } from './errors.js';
+import { codeOf } from '@pesit-node/ground';
+import { StorageError } from './errors.js';
 import { unlinkIfThere } from './files.js';
 import type { FileOperations } from './files.js';
-import { THIS_PROCESS as SELF, isRunning } from './processes.js';
-import type { ProcessName } from './processes.js';
+import { THIS_PROCESS as SELF, isRunning } from '@pesit-node/ground';
+import type { ProcessName } from '@pesit-node/ground';
 import { readClaimedName } from './staging-place.js';
 import type { ClaimedKey, StagingPlace } from './staging-place.js';
 import { taken } from './staging-claim.js';
@@ -157,7 +158,7 @@ const isLinked = async (files: FileOperations, staging: string, path: string): P
     return true;
   } catch (error) {
     // A name of ours that could not be removed is ours again.
-    return errorCode(error) === 'EEXIST';
+    return codeOf(error) === 'EEXIST';
   }
 };
 

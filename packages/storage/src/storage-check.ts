@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 import { contentOf, isMaker, putFile, readFile } from './check-other.js';
 import type { StorageAnswer, StorageQuestion } from './check-other.js';
-import { errorCode } from './errors.js';
+import { codeOf } from '@pesit-node/ground';
 import { flushDirectories, nodeFiles, unlinkIfThere } from './files.js';
 import type { FileOperations } from './files.js';
 
@@ -92,7 +92,7 @@ const linksFault = async ({ files, path }: Ground): Promise<string | undefined> 
     await files.link(path('linked'), path('linked-2'));
     return undefined;
   } catch (error) {
-    const code = errorCode(error);
+    const code = codeOf(error);
     if (code === undefined || !NO_HARD_LINKS.has(code)) throw error;
     return code;
   }

@@ -4,7 +4,7 @@ import { PesitError, START } from '@pesit-node/protocol';
 import type { ArticleSink, CreateAnswer, Parameters } from '@pesit-node/protocol';
 import { removeLeftover } from '@pesit-node/storage';
 import type { GrowthRules, ReceivedFile, RemoveOptions } from '@pesit-node/storage';
-import { settledWithin } from '@pesit-node/service';
+import { settledWithin } from '@pesit-node/ground';
 import { compressionMode, compressionName, keepsTrust, TRANSFER_DELIVERED } from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';

@@ -2,8 +2,8 @@ import { EventEmitter } from 'node:events';
 
 import { LeaseClock, LeaseWatch, renewalMs } from '@pesit-node/service';
 import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
-import { isRunning, THIS_PROCESS } from '@pesit-node/storage';
-import type { ProcessName } from '@pesit-node/storage';
+import { isRunning, THIS_PROCESS } from '@pesit-node/ground';
+import type { ProcessName } from '@pesit-node/ground';
 import type { Knex } from 'knex';
 
 export interface InstancesOptions {

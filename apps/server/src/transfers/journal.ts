@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 
 import { keptBytes, keptReason, SUCCESS } from '@pesit-node/protocol';
-import { isDatabaseUnavailable, settledWithin } from '@pesit-node/service';
+import { settledWithin } from '@pesit-node/ground';
+import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 import type { Knex } from 'knex';
 

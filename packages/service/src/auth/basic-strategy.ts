@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import { BasicStrategy } from 'passport-http';
-import { isError } from '../thrown.js';
+import { isError } from '@pesit-node/ground';
 
 /** Whether the credentials are right. Must take the same time for a wrong user as for a wrong password. */
 export type VerifyCredentials = (username: string, password: string) => boolean | Promise<boolean>;

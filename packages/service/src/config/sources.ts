@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { parse } from 'yaml';
 
 import { configRows, environmentName } from './keys.js';
-import { reasonOf } from '../thrown.js';
+import { reasonOf } from '@pesit-node/ground';
 
 /** A raw value and where it came from, as an error names it. */
 export interface Given {

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync, readlinkSync } from 'node:fs';
 import { link, mkdir, open, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { codeOf } from '../thrown.js';
+import { THIS_BOOT, THIS_PROCESS, codeOf, isRunning } from '@pesit-node/ground';
 
 /** The directory is in use by a process that lives. */
 export class DirectoryLockedError extends Error {
@@ -20,9 +19,9 @@ export interface DirectoryLock {
 interface Owner {
   readonly pid: number;
   readonly host: string;
-  /** Process namespace and boot: pids mean something within the same one only. */
+  /** Host, process namespace and boot: pids mean something within the same one only. */
   readonly namespace: string;
-  /** Start time of the process in clock ticks since boot; empty where /proc does not tell. */
+  /** Start time of the process in clock ticks since boot; `0` where /proc does not tell. */
   readonly started: string;
   readonly id: string;
 }
@@ -34,40 +33,11 @@ const SILENCE_MS = 10_000;
 const CLAIM_MS = 5000;
 const CLAIM_POLL_MS = 20;
 
-const quietly = (read: () => string): string => {
-  try {
-    return read();
-  } catch {
-    return '';
-  }
-};
-
-/** States of a process that has ended and was not waited for by its parent (Z), or is going (X). */
-const ENDED = /^[ZXx]$/;
-
-/** Empty also for a process that has ended: a service that was killed may wait for its parent for long. */
-const startTime = (pid: number): string => {
-  // Fields 3 and 22 of proc(5) stat; the second field may hold spaces, so count from its closing bracket.
-  const [state = '', ...fields] = quietly(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
-    .replace(/^.*\) /s, '')
-    .split(' ');
-  return ENDED.test(state) ? '' : (fields[18] ?? '');
-};
-
-const namespace = (): string =>
-  `${hostname()} ${quietly(() => readlinkSync('/proc/self/ns/pid'))} ${quietly(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim())}`;
+/** Processes that have this in common know each other's pids. */
+const NAMESPACE = `${hostname()} ${THIS_PROCESS.machine} ${THIS_BOOT}`;
 
 /** Two containers of one machine have this in common. */
-const bootOf = (namespaceText: string): string => namespaceText.split(' ').at(-1) ?? '';
-
-const isAlive = (owner: Owner): boolean => {
-  try {
-    process.kill(owner.pid, 0);
-  } catch (error) {
-    if (codeOf(error) === 'ESRCH') return false;
-  }
-  return owner.started === '' || owner.started === startTime(owner.pid);
-};
+const bootOf = (namespace: string): string => namespace.split(' ').at(-1) ?? '';
 
 const parseOwner = (text: string): Owner | undefined => {
   try {
@@ -154,7 +124,7 @@ export const heldOnAnotherMachine = async (
   { silenceMs = SILENCE_MS }: LockOptions = {},
 ): Promise<string | undefined> => {
   const owner = parseOwner(await readFile(path, 'utf8').catch(() => ''));
-  if (owner === undefined || bootOf(owner.namespace) === bootOf(namespace())) return undefined;
+  if (owner === undefined || bootOf(owner.namespace) === THIS_BOOT) return undefined;
   return (await stillBeats(path, silenceMs)) ? owner.host : undefined;
 };
 
@@ -176,8 +146,8 @@ export const lockDirectory = async (
   const own: Owner = {
     pid: process.pid,
     host: hostname(),
-    namespace: namespace(),
-    started: startTime(process.pid),
+    namespace: NAMESPACE,
+    started: THIS_PROCESS.started,
     id: randomBytes(8).toString('hex'),
   };
   while (!(await tryCreate(path, own))) {
@@ -185,7 +155,7 @@ export const lockDirectory = async (
     if (text === undefined) continue;
     const owner = parseOwner(text);
     if (owner !== undefined) {
-      const live = owner.namespace === own.namespace ? isAlive(owner) : await stillBeats(path, silenceMs);
+      const live = owner.namespace === own.namespace ? isRunning(owner) : await stillBeats(path, silenceMs);
       if (live) {
         throw new DirectoryLockedError(
           `${path} is held by process ${owner.pid} on ${owner.host}: another service runs on this data directory. ` +

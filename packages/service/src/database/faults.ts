@@ -1,4 +1,4 @@
-import { codeOf, isError } from '../thrown.js';
+import { codeOf, isError } from '@pesit-node/ground';
 
 /** SQLSTATE and Node codes of a database that serves nobody: connection lost or refused; no socket yet (ENOENT); starting, stopping, full. */
 const AWAY_CODES = new Set([

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 
 import type { Database } from './types.js';
-import { reasonOf } from '../thrown.js';
+import { reasonOf } from '@pesit-node/ground';
 
 export type SchemaName = 'pesit_server' | 'pesit_client' | 'pesit_common';
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Client } from 'pg';
 
-import { within } from '../deferred.js';
+import { within } from '@pesit-node/ground';
 import { createPool } from './postgresql-pool.js';
 import type { Database } from './types.js';
 

@@ -6,7 +6,7 @@ import type { Logger } from '../logging.js';
 import { migrate } from './migrate.js';
 import type { MigrationSet } from './migrate.js';
 import type { Database } from './types.js';
-import { isError, reasonOf } from '../thrown.js';
+import { isError, reasonOf } from '@pesit-node/ground';
 
 export interface SupervisorOptions {
   readonly database: Database;

@@ -1,5 +1,5 @@
-import { within } from '../deferred.js';
-import { reasonOf } from '../thrown.js';
+import { within } from '@pesit-node/ground';
+import { reasonOf } from '@pesit-node/ground';
 
 export interface HealthComponent {
   /** `BLOCKED`: works, and is kept from serving by the license; the app counts as up, so that one can be installed. */

@@ -5,7 +5,7 @@ import { ANY_QUERY, endpoint } from '../http/validate.js';
 import type { Access, Routes } from '../http/routes.js';
 import type { KeyWithoutEffect } from '../config/unused.js';
 import type { PeriodicStatus } from '../periodic/periodic-work.js';
-import { isError, reasonOf } from '../thrown.js';
+import { isError, reasonOf } from '@pesit-node/ground';
 import { statusAlone } from './registry.js';
 import type { HealthRegistry, HealthReport } from './registry.js';
 

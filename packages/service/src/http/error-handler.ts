@@ -4,7 +4,7 @@ import { isDatabaseUnavailable, isUniqueViolation, isUnstorableValue } from '../
 import { API_ERRORS, ApiError, conflict, unavailable } from '../errors.js';
 import type { ApiErrorCode } from '../errors.js';
 import type { Logger } from '../logging.js';
-import { isError } from '../thrown.js';
+import { isError } from '@pesit-node/ground';
 import type { ErrorBody } from './error-body.js';
 
 /** The path as it was asked for, without its query. */

@@ -1,7 +1,7 @@
 import { access, constants, mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-import { codeOf, reasonOf } from '../thrown.js';
+import { codeOf, reasonOf } from '@pesit-node/ground';
 
 /** A file in each data directory, by which every service of ours knows one that is not its own: no partner is let into it. */
 export const DATA_MARK = '.pesit-node';

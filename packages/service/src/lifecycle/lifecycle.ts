@@ -1,6 +1,6 @@
 import type { HealthRegistry } from '../health/registry.js';
 import type { Logger } from '../logging.js';
-import { within } from '../deferred.js';
+import { within } from '@pesit-node/ground';
 
 /** One thing that starts and stops with the service. */
 export interface LifecycleStep {

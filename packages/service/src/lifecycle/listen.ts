@@ -3,7 +3,7 @@ import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import type { Logger } from '../logging.js';
-import { codeOf } from '../thrown.js';
+import { codeOf } from '@pesit-node/ground';
 import { boundConnections } from './connection-bound.js';
 
 export interface ListenOptions {

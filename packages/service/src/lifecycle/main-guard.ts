@@ -1,7 +1,7 @@
 import { ConfigError } from '../config/load.js';
 import { DirectoryLockedError } from '../database/directory-lock.js';
 import { EmbeddedDatabaseError } from '../database/embedded/error.js';
-import { isError } from '../thrown.js';
+import { isError } from '@pesit-node/ground';
 import { DataDirectoryError } from './data-directory.js';
 import { ListenError } from './listen.js';
 

@@ -2,9 +2,9 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { OpenMetricsContentType } from 'prom-client';
 
 import type { AppName } from '../config/keys.js';
-import { within } from '../deferred.js';
+import { within } from '@pesit-node/ground';
 import type { Logger } from '../logging.js';
-import { reasonOf } from '../thrown.js';
+import { reasonOf } from '@pesit-node/ground';
 import { metricRows, METRICS } from './table.js';
 import type { LabelsOf, Metric, MetricName, MetricOf } from './table.js';
 

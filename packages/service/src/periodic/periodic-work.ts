@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 
 import { isDatabaseAway } from '../database/faults.js';
 import type { Logger } from '../logging.js';
-import { reasonOf } from '../thrown.js';
+import { reasonOf } from '@pesit-node/ground';
 
 /** One piece of work that is done again and again. */
 export interface PeriodicTask {

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
-import { deferred } from '../deferred.js';
-import type { Deferred } from '../deferred.js';
+import { deferred } from '@pesit-node/ground';
+import type { Deferred } from '@pesit-node/ground';
 import { FairQueue } from './fair-queue.js';
 import type { Origin } from './fair-queue.js';
 

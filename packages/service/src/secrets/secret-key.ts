@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { ConfigError } from '../config/load.js';
 import type { CommonConfig } from '../config/keys.js';
 import { KEY_BYTES, SecretBox } from './secret-box.js';
-import { codeOf, reasonOf } from '../thrown.js';
+import { codeOf, reasonOf } from '@pesit-node/ground';
 
 const BASE64_KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 

@@ -4,7 +4,7 @@ import { isDatabaseUnavailable } from '../database/faults.js';
 import type { Logger } from '../logging.js';
 import type { AsLeader } from '../periodic/as-leader.js';
 import type { PeriodicHandle, PeriodicWork } from '../periodic/periodic-work.js';
-import { reasonOf } from '../thrown.js';
+import { reasonOf } from '@pesit-node/ground';
 import { TRACE_LIMITS } from './limits.js';
 import { SessionRecording } from './recording.js';
 import type { RecordingStart } from './recording.js';

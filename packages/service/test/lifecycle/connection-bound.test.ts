@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { deferred } from '../../src/deferred.js';
+import { deferred } from '@pesit-node/ground';
 import { listen } from '@pesit-node/service';
 import type { HttpServer } from '@pesit-node/service';
 import { captureLog } from '@pesit-node/service/testing';

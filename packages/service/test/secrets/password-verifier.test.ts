@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { PasswordHasher, PasswordVerifier, SecretBox, UncheckedPasswordError } from '@pesit-node/service';
 import type { PasswordVerifierOptions } from '@pesit-node/service';
 
-import { deferred } from '../../src/deferred.js';
+import { deferred } from '@pesit-node/ground';
 
 const HERE = { address: '192.0.2.1', name: 'PART' };
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { chmod, chown, lchown, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { codeOf, reasonOf } from '../../thrown.js';
+import { codeOf, reasonOf } from '@pesit-node/ground';
 import { databaseAccount, makerAccount, runAs } from './account.js';
 import type { Account } from './account.js';
 import { EmbeddedDatabaseError, OR_DATABASE_URL } from './error.js';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { codeOf } from '../../thrown.js';
+import { codeOf } from '@pesit-node/ground';
 import { EmbeddedDatabaseError } from './error.js';
 
 const { O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants;

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { codeOf } from '../../thrown.js';
+import { codeOf } from '@pesit-node/ground';
 import { EmbeddedDatabaseError } from './error.js';
 import type { DatabaseFiles } from './files.js';
 

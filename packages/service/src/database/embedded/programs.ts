@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { codeOf, reasonOf } from '../../thrown.js';
+import { codeOf, reasonOf } from '@pesit-node/ground';
 import { EmbeddedDatabaseError, OR_DATABASE_URL } from './error.js';
 
 /** The programs of PostgreSQL as an npm package of this platform brings them. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-import { reasonOf } from '../../thrown.js';
+import { reasonOf } from '@pesit-node/ground';
 import type { Command } from './account.js';
 import { EmbeddedDatabaseError } from './error.js';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { Logger } from '../../logging.js';
-import { codeOf } from '../../thrown.js';
+import { codeOf } from '@pesit-node/ground';
 import { DirectoryLockedError, heldOnAnotherMachine, lockDirectory } from '../directory-lock.js';
 import { EmbeddedDatabaseError, OR_DATABASE_URL } from './error.js';
 import { prepareDatabase } from './files.js';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { THIS_PROCESS, isRunning, nodeFiles } from '../src/index.js';
+import { THIS_BOOT, THIS_PROCESS, isRunning } from '../src/index.js';
 
 test('this process runs, and is named as proc(5) has it', () => {
   const stat = readFileSync('/proc/self/stat', 'latin1').replace(/^.*\) /s, '');
@@ -12,7 +12,7 @@ test('this process runs, and is named as proc(5) has it', () => {
     machine: expect.stringMatching(/^[0-9a-f]{12}$/),
   });
   expect(isRunning(THIS_PROCESS)).toBe(true);
-  expect(nodeFiles.boot).toMatch(/^[0-9a-f]{12}$/);
+  expect(THIS_BOOT).toMatch(/^[0-9a-f]{12}$/);
 });
 
 test('another one that has the pid of a process now is not that process', () => {

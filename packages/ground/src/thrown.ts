@@ -6,6 +6,8 @@ export const isError = (thrown: unknown): thrown is Error => types.isNativeError
 /** The text of whatever was thrown. */
 export const reasonOf = (thrown: unknown): string => (isError(thrown) ? thrown.message || thrown.name : String(thrown));
 
-/** `error.code` of Node's and the drivers' errors. */
-export const codeOf = (thrown: unknown): string | undefined =>
-  isError(thrown) && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined;
+/** `error.code` (`ENOSPC`, `40001` …) of the errors of Node and of the drivers, by shape: those of another realm are no `Error` here. */
+export const codeOf = (thrown: unknown): string | undefined => {
+  const code = typeof thrown === 'object' && thrown !== null && 'code' in thrown ? thrown.code : undefined;
+  return typeof code === 'string' ? code : undefined;
+};

@@ -8,7 +8,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { errorCode } from './errors.js';
+import { codeOf } from './thrown.js';
 
 export interface ProcessName {
   readonly pid: number;
@@ -55,7 +55,7 @@ export const isRunning = ({ pid, started }: Pick<ProcessName, 'pid' | 'started'>
   try {
     process.kill(pid, 0);
   } catch (error) {
-    if (errorCode(error) === 'ESRCH') return false;
+    if (codeOf(error) === 'ESRCH') return false;
   }
   return THIS_PROCESS.started === '0' || startOf(pid) === started;
 };
