@@ -81,7 +81,8 @@ withDatabase((harness) => {
 
   test('PeSIT Wizard sends messages without PI 5: 3-304, and the log says that there was none', async () => {
     for (const password of [undefined, '']) await refusal({ password });
-    const none = 'ACME sent no password (PI 5), and no partner connects without: configure it on the other side';
+    const none =
+      'ACME sent no password (PI 5), and without one only a partner connects that is bound to a certificate: configure it on the other side';
     expect(reasons().slice(-2)).toEqual([none, none]);
   });
 
