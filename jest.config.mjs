@@ -35,5 +35,6 @@ export default {
   // By itself jest leaves one core idle, which is half of a small machine; most tests wait for sockets and disks.
   maxWorkers: '100%',
   workerIdleMemoryLimit: '768MB',
-  testTimeout: 30_000,
+  // No test waits for it: it ends one that hangs. A busy machine is ten times slower than an idle one.
+  testTimeout: 120_000,
 };

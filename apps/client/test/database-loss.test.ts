@@ -33,7 +33,7 @@ withDatabase((harness) => {
   test('lost while a transfer runs: the transfer ends, and its record when the database is back', async () => {
     const { partner, service, held, begun } = await start();
     const { body } = await service.api.post('/transfers/send', SEND);
-    const ended = service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
+    const ended = service.exchange.queue.whenEnded(body.id as string, 60_000, new AbortController().signal);
     await begun.promise;
     loseDatabase(world.database());
     held.resolve();
@@ -48,7 +48,7 @@ withDatabase((harness) => {
   test('the answer to the end of a transfer is lost: COMPLETED once', async () => {
     const { service, held, begun, partner } = await start();
     const { body } = await service.api.post('/transfers/send', SEND);
-    const ended = service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
+    const ended = service.exchange.queue.whenEnded(body.id as string, 60_000, new AbortController().signal);
     await begun.promise;
     const lost = loseAnswer(world.database(), /update transfers set\s+status = .*end_time/s);
     held.resolve();
@@ -63,7 +63,7 @@ withDatabase((harness) => {
     held.resolve();
     const lost = loseAnswer(world.database(), /skip locked/);
     const { body } = await service.api.post('/transfers/send', SEND);
-    const ended = service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
+    const ended = service.exchange.queue.whenEnded(body.id as string, 60_000, new AbortController().signal);
     await lost;
     expect(await ended).toMatchObject({ status: 'COMPLETED', attempts: 1 });
     expect(partner.written).toHaveLength(1);
@@ -81,7 +81,7 @@ withDatabase((harness) => {
         },
       },
     });
-    const service = await world.service({ pollMs: 20, progressMs: 20, leaseMs: 600 });
+    const service = await world.service({ pollMs: 20, progressMs: 20, leaseMs: 2400 });
     await world.remote(service, partner.port);
     const { body } = await service.api.post('/transfers/send', {
       ...{ ...SEND, recordLength: 500, fileContent: Buffer.alloc(9000, 1).toString('base64') },
@@ -91,7 +91,7 @@ withDatabase((harness) => {
     await until(() => Promise.resolve(partner.failures.length === 1));
     expect(partner.failures).toEqual([{ diagnostic: '2-223', endCode: 4 }]);
     held.resolve();
-    const ended = service.exchange.queue.whenEnded(body.id as string, 10_000, new AbortController().signal);
+    const ended = service.exchange.queue.whenEnded(body.id as string, 60_000, new AbortController().signal);
     findDatabase(world.database());
     expect(await ended).toMatchObject({ status: 'COMPLETED', attempts: 1, fence: 2 });
     expect(partner.creates.map(({ transferId, restarted }) => [transferId, restarted])).toEqual([

@@ -35,8 +35,8 @@ withDatabase((harness) => {
 
     // Another one has begun to lead, and this one has not heard of it.
     const leaders = knex('pesit_common.cluster_leaders');
-    await leaders.clone().update({ epoch: knex.raw('epoch + 1'), until: knex.raw("now() + interval '1 hour'") });
-    await leaders.clone().update({ instance: randomUUID() });
+    const later = { epoch: knex.raw('epoch + 1'), until: knex.raw("now() + interval '1 hour'") };
+    await leaders.clone().update({ instance: randomUUID(), ...later });
     await expect(housekeeping.sweep()).rejects.toMatchObject({ name: 'NotLeaderError' });
     expect(await isThere()).toEqual([true, true]);
 

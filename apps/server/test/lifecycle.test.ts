@@ -162,7 +162,7 @@ withDatabase((harness) => {
   });
 
   describe('a node that stops', () => {
-    const node = useNode(harness, { leaseMs: 150 });
+    const node = useNode(harness, { leaseMs: 3000 });
 
     test('has shown what it does by itself, and ends what is not for its last transfers', async () => {
       const tasks = async (): Promise<readonly string[]> => {
@@ -205,7 +205,7 @@ withDatabase((harness) => {
         return rows[0]!.ms;
       };
       const begin = await lease();
-      await until(async () => (await lease()) - begin > 450 || undefined);
+      await until(async () => (await lease()) - begin > 1500 || undefined);
       expect(diagnosticOf(await peer.sendAll(...endOf(1)))).toBe('0-000');
       peer.socket.destroy();
       await stopping;

@@ -171,13 +171,14 @@ withDatabase((harness) => {
     const instance = randomUUID();
     await database.knex('pesit_common.cluster_pods').insert({
       ...{ instance, app: 'server', cluster: 'pesit', namespace: 'default', pod: 'pod-2' },
-      seen_at: database.knex.raw("now() - interval '8 seconds'"),
     });
     await database.knex('listener_pods').insert({
       ...{ server_id: 'S', instance, status: 'RUNNING', sessions: 3, refused: 2, standby: false },
     });
     await first.node.cluster.members.refresh();
     expect(await first.call('get', `${SERVERS}/S`)).toMatchObject({ activeConnections: 3, refusedConnections: 2 });
+    const over = { seen_at: database.knex.raw("now() - interval '11 seconds'") };
+    await database.knex('pesit_common.cluster_pods').where({ instance }).update(over);
     await until(async () => (await lines(first)).length === 1 || undefined);
     expect(await first.call('get', `${SERVERS}/S`)).toMatchObject({ activeConnections: 0, refusedConnections: 0 });
   });

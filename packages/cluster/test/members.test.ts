@@ -152,7 +152,7 @@ withDatabase((harness) => {
         events: new LocalBus().join(),
         periodic,
         logger: silentLogger,
-        leaseMs: 600,
+        leaseMs: 6000,
       });
       all.push(two);
       two.start();

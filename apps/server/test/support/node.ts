@@ -350,15 +350,15 @@ export class TestNode {
   }
 }
 
-/** Asks until there is an answer; fails after 10 s, so that a test that is wrong does not go on beside the next. */
+/** Asks until there is an answer; fails after a minute, so that a test that is wrong does not go on beside the next. */
 export const until = async <T>(ask: () => T | undefined | Promise<T | undefined>): Promise<T> => {
-  const limit = performance.now() + 10_000;
+  const limit = performance.now() + 60_000;
   while (performance.now() < limit) {
     const answer = await ask();
     if (answer !== undefined) return answer;
     await new Promise(setImmediate);
   }
-  throw new Error('what was waited for did not happen within 10 s');
+  throw new Error('what was waited for did not happen within a minute');
 };
 
 export const bytes = (size: number): Buffer => randomBytes(size);

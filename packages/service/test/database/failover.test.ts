@@ -37,8 +37,9 @@ withDatabase((harness) => {
     const name = new URL(real.url).pathname.slice(1);
     await real.knex.raw('alter database ?? set default_transaction_read_only = on', [name]);
     const { knex } = open();
-    const all = Array.from({ length: CONNECTIONS }, () => knex.raw('select pg_sleep(0.2)'));
-    await Promise.all(all);
+    // All are open before the first comes free.
+    const all = await Promise.all(Array.from({ length: CONNECTIONS }, () => knex.transaction()));
+    for (const transaction of all) await transaction.rollback();
     await real.knex.raw('alter database ?? reset default_transaction_read_only', [name]);
     expect(await insertOnAll(knex)).toEqual(Array(CONNECTIONS).fill('25006'));
     expect(await insertOnAll(knex)).toEqual(Array(CONNECTIONS).fill('done'));
