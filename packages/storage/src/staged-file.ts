@@ -1,16 +1,11 @@
 import type { ArticleBatch, ArticleSink, PesitError, SyncPoint } from '@pesit-node/protocol';
-import { ArticleDecoder } from './article-decoder.js';
 import { StorageError, storageError } from './errors.js';
 import type { Action } from './errors.js';
-import { FileWriter } from './file-writer.js';
 import { flushDirectories } from './files.js';
 import type { FileOperations, OpenFile } from './files.js';
 import type { StoredPoint } from './group-commit.js';
-import { Growth } from './growth.js';
 import { peekStaged } from './leftovers.js';
 import type { StagedFacts } from './leftovers.js';
-import type { RunningHash } from './running-hash.js';
-import { StablePoints } from './stable-points.js';
 import { StagedDelivery } from './staged-delivery.js';
 import { cutBack, openAgain, openNew } from './staged-opening.js';
 import type { OpenedStaging } from './staged-opening.js';
@@ -22,6 +17,7 @@ import type {
   StagedFileOptions,
   TakenBack,
 } from './staged-options.js';
+import { StagedIntake } from './staged-intake.js';
 import { forgetHash, keepHash } from './staged-hashes.js';
 import type { StagingLock } from './staging-lock.js';
 import { removeStaged } from './staging-place.js';
@@ -51,12 +47,7 @@ export class StagedFile implements ArticleSink {
   readonly #file: OpenFile;
   readonly #durability: Durability;
   readonly #delivery: StagedDelivery;
-  #decoder!: ArticleDecoder;
-  #hash: RunningHash | undefined;
-  #writer!: FileWriter;
-  #growth!: Growth;
-  #points!: StablePoints;
-  #dataBytes = 0;
+  #intake: StagedIntake;
   #goingBack: Promise<void> | undefined;
   #failure: PesitError | undefined;
   #prepared: Promise<StagedContent> | undefined;
@@ -100,24 +91,18 @@ export class StagedFile implements ArticleSink {
     this.#file = file;
     this.#durability = durability;
     this.#delivery = new StagedDelivery(place, durability);
-    this.#goOn(opened, durability === 'checkpoint' && point.number > 0);
+    this.#intake = this.#takeIn(opened, durability === 'checkpoint' && point.number > 0);
   }
 
   /** From the point where the file was cut. */
-  #goOn(opened: OpenedStaging, entryIsStable: boolean): void {
-    const { point, hash } = opened;
-    this.#decoder = new ArticleDecoder(this.#options.format, point.articles);
-    this.#dataBytes = point.dataBytes;
-    this.#hash = hash;
-    const failed = (error: unknown) => this.#fail(error, 'write');
-    this.#writer = new FileWriter(this.#file, point.fileOffset, hash, failed, this.#options.writeSize);
-    this.#growth = new Growth(this.#options.growth ?? {}, point.fileOffset, (reason) => {
-      // A complete file stays so.
-      if (this.#prepared === undefined && this.#ended === undefined) this.#fail(reason, 'write');
-    });
-    this.#points = new StablePoints({
-      ...{ opened, durability: this.#durability, entryIsStable, progress: this.#writer },
-      failed: (error) => this.#fail(error, 'flush'),
+  #takeIn(opened: OpenedStaging, entryIsStable: boolean): StagedIntake {
+    return new StagedIntake({
+      ...{ opened, entryIsStable, file: this.#file, options: this.#options, durability: this.#durability },
+      failed: (error, action) => this.#fail(error, action),
+      outgrown: (reason) => {
+        // A complete file stays so.
+        if (this.#prepared === undefined && this.#ended === undefined) this.#fail(reason, 'write');
+      },
     });
   }
 
@@ -128,52 +113,51 @@ export class StagedFile implements ArticleSink {
 
   /** Articles received whole (PI 28), those before a restart included. */
   get articles(): number {
-    return this.#decoder.articles;
+    return this.#intake.articles;
   }
 
   /** Article bytes received, as they came: padding included, line ends not; those before a restart included. */
   get dataBytes(): number {
-    return this.#dataBytes;
+    return this.#intake.dataBytes;
   }
 
   /** File bytes queued so far. */
   get size(): number {
-    return this.#writer.accepted;
+    return this.#intake.writer.accepted;
   }
 
   /** File bytes handed to the operating system. */
   get bytesWritten(): number {
-    return this.#writer.written;
+    return this.#intake.writer.written;
   }
 
   /** The newest point kept, on stable storage as far as the durability says: where a restart would begin. */
   get stablePoint(): StoredPoint | undefined {
-    return this.#points.newest;
+    return this.#intake.points.newest;
   }
 
   write(batch: ArticleBatch, release?: () => void): boolean {
     if (this.#failure || this.#ended) return false;
     if (this.#prepared) throw new Error('articles after prepareDelivery');
+    const { writer } = this.#intake;
     try {
-      this.#decoder.decode(batch, this.#writer.queue);
-      this.#growth.reached(this.#writer.accepted);
+      this.#intake.decode(batch);
     } catch (error) {
       this.#fail(error, 'write');
       return false;
     }
-    this.#dataBytes += batch.bytes;
-    if (release !== undefined) this.#writer.whenWritten(release);
-    this.#writer.pump();
-    return this.#writer.hasRoom;
+    if (release !== undefined) writer.whenWritten(release);
+    writer.pump();
+    return writer.hasRoom;
   }
 
   drained(): Promise<void> {
-    return this.#writer.drained();
+    return this.#intake.writer.drained();
   }
 
   checkpoint(point: SyncPoint, gather = 1): Promise<void> {
     if (this.#ended) return Promise.reject(this.#failure ?? givenUp());
-    return this.#points.add(point, gather);
+    return this.#intake.points.add(point, gather);
   }
 
   /**
@@ -190,19 +174,19 @@ export class StagedFile implements ArticleSink {
 
   async #cutBack(number: number): Promise<void> {
     await this.#prepared?.catch(() => undefined);
-    await this.#points.idle();
+    await this.#intake.points.idle();
     if (this.#ended) throw this.#failure ?? givenUp();
     if (this.#failure) throw this.#failure;
     if (this.#delivering) throw tooLateToGoBack(this.stagedPath);
-    this.#writer.stop(givenUp());
-    this.#points.stop(givenUp());
-    await this.#writer.idle();
-    await this.#points.close();
+    this.#intake.stop(givenUp());
+    await this.#intake.writer.idle();
+    await this.#intake.points.close();
     try {
       const { place, lock } = { place: this.#place, lock: this.#lock };
-      const { newest, hash, entryIsStable } = this.#points;
+      const { newest, hash, entryIsStable } = this.#intake.points;
       const known = newest?.number === number ? hash?.copy() : undefined;
-      this.#goOn(await cutBack(this.#options, place, lock, this.#file, number, known), entryIsStable);
+      const opened = await cutBack(this.#options, place, lock, this.#file, number, known);
+      this.#intake = this.#takeIn(opened, entryIsStable);
       this.#prepared = undefined;
     } catch (error) {
       throw this.#fail(error, 'write');
@@ -251,8 +235,8 @@ export class StagedFile implements ArticleSink {
    */
   async lastPoint(): Promise<StoredPoint | undefined> {
     await this.#goingBack;
-    await this.#points.idle();
-    return this.#points.newest;
+    await this.#intake.points.idle();
+    return this.#intake.points.newest;
   }
 
   /**
@@ -277,7 +261,7 @@ export class StagedFile implements ArticleSink {
   async #prepare(): Promise<StagedContent> {
     if (this.#failure) throw this.#failure;
     if (this.#ended) throw givenUp();
-    if (!this.#decoder.atArticleEnd) {
+    if (!this.#intake.atArticleEnd) {
       this.#fail(
         new StorageError('the data end in the middle of an article: the sender must finish it before DTF.END', {
           fault: 'remote',
@@ -286,13 +270,13 @@ export class StagedFile implements ArticleSink {
         'write',
       );
     }
-    await this.#points.end();
+    await this.#intake.points.end();
     if (this.#durability === 'end') {
       await this.#file.datasync().catch((error: unknown) => {
         throw this.#fail(error, 'flush');
       });
     }
-    return { size: this.#writer.written, checksum: this.#hash?.checksum() };
+    return { size: this.#intake.writer.written, checksum: this.#intake.checksum() };
   }
 
   async #deliver(target: DeliveryTarget): Promise<Delivery> {
@@ -307,9 +291,9 @@ export class StagedFile implements ArticleSink {
     await this.#delivering?.catch(() => undefined);
     if (this.#delivery.isDone) return this.#closeDelivered();
     try {
-      await this.#points.idle();
+      await this.#intake.points.idle();
       await this.#stop();
-      const { newest, hash } = this.#points;
+      const { newest, hash } = this.#intake.points;
       if (this.#durability === 'end' && newest !== undefined) await this.#flush();
       if (hash !== undefined) keepHash(this.stagedPath, hash);
     } catch (error) {
@@ -339,10 +323,8 @@ export class StagedFile implements ArticleSink {
   async #stop(): Promise<void> {
     const reason = this.#failure ?? givenUp();
     this.#failure = reason;
-    this.#writer.stop(reason);
-    this.#points.stop(reason);
-    await this.#writer.idle();
-    await this.#points.idle();
+    this.#intake.stop(reason);
+    await this.#intake.idle();
   }
 
   /** The file has its final name: nothing of this attempt stays. */
@@ -350,7 +332,7 @@ export class StagedFile implements ArticleSink {
     forgetHash(this.stagedPath);
     this.#swept ??= Promise.all([
       this.#close(),
-      this.#delivery.sweep(this.#points.hasJournal),
+      this.#delivery.sweep(this.#intake.points.hasJournal),
       this.#lock.release(),
     ]).then(() => undefined);
     return this.#swept;
@@ -358,14 +340,14 @@ export class StagedFile implements ArticleSink {
 
   /** The data were flushed before, or are no longer wanted: no error of a close changes that. */
   #close(): Promise<void> {
-    this.#closed ??= Promise.allSettled([this.#file.close(), this.#points.close()]).then(() => undefined);
+    this.#closed ??= Promise.allSettled([this.#file.close(), this.#intake.points.close()]).then(() => undefined);
     return this.#closed;
   }
 
   /** Everything written so far, the journal, and the names of both. */
   async #flush(): Promise<void> {
     const { files, root, staging } = this.#place;
-    await Promise.all([this.#file.datasync(), this.#points.flush()]);
+    await Promise.all([this.#file.datasync(), this.#intake.points.flush()]);
     await flushDirectories(files, [staging, root]);
   }
 
@@ -373,8 +355,7 @@ export class StagedFile implements ArticleSink {
     if (this.#failure) return this.#failure;
     const failure = storageError(error, action, this.stagedPath, 'the received file');
     this.#failure = failure;
-    this.#writer.stop(failure);
-    this.#points.stop(failure);
+    this.#intake.stop(failure);
     // Not from inside `write`: the session that called it is in the middle of its own work.
     queueMicrotask(() => this.onFailure?.(failure));
     return failure;
