@@ -60,7 +60,7 @@ withDatabase((harness) => {
     test('fileContent: spooled, sent, and recorded with everything', async () => {
       await start();
       const content = randomBytes(10_000);
-      const { status, body, headers } = await service.api.post('/transfers/send?wait=20', {
+      const { status, body, headers } = await service.api.post('/transfers/send?wait=90', {
         serverId: 1,
         remoteFilename: 'report.csv',
         partnerId: 'ACME',
@@ -145,7 +145,7 @@ withDatabase((harness) => {
     test('filename: a file of the send tree, with every option on the wire', async () => {
       await start({ syncPoints: { intervalKb: 64, window: 2 } });
       await writeFile(join(service.data, 'send/a.txt'), 'one\ntwo\r\nthree');
-      const { body } = await service.api.post('/transfers/send?wait=20', {
+      const { body } = await service.api.post('/transfers/send?wait=90', {
         server: 'bank',
         filename: 'a.txt',
         virtualFile: 'TEXTS',
@@ -178,7 +178,7 @@ withDatabase((harness) => {
     test('without virtualFile, remoteFilename is PI 12; settings of the server count where the request says nothing', async () => {
       const settings = { recordLength: 5, recordFormat: 0, maxEntitySize: 1024, syncInterval: 0 };
       await start({}, {}, settings);
-      const { body } = await service.api.post('/transfers/send?wait=20', {
+      const { body } = await service.api.post('/transfers/send?wait=90', {
         server: 'bank',
         remoteFilename: 'PLAIN',
         fileContent: Buffer.from('0123456789').toString('base64'),
@@ -195,14 +195,14 @@ withDatabase((harness) => {
     test('syncPointsEnabled false: no PI 7', async () => {
       await start();
       const request = { server: 'bank', remoteFilename: 'X', fileContent: 'AAAA', syncPointsEnabled: false };
-      expect((await service.api.post('/transfers/send?wait=20', request)).body.status).toBe('COMPLETED');
+      expect((await service.api.post('/transfers/send?wait=90', request)).body.status).toBe('COMPLETED');
       expect(partner.connects[0]!.syncPoints).toBeUndefined();
     });
 
     test.each([0, 1, 4096, 1_000_003])('%i bytes arrive whole', async (size) => {
       await start();
       const content = randomBytes(size);
-      const { body } = await service.api.post('/transfers/send?wait=20', {
+      const { body } = await service.api.post('/transfers/send?wait=90', {
         ...{ server: 'bank', remoteFilename: 'X', fileContent: content.toString('base64') },
       });
       expect(body).toMatchObject({ status: 'COMPLETED', size, bytesTransferred: size, checksum: sha256(content) });
@@ -212,7 +212,7 @@ withDatabase((harness) => {
     test('an octet-stream upload of 20 MB in chunks', async () => {
       await start();
       const content = randomBytes(20_000_000);
-      const query = 'server=bank&virtualFile=BIG&remoteFilename=big.bin&recordLength=32000&text=false&wait=30';
+      const query = 'server=bank&virtualFile=BIG&remoteFilename=big.bin&recordLength=32000&text=false&wait=90';
       const { status, body } = await service.api
         .raw('post', `/transfers/send?${query}`)
         .set('Content-Type', 'application/octet-stream')
@@ -228,7 +228,7 @@ withDatabase((harness) => {
       const content = randomBytes(20_000_000);
       const send = () =>
         service.api
-          .raw('post', '/transfers/send?wait=30')
+          .raw('post', '/transfers/send?wait=90')
           .set('Idempotency-Key', 'form-1')
           .field({
             server: 'bank',
@@ -249,7 +249,7 @@ withDatabase((harness) => {
 
     test('raw dialect', async () => {
       await start({ tcpipHeader: 'raw' }, {}, { tcpipHeader: 'raw' });
-      const { body } = await service.api.post('/transfers/send?wait=20', {
+      const { body } = await service.api.post('/transfers/send?wait=90', {
         ...{ server: 'bank', remoteFilename: 'X', fileContent: 'AAAA' },
       });
       expect(body.status).toBe('COMPLETED');
@@ -260,7 +260,7 @@ withDatabase((harness) => {
     test('a file, its record, and its content', async () => {
       const content = randomBytes(123_456);
       await start({ files: { OUT: content } });
-      const { status, body } = await service.api.post('/transfers/receive?wait=20', {
+      const { status, body } = await service.api.post('/transfers/receive?wait=90', {
         serverId: 1,
         remoteFilename: 'data.bin',
         partnerId: 'ACME',
@@ -321,7 +321,7 @@ withDatabase((harness) => {
       await mkdir(join(parent, 'real'));
       await symlink('real', join(parent, 'link'));
       await start({ files: { OUT: Buffer.from('content') } }, { data: join(parent, 'link') });
-      const { body } = await service.api.post('/transfers/receive?wait=20', { server: 'bank', virtualFile: 'OUT' });
+      const { body } = await service.api.post('/transfers/receive?wait=90', { server: 'bank', virtualFile: 'OUT' });
       expect(body).toMatchObject({ status: 'COMPLETED', localPath: join(parent, 'real/received/OUT') });
       const download = await service.api.raw('get', `/transfers/${body.id}/content`).buffer(true);
       expect(String(download.body)).toBe('content');
@@ -330,17 +330,17 @@ withDatabase((harness) => {
     test('a name that is taken is never overwritten, unless asked for', async () => {
       await start({ files: { OUT: Buffer.from('new') } });
       const receive = (more: object = {}) =>
-        service.api.post('/transfers/receive?wait=20', { server: 'bank', virtualFile: 'OUT', ...more });
+        service.api.post('/transfers/receive?wait=90', { server: 'bank', virtualFile: 'OUT', ...more });
       const path = join(service.data, 'received/OUT');
       await writeFile(path, 'old');
       const second = await receive();
       expect(second.body).toMatchObject({ status: 'COMPLETED', localPath: `${path}_${second.body.id}` });
       expect(second.body).toMatchObject({ filename: `OUT_${second.body.id}`, virtualFile: 'OUT' });
-      const replayed = (await service.api.post(`/transfers/${second.body.id}/replay?wait=20`)).body;
+      const replayed = (await service.api.post(`/transfers/${second.body.id}/replay?wait=90`)).body;
       // It asks for what the first one asked for.
       expect(replayed).toMatchObject({ status: 'COMPLETED', filename: `OUT_${replayed.id}` });
       await rm(path);
-      const third = (await service.api.post(`/transfers/${second.body.id}/replay?wait=20`)).body;
+      const third = (await service.api.post(`/transfers/${second.body.id}/replay?wait=90`)).body;
       expect(third).toMatchObject({ status: 'COMPLETED', filename: 'OUT', localPath: path });
       await writeFile(path, 'old');
       expect(await readFile(path, 'utf8')).toBe('old');
@@ -363,7 +363,7 @@ withDatabase((harness) => {
       [undefined, undefined, 'OUT'],
     ])('remoteFilename %p, PI 37 %p: stored as %p', async (remoteFilename, label, name) => {
       await start({ files: { OUT: Buffer.from('x') }, ...(label === undefined ? {} : { label }) });
-      const { body } = await service.api.post('/transfers/receive?wait=20', {
+      const { body } = await service.api.post('/transfers/receive?wait=90', {
         ...{ server: 'bank', virtualFile: 'OUT', remoteFilename },
       });
       expect(body).toMatchObject({ status: 'COMPLETED', localPath: join(service.data, 'received', name) });
@@ -373,7 +373,7 @@ withDatabase((harness) => {
 
     test('text: articles become lines', async () => {
       await start({ files: { OUT: Buffer.from('aabbc') }, recordLength: 2 });
-      const { body } = await service.api.post('/transfers/receive?wait=20', {
+      const { body } = await service.api.post('/transfers/receive?wait=90', {
         ...{ server: 'bank', virtualFile: 'OUT', text: true },
       });
       expect(await readFile(body.localPath as string, 'utf8')).toBe('aa\nbb\nc\n');
@@ -381,7 +381,7 @@ withDatabase((harness) => {
 
     test('an empty file', async () => {
       await start({ files: { OUT: Buffer.alloc(0) } });
-      const { body } = await service.api.post('/transfers/receive?wait=20', { server: 'bank', virtualFile: 'OUT' });
+      const { body } = await service.api.post('/transfers/receive?wait=90', { server: 'bank', virtualFile: 'OUT' });
       expect(body).toMatchObject({ status: 'COMPLETED', size: 0, articles: 0 });
       expect((await readFile(body.localPath as string)).length).toBe(0);
     });

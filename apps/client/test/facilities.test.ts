@@ -25,7 +25,7 @@ withDatabase((harness) => {
   const sendFile = async (service: Service, content: Buffer, fields: object = {}) => {
     await writeFile(join(service.data, 'send/f'), content);
     const request = { server: 'bank', virtualFile: 'V', filename: 'f', ...fields };
-    return (await service.api.post('/transfers/send?wait=20', request)).body;
+    return (await service.api.post('/transfers/send?wait=90', request)).body;
   };
 
   describe('compression', () => {
@@ -360,7 +360,7 @@ withDatabase((harness) => {
       const { body: listed } = await service.api.get('/transfers?type=MESSAGE');
       expect(listed.totalElements).toBe(2);
       expect((await service.api.get('/transfers?type=FILE')).body.totalElements).toBe(0);
-      const replayed = await service.api.post(`/transfers/${body.id}/replay?wait=20`);
+      const replayed = await service.api.post(`/transfers/${body.id}/replay?wait=90`);
       expect(replayed.body).toMatchObject({ type: 'MESSAGE', status: 'COMPLETED', reply: 'yes' });
     });
 
@@ -379,7 +379,7 @@ withDatabase((harness) => {
       const asked = { fileType: 0, pesitTransferId: 16_777_215 };
       const { body } = await service.api.post('/transfers/message', { ...MESSAGE, ...asked });
       expect(body).toMatchObject({ status: 'COMPLETED', ...asked });
-      const replayed = await service.api.post(`/transfers/${body.id}/replay?wait=20`);
+      const replayed = await service.api.post(`/transfers/${body.id}/replay?wait=90`);
       expect(replayed.body).toMatchObject({ status: 'COMPLETED', ...asked });
       expect(heard).toEqual([
         [65_535, 1],

@@ -317,7 +317,7 @@ withDatabase((harness) => {
       await world.remote(service, partner.port);
       const path = join(service.data, 'send/big');
       await writeFile(path, Buffer.alloc(300_000));
-      const { body } = await service.api.post('/transfers/send?wait=20', {
+      const { body } = await service.api.post('/transfers/send?wait=90', {
         server: 'bank',
         filename: 'big',
         virtualFile: 'V',

@@ -31,18 +31,18 @@ withDatabase((harness) => {
     ['message', { server: 'bank', virtualFile: 'V', message: 'hello' }],
   ])('%s again with the same key: the same transfer, however often and at the same time', async (path, body) => {
     const { service } = await start();
-    const first = await post(service, `${path}?wait=20`, body, 'order-1');
+    const first = await post(service, `${path}?wait=90`, body, 'order-1');
     expect([first.status, first.body.status]).toEqual([200, 'COMPLETED']);
     const reordered = Object.fromEntries(Object.entries(body).reverse());
     for (const again of [
       await post(service, path, reordered, 'order-1'),
-      await post(service, `${path}?wait=20`, body, 'order-1'),
+      await post(service, `${path}?wait=90`, body, 'order-1'),
     ]) {
       expect([again.status, again.body.id, again.headers['location']]).toEqual([
         ...[200, first.body.id, `/api/v1/transfers/${first.body.id}`],
       ]);
     }
-    const many = await Promise.all(Array.from({ length: 4 }, () => post(service, `${path}?wait=20`, body, 'order-2')));
+    const many = await Promise.all(Array.from({ length: 4 }, () => post(service, `${path}?wait=90`, body, 'order-2')));
     // A content takes a moment to be stored: who comes in that moment is told so.
     const taken = many.filter(({ status }) => path !== 'send' || status !== 409);
     expect(taken.length).toBeGreaterThan(0);
@@ -56,7 +56,7 @@ withDatabase((harness) => {
 
   const upload = (service: Service, content: string) =>
     service.api
-      .raw('post', '/transfers/send?server=bank&virtualFile=V&wait=20')
+      .raw('post', '/transfers/send?server=bank&virtualFile=V&wait=90')
       .set('Content-Type', 'application/octet-stream')
       .set('Idempotency-Key', 'k')
       .send(Buffer.from(content));
@@ -79,7 +79,7 @@ withDatabase((harness) => {
   const beginUpload = async (service: Service, key: string) => {
     const request = httpRequest({
       ...{ port: service.http.port, host: '127.0.0.1', method: 'POST', agent: false },
-      path: '/api/v1/transfers/send?server=bank&virtualFile=V&wait=20',
+      path: '/api/v1/transfers/send?server=bank&virtualFile=V&wait=90',
       headers: {
         Authorization: AUTHORIZATION,
         'Content-Type': 'application/octet-stream',
@@ -152,7 +152,7 @@ withDatabase((harness) => {
 
   test('the same key for another request is a 422, a key that is none a 400', async () => {
     const { service } = await start();
-    await post(service, 'send?wait=20', SEND, 'k');
+    await post(service, 'send?wait=90', SEND, 'k');
     for (const other of [
       { ...SEND, virtualFile: 'W' },
       { ...SEND, fileContent: 'AAAA' },
@@ -175,6 +175,6 @@ withDatabase((harness) => {
     await service.api.put('/servers/1', { enabled: false });
     expect((await post(service, 'send', SEND, 'k')).status).toBe(409);
     await service.api.put('/servers/1', { enabled: true });
-    expect((await post(service, 'send?wait=20', SEND, 'k')).body.status).toBe('COMPLETED');
+    expect((await post(service, 'send?wait=90', SEND, 'k')).body.status).toBe('COMPLETED');
   });
 });

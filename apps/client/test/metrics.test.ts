@@ -59,7 +59,7 @@ withDatabase((harness) => {
     const service = await world.service({ settings: { retry: AT_ONCE } });
     await world.remote(service, proxy.port);
     await writeFile(join(service.data, 'send/big'), BIG);
-    const { body } = await service.api.post('/transfers/send?wait=20', {
+    const { body } = await service.api.post('/transfers/send?wait=90', {
       ...{ server: 'bank', virtualFile: 'V', filename: 'big' },
     });
     expect(body).toMatchObject({ status: 'COMPLETED', attempts: 2 });

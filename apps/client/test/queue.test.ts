@@ -297,7 +297,7 @@ withDatabase((harness) => {
       await world.remote(service, partner.port);
       const record = await post(service);
       await reached.promise;
-      const waiting = service.api.post('/transfers/send?wait=30', {
+      const waiting = service.api.post('/transfers/send?wait=90', {
         server: 'bank',
         virtualFile: 'V',
         fileContent: CONTENT,
@@ -308,7 +308,7 @@ withDatabase((harness) => {
       expect((await service.api.get(`/transfers/${record.id}`)).body.status).toBe('COMPLETED');
       // Taken before the stop, or still waiting for the next process: never lost.
       expect([200, 202]).toContain((await waiting).status);
-      const again = await service.api.post('/transfers/send?wait=30', {
+      const again = await service.api.post('/transfers/send?wait=90', {
         server: 'bank',
         virtualFile: 'V',
         fileContent: CONTENT,

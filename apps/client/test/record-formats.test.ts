@@ -28,7 +28,7 @@ withDatabase((harness) => {
       await world.remote(service, partner.port);
       await writeFile(join(service.data, 'send/f'), content, 'latin1');
       const request = { server: 'bank', virtualFile: 'V', filename: 'f', ...fields };
-      const { body } = await service.api.post('/transfers/send?wait=20', request);
+      const { body } = await service.api.post('/transfers/send?wait=90', request);
       return { record: body as Fields, partner };
     };
 

@@ -41,7 +41,7 @@ withDatabase((harness) => {
         [2, undefined, 'L'],
       ]);
       const received = await world.receive(service);
-      const again = await service.api.post(`/transfers/${received.id}/replay?wait=20`);
+      const again = await service.api.post(`/transfers/${received.id}/replay?wait=90`);
       expect([again.status, again.body.status]).toEqual([200, 'COMPLETED']);
       expect(await world.filesIn(service, 'received')).toEqual(['X', `X_${again.body.id}`]);
       await rm(join(service.data, 'send/big'));
@@ -100,7 +100,7 @@ withDatabase((harness) => {
         filename: 'big',
       });
       await reached.promise;
-      const cancelled = service.api.post(`/transfers/${sent.id}/cancel?wait=20`);
+      const cancelled = service.api.post(`/transfers/${sent.id}/cancel?wait=90`);
       const { status, body } = await cancelled;
       held.resolve();
       expect([status, body]).toMatchObject([200, { status: 'CANCELLED', restartable: false, errorCode: null }]);

@@ -71,7 +71,7 @@ withDatabase((harness) => {
       const failed = await sendBig(service);
       expect(failed).toMatchObject({ status: 'FAILED', diagnostic: '3-310', restartable: true });
       await service.api.put('/servers/1', { maxEntitySize: 600, syncInterval: 1 });
-      const { status, body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
+      const { status, body } = await service.api.post(`/transfers/${failed.id}/retry?wait=90`);
       expect([status, body.status, body.attempts]).toEqual([200, 'COMPLETED', 2]);
       expect(partner.written[0]!.content.equals(BIG)).toBe(true);
     });
@@ -164,7 +164,7 @@ withDatabase((harness) => {
       );
       const failed = await sendBig(service);
       await change(path);
-      const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
+      const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=90`);
       expect(body).toMatchObject({ status: 'FAILED', diagnostic: '2-215', errorCode: 'TRANSFER_FAILED' });
       expect(body.errorMessage).toContain('is no longer the file of the first attempt');
       expect(partner.creates).toHaveLength(1);
@@ -181,7 +181,7 @@ withDatabase((harness) => {
       const failed = await sendBig(service);
       expect(failed).toMatchObject({ status: 'FAILED', restartable: false });
       await writeFile(path, 'other');
-      const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
+      const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=90`);
       expect(body).toMatchObject({ status: 'COMPLETED', size: 5 });
       expect(partner.written[0]!.content.toString()).toBe('other');
     });
@@ -217,7 +217,7 @@ withDatabase((harness) => {
       const { body: listed } = await service.api.get('/transfers?restartable=true');
       expect(listed.content.map(({ id }: { readonly id: string }) => id)).toEqual([failed.id]);
       expect(await world.filesIn(service, 'received')).toEqual([`${failed.id}.part`, `${failed.id}.points`]);
-      const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
+      const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=90`);
       expect(body).toMatchObject({ status: 'COMPLETED', checksum: sha256(BIG), attempts: 2 });
       expect(partner.reads).toEqual([0, failed.syncPoint]);
       expect((await service.api.get('/transfers?restartable=true')).body.totalElements).toBe(0);
@@ -264,7 +264,7 @@ withDatabase((harness) => {
       const failed = await world.receive(service);
       const other = Buffer.from(BIG.subarray(0, 90_000)).fill(9);
       files.X = other;
-      const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=20`);
+      const { body } = await service.api.post(`/transfers/${failed.id}/retry?wait=90`);
       expect(body).toMatchObject({ status: 'COMPLETED', size: 90_000 });
       expect(partner.reads).toEqual([0, 0]);
       expect(service.log.lines.join()).toContain('another file than at the first attempt');
@@ -412,7 +412,7 @@ withDatabase((harness) => {
       const show = async () => (await service.api.get(`/transfers/${body.id}`)).body;
       await until(async () => (await show()).nextAttemptAt !== null);
       expect(await show()).toMatchObject({ status: 'PENDING', attempts: 1, restartable: true, diagnostic: '3-310' });
-      const again = await service.api.post(`/transfers/${body.id}/retry?wait=20`);
+      const again = await service.api.post(`/transfers/${body.id}/retry?wait=90`);
       expect([again.status, again.body.status]).toEqual([200, 'COMPLETED']);
     });
 

@@ -59,7 +59,7 @@ withDatabase((harness) => {
       const service = await world.service({ config: { 'spool.retention': 2 } });
       await world.remote(service, partner.port);
       const first = await world.send(service);
-      const replay = async () => (await service.api.post(`/transfers/${first.id}/replay?wait=20`)).body;
+      const replay = async () => (await service.api.post(`/transfers/${first.id}/replay?wait=90`)).body;
       const second = await replay();
       expect([first.contentKept, second.contentKept, second.status]).toEqual([true, true, 'COMPLETED']);
       expect((await spooled(service)).sort()).toEqual([first.id, second.id].sort());
@@ -67,7 +67,7 @@ withDatabase((harness) => {
       await service.exchange.leftovers.sweep();
       expect(await spooled(service)).toEqual([second.id]);
       expect((await service.api.post(`/transfers/${first.id}/replay`)).status).toBe(409);
-      const third = await service.api.post(`/transfers/${second.id}/replay?wait=20`);
+      const third = await service.api.post(`/transfers/${second.id}/replay?wait=90`);
       expect(third.body.status).toBe('COMPLETED');
       expect(partner.written.map(({ content }) => content.toString())).toEqual(Array(3).fill('hello world'));
     });
@@ -80,7 +80,7 @@ withDatabase((harness) => {
       const record = await world.send(service, { fileContent: undefined, filename: 'own.txt' });
       expect([record.status, record.contentKept]).toEqual(['COMPLETED', null]);
       await service.exchange.leftovers.sweep();
-      expect((await service.api.post(`/transfers/${record.id}/replay?wait=20`)).body.status).toBe('COMPLETED');
+      expect((await service.api.post(`/transfers/${record.id}/replay?wait=90`)).body.status).toBe('COMPLETED');
     });
   });
 
@@ -95,7 +95,7 @@ withDatabase((harness) => {
       await age(record.id, 6);
       await service.exchange.leftovers.sweep();
       state.fails = false;
-      const again = await service.api.post(`/transfers/${record.id}/retry?wait=20`);
+      const again = await service.api.post(`/transfers/${record.id}/retry?wait=90`);
       expect(again.body.status).toBe('COMPLETED');
       await until(async () => (await spooled(service)).length === 0);
     });

@@ -38,7 +38,7 @@ withDatabase((harness) => {
   const begin = async (service: Service, temp: string) => {
     const request = httpRequest({
       ...{ port: service.http.port, host: '127.0.0.1', method: 'POST', agent: false },
-      path: '/api/v1/transfers/send?server=bank&virtualFile=V&wait=20',
+      path: '/api/v1/transfers/send?server=bank&virtualFile=V&wait=90',
       headers: { Authorization: AUTHORIZATION, 'Content-Type': 'application/octet-stream' },
     });
     request.on('error', () => undefined);

@@ -24,6 +24,6 @@ export const useRestarts = (world: World) => ({
   /** Sends `big` to its end. */
   sendBig: async (service: Service, fields: object = {}) => {
     const request = { server: 'bank', virtualFile: 'V', filename: 'big', ...fields };
-    return (await service.api.post('/transfers/send?wait=20', request)).body;
+    return (await service.api.post('/transfers/send?wait=90', request)).body;
   },
 });

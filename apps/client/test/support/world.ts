@@ -88,13 +88,13 @@ export const useWorld = (harness: DatabaseHarness) => {
   /** Sends 11 bytes to `bank` and waits for the end. */
   const send = async (at: Service, fields: object = {}) =>
     (
-      await at.api.post('/transfers/send?wait=20', {
+      await at.api.post('/transfers/send?wait=90', {
         ...{ server: 'bank', virtualFile: 'FILE', remoteFilename: 'hello', fileContent: CONTENT },
         ...fields,
       })
     ).body;
   const receive = async (at: Service, fields: object = {}) =>
-    (await at.api.post('/transfers/receive?wait=20', { server: 'bank', virtualFile: 'X', ...fields })).body;
+    (await at.api.post('/transfers/receive?wait=90', { server: 'bank', virtualFile: 'X', ...fields })).body;
   /** Every file below a tree of the service, staged ones included. */
   const filesIn = async (at: Service, tree: 'send' | 'received' | 'temp'): Promise<string[]> =>
     (await readdir(join(at.data, tree), { recursive: true, withFileTypes: true }))
