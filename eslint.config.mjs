@@ -52,7 +52,7 @@ export default tseslint.config(
       [...besideProtocol, 'node:net', 'node:tls'],
       'net works on the port Transport; sockets are known to what implements it (docs/architecture.md)',
     ),
-    ignores: ['packages/net/src/{socket,tcp}-transport.ts', 'packages/net/src/tls-*.ts'],
+    ignores: ['packages/net/src/{socket,tcp}-transport.ts', 'packages/net/src/{tls-*,proxy-accepting}.ts'],
   },
   closed(
     ['packages/service/src/**'],

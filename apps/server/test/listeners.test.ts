@@ -41,6 +41,8 @@ withDatabase((harness) => {
       sslClientAuth: 'NONE',
       keystoreName: null,
       truststoreName: null,
+      proxyProtocol: 'off',
+      trustedProxies: [],
       activeConnections: 0,
       refusedConnections: 0,
       totalTransfers: 0,
@@ -383,6 +385,9 @@ withDatabase((harness) => {
     [{ port: null }, 'port'],
     [{ port: 5001, sslEnabled: true }, 'tlsPort'],
     [{ sslClientAuth: 'required' }, 'sslClientAuth'],
+    [{ proxyProtocol: 'on' }, 'proxyProtocol'],
+    [{ proxyProtocol: 'required' }, 'trustedProxies'],
+    [{ trustedProxies: ['10.0.0.0/8', '10.0.0.0/33'] }, 'trustedProxies[1]'],
   ])('ports that make no listener: %j', async (change, field) => {
     const created = await rest.post(SERVERS, { serverId: 'S', ...change });
     expect([created.status, faultyFields(created)]).toEqual([400, [field]]);

@@ -58,6 +58,7 @@ const LISTENER: Changeable = {
     ...{ sendDirectory: 'out', strictServerId: true, tcpipHeader: 'raw', maxEntitySize: 4096, syncInterval: 0 },
     syncWindow: 0,
     ...{ tlsPort: 7778, sslEnabled: true, sslClientAuth: 'WANT', keystoreName: 'k', truststoreName: 't' },
+    ...{ proxyProtocol: 'optional', trustedProxies: ['192.0.2.0/24', '2001:db8::1'] },
   },
 };
 

@@ -2,7 +2,8 @@
  * PeSIT sessions on connections.
  *
  * Theory of operation. `transport.ts` is the port to connections. Behind it are plain TCP (`tcp-transport.ts`) and TLS
- * (`tls-accepting.ts`, `tls-connecting.ts`), the only files that know sockets; what TLS needs of an application, certificates and
+ * (`tls-accepting.ts`, `tls-connecting.ts`), the only files that know sockets, with what balancers say before either
+ * (`proxy-accepting.ts`); what TLS needs of an application, certificates and
  * rules, it gets as `tls-terms.ts` makes it ready, and why it fails is said by `tls-failures.ts`. `connection.ts` ties one transport to one sans-I/O session of `protocol`: bytes in, bytes out, one timer.
  * `listener.ts` accepts partners, finds out what they speak (`identification.ts` with the pure `detection.ts`) and hands every
  * request to a `ServerHandler` (`server-connection.ts`, request by request in `partner-requests.ts`); `requester.ts` opens
@@ -32,7 +33,8 @@ export type {
   SendMessage,
   TransferTotals,
 } from './requester-types.js';
-export { serveTcp } from './tcp-transport.js';
+export type { ProxyProtocol, ProxyServing } from './proxy-accepting.js';
+export { serveTcp, serveTcpBehind } from './tcp-transport.js';
 export { serveTls } from './tls-accepting.js';
 export type { TlsServing } from './tls-accepting.js';
 export { connectTls } from './tls-connecting.js';

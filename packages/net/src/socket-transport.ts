@@ -159,8 +159,8 @@ export class SocketTransport implements Transport {
 export const acceptedTransport = (socket: Socket, remoteAddress?: string): Transport => {
   const carrier = socket as unknown as { _handle: object | null | undefined };
   const handle = carrier._handle;
-  // Bytes that were read already wait in the socket.
-  if (handle === null || handle === undefined || socket.readableLength > 0) {
+  // Where bytes were read already, those that follow them may wait in the socket, and its end too.
+  if (handle === null || handle === undefined || socket.bytesRead > 0) {
     return new SocketTransport(socket, { remoteAddress });
   }
   const reads = new SocketReads();

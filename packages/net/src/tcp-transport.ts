@@ -1,6 +1,8 @@
 /** Plain TCP behind the port `Transport`. */
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
+import { ProxyDoor } from './proxy-accepting.js';
+import type { ProxyServing } from './proxy-accepting.js';
 import { SOCKET_OPTIONS, SocketReads, SocketTransport, acceptedTransport } from './socket-transport.js';
 import { TransportError } from './transport.js';
 import type { Arrivals, Connect, Serve, TransportServer } from './transport.js';
@@ -52,10 +54,13 @@ export const connectTcp: Connect = ({ host, port, signal }) =>
 export class SocketServer implements TransportServer {
   readonly #server: Server;
   readonly #failed: Arrivals['failed'];
+  readonly #closing: () => void;
   #port = 0;
 
-  constructor(accepted: (socket: Socket) => void, failed: Arrivals['failed']) {
+  /** @param closing called when the port is given up */
+  constructor(accepted: (socket: Socket) => void, failed: Arrivals['failed'], closing: () => void) {
     this.#failed = failed;
+    this.#closing = closing;
     this.#server = createServer({ ...SOCKET_OPTIONS, pauseOnConnect: true }, accepted);
   }
 
@@ -84,11 +89,27 @@ export class SocketServer implements TransportServer {
       this.#server.close(() => {
         resolve();
       });
+      this.#closing();
     });
   }
 }
 
-export const serveTcp: Serve = ({ arrived, failed }) =>
-  new SocketServer((socket) => {
-    arrived(acceptedTransport(socket));
-  }, failed);
+/** A port that balancers may reach. @param proxy default: no connection has a header of the PROXY protocol */
+export const serveTcpBehind =
+  (proxy: ProxyServing | undefined): Serve =>
+  ({ arrived, failed }) => {
+    const door = new ProxyDoor(proxy, failed, (socket, address) => {
+      arrived(acceptedTransport(socket, address));
+    });
+    return new SocketServer(
+      (socket) => {
+        door.take(socket);
+      },
+      failed,
+      () => {
+        door.close();
+      },
+    );
+  };
+
+export const serveTcp: Serve = serveTcpBehind(undefined);

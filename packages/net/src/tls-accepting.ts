@@ -6,6 +6,8 @@ import { TLSSocket } from 'node:tls';
 import type { Socket } from 'node:net';
 import { Crowd } from './crowd.js';
 import { nameOf } from './first-bytes.js';
+import { ProxyDoor } from './proxy-accepting.js';
+import type { ProxyServing } from './proxy-accepting.js';
 import { SocketTransport } from './socket-transport.js';
 import { SocketServer } from './tcp-transport.js';
 import { certificateMissing, failureOfChain, failureOfError } from './tls-failures.js';
@@ -21,6 +23,8 @@ export interface TlsServing {
   readonly handshakeTimeout?: number;
   /** Handshakes at a time; beyond it the oldest of the address that has most gives way. Default 512. */
   readonly maxHandshakes?: number;
+  /** Default: no connection has a header of the PROXY protocol before its handshake. */
+  readonly proxy?: ProxyServing;
 }
 
 const ROLE = 'server';
@@ -31,9 +35,18 @@ export const serveTls =
   (serving: TlsServing): Serve =>
   (arrivals) => {
     const halfOpen = new HalfOpen(serving, arrivals);
-    return new SocketServer((socket) => {
-      halfOpen.take(socket, socket.remoteAddress ?? 'unknown');
-    }, arrivals.failed);
+    const door = new ProxyDoor(serving.proxy, arrivals.failed, (socket, address) => {
+      halfOpen.take(socket, address);
+    });
+    return new SocketServer(
+      (socket) => {
+        door.take(socket);
+      },
+      arrivals.failed,
+      () => {
+        door.close();
+      },
+    );
   };
 
 /** Connections whose handshake is not over. */
@@ -161,7 +174,9 @@ class Handshake {
   }
 
   readonly #broken = (error: Error): void => {
-    this.fail(failureOfError(error, ROLE) ?? { code: 'TLS_FAILED', text: `TLS failed: ${error.message}` });
+    // Health checks of balancers may end with a reset.
+    if (!this.#heard) this.fail(undefined);
+    else this.fail(failureOfError(error, ROLE) ?? { code: 'TLS_FAILED', text: `TLS failed: ${error.message}` });
   };
 
   readonly #closed = (): void => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect as connectSocket, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { expect, test } from '@jest/globals';
-import { connectTcp, serveTcp } from '../src/tcp-transport.js';
+import { connectTcp, serveTcp, serveTcpBehind } from '../src/tcp-transport.js';
 import { MemoryNetwork, MemoryTransport, describeNetwork, describeTransport } from '../src/testing/index.js';
 import type { TransportPeer, TransportUnderTest } from '../src/testing/index.js';
 import type { Transport } from '../src/transport.js';
@@ -84,6 +84,19 @@ async function tcpThatWasAccepted(): Promise<TransportUnderTest> {
   return { ...tcp, transport, peer: socketPeer(socket) };
 }
 
+async function tcpBehindABalancer(): Promise<TransportUnderTest> {
+  const arrived = gate<Transport>();
+  const serve = serveTcpBehind({ mode: () => 'required', isTrusted: (address) => address === LOCAL });
+  const server = serve({ arrived: arrived.open, failed: () => undefined });
+  await server.listen({ host: LOCAL, port: 0 });
+  const socket = connectSocket({ host: LOCAL, port: server.port, allowHalfOpen: true });
+  socket.write('PROXY TCP4 192.0.2.7 192.0.2.1 40000 6502\r\n');
+  const transport = await arrived.passed;
+  atEnd(() => server.close());
+  return { ...tcp, address: '192.0.2.7', readsInto: false, transport, peer: socketPeer(socket) };
+}
+
+describeTransport('TCP behind a balancer', tcpBehindABalancer);
 describeTransport('TCP that connected', tcpThatConnected);
 describeTransport('TCP that was accepted', tcpThatWasAccepted);
 describeNetwork('TCP', () => ({ connect: connectTcp, serve: serveTcp, host: LOCAL }));

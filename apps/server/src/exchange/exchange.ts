@@ -1,5 +1,6 @@
-import { dataLimits, PesitListener, serveTcp, serveTls } from '@pesit-node/net';
-import type { ListenerOptions, Serve } from '@pesit-node/net';
+import { dataLimits, PesitListener, serveTcpBehind, serveTls } from '@pesit-node/net';
+import type { ListenerOptions, ProxyServing, Serve } from '@pesit-node/net';
+import { liveNetworkMatcher } from '@pesit-node/service';
 import { SESSION_REFUSED } from '@pesit-node/transfers';
 
 import { Doors } from '../listeners/doors.js';
@@ -39,13 +40,14 @@ export class Exchange {
       known.door = door;
       return door;
     };
-    if (row.port !== null) doors.push({ kind: 'tcp', port: row.port, open: open(row.port, serveTcp) });
+    const proxy = proxyOf(owner);
+    if (row.port !== null) doors.push({ kind: 'tcp', port: row.port, open: open(row.port, serveTcpBehind(proxy)) });
     const tlsPort = tlsPortOf(row);
     if (tlsPort !== null) {
       const terms = () => this.#parts.tls.terms(owner.settings());
       // Rather than a port where nobody is let in.
       await terms();
-      doors.push({ kind: 'tls', port: tlsPort, open: open(tlsPort, serveTls({ terms })) });
+      doors.push({ kind: 'tls', port: tlsPort, open: open(tlsPort, serveTls({ terms, proxy })) });
     }
     return Doors.open(doors, before);
   };
@@ -100,3 +102,9 @@ export class Exchange {
     };
   }
 }
+
+/** Balancers in front of a listener, as it is now. */
+const proxyOf = ({ settings }: PortOwner): ProxyServing => ({
+  mode: () => settings().proxy_protocol,
+  isTrusted: liveNetworkMatcher(() => settings().trusted_proxies),
+});

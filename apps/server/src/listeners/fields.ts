@@ -1,6 +1,6 @@
-import { FieldTable, timestamp } from '@pesit-node/service';
+import { FieldTable, isNetwork, timestamp } from '@pesit-node/service';
 import type { GivenOf, RowOf, ValuesOf } from '@pesit-node/service';
-import type { ClientAuth } from '@pesit-node/net';
+import type { ClientAuth, ProxyProtocol } from '@pesit-node/net';
 import { z } from 'zod';
 
 import { path, serverId } from '../schemas.js';
@@ -39,6 +39,11 @@ const sslClientAuth = () =>
       `expected ${CLIENT_AUTHS.join(', ')}, true or false`,
     )
     .pipe(z.enum(CLIENT_AUTHS));
+
+const PROXY_PROTOCOLS = ['off', 'optional', 'required'] as const satisfies readonly ProxyProtocol[];
+
+const network = () =>
+  z.string().max(50).refine(isNetwork, 'expected an address or a CIDR range such as 10.0.0.0/8 or 2001:db8::/32');
 
 const storeName = () => z.string().min(1).max(100);
 
@@ -118,6 +123,20 @@ export const LISTENER = new FieldTable(
       schema: storeName(),
       words: 'Truststore against which certificates of partners are checked.',
       unset: '`ssl.truststore-name`',
+    },
+    proxyProtocol: {
+      column: 'proxy_protocol',
+      schema: z.enum(PROXY_PROTOCOLS),
+      default: 'off',
+      words:
+        'Whether balancers in front say by a PROXY header (version 1 or 2) from where a partner comes: off takes no header; optional takes it from `trustedProxies`, and connections without one; required takes none without, and none from elsewhere. On both ports, for new connections.',
+    },
+    trustedProxies: {
+      column: 'trusted_proxies',
+      schema: z.array(network()).max(100),
+      default: [],
+      words:
+        'Balancers whose PROXY header is believed: addresses and CIDR ranges. Not empty unless `proxyProtocol` is off.',
     },
     autoStart: { column: 'auto_start', schema: z.boolean(), default: true, words: 'Started when it is created.' },
     maxConnections: {

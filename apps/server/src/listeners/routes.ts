@@ -67,6 +67,15 @@ const admitPorts = (change: ListenerChange, before?: ListenerRow): void => {
   if (after.port !== null && tlsPortOf(after) === after.port) refuse('tlsPort', 'expected another port than port');
 };
 
+/** @throws {ApiError} 400 where balancers are to be believed, and none is named. @param before as it is, where there is one */
+const admitProxies = (change: ListenerChange, before?: ListenerRow): void => {
+  const mode = change.proxyProtocol ?? before?.proxy_protocol ?? 'off';
+  const trusted = change.trustedProxies ?? before?.trusted_proxies ?? [];
+  if (mode === 'off' || trusted.length > 0) return;
+  const message = `proxyProtocol ${mode} needs the addresses of the balancers: name them here, or set proxyProtocol to off`;
+  throw validation([{ field: 'trustedProxies', message }]);
+};
+
 export const listenerRoutes = (routes: Routes, listeners: ListenerService, directories: Directories): void => {
   const params = z.strictObject({ serverId: serverId() });
 
@@ -92,6 +101,7 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
         const asked = LISTENER.asked(body);
         await admit(asked);
         admitPorts(asked);
+        admitProxies(asked);
         const start = query.start === 'true' && asked.autoStart !== false;
         const view = await listeners.create(body.serverId, await LISTENER.values(asked), start);
         res
@@ -122,6 +132,7 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
         const change = LISTENER.changes(body, before.row);
         await admit(change);
         admitPorts(change, before.row);
+        admitProxies(change, before.row);
         const isSame = Object.keys(change).length === 0;
         res.json(toListener(isSame ? before : await listeners.update(id, await LISTENER.values(change))));
       },

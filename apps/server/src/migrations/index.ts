@@ -27,6 +27,7 @@ import { expiry } from './0023-expiry.js';
 import { history } from './0024-history.js';
 import { authority } from './0025-authority.js';
 import { tls } from './0026-tls.js';
+import { proxyProtocol } from './0027-proxy-protocol.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -59,5 +60,6 @@ export const MIGRATIONS: MigrationSet = {
     history,
     authority,
     tls,
+    proxyProtocol,
   ],
 };
