@@ -93,7 +93,7 @@ export const createNode = (options: NodeOptions) => {
   });
   const exchange: Exchange = createExchange({
     ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
-    tls: new RemoteTls(certificates, config),
+    tls: new RemoteTls(certificates, config, logger),
     ...{ places, periodic, events, clusterEvents: cluster.events, asLeader: cluster.asLeader },
     mayRun: () => admission.refusal === undefined,
   });

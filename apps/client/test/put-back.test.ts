@@ -48,6 +48,7 @@ withDatabase((harness) => {
           ...{ multiArticle: false, concatenation: false, preconnectId: 'X', preconnectPassword: 'Yk?3-wRe' },
           ...{ recordLength: 80, recordFormat: 0, text: true, tlsEnabled: true, tlsPort: 5002, keystoreName: 'k' },
           ...{ truststoreName: 't', tlsServerName: 'a.example', certificateFingerprint: ['00'.repeat(32)] },
+          revocation: 'hard',
         },
       },
       '/api/v1/certificates/keystores/{name}': KEYSTORE,

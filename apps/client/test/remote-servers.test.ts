@@ -29,6 +29,7 @@ withDatabase((harness) => {
         tlsPort: null,
         tlsEnabled: false,
         ...{ keystoreName: null, truststoreName: null, tlsServerName: null, certificateFingerprint: null },
+        revocation: 'off',
         serverId: 'BANKSRV',
         clientId: 'NODE1',
         enabled: true,

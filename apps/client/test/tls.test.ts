@@ -96,6 +96,37 @@ withDatabase((harness) => {
     });
   });
 
+  describe('revocation of what the server presents', () => {
+    const truststore = (crls: string) => service.api.put('/certificates/truststores/banks', { crls });
+
+    test('a server that its CA revoked ends a transfer at the first attempt; off does not ask', async () => {
+      const partner = await bank({ revocation: 'soft' });
+      await truststore(await ca.crl([server.serial]));
+      const message = `(bank, serial ${server.serial}) was revoked by its CA Bank CA`;
+      expect(await tested()).toMatchObject({
+        ...{ success: false, errorCode: 'AUTH_FAILED', diagnostic: '3-310', message: expect.stringContaining(message) },
+      });
+      expect(await world.send(service)).toMatchObject({
+        ...{ status: 'FAILED', attempts: 1, errorCode: 'AUTH_FAILED', errorMessage: expect.stringContaining(message) },
+      });
+      expect(partner.written).toHaveLength(0);
+      await service.api.put('/servers/1', { revocation: 'off' });
+      expect(await tested()).toMatchObject({ success: true });
+    });
+
+    test('without a CRL soft accepts and hard does not, until there is one', async () => {
+      await bank({ revocation: 'soft' });
+      expect(await tested()).toMatchObject({ success: true });
+      await service.api.put('/servers/1', { revocation: 'hard' });
+      expect(await tested()).toMatchObject({
+        success: false,
+        message: expect.stringContaining('the truststore "banks" has no CRL of Bank CA: put its newest one into crls'),
+      });
+      await truststore(await ca.crl([]));
+      expect(await tested()).toMatchObject({ success: true });
+    });
+  });
+
   test('a store that is missing is named, and no attempt is wasted', async () => {
     await bank({ keystoreName: 'nowhere' });
     expect(await world.send(service)).toMatchObject({

@@ -222,7 +222,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const exchange = new Exchange(
     {
       config,
-      tls: new ListenerTls(certificates, config),
+      tls: new ListenerTls(certificates, config, logger),
       admitting: {
         config,
         partners,

@@ -43,6 +43,7 @@ withDatabase((harness) => {
       truststoreName: null,
       proxyProtocol: 'off',
       trustedProxies: [],
+      revocation: 'off',
       activeConnections: 0,
       refusedConnections: 0,
       totalTransfers: 0,

@@ -59,6 +59,7 @@ const LISTENER: Changeable = {
     syncWindow: 0,
     ...{ tlsPort: 7778, sslEnabled: true, sslClientAuth: 'WANT', keystoreName: 'k', truststoreName: 't' },
     ...{ proxyProtocol: 'optional', trustedProxies: ['192.0.2.0/24', '2001:db8::1'] },
+    revocation: 'hard',
   },
 };
 

@@ -144,6 +144,49 @@ withDatabase((harness) => {
     });
   });
 
+  describe('revocation of what partners present', () => {
+    const truststore = (crls: string | null) =>
+      node().call('put', '/api/v1/certificates/truststores/partners', { crls });
+    const said = (code: string): Promise<string> =>
+      until(() =>
+        node()
+          .log.lines.map((line) => JSON.stringify(line))
+          .find((text) => text.includes(code)),
+      );
+
+    test('refuses one that its CA revoked, in words, and takes the others', async () => {
+      await truststore(await ca.crl([partner.serial]));
+      await tls({ sslClientAuth: 'NEED', truststoreName: 'partners', revocation: 'hard' });
+      await refusal(node().connect({ port, transport: as(partner) }));
+      expect(await said('TLS_CERTIFICATE_REVOKED')).toMatch(
+        new RegExp(`\\(acme, serial ${partner.serial}\\) was revoked by its CA Bank CA`),
+      );
+      const session = await node().connect({ port, transport: as(next) });
+      await node().send(session, 'IN', bytes(10));
+    });
+
+    test('counts from the next handshake on: as the field, and as the CRL, is changed', async () => {
+      await truststore(await ca.crl([partner.serial]));
+      await tls({ sslClientAuth: 'NEED', truststoreName: 'partners' });
+      const session = await node().connect({ port, transport: as(partner) });
+      await node().call('put', LISTENER, { revocation: 'soft' });
+      await refusal(node().connect({ port, transport: as(partner) }));
+      await truststore(await ca.crl([]));
+      await node().connect({ port, transport: as(partner) });
+      await node().send(session, 'IN', bytes(10));
+    });
+
+    test('without a CRL: hard refuses and says what is missing; soft lets in and says so', async () => {
+      await tls({ sslClientAuth: 'NEED', truststoreName: 'partners', revocation: 'hard' });
+      await refusal(node().connect({ port, transport: as(partner) }));
+      const words = /the truststore \\+"partners\\+" has no CRL of Bank CA: put its newest one into crls/;
+      expect(await said('TLS_REVOCATION_UNKNOWN')).toMatch(words);
+      await node().call('put', LISTENER, { revocation: 'soft' });
+      await node().connect({ port, transport: as(partner) });
+      expect(await said('revocation is soft')).toMatch(words);
+    });
+  });
+
   describe('a partner', () => {
     beforeEach(() => tls({ sslClientAuth: 'WANT', truststoreName: 'partners' }));
 

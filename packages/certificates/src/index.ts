@@ -3,7 +3,7 @@
  *
  * An upload is read by `read/` within bounds (`BOUNDS`), judged (key, strength, chain, time), and stored as PEM; private keys are sealed.
  * `Certificates` is what handshakes ask: `identity(name)` and `trust(name)` from memory, and `changed` on every pod when a store is
- * another one. `certificateRoutes` are the endpoints of both apps. Each app has stores of its own, in its own schema
+ * another one. `revocationCheck` asks the CRLs of a truststore about a peer. `certificateRoutes` are the endpoints of both apps. Each app has stores of its own, in its own schema
  * (`createStoreTables`): its own `secrets.key` seals their keys, and it alone knows all that uses them.
  *
  * `LocalAuthority` is a small CA (server app): it issues, renews and revokes, and answers OCSP. `@peculiar/x509` makes certificates,
@@ -23,6 +23,8 @@ export { KEYSTORE, TRUSTSTORE } from './fields.js';
 export { inspect } from './inspect.js';
 export type { CertificateView } from './inspect.js';
 export type { StoreHints, StoreKind, StoreUse, StoreUses } from './ports.js';
+export { REVOCATION_MODES, revocationCheck } from './revocation.js';
+export type { RevocationMode } from './revocation.js';
 export { AUTHORITY_SECRETS, KEYSTORE_SECRETS, sealAuthoritiesAnew, sealKeystoresAnew } from './rotation.js';
 export { authorityRoutes, ocspRoutes } from './routes/authority.js';
 export { certificateRoutes } from './routes/routes.js';

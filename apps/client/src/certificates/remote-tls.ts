@@ -1,15 +1,16 @@
+import { revocationCheck } from '@pesit-node/certificates';
 import type { Certificates, Identity, Trust } from '@pesit-node/certificates';
 import { TlsClientTerms, connectTls } from '@pesit-node/net';
 import type { Connect } from '@pesit-node/net';
 import { PesitError } from '@pesit-node/protocol';
 import { isDatabaseUnavailable, tlsProtocolOf } from '@pesit-node/service';
-import type { Config, TlsProtocolConfig } from '@pesit-node/service';
+import type { Config, Logger, TlsProtocolConfig } from '@pesit-node/service';
 
 import type { RemoteServerRow } from '../remote-servers/fields.js';
 
 type Server = Pick<
   RemoteServerRow,
-  'id' | 'name' | 'keystore_name' | 'truststore_name' | 'tls_server_name' | 'certificate_fingerprint'
+  'id' | 'name' | 'keystore_name' | 'truststore_name' | 'tls_server_name' | 'certificate_fingerprint' | 'revocation'
 >;
 
 export type RemoteTlsConfig = TlsProtocolConfig & Pick<Config<'client'>, 'ssl.keystore-name' | 'ssl.truststore-name'>;
@@ -25,11 +26,17 @@ interface Made {
 export class RemoteTls {
   readonly #certificates: Pick<Certificates, 'identity' | 'trust'>;
   readonly #config: RemoteTlsConfig;
+  readonly #logger: Pick<Logger, 'warn'>;
   readonly #made = new Map<number, Made>();
 
-  constructor(certificates: Pick<Certificates, 'identity' | 'trust'>, config: RemoteTlsConfig) {
+  constructor(
+    certificates: Pick<Certificates, 'identity' | 'trust'>,
+    config: RemoteTlsConfig,
+    logger: Pick<Logger, 'warn'>,
+  ) {
     this.#certificates = certificates;
     this.#config = config;
+    this.#logger = logger;
   }
 
   /** The network of the sessions with `server`. */
@@ -39,17 +46,21 @@ export class RemoteTls {
 
   /** @throws {PesitError} local, final: a store is missing, or cannot be used */
   async #terms(server: Server): Promise<TlsClientTerms> {
-    const { id, tls_server_name: serverName, certificate_fingerprint: fingerprints } = server;
+    const { id, tls_server_name: serverName, certificate_fingerprint: fingerprints, revocation: mode } = server;
     const keystore = server.keystore_name ?? this.#config['ssl.keystore-name'];
     const truststore = server.truststore_name ?? this.#config['ssl.truststore-name'];
     const protocol = tlsProtocolOf(this.#config);
-    const settings = JSON.stringify([keystore, truststore, serverName, fingerprints, protocol]);
+    const settings = JSON.stringify([keystore, truststore, serverName, fingerprints, mode, protocol]);
     const made = this.#made.get(id);
     try {
       const identity = keystore === '' ? undefined : await this.#certificates.identity(keystore);
       const trust = truststore === '' ? undefined : await this.#certificates.trust(truststore);
       if (made?.identity === identity && made?.trust === trust && made?.settings === settings) return made.terms;
+      const notice = (text: string): void => {
+        this.#logger.warn({ server: server.name }, `the remote server was accepted, for revocation is soft: ${text}`);
+      };
       const terms = new TlsClientTerms({
+        revocation: revocationCheck({ mode, trust, store: truststore, notice }),
         ...{ identity, trust, fingerprints: fingerprints ?? undefined, serverName: serverName ?? undefined },
         ...protocol,
       });

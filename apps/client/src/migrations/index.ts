@@ -20,6 +20,7 @@ import { stores } from './0017-stores.js';
 import { expiry } from './0018-expiry.js';
 import { history } from './0019-history.js';
 import { tls } from './0020-tls.js';
+import { revocation } from './0021-revocation.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -45,5 +46,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     expiry,
     history,
     tls,
+    revocation,
   ],
 };

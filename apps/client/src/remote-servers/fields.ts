@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 
+import { REVOCATION_MODES } from '@pesit-node/certificates';
 import { fingerprintOf } from '@pesit-node/net';
 import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
 import { FieldTable, identifier, plainText, storedTime } from '@pesit-node/service';
@@ -116,6 +117,13 @@ export const REMOTE_SERVER = new FieldTable(
       schema: storeName(),
       words: 'Truststore against which the certificate of the server is checked.',
       unset: '`ssl.truststore-name`, and without that the public CAs',
+    },
+    revocation: {
+      column: 'revocation',
+      schema: z.enum(REVOCATION_MODES),
+      default: 'off',
+      words:
+        'Whether the certificate of the server was revoked, by the CRLs of the truststore: off does not ask; soft refuses those that were; hard those too of which no valid CRL tells.',
     },
     tlsServerName: {
       column: 'tls_server_name',

@@ -1,11 +1,12 @@
+import { revocationCheck } from '@pesit-node/certificates';
 import type { Certificates, Identity, Trust } from '@pesit-node/certificates';
 import { TlsServerTerms } from '@pesit-node/net';
 import { isDatabaseUnavailable, tlsProtocolOf } from '@pesit-node/service';
-import type { Config, TlsProtocolConfig } from '@pesit-node/service';
+import type { Config, Logger, TlsProtocolConfig } from '@pesit-node/service';
 
 import type { ListenerRow } from '../listeners/fields.js';
 
-type Named = Pick<ListenerRow, 'server_id' | 'ssl_client_auth' | 'keystore_name' | 'truststore_name'>;
+type Named = Pick<ListenerRow, 'server_id' | 'ssl_client_auth' | 'keystore_name' | 'truststore_name' | 'revocation'>;
 
 export type ListenerTlsConfig = TlsProtocolConfig & Pick<Config<'server'>, 'ssl.keystore-name' | 'ssl.truststore-name'>;
 
@@ -20,11 +21,17 @@ interface Made {
 export class ListenerTls {
   readonly #certificates: Pick<Certificates, 'identity' | 'trust'>;
   readonly #config: ListenerTlsConfig;
+  readonly #logger: Pick<Logger, 'warn'>;
   readonly #made = new Map<string, Made>();
 
-  constructor(certificates: Pick<Certificates, 'identity' | 'trust'>, config: ListenerTlsConfig) {
+  constructor(
+    certificates: Pick<Certificates, 'identity' | 'trust'>,
+    config: ListenerTlsConfig,
+    logger: Pick<Logger, 'warn'>,
+  ) {
     this.#certificates = certificates;
     this.#config = config;
+    this.#logger = logger;
   }
 
   /**
@@ -32,7 +39,7 @@ export class ListenerTls {
    * @throws Error in words when it names no keystore, or one that is missing or cannot be used
    */
   async terms(listener: Named): Promise<TlsServerTerms> {
-    const { server_id: id, ssl_client_auth: clientAuth } = listener;
+    const { server_id: id, ssl_client_auth: clientAuth, revocation: mode } = listener;
     const keystore = listener.keystore_name ?? this.#config['ssl.keystore-name'];
     const truststore = listener.truststore_name ?? this.#config['ssl.truststore-name'];
     if (keystore === '') {
@@ -44,13 +51,17 @@ export class ListenerTls {
       );
     }
     const protocol = tlsProtocolOf(this.#config);
-    const settings = JSON.stringify([clientAuth, keystore, truststore, protocol]);
+    const settings = JSON.stringify([clientAuth, keystore, truststore, mode, protocol]);
     const made = this.#made.get(id);
     try {
       const identity = await this.#certificates.identity(keystore);
       const trust = truststore === '' || clientAuth === 'NONE' ? undefined : await this.#certificates.trust(truststore);
       if (made?.identity === identity && made.trust === trust && made.settings === settings) return made.terms;
-      const terms = new TlsServerTerms({ identity, trust, clientAuth, ...protocol });
+      const notice = (text: string): void => {
+        this.#logger.warn({ listener: id }, `a partner was let in, for revocation is soft: ${text}`);
+      };
+      const revocation = trust && revocationCheck({ mode, trust, store: truststore, notice });
+      const terms = new TlsServerTerms({ identity, trust, clientAuth, revocation, ...protocol });
       this.#made.set(id, { identity, trust, settings, terms });
       return terms;
     } catch (error) {

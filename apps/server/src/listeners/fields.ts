@@ -1,3 +1,4 @@
+import { REVOCATION_MODES } from '@pesit-node/certificates';
 import { FieldTable, isNetwork, timestamp } from '@pesit-node/service';
 import type { GivenOf, RowOf, ValuesOf } from '@pesit-node/service';
 import type { ClientAuth, ProxyProtocol } from '@pesit-node/net';
@@ -137,6 +138,13 @@ export const LISTENER = new FieldTable(
       default: [],
       words:
         'Balancers whose PROXY header is believed: addresses and CIDR ranges. Not empty unless `proxyProtocol` is off.',
+    },
+    revocation: {
+      column: 'revocation',
+      schema: z.enum(REVOCATION_MODES),
+      default: 'off',
+      words:
+        'Whether certificates of partners were revoked, by the CRLs of the truststore: off does not ask; soft refuses those that were; hard those too of which no valid CRL tells.',
     },
     autoStart: { column: 'auto_start', schema: z.boolean(), default: true, words: 'Started when it is created.' },
     maxConnections: {

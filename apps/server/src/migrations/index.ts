@@ -28,6 +28,7 @@ import { history } from './0024-history.js';
 import { authority } from './0025-authority.js';
 import { tls } from './0026-tls.js';
 import { proxyProtocol } from './0027-proxy-protocol.js';
+import { revocation } from './0028-revocation.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -61,5 +62,6 @@ export const MIGRATIONS: MigrationSet = {
     authority,
     tls,
     proxyProtocol,
+    revocation,
   ],
 };

@@ -6,7 +6,10 @@ import * as asn1 from 'asn1js';
 import { BOUNDS } from '../bounds.js';
 import { unfit, unreadable } from '../faults.js';
 import { nameOf } from '../inspect.js';
-import { derOf, DerError, itemsOf, oidOf, readDer } from './der.js';
+import { entriesOf, extensionsOf, TIMES, timeOf } from './crl-entries.js';
+import type { CrlExtension } from './crl-entries.js';
+import { derOf, DerError, itemsOf, oidOf, readDer, slicesIn } from './der.js';
+import type { DerSlice } from './der.js';
 import { readPem, writePem } from './pem.js';
 
 /** A certificate revocation list (RFC 5280 §5), as far as it is judged here. */
@@ -18,6 +21,12 @@ export interface Crl {
   readonly thisUpdate: number;
   /** Undefined: it does not say. */
   readonly nextUpdate: number | undefined;
+  /** Undefined: it has none. */
+  readonly number: bigint | undefined;
+  /** It does not tell of every certificate of its issuer: who is not in it may be revoked nevertheless. */
+  readonly isPartial: boolean;
+  /** See `entriesOf`. */
+  readonly revoked: ReadonlyMap<string, DerSlice>;
   /** Whether this CA signed it. */
   readonly isSignedBy: (ca: X509Certificate) => boolean;
 }
@@ -34,13 +43,23 @@ const SIGNATURES: Readonly<Record<string, string | null>> = {
   '1.3.101.113': null,
 };
 
-const timeOf = (block: asn1.BaseBlock | undefined): number | undefined => {
-  if (block instanceof asn1.UTCTime || block instanceof asn1.GeneralizedTime) return block.toDate().getTime();
-  return undefined;
+/** Tags of DER. */
+const [INTEGER, BIT_STRING, SEQUENCE, EXTENSIONS] = [0x02, 0x03, 0x30, 0xa0];
+
+const timeIn = (slice: DerSlice | undefined): number | undefined =>
+  slice !== undefined && TIMES.includes(slice.tag) ? timeOf(readDer(slice.whole)) : undefined;
+
+const CRL_NUMBER = '2.5.29.20';
+
+const numberOf = (extensions: readonly CrlExtension[]): bigint | undefined => {
+  const value = extensions.find(({ oid }) => oid === CRL_NUMBER)?.value;
+  const number = value === undefined ? undefined : readDer(value);
+  if (!(number instanceof asn1.Integer)) return undefined;
+  return BigInt(`0x${Buffer.from(number.valueBlock.valueHexView).toString('hex') || '0'}`);
 };
 
 /** Name of the subject, DER. */
-const subjectOf = ({ raw }: X509Certificate): Buffer => {
+export const subjectOf = ({ raw }: X509Certificate): Buffer => {
   const fields = itemsOf(itemsOf(readDer(raw))[0]);
   // RFC 5280 §4.1: the version stands first unless it is 1.
   return derOf(fields[fields[0]?.idBlock.tagClass === 3 ? 5 : 4]);
@@ -48,25 +67,35 @@ const subjectOf = ({ raw }: X509Certificate): Buffer => {
 
 /** @throws {DerError} */
 const parse = (der: Buffer): Crl => {
-  const [tbs, algorithm, signature] = itemsOf(readDer(der));
-  const fields = itemsOf(tbs);
-  const [, issuer, thisUpdate, nextUpdate] = fields[0] instanceof asn1.Integer ? fields.slice(1) : fields;
-  const from = timeOf(thisUpdate);
-  if (from === undefined || !(signature instanceof asn1.BitString)) throw new DerError('it is no CRL');
-  const signed = derOf(tbs);
-  const oid = oidOf(itemsOf(algorithm)[0]);
+  const [whole, ...behind] = slicesIn(der);
+  if (whole?.tag !== SEQUENCE || behind.length > 0) throw new DerError('it is no CRL');
+  const [tbs, algorithm, signature] = slicesIn(whole.content);
+  if (tbs === undefined || algorithm === undefined || signature?.tag !== BIT_STRING) {
+    throw new DerError('it is no CRL');
+  }
+  const fields = slicesIn(tbs.content);
+  const [, issuer, thisUpdate, ...rest] = fields[0]?.tag === INTEGER ? fields.slice(1) : fields;
+  const from = timeIn(thisUpdate);
+  if (issuer === undefined || from === undefined) throw new DerError('it is no CRL');
+  const entries = rest.find(({ tag }) => tag === SEQUENCE);
+  const more = rest.find(({ tag }) => tag === EXTENSIONS);
+  const extensions = more === undefined ? [] : extensionsOf(readDer(more.content));
+  const oid = oidOf(itemsOf(readDer(algorithm.whole))[0]);
   const hash = SIGNATURES[oid];
   if (hash === undefined) throw new DerError(`its signature algorithm ${oid} is not known here`);
-  const bytes = Buffer.from(signature.valueBlock.valueHexView);
-  const name = derOf(issuer);
+  const name = issuer.whole;
   return {
     pem: writePem('X509 CRL', der),
     issuer: name,
     thisUpdate: from,
-    nextUpdate: timeOf(nextUpdate),
+    nextUpdate: timeIn(rest[0]),
+    number: numberOf(extensions),
+    // RFC 5280 §5.2: a critical extension that is not understood here (delta CRL, distribution point) bounds what it tells.
+    isPartial: extensions.some(({ critical }) => critical),
+    revoked: entriesOf(entries?.content ?? Buffer.alloc(0)),
     isSignedBy: (ca) => {
       try {
-        return subjectOf(ca).equals(name) && verify(hash, signed, ca.publicKey, bytes);
+        return subjectOf(ca).equals(name) && verify(hash, tbs.whole, ca.publicKey, signature.content.subarray(1));
       } catch {
         return false;
       }
@@ -85,6 +114,9 @@ export const readCrl = (bytes: Buffer): Crl => {
     throw unreadable('crls', `expected a CRL (RFC 5280): ${error.message}`, error);
   }
 };
+
+/** A CRL as it is stored, whatever its size: it was checked when it came. @throws {DerError} */
+export const storedCrl = (pem: string): Crl => parse(Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64'));
 
 /** CRLs in PEM. @throws {UploadError} */
 export const readCrls = (text: string): readonly Crl[] => {

@@ -60,3 +60,36 @@ export const derOf = (block: asn1.BaseBlock | undefined): Buffer => {
   if (block === undefined) throw new DerError('a value is missing');
   return Buffer.from(block.toBER());
 };
+
+/** One value of DER where it stands: nothing is copied, and nothing within is read. */
+export interface DerSlice {
+  readonly tag: number;
+  readonly content: Buffer;
+  /** With tag and length. */
+  readonly whole: Buffer;
+}
+
+const cutOff = (): DerError => new DerError('it is cut off, or no DER');
+
+const sliceAt = (bytes: Buffer, at: number): DerSlice => {
+  const [tag, first] = [bytes[at], bytes[at + 1]];
+  if (tag === undefined || first === undefined || (tag & 0x1f) === 0x1f) throw cutOff();
+  // X.690 §8.1.3: a length below 128, or the number of its bytes and these.
+  const size = first < 0x80 ? 0 : first & 0x7f;
+  const start = at + 2 + size;
+  if (first === 0x80 || size > 4 || start > bytes.length) throw cutOff();
+  const end = start + (size === 0 ? first : bytes.readUIntBE(at + 2, size));
+  if (end > bytes.length) throw cutOff();
+  return { tag, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) };
+};
+
+/** The values that stand one behind the other in `bytes`; for lists so long that a tree of them is too large. @throws {DerError} */
+export const slicesIn = (bytes: Buffer): readonly DerSlice[] => {
+  const slices: DerSlice[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const slice = sliceAt(bytes, at);
+    slices.push(slice);
+    at += slice.whole.length;
+  }
+  return slices;
+};

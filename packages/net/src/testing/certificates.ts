@@ -169,7 +169,7 @@ export class TestCa {
       signingKey: this.#keys.privateKey,
       signingAlgorithm: ALGORITHMS[this.#keyType],
     });
-    return `${crl.toString('pem')}\n`;
+    return `${x509.PemConverter.encode(crl.rawData, 'X509 CRL')}\n`;
   }
 }
 

@@ -1,0 +1,180 @@
+import { X509Certificate } from 'node:crypto';
+
+import { isIssuedBy, isSelfSigned } from './chain.js';
+import type { Trust } from './certificates.js';
+import { nameOf } from './inspect.js';
+import { revokedOf, serialKey } from './read/crl-entries.js';
+import type { Revoked } from './read/crl-entries.js';
+import { storedCrl, subjectOf } from './read/crl.js';
+import type { Crl } from './read/crl.js';
+
+/** Revocation of peers: `soft` lets those in of whom nobody can say whether they were revoked, `hard` does not. */
+export const REVOCATION_MODES = ['off', 'soft', 'hard'] as const;
+export type RevocationMode = (typeof REVOCATION_MODES)[number];
+
+/** The reason why a peer is refused. */
+export interface RevocationRefusal {
+  readonly code: 'TLS_CERTIFICATE_REVOKED' | 'TLS_REVOCATION_UNKNOWN';
+  /** A sentence without its end. */
+  readonly text: string;
+}
+
+export interface RevocationOptions {
+  readonly mode: RevocationMode;
+  /** Undefined: the public CAs, of which no CRL is here. */
+  readonly trust: Trust | undefined;
+  /** Name of the truststore. */
+  readonly store: string;
+  /** Told of a peer that `soft` lets in although nobody can say whether it was revoked. A sentence without its end. */
+  readonly notice: (text: string) => void;
+  /** Milliseconds since 1970. Default `Date.now`. */
+  readonly now?: () => number;
+}
+
+type List = Pick<Crl, 'thisUpdate' | 'nextUpdate' | 'number' | 'isPartial' | 'revoked'>;
+
+interface Index {
+  readonly cas: readonly X509Certificate[];
+  /** By the fingerprint of the CA that signed them, the newest first. */
+  readonly lists: ReadonlyMap<string, readonly List[]>;
+}
+
+const NOTHING: Index = { cas: [], lists: new Map() };
+
+const newestFirst = (one: List, other: List): number => {
+  if (one.number !== undefined && other.number !== undefined && one.number !== other.number) {
+    return one.number < other.number ? 1 : -1;
+  }
+  return other.thisUpdate - one.thisUpdate;
+};
+
+const indexOf = ({ certificates, crls }: Trust): Index => {
+  const cas = certificates.map((pem) => new X509Certificate(pem));
+  const byName = new Map<string, X509Certificate[]>();
+  for (const ca of cas) {
+    const name = subjectOf(ca).toString('hex');
+    byName.set(name, [...(byName.get(name) ?? []), ca]);
+  }
+  const lists = new Map<string, List[]>();
+  for (const pem of crls) {
+    const { issuer, isSignedBy, thisUpdate, nextUpdate, number, isPartial, revoked } = storedCrl(pem);
+    const list: List = { thisUpdate, nextUpdate, number, isPartial, revoked };
+    for (const ca of (byName.get(issuer.toString('hex')) ?? []).filter(isSignedBy)) {
+      lists.set(ca.fingerprint256, [...(lists.get(ca.fingerprint256) ?? []), list].sort(newestFirst));
+    }
+  }
+  return { cas, lists };
+};
+
+/** Reading a long CRL takes a moment: once for each content of a store, whoever uses it. */
+const indexes = new WeakMap<Trust, Index>();
+
+const indexFor = (trust: Trust): Index => {
+  const index = indexes.get(trust) ?? indexOf(trust);
+  indexes.set(trust, index);
+  return index;
+};
+
+/** A chain is no longer than that in a handshake. */
+const MAX_CHAIN = 10;
+
+const iso = (time: number): string => new Date(time).toISOString();
+
+const shown = (certificate: X509Certificate, isPeer: boolean): string => {
+  const what = isPeer ? 'the certificate of the partner' : 'a CA certificate above that of the partner';
+  return `${what} (${nameOf(certificate)}, serial ${certificate.serialNumber})`;
+};
+
+const revokedText = (what: string, ca: X509Certificate, { at, reason }: Revoked, isPeer: boolean): string => {
+  const by = `${what} was revoked by its CA ${nameOf(ca)}, ${reason}${at === undefined ? '' : `, since ${iso(at)}`}`;
+  if (reason === 'certificateHold') return `${by}: the CA has to release it`;
+  return `${by}: the partner needs a new one${isPeer ? '' : ', from another CA'}`;
+};
+
+type Verdict =
+  | { readonly is: 'good' }
+  | { readonly is: 'revoked'; readonly entry: Revoked }
+  | { readonly is: 'unknown'; readonly why: string };
+
+/** Asks the lists of one CA about a serial. */
+const verdictOf = (
+  lists: readonly List[],
+  serial: string,
+  ca: X509Certificate,
+  store: string,
+  now: number,
+): Verdict => {
+  const from = `the truststore ${JSON.stringify(store)}`;
+  const asks = `put its newest one into crls of ${from}`;
+  const unknown = (why: string): Verdict => ({ is: 'unknown', why });
+  const begun = lists.filter(({ thisUpdate }) => thisUpdate <= now);
+  const full = begun.find(({ isPartial }) => !isPartial);
+  // Partial lists since the last whole one add to it.
+  const asked = begun.filter((list) => list === full || (list.isPartial && list.thisUpdate >= (full?.thisUpdate ?? 0)));
+  const entry = asked.map(({ revoked }) => revoked.get(serial)).find((found) => found !== undefined);
+  const said = entry && revokedOf(entry);
+  // Also in a list that should have been replaced: who was revoked stays so.
+  if (said !== undefined) return { is: 'revoked', entry: said };
+  if (full !== undefined) {
+    if (full.nextUpdate === undefined || full.nextUpdate > now) return { is: 'good' };
+    return unknown(`the CRL of ${nameOf(ca)} should have been replaced by ${iso(full.nextUpdate)}: ${asks}`);
+  }
+  if (begun.length > 0) {
+    return unknown(
+      `${from} has only CRLs of ${nameOf(ca)} that tell of a part of its certificates: ${asks}, a whole one`,
+    );
+  }
+  const [early] = lists;
+  if (early !== undefined) {
+    return unknown(`the CRL of ${nameOf(ca)} begins at ${iso(early.thisUpdate)}: look at the clocks, or ${asks}`);
+  }
+  return unknown(`${from} has no CRL of ${nameOf(ca)}: ${asks}`);
+};
+
+/**
+ * The check of a peer whose chain is good, by the CRLs of a truststore: its certificate and those above it but the root, nearest first.
+ * @returns undefined for `off`; a check that answers undefined where the peer may come in
+ */
+export const revocationCheck = ({ mode, trust, store, notice, now = Date.now }: RevocationOptions) => {
+  if (mode === 'off') return undefined;
+  const { cas, lists } = trust === undefined ? NOTHING : indexFor(trust);
+
+  const verdictFor = (certificate: X509Certificate, issuer: X509Certificate | undefined): Verdict => {
+    if (trust === undefined) {
+      return {
+        is: 'unknown',
+        why: 'no truststore is named, and of the public CAs there are no CRLs: set truststoreName',
+      };
+    }
+    if (issuer === undefined || !cas.some(({ fingerprint256 }) => fingerprint256 === issuer.fingerprint256)) {
+      const name = issuer === undefined ? certificate.issuer.replaceAll('\n', ',') : nameOf(issuer);
+      const why = `the truststore ${JSON.stringify(store)} has no CRL of ${name}: put its certificate into certificates, and its CRL into crls`;
+      return { is: 'unknown', why };
+    }
+    const of = lists.get(issuer.fingerprint256) ?? [];
+    return verdictOf(of, serialKey(certificate.serialNumber), issuer, store, now());
+  };
+
+  /** @param chain of the peer, itself first; the rest as far as it is known */
+  return (chain: readonly X509Certificate[]): Promise<RevocationRefusal | undefined> => {
+    const unknown: string[] = [];
+    let certificate = chain[0];
+    for (let depth = 0; certificate !== undefined && depth < MAX_CHAIN && !isSelfSigned(certificate); depth++) {
+      const below = certificate;
+      const issuer: X509Certificate | undefined = [...cas, ...chain].find((one) => isIssuedBy(below, one));
+      const verdict = verdictFor(below, issuer);
+      const what = shown(below, depth === 0);
+      if (verdict.is === 'revoked') {
+        const text = revokedText(what, issuer ?? below, verdict.entry, depth === 0);
+        return Promise.resolve({ code: 'TLS_CERTIFICATE_REVOKED', text });
+      }
+      if (verdict.is === 'unknown') unknown.push(`nobody can say whether ${what} was revoked: ${verdict.why}`);
+      certificate = issuer;
+    }
+    const [first] = unknown;
+    if (first === undefined) return Promise.resolve(undefined);
+    if (mode === 'hard') return Promise.resolve({ code: 'TLS_REVOCATION_UNKNOWN', text: first });
+    for (const text of unknown) notice(text);
+    return Promise.resolve(undefined);
+  };
+};
