@@ -22,8 +22,8 @@ export interface StagedIntakeOptions {
 }
 
 /**
- * Articles on their way into a staged file, from one point on: the start, where a restart begins, or where RESYN cut the file.
- * Whoever goes back makes a new one.
+ * Takes articles into a staged file after one point: the start, the point of a restart, or the point to which RESYN cut the file
+ * back. It serves that stretch alone: going back makes a new one.
  */
 export class StagedIntake {
   readonly writer: FileWriter;
@@ -82,7 +82,7 @@ export class StagedIntake {
     this.points.stop(reason);
   }
 
-  /** What was on its way is written, and the points that were asked for are stored or have failed. */
+  /** Resolves when everything queued is written, and each point that was asked for is stored or has failed. */
   async idle(): Promise<void> {
     await this.writer.idle();
     await this.points.idle();
