@@ -1,63 +1,16 @@
 import { once } from 'node:events';
-import { appendFile, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { PesitError } from '@pesit-node/protocol';
-import { verdictOn } from '@pesit-node/transfers';
+import { SentPoints, verdictOn } from '@pesit-node/transfers';
 
 import { writeNote } from '../src/exchange/delivery-note.js';
 import { Leases } from '../src/queue/leases.js';
 import type { LeasesOptions } from '../src/queue/leases.js';
 import type { Interruption } from '../src/queue/interruption.js';
-import { delayAfter } from '../src/queue/retry.js';
-import { SentPoints } from '../src/exchange/sent-points.js';
-
-describe('the delay before another attempt', () => {
-  test('the delay grows, is bounded, and moves by the jitter', () => {
-    const policy = { attempts: 9, initialDelay: 1000, maxDelay: 20_000, multiplier: 3, jitter: 0.2 };
-    expect([1, 2, 3, 4, 50].map((count) => delayAfter(count, policy, 0.5))).toEqual([1000, 3000, 9000, 20_000, 20_000]);
-    expect([0, 1].map((random) => delayAfter(1, policy, random))).toEqual([800, 1200]);
-    const many = Array.from({ length: 200 }, () => delayAfter(1, policy));
-    expect(Math.min(...many)).toBeGreaterThanOrEqual(800);
-    expect(Math.max(...many)).toBeLessThanOrEqual(1200);
-    expect(new Set(many).size).toBeGreaterThan(50);
-  });
-});
-
-describe('the points of a compressed file', () => {
-  let directory: string;
-  const point = (number: number) => ({
-    number,
-    fileOffset: number * 1000,
-    dataBytes: number * 100,
-    articles: number * 10,
-  });
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'pesit-sent-'));
-  });
-  afterEach(() => rm(directory, { recursive: true, force: true }));
-
-  test('are found by another process, a line that was cut off is not', async () => {
-    const path = join(directory, 'new/x.sent');
-    const points = new SentPoints(path);
-    for (const number of [1, 2, 3]) await points.add(point(number));
-    await appendFile(path, '4 4000 4');
-    const later = new SentPoints(path);
-    expect(await later.find(3)).toEqual(point(3));
-    expect(await later.find(4)).toBeUndefined();
-    await later.forgetAfter(3);
-    await later.add(point(4));
-    expect(await later.find(4)).toEqual(point(4));
-    await later.forgetAfter(2);
-    expect(await readFile(path, 'latin1')).toBe('1 1000 100 10\n2 2000 200 20\n');
-    await later.add({ ...point(3), fileOffset: 2500 });
-    expect(await later.find(3)).toEqual({ ...point(3), fileOffset: 2500 });
-    await later.remove();
-    expect(await new SentPoints(path).find(1)).toBeUndefined();
-  });
-});
 
 describe('a full disk', () => {
   let root: string;

@@ -6,7 +6,11 @@
  * it begins at a point or at the start, which error code a record gets: a column there, never a comparison elsewhere. Failures
  * of this side are told apart by their `condition` (`ErrorCondition`), for several of them share a diagnostic.
  *
- * The apps keep what only one end has: the server app admission and answering, the client app queue and retry.
+ * Restart: `restart-position.ts` finds the place of a point, `restartable-source.ts` sends a file over all its attempts with what
+ * they placed (`sent-points.ts` where that has to be written down), `first-answer.ts` keeps what continuing a file that is read
+ * needs, and `retry-delay.ts` says when the next attempt is due.
+ *
+ * The apps keep what only one end has: the server app admission and answering, the client app its queue.
  */
 export { asPesitDate, isCreationDate, pesitDate, showDate } from './creation-date.js';
 export {
@@ -36,9 +40,18 @@ export {
   verdictOn,
 } from './outcome.js';
 export type { ContactErrorCode, Outcome, Phase, TransferErrorCode, Verdict } from './outcome.js';
+export { firstAnswer, firstAnswerIn, firstAnswerOf, formatIn } from './first-answer.js';
+export type { FirstAnswer, WantedCodePage } from './first-answer.js';
 export { productOf, shownFreeMessage } from './partner-habits.js';
 export type { PartnerHabits } from './partner-habits.js';
+export { namesFor, receivedName } from './received-name.js';
 export { goToPoint, hasCompressed, pacingsWith, pointToWrite } from './restart-position.js';
+export { RestartableSource } from './restartable-source.js';
+export type { PacingKeeper, SendingSession } from './restartable-source.js';
+export { delayAfter } from './retry-delay.js';
+export type { RetryPolicy } from './retry-delay.js';
+export { SentPoints } from './sent-points.js';
+export type { SentPoint } from './sent-points.js';
 export { spaceReadings, storageHealth } from './space.js';
 export { freeMessageText, messageText } from './texts.js';
 export { meterTransfers } from './transfer-meter.js';

@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { FileSource, formatOf } from '@pesit-node/storage';
 import type { Pacing } from '@pesit-node/storage';
-import { goToPoint, hasCompressed, pacingsWith, pointToWrite } from '@pesit-node/transfers';
+import { delayAfter, goToPoint, hasCompressed, pacingsWith, pointToWrite, SentPoints } from '@pesit-node/transfers';
 
 describe('how the attempts placed their points', () => {
   const first = { from: 0, interval: 4096, maxUnsegmentedArticle: 1000 };
@@ -71,5 +71,50 @@ describe('the place of a point', () => {
   test('of attempts of which one has compressed, by their compression', () => {
     expect(hasCompressed([counted, compressed])).toBe(true);
     expect(hasCompressed([counted, { ...counted, compression: 0 }])).toBe(false);
+  });
+});
+
+describe('the points of a compressed file', () => {
+  let directory: string;
+  const point = (number: number) => ({
+    number,
+    fileOffset: number * 1000,
+    dataBytes: number * 100,
+    articles: number * 10,
+  });
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'pesit-sent-'));
+  });
+  afterEach(() => rm(directory, { recursive: true, force: true }));
+
+  test('are found by another process, a line that was cut off is not', async () => {
+    const path = join(directory, 'new/x.sent');
+    const points = new SentPoints(path);
+    for (const number of [1, 2, 3]) await points.add(point(number));
+    await appendFile(path, '4 4000 4');
+    const later = new SentPoints(path);
+    expect(await later.find(3)).toEqual(point(3));
+    expect(await later.find(4)).toBeUndefined();
+    await later.forgetAfter(3);
+    await later.add(point(4));
+    expect(await later.find(4)).toEqual(point(4));
+    await later.forgetAfter(2);
+    expect(await readFile(path, 'latin1')).toBe('1 1000 100 10\n2 2000 200 20\n');
+    await later.add({ ...point(3), fileOffset: 2500 });
+    expect(await later.find(3)).toEqual({ ...point(3), fileOffset: 2500 });
+    await later.remove();
+    expect(await new SentPoints(path).find(1)).toBeUndefined();
+  });
+});
+
+describe('the delay before another attempt', () => {
+  test('the delay grows, is bounded, and moves by the jitter', () => {
+    const policy = { attempts: 9, initialDelay: 1000, maxDelay: 20_000, multiplier: 3, jitter: 0.2 };
+    expect([1, 2, 3, 4, 50].map((count) => delayAfter(count, policy, 0.5))).toEqual([1000, 3000, 9000, 20_000, 20_000]);
+    expect([0, 1].map((random) => delayAfter(1, policy, random))).toEqual([800, 1200]);
+    const many = Array.from({ length: 200 }, () => delayAfter(1, policy));
+    expect(Math.min(...many)).toBeGreaterThanOrEqual(800);
+    expect(Math.max(...many)).toBeLessThanOrEqual(1200);
+    expect(new Set(many).size).toBeGreaterThan(50);
   });
 });

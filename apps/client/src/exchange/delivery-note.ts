@@ -1,8 +1,7 @@
 import { DeliveryNotes } from '@pesit-node/storage';
+import { firstAnswer } from '@pesit-node/transfers';
+import type { FirstAnswer } from '@pesit-node/transfers';
 import { z } from 'zod';
-
-import { firstAnswer } from './first-answer.js';
-import type { FirstAnswer } from './first-answer.js';
 
 /**
  * The file that is about to be delivered: written before the partner hears that the file is here, removed when the record is

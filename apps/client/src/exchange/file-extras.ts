@@ -2,18 +2,13 @@ import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
 import type { CodePage, FileRequest } from '@pesit-node/protocol';
 import { readBytes } from '@pesit-node/service';
 import { compressionMode } from '@pesit-node/transfers';
+import type { WantedCodePage } from '@pesit-node/transfers';
 
 import type { TransferSettings } from '../transfers/fields.js';
 import type { Job } from '../transfers/row.js';
 
 type Settings = Pick<TransferSettings, 'ebcdic' | 'codePage'>;
 type Server = Pick<Job['server'], 'ebcdic' | 'code_page'>;
-
-/** The code page of EBCDIC lines, and whether lines are EBCDIC whatever the partner says. */
-export interface WantedCodePage {
-  readonly codePage: CodePage;
-  readonly always: boolean;
-}
 
 export const codePageOf = (settings: Settings, server: Server): WantedCodePage => ({
   codePage: settings.codePage ?? server.code_page ?? DEFAULT_CODE_PAGE,

@@ -1,8 +1,8 @@
 import { lstat, mkdir, realpath } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 
 import { PesitError } from '@pesit-node/protocol';
-import { DeliveryNotes, LocalFileStore, removeLeftover, resolveInside, sanitiseValue } from '@pesit-node/storage';
+import { DeliveryNotes, LocalFileStore, removeLeftover, resolveInside } from '@pesit-node/storage';
 import type { Delivery, FileStore, ReceivedFile, SpaceReserve } from '@pesit-node/storage';
 
 /** Where received files go: `<data.directory>/received`. */
@@ -69,17 +69,3 @@ export class ReceivedTree {
     }
   }
 }
-
-/** The name of a received file, and the one that it gets when that is taken: with the id of its transfer. */
-export const namesFor = (name: string, id: string): readonly string[] => {
-  const extension = extname(name);
-  const stem = name.slice(0, name.length - extension.length);
-  return [name, sanitiseValue(`${stem}_${id}${extension}`)];
-};
-
-/** The name of a received file: the last segment of the first of `names` that is one, made safe. */
-export const receivedName = (names: readonly (string | undefined)[]): string => {
-  const given = names.find((name) => name !== undefined && name !== '') ?? '_';
-  const segment = given.split(/[/\\]/).findLast((part) => part !== '');
-  return sanitiseValue(segment ?? '_');
-};

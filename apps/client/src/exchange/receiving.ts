@@ -12,16 +12,23 @@ import type { ReceivedFile, ResumedReceiving } from '@pesit-node/storage';
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import { keptBytes, readable, START } from '@pesit-node/protocol';
 import type { Parameters, PesitError, SyncPoint } from '@pesit-node/protocol';
-import { outcomeOf, refusesRestart, TRANSFER_DELIVERED, TRANSFER_POINT } from '@pesit-node/transfers';
-import type { ObservedTransfer } from '@pesit-node/transfers';
+import {
+  firstAnswerIn,
+  firstAnswerOf,
+  formatIn,
+  namesFor,
+  outcomeOf,
+  receivedName,
+  refusesRestart,
+  TRANSFER_DELIVERED,
+  TRANSFER_POINT,
+} from '@pesit-node/transfers';
+import type { FirstAnswer, ObservedTransfer } from '@pesit-node/transfers';
 
 import type { Job } from '../transfers/row.js';
 import { confirmName, fileToSelect, withAskedFile } from './asked-file.js';
 import { codePageOf, extrasOf } from './file-extras.js';
 import { readNote, writeNote } from './delivery-note.js';
-import { firstAnswerIn, firstAnswerOf, formatIn } from './first-answer.js';
-import type { FirstAnswer } from './first-answer.js';
-import { namesFor, receivedName } from './received-tree.js';
 import type { ReceivedTree } from './received-tree.js';
 import type { RestartKeeper } from './restart-keeper.js';
 import { Interruption } from '../queue/interruption.js';

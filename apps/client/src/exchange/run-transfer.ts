@@ -2,7 +2,7 @@ import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import { explain, keptBytes, logWords, printable, SUCCESS } from '@pesit-node/protocol';
 import type { PesitError } from '@pesit-node/protocol';
 import type { Logger } from '@pesit-node/service';
-import { errorCodeOf, keepsTrust, outcomeOf, toPesitError, verdictOn } from '@pesit-node/transfers';
+import { delayAfter, errorCodeOf, keepsTrust, outcomeOf, toPesitError, verdictOn } from '@pesit-node/transfers';
 import type { Figures, ObservedTransfer, Phase } from '@pesit-node/transfers';
 
 import type { AttemptEnd, Ended, Job, TransferRow } from '../transfers/row.js';
@@ -12,7 +12,6 @@ import { Interruption } from '../queue/interruption.js';
 import { messaging } from './messaging.js';
 import { receiving } from './receiving.js';
 import { restartKeeper } from './restart-keeper.js';
-import { delayAfter } from '../queue/retry.js';
 import { sending } from './sending.js';
 import type { TakenSession } from '../sessions/session-pool.js';
 import { sessionTarget } from '../sessions/session-target.js';

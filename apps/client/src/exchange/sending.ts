@@ -3,15 +3,22 @@ import { PesitError } from '@pesit-node/protocol';
 import type { CreateRequest, SyncPoint } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
 import type { FileVersion, RecordFormat } from '@pesit-node/storage';
-import { asPesitDate, dataCodeOf, outcomeOf, pesitDate, refusesRestart, TRANSFER_POINT } from '@pesit-node/transfers';
+import {
+  asPesitDate,
+  dataCodeOf,
+  outcomeOf,
+  pesitDate,
+  refusesRestart,
+  RestartableSource,
+  SentPoints,
+  TRANSFER_POINT,
+} from '@pesit-node/transfers';
 import type { ObservedTransfer } from '@pesit-node/transfers';
 
 import type { Job, StoredVersion } from '../transfers/row.js';
 import { ebcdicOf, extrasOf } from './file-extras.js';
 import type { RestartKeeper } from './restart-keeper.js';
-import { RestartableSource } from './restartable-source.js';
 import type { TransferDeps, Work } from './work.js';
-import { SentPoints } from './sent-points.js';
 
 const formatFor = ({ settings, server }: Job): RecordFormat =>
   formatOf({

@@ -1,7 +1,6 @@
 import type { Config } from '@pesit-node/service';
 import type { ChecksumKind, Durability } from '@pesit-node/storage';
-
-import type { RetryPolicy } from '../queue/retry.js';
+import type { RetryPolicy } from '@pesit-node/transfers';
 
 /** `spool.*`: how long the content of a request outlives its transfer, milliseconds. */
 export interface SpoolRetention {

@@ -1,13 +1,18 @@
 import { createHash } from 'node:crypto';
 
 import { CODE_PAGES } from '@pesit-node/protocol';
-import type { Parameters } from '@pesit-node/protocol';
+import type { CodePage, Parameters } from '@pesit-node/protocol';
 import { receivedFormat } from '@pesit-node/storage';
 import type { RecordFormat, StagedFacts } from '@pesit-node/storage';
-import { DATA_CODES } from '@pesit-node/transfers';
 import { z } from 'zod';
 
-import type { WantedCodePage } from './file-extras.js';
+import { DATA_CODES } from './vocabulary.js';
+
+/** The code page of EBCDIC lines, and whether lines are EBCDIC whatever the partner says. */
+export interface WantedCodePage {
+  readonly codePage: CodePage;
+  readonly always: boolean;
+}
 
 /** The part of the answer to the first SELECT that a restart needs: kept in the journal of the staged file, and in the note of its delivery. */
 export const firstAnswer = z.strictObject({

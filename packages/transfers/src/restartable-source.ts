@@ -1,12 +1,21 @@
-import type { PesitRequester } from '@pesit-node/net';
-import type { ArticleSource, Burst, SyncPoint } from '@pesit-node/protocol';
+import type { ArticleSource, Burst, ConnectionTerms, FileTerms, SyncPoint } from '@pesit-node/protocol';
 import type { FileSource, Pacing } from '@pesit-node/storage';
-import { goToPoint, pacingsWith, pointToWrite } from '@pesit-node/transfers';
 
-import type { RestartKeeper } from './restart-keeper.js';
+import { goToPoint, pacingsWith, pointToWrite } from './restart-position.js';
 import type { SentPoints } from './sent-points.js';
 
-type Session = Pick<PesitRequester, 'terms' | 'fileTerms' | 'totals'>;
+/** The session that sends, as far as points depend on it. */
+export interface SendingSession {
+  readonly terms: Pick<ConnectionTerms, 'syncInterval'>;
+  readonly fileTerms: Pick<FileTerms, 'compression'> | undefined;
+  /** Of the running transfer. */
+  readonly totals: Pick<SyncPoint, 'dataBytes' | 'articles'>;
+}
+
+/** Keeps for the next attempt how this one places its points; resolves when that is stored. */
+export interface PacingKeeper {
+  keepPacings(pacings: readonly Pacing[]): Promise<void>;
+}
 
 /**
  * The source of one transfer over all its attempts. Knows when the first data were asked for: before, the partner holds
@@ -16,15 +25,15 @@ type Session = Pick<PesitRequester, 'terms' | 'fileTerms' | 'totals'>;
 export class RestartableSource implements ArticleSource {
   started = false;
   readonly #source: FileSource;
-  readonly #keeper: RestartKeeper;
+  readonly #keeper: PacingKeeper;
   readonly #sent: SentPoints;
   #pacings: readonly Pacing[];
-  #session: Session | undefined;
+  #session: SendingSession | undefined;
   #from = 0;
   #lastPoint = 0;
   #kept = false;
 
-  constructor(source: FileSource, pacings: readonly Pacing[], keeper: RestartKeeper, sent: SentPoints) {
+  constructor(source: FileSource, pacings: readonly Pacing[], keeper: PacingKeeper, sent: SentPoints) {
     this.#source = source;
     this.#pacings = pacings;
     this.#keeper = keeper;
@@ -37,7 +46,7 @@ export class RestartableSource implements ArticleSource {
   }
 
   /** To be called before each CREATE: the file is at its start, whatever an earlier session did. */
-  async begin(session: Session): Promise<void> {
+  async begin(session: SendingSession): Promise<void> {
     this.#session = session;
     this.#from = 0;
     this.#lastPoint = 0;
