@@ -73,6 +73,21 @@ withDatabase((harness) => {
       expect(violations(document, schema, payload, { closed: true })).toEqual([]);
       expect(violations(document, schema, { ...payload, unheardOf: 1 }, { closed: false })).not.toEqual([]);
     }
+    const roles = [...operationsOf(document)].map(([name, operation]) => [name, operation['x-role']] as const);
+    const traces = '/api/v1/servers/{id}/trace';
+    expect(roles.flatMap(([name, role]) => (role === 'operator' ? [name] : [])).sort()).toEqual([
+      `DELETE ${traces}`,
+      `GET ${traces}/content`,
+      `GET ${traces}/{session}`,
+      'GET /api/v1/transfers/{id}/content',
+      'POST /api/v1/servers/{id}/test',
+      ...['message', 'receive', 'send'].map((verb) => `POST /api/v1/transfers/${verb}`),
+      ...['cancel', 'replay', 'retry'].map((verb) => `POST /api/v1/transfers/{id}/${verb}`),
+      `PUT ${traces}`,
+    ]);
+    expect(roles.filter(([name, role]) => !name.startsWith('GET ') && role !== 'operator' && role !== 'admin')).toEqual(
+      [],
+    );
     const { parameters = [] } = operationFor(document, 'GET', '/api/v1/transfers/history') ?? {};
     expect(parameters.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['page', 'size', 'sort', 'status', 'direction', 'serverId', 'from', 'to']),

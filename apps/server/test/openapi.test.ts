@@ -97,6 +97,26 @@ withDatabase((harness) => {
     );
   });
 
+  test('an operator runs listeners and traces; whatever else changes something takes an admin', async () => {
+    const operations = [...operationsOf(await read())];
+    const named = (keep: (name: string, role: string | undefined) => boolean): string[] =>
+      operations.filter(([name, operation]) => keep(name, operation['x-role'])).map(([name]) => name);
+    const traces = '/api/v1/config/partners/{partnerId}/trace';
+    expect(named((_, role) => role === 'operator').sort()).toEqual([
+      `DELETE ${traces}`,
+      `GET ${traces}/content`,
+      `GET ${traces}/{session}`,
+      ...['restart', 'start', 'stop'].map((verb) => `POST /api/servers/{serverId}/${verb}`),
+      ...['restart', 'start', 'stop'].map((verb) => `POST /api/v1/servers/{serverId}/${verb}`),
+      `PUT ${traces}`,
+    ]);
+    expect(named((name, role) => !name.startsWith('GET ') && role === 'viewer')).toEqual([]);
+    expect(named((name, role) => role === undefined && !name.includes('/actuator/health')).sort()).toEqual([
+      'GET /ocsp/{b64}',
+      'POST /ocsp',
+    ]);
+  });
+
   test.each(EXAMPLES)('%s %s %j', async (method, path, payload) => {
     const document = await read();
     const schema = operationFor(document, method, path)?.requestBody?.content['application/json']?.schema ?? {};

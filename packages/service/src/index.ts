@@ -14,6 +14,9 @@
  */
 export { basicAuth, configuredAdmin } from './auth/basic-auth.js';
 export type { VerifyCredentials } from './auth/basic-strategy.js';
+export { ROLES, loginOf, reaches } from './auth/roles.js';
+export type { Login, Role } from './auth/roles.js';
+export { rolesMarkdown } from './auth/roles-markdown.js';
 export { FailureLimiter } from './auth/failure-limiter.js';
 export type { FailureLimiterOptions } from './auth/failure-limiter.js';
 export { CONFIG_KEYS } from './config/keys.js';
@@ -79,7 +82,7 @@ export type { Condition, HistoryBounds, HistoryTable, Period, Way } from './hist
 export { HealthRegistry } from './health/registry.js';
 export type { HealthCheck, HealthComponent, HealthReport } from './health/registry.js';
 export type { ServiceInfo } from './health/routes.js';
-export { createHttpApp } from './http/app.js';
+export { createHttpApp, operationsOfApp } from './http/app.js';
 export type { HttpAppOptions } from './http/app.js';
 export type { ErrorBody } from './http/error-body.js';
 export { startingApp } from './http/starting-app.js';
@@ -87,7 +90,7 @@ export { formParts } from './http/multipart.js';
 export type { FormPart } from './http/multipart.js';
 export { fetchPage, pageOf, pagingFields, periodFields } from './http/paging.js';
 export type { Page, PageMapping, Paging, PagingOptions, Sort } from './http/paging.js';
-export { Routes } from './http/routes.js';
+export { roleOf, Routes } from './http/routes.js';
 export type { Access, Answer, Endpoint, Method, MountedOperation, Operation, ResourceMethods } from './http/routes.js';
 export { identifier, orDefault, plainText, readOnly, rowId, storedTime, timestamp } from './http/schemas.js';
 export { fetchStatistics, statisticsAnswer } from './http/statistics.js';

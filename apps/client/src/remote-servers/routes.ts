@@ -58,7 +58,12 @@ export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService)
   });
   routes.resource('/api/v1/servers/:id/test', {
     post: endpoint(
-      { summary: 'Opens a PeSIT session and releases it', params, answers: { 200: testAnswer, ...NOT_FOUND } },
+      {
+        summary: 'Opens a PeSIT session and releases it',
+        role: 'operator',
+        params,
+        answers: { 200: testAnswer, ...NOT_FOUND },
+      },
       async ({ params: { id }, res }) => res.json(await servers.test(id)),
     ),
   });

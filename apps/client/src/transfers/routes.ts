@@ -97,6 +97,7 @@ const taking = async (req: Request, res: Response, take: () => Promise<void>): P
 const sendRoute = (transfers: TransferService): Endpoint => {
   const sends = {
     summary: 'Sends a file',
+    role: 'operator' as const,
     description: `The file is in the body of JSON, or in the send tree; or it is the body itself (${OCTET_STREAM}), with the other fields in the query; or the part \`file\` of a form (${FORM_DATA}), behind the other fields. 202, or 200 when the answer was held until the end.`,
     headers: { ...WAIT_HEADER, ...KEY_HEADER },
     answers: ACCEPTED,
@@ -162,6 +163,7 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
     post: endpoint(
       {
         summary: 'Receives a file',
+        role: 'operator',
         headers: { ...WAIT_HEADER, ...KEY_HEADER },
         body: receiveBody,
         query: waitQuery,
@@ -174,6 +176,7 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
     post: endpoint(
       {
         summary: 'Sends a message',
+        role: 'operator',
         description: `The answer is held for ${MESSAGE_WAIT_SECONDS} seconds unless \`wait\` says otherwise.`,
         headers: { ...WAIT_HEADER, ...KEY_HEADER },
         body: messageBody,
@@ -228,6 +231,7 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
       post: endpoint(
         {
           summary,
+          role: 'operator',
           headers: WAIT_HEADER,
           params,
           query: waitQuery,
@@ -250,6 +254,7 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
     get: endpoint(
       {
         summary: 'A received file',
+        role: 'operator',
         params,
         headers: { Range: 'A part of it alone (RFC 9110 §14).' },
         answers: {

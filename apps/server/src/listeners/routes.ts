@@ -150,6 +150,7 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
     post: endpoint(
       {
         summary: 'Starts a listener on every pod',
+        role: 'operator',
         description: 'Answered when this pod has it; `message` and `pods` say what the others do.',
         params,
         answers: { 200: listenerOutcome, ...NOT_FOUND, 409: 'The port cannot be taken.' },
@@ -164,6 +165,7 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
     post: endpoint(
       {
         summary: 'Stops a listener on every pod',
+        role: 'operator',
         description: 'STOPPING while running transfers come to their end. It stays stopped until it is started.',
         params,
         answers: { 200: listenerOutcome, ...NOT_FOUND },
@@ -178,6 +180,7 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
     post: endpoint(
       {
         summary: 'Restarts a listener on every pod',
+        role: 'operator',
         description: 'Sessions end as when it is stopped; the port is taken again at once.',
         params,
         answers: { 200: listenerOutcome, ...NOT_FOUND, 409: 'It is stopped, or the port cannot be taken.' },

@@ -9,14 +9,14 @@ import { parseBasic, Rfc7617BasicStrategy } from './basic-strategy.js';
 import type { VerifyCredentials } from './basic-strategy.js';
 import type { LoginAttempt, LoginGuard } from './login-guard.js';
 
-/** Compares with `admin.username` and `admin.password` in constant time, whatever differs and wherever. */
+/** An admin: compares with `admin.username` and `admin.password` in constant time, whatever differs and wherever. */
 export const configuredAdmin = (config: Pick<CommonConfig, 'admin.username' | 'admin.password'>): VerifyCredentials => {
   const key = randomBytes(32);
   const digest = (text: string): Buffer => createHmac('sha256', key).update(text.normalize('NFC')).digest();
   return (givenName, givenPassword) => {
     const nameFits = timingSafeEqual(digest(givenName), digest(config['admin.username']));
     const passwordFits = timingSafeEqual(digest(givenPassword), digest(config['admin.password']));
-    return nameFits && passwordFits;
+    return nameFits && passwordFits ? { username: givenName, role: 'admin' } : undefined;
   };
 };
 

@@ -1,9 +1,10 @@
 import type { Request } from 'express';
 import { BasicStrategy } from 'passport-http';
 import { isError } from '@pesit-node/ground';
+import type { Login } from './roles.js';
 
-/** Whether the credentials are right. Must take the same time for a wrong user as for a wrong password. */
-export type VerifyCredentials = (username: string, password: string) => boolean | Promise<boolean>;
+/** Whose credentials they are; undefined when they are wrong. Must take the same time for a wrong user as for a wrong password. */
+export type VerifyCredentials = (username: string, password: string) => Login | undefined | Promise<Login | undefined>;
 
 const BASIC = /^Basic +([A-Za-z0-9+/]+={0,2})$/i;
 
@@ -55,7 +56,7 @@ export class Rfc7617BasicStrategy extends BasicStrategy {
     Promise.resolve()
       .then(() => this.verifyCredentials(username, password))
       .then(
-        (valid) => (valid ? this.success({ username }) : this.fail(Rfc7617BasicStrategy.CHALLENGE)),
+        (login) => (login === undefined ? this.fail(Rfc7617BasicStrategy.CHALLENGE) : this.success(login)),
         (error: unknown) => this.error(isError(error) ? error : new Error(String(error))),
       );
   }

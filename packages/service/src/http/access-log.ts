@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import { pinoHttp } from 'pino-http';
 
+import { loginOf } from '../auth/roles.js';
 import type { Logger } from '../logging.js';
 
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
@@ -12,10 +13,12 @@ interface Line {
   readonly path: string;
   readonly status: number;
   readonly durationMs: number;
+  /** Who has logged in. */
+  readonly actor?: string;
 }
 
 /**
- * One line a request when it is over: method, path, status, duration, request id; no header, no query, no body.
+ * One line a request when it is over: method, path, status, duration, request id, and who has logged in; no header, no query, no body.
  * Writes at info, reads and refusals at debug, failures at warn. The id is the caller's `X-Request-Id` when it is a
  * plausible one, else a new UUID; the answer carries it.
  */
@@ -51,4 +54,10 @@ const line = (
   path: ((req as { originalUrl?: string }).originalUrl ?? req.url ?? '').split('?', 1)[0] ?? '',
   status,
   durationMs: responseTime,
+  ...actorOf(req as Parameters<typeof loginOf>[0]),
 });
+
+const actorOf = (req: Parameters<typeof loginOf>[0]): Pick<Line, 'actor'> => {
+  const login = loginOf(req);
+  return login === undefined ? {} : { actor: login.username };
+};

@@ -26,6 +26,7 @@ import { accessLog } from './access-log.js';
 import { errorHandler, notFoundHandler } from './error-handler.js';
 import { requestBound } from './request-bound.js';
 import { Routes } from './routes.js';
+import type { MountedOperation } from './routes.js';
 import { sameOrigin } from './same-origin.js';
 
 export interface HttpAppOptions {
@@ -90,6 +91,11 @@ const noStore: RequestHandler = (_req, res, next) => {
 /** For an app without a node: before one is there, and in tests. */
 const ownStream = (logger: Logger): EventStream => eventStream({ app: 'server', node: '' }, logger);
 
+const declared = new WeakMap<Express, () => readonly MountedOperation[]>();
+
+/** Every operation of an app that `createHttpApp` made, as it was declared. */
+export const operationsOfApp = (app: Express): readonly MountedOperation[] => declared.get(app)?.() ?? [];
+
 /**
  * The Express app of a service; it does not listen. In order: request id and log line, headers, the origin of what may change
  * something, the open probes, login, gate, the document of the interface, JSON body, the app's routes, 404, error bodies. Nothing
@@ -129,6 +135,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   const own = new Routes();
   routes(own);
   const documents = documentRoutes(info, () => [probes, figures, open, own].flatMap(({ mounted }) => mounted));
+  declared.set(app, () => [probes, figures, open, documents, own].flatMap(({ mounted }) => mounted));
 
   app.use(probes.router);
   app.use(open.router);

@@ -2,6 +2,8 @@ import { Router } from 'express';
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 
+import { requireRole } from '../auth/roles.js';
+import type { Role } from '../auth/roles.js';
 import { ApiError } from '../errors.js';
 
 export type Method = 'get' | 'post' | 'put' | 'delete';
@@ -31,6 +33,8 @@ export interface Operation {
   readonly description?: string;
   /** Default `licensed`. */
   readonly access?: Access;
+  /** Least role of who may call. Default: `viewer` for GET, else `admin`. */
+  readonly role?: Role;
   readonly params?: z.ZodType;
   /** Default: no field at all. */
   readonly query?: z.ZodType;
@@ -66,6 +70,10 @@ export interface MountedOperation {
   readonly operation: Operation;
 }
 
+/** Least role of who may call. */
+export const roleOf = (method: Method, { role }: Pick<Operation, 'role'>): Role =>
+  role ?? (method === 'get' ? 'viewer' : 'admin');
+
 const allowHeader = (methods: readonly string[]): string =>
   // Express answers HEAD with the handler of GET.
   methods.flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()])).join(', ');
@@ -90,6 +98,7 @@ export class Routes {
     for (const one of paths) {
       const route = this.router.route(one);
       for (const [method, { operation, handle }] of Object.entries(methods) as [Method, Endpoint][]) {
+        if (operation.access !== 'open') route[method](requireRole(roleOf(method, operation)));
         route[method](handle);
         this.#mounted.push({ method, path: one, aliasOf: one === paths[0] ? undefined : paths[0], operation });
       }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 import type { Method, Operation } from '../http/routes.js';
 import { errorBody } from '../http/error-body.js';
+import { roleOf } from '../http/routes.js';
 import { ANY_QUERY } from '../http/validate.js';
 
 /** The 402 of the specification (Errors), with the fields that every error body has. */
@@ -19,7 +20,11 @@ const licenseRequired = z
 export const COMMON_ANSWERS = {
   BadRequest: [400, 'The request is not valid: `details` names every field at fault.', errorBody],
   Unauthorized: [401, 'No credentials, or wrong ones.', errorBody],
-  Forbidden: [403, 'A page of another origin may have sent it (Origin, Sec-Fetch-Site).', errorBody],
+  Forbidden: [
+    403,
+    'The role of the caller is not enough, or a page of another origin may have sent it (Origin, Sec-Fetch-Site).',
+    errorBody,
+  ],
   LicenseRequired: [402, 'The evaluation is over, or the license has expired.', licenseRequired],
   TooLarge: [413, 'The body is longer than `http.max-body`.', errorBody],
   UnsupportedMediaType: [
@@ -35,15 +40,14 @@ export const COMMON_ANSWERS = {
 export type CommonAnswer = keyof typeof COMMON_ANSWERS;
 
 /** Which of them an operation has. */
-export const commonAnswersOf = (
-  method: Method,
-  { access = 'licensed', params, query, body }: Operation,
-): CommonAnswer[] => {
+export const commonAnswersOf = (method: Method, operation: Operation): CommonAnswer[] => {
+  const { access = 'licensed', params, query, body } = operation;
+  const mayBeForbidden = method !== 'get' || roleOf(method, operation) !== 'viewer';
   const takes = params !== undefined || query !== ANY_QUERY || body !== undefined;
   return [
     ...(takes ? (['BadRequest'] as const) : []),
     ...(access === 'open' ? [] : (['Unauthorized', 'TooManyRequests'] as const)),
-    ...(method === 'get' ? [] : (['Forbidden'] as const)),
+    ...(mayBeForbidden ? (['Forbidden'] as const) : []),
     ...(access === 'licensed' ? (['LicenseRequired'] as const) : []),
     ...(method === 'get' ? [] : (['TooLarge', 'UnsupportedMediaType'] as const)),
     ...(access === 'open' ? [] : (['InternalError', 'Unavailable'] as const)),

@@ -3,7 +3,9 @@ import { STATUS_CODES } from 'node:http';
 import type { z } from 'zod';
 
 import type { Answer, MediaAnswer, Method, MountedOperation, Operation } from '../http/routes.js';
+import type { Role } from '../auth/roles.js';
 import { errorBody } from '../http/error-body.js';
+import { roleOf } from '../http/routes.js';
 import { COMMON_ANSWERS, commonAnswersOf } from './common-answers.js';
 import type { CommonAnswer } from './common-answers.js';
 import { jsonSchemaOf, resolveSchema } from './json-schema.js';
@@ -31,6 +33,8 @@ export interface OperationObject {
   readonly description?: string;
   /** Empty: open to everybody. Absent: as the whole document says. */
   readonly security?: readonly never[];
+  /** Least role of who may call it. */
+  readonly 'x-role'?: Role;
   readonly parameters?: readonly ParameterObject[];
   readonly requestBody?: { readonly required: true; readonly content: Content };
   readonly responses: Readonly<Record<string, ResponseObject | { readonly $ref: string }>>;
@@ -41,11 +45,11 @@ export interface OpenApiDocument {
   readonly openapi: '3.1.0';
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly servers: readonly { readonly url: string }[];
-  readonly security: readonly [{ readonly basic: readonly [] }];
+  readonly security: readonly Readonly<Record<string, readonly []>>[];
   readonly tags: readonly { readonly name: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
   readonly components: {
-    readonly securitySchemes: Readonly<Record<string, { readonly type: 'http'; readonly scheme: 'basic' }>>;
+    readonly securitySchemes: Readonly<Record<string, Readonly<Record<string, string>>>>;
     readonly schemas: Readonly<Record<string, JsonSchema>>;
     readonly responses: Readonly<Record<string, ResponseObject>>;
   };
@@ -91,7 +95,7 @@ class DocumentBuilder {
       tags: [tagOf(aliasOf ?? path)],
       summary,
       ...(said === '' ? {} : { description: said }),
-      ...(access === 'open' ? { security: [] } : {}),
+      ...(access === 'open' ? { security: [] } : { 'x-role': roleOf(method, operation) }),
       ...(parameters.length === 0 ? {} : { parameters }),
       ...(Object.keys(content).length === 0 ? {} : { requestBody: { required: true, content } }),
       responses: this.#responses(method, operation),
@@ -182,7 +186,7 @@ const mediaOf = ({ contentType, description }: MediaAnswer): ResponseObject => (
   content: { [contentType]: { schema: contentType.startsWith('text/') ? { type: 'string' } : {} } },
 });
 
-const DESCRIPTION = `HTTP Basic with \`admin.username\` and \`admin.password\`. Times are ISO 8601 in UTC. Unknown fields of a request are refused.
+const DESCRIPTION = `HTTP Basic with \`admin.username\` and \`admin.password\`. \`x-role\` is the least role of who may call an operation: viewer, operator, admin. Times are ISO 8601 in UTC. Unknown fields of a request are refused.
 An answer has \`X-License-Days-Remaining\` in the last 14 days of a license or an evaluation.
 A method that a path does not have is answered 405 with Allow.`;
 

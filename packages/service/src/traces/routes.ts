@@ -135,6 +135,7 @@ export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: Tr
     put: endpoint(
       {
         summary: 'Switches the trace on for a time, or off',
+        role: 'operator',
         params,
         body: traceSwitch,
         answers: { 200: traceState, ...NO_OWNER },
@@ -144,7 +145,12 @@ export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: Tr
       },
     ),
     delete: endpoint(
-      { summary: 'Switches the trace off; what was traced stays', params, answers: { 204: 'Off.', ...NO_OWNER } },
+      {
+        summary: 'Switches the trace off; what was traced stays',
+        role: 'operator',
+        params,
+        answers: { 204: 'Off.', ...NO_OWNER },
+      },
       async ({ params: values, res }) => {
         await turn(ownerOf(values), 0);
         res.status(204).end();
@@ -154,7 +160,7 @@ export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: Tr
 
   routes.resource(`${path}/content`, {
     get: endpoint(
-      { summary: 'All traced sessions as text', params, answers: { 200: TEXT, ...NO_OWNER } },
+      { summary: 'All traced sessions as text', role: 'operator', params, answers: { 200: TEXT, ...NO_OWNER } },
       async ({ params: values, res }) => {
         const owner = ownerOf(values);
         await untilOf(owner);
@@ -167,7 +173,12 @@ export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: Tr
 
   routes.resource(`${path}/:session`, {
     get: endpoint(
-      { summary: 'A traced session as text', params: withSession, answers: { 200: TEXT, ...NO_SESSION } },
+      {
+        summary: 'A traced session as text',
+        role: 'operator',
+        params: withSession,
+        answers: { 200: TEXT, ...NO_SESSION },
+      },
       async ({ params: values, res }) => {
         const { owner, row } = await sessionOf(values);
         await answerText(res, asFile(`trace-${row.id}.txt`), sessionText(store, row, title(owner)));

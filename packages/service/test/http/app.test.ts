@@ -53,7 +53,10 @@ describe('error bodies', () => {
     await request(app).get('/api/v1/things/bug?token=in-query').set(auth).set('X-Other', 'in-header');
     const lines = log.entries().filter(({ msg }) => msg === 'request');
     expect(Object.keys(lines.at(-1) ?? {}).sort()).toEqual(
-      ['durationMs', 'hostname', 'level', 'method', 'msg', 'name', 'path', 'pid', 'requestId', 'status', 'time'].sort(),
+      [
+        ...['actor', 'durationMs', 'hostname', 'level', 'method', 'msg', 'name', 'path', 'pid', 'requestId', 'status'],
+        'time',
+      ].sort(),
     );
     expect(JSON.stringify(lines)).not.toMatch(/in-query|in-header|authorization/);
     for (const line of log.lines) expect(line.split('"requestId":').length).toBeLessThan(3);
