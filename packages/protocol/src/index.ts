@@ -4,8 +4,8 @@
  * Theory of operation. Three tables are the specification: `parameters.ts`, `fpdus.ts`, `automaton.ts`. `decoding.ts` reads
  * and `encoding.ts` writes every control FPDU by the first two; `framing.ts` finds FPDUs in a stream of bytes without copying
  * them; `receiving.ts` and `sending.ts` are the data path, articles to FPDUs and back. `session-core.ts` looks every event up
- * in the automaton and is driven by bytes and time; `data-session.ts` adds the data of a file, `session.ts` their interruption
- * and resynchronisation, `RequesterSession` and `ServerSession` the verbs of their role. Sockets and clocks are in `net`,
+ * in the automaton and is driven by bytes and time; it holds the data of its file, `data-transfer.ts`, and `session.ts` adds their
+ * interruption and resynchronisation, `RequesterSession` and `ServerSession` the verbs of their role. Sockets and clocks are in `net`,
  * files in `storage`; both meet here through the types of `articles.ts`.
  *
  * A peer's mistake is a `PesitError` with the diagnostic to send, never another error; a wrong call by the program throws.

@@ -1,4 +1,5 @@
 /** The requester's end (demandeur): it opens the connection and drives; the verbs are its FPDUs, in the order of §4.8.4. */
+import { START } from './articles.js';
 import type { SyncPoint } from './articles.js';
 import type { Fpdu } from './decoding.js';
 import { countsToSend } from './counts.js';
@@ -35,7 +36,7 @@ export class RequesterSession extends Session {
   #askedCompression: CompressionOptions | undefined;
   #entitySize = 0;
   #recordLength = 0xffff;
-  #readFrom: SyncPoint = this.startPoint;
+  #readFrom: SyncPoint = START;
 
   /** @param crc PI 1: whether the connection will use CRC; it changes the framing, so it is known before CONNECT */
   constructor(options: SessionOptions, crc = false) {
@@ -68,7 +69,7 @@ export class RequesterSession extends Session {
     this.#recordLength = request.recordLength;
     this.send('CREATE', createParameters(request));
     this.direction = 'writing';
-    this.forgetTotals();
+    this.data.select();
   }
 
   /** SELECT (§4.4.6): a file to read. */
@@ -76,7 +77,7 @@ export class RequesterSession extends Session {
     this.#propose(request);
     this.send('SELECT', selectParameters(request));
     this.direction = 'reading';
-    this.forgetTotals();
+    this.data.select();
   }
 
   /**
@@ -96,7 +97,7 @@ export class RequesterSession extends Session {
   /** Starts the data after a positive ACK(WRITE): `from` is our record of the point that PI 18 named. */
   startSending(from: SyncPoint): void {
     if (!this.sending) throw new Error(`no data may be sent (${this.describeState()})`);
-    this.startSender(from, this.#entitySize);
+    this.startSender(from);
   }
 
   /** READ (§4.4.14) from the point that is on stable storage here; number 0 is the start of the file. */
@@ -161,7 +162,7 @@ export class RequesterSession extends Session {
         if (accepted) this.#opened(parameters.compression);
         break;
       case 'ACK(READ)':
-        if (accepted) this.startReceiving(this.#readFrom, this.#recordLength);
+        if (accepted) this.data.startReceiving(this.#readFrom, this.#recordLength);
         break;
       case 'ACK(TRANS.END)':
         // Counts of a refusal mean nothing.
@@ -179,8 +180,8 @@ export class RequesterSession extends Session {
   }
 
   #opened(answered: CompressionOptions | undefined): void {
-    this.agreedCompression = acceptedCompression(this.#askedCompression, answered);
-    if (this.#askedCompression?.used === true && this.agreedCompression === 0)
+    this.data.compression = acceptedCompression(this.#askedCompression, answered);
+    if (this.#askedCompression?.used === true && this.data.compression === 0)
       this.notice('ACK(ORF): compression was asked for (PI 21), the partner agrees to none: it goes without');
   }
 

@@ -81,10 +81,10 @@ export class ServerSession extends Session {
     };
     this.receiveWindow = sync.window;
     this.acknowledges = sync.window > 0;
-    if (answer.singleArticle !== undefined) this.receiver.style = answer.singleArticle;
-    this.layout = {
-      multiArticle: answer.multiArticle ?? this.layout.multiArticle,
-      concatenation: answer.concatenation ?? this.layout.concatenation,
+    if (answer.singleArticle !== undefined) this.data.receiver.style = answer.singleArticle;
+    this.data.layout = {
+      multiArticle: answer.multiArticle ?? this.data.layout.multiArticle,
+      concatenation: answer.concatenation ?? this.data.layout.concatenation,
     };
     this.send('ACONNECT', {
       version,
@@ -130,7 +130,7 @@ export class ServerSession extends Session {
   acceptOpen(allowed = compressionOptions(this.#allowedCompression)): void {
     const { parameters } = this.#take('ORF');
     const compression = negotiateCompression(parameters.compression, allowed);
-    this.agreedCompression = compression.mode;
+    this.data.compression = compression.mode;
     this.send(
       'ACK(ORF)',
       { diagnostic: SUCCESS, ...(parameters.compression === undefined ? {} : { compression }) },
@@ -141,14 +141,14 @@ export class ServerSession extends Session {
   /** ACK(WRITE) (§4.4.17): the point from which the requester shall send, with its totals. */
   acceptWrite(from: SyncPoint): void {
     this.#take('WRITE');
-    this.startReceiving(from, this.#recordLength);
+    this.data.startReceiving(from, this.#recordLength);
     this.send('ACK(WRITE)', { diagnostic: SUCCESS, restartPoint: from.number }, '+');
   }
 
   /** ACK(READ) (§4.4.15): `from` is our record of the point that READ named. */
   acceptRead(from: SyncPoint): void {
     this.#take('READ');
-    this.startSender(from, this.#entitySize);
+    this.startSender(from);
     this.send('ACK(READ)', { diagnostic: SUCCESS }, '+');
   }
 
@@ -170,14 +170,14 @@ export class ServerSession extends Session {
   /** ACK(TRANS.END) (§4.4.19): the file is delivered. */
   acceptEnd(): void {
     this.#take('TRANS.END');
-    this.transferEnded = true;
+    this.data.ended = true;
     this.send('ACK(TRANS.END)', { diagnostic: SUCCESS, ...countsToSend(this.totals) });
   }
 
   /** A negative ACK(TRANS.END): the file is not delivered; it is still closed and deselected. */
   refuseEnd(reason: PesitError): void {
     this.#take('TRANS.END');
-    this.transferEnded = true;
+    this.data.ended = true;
     const { diagnostic } = reason;
     this.send('ACK(TRANS.END)', { diagnostic, ...countsToSend(this.totals), ...textForPeer(reason) });
   }
@@ -315,7 +315,7 @@ export class ServerSession extends Session {
   }
 
   #agree(parameters: Parameters, answer: CreateAnswer): void {
-    this.forgetTotals();
+    this.data.select();
     this.#entitySize = Math.min(parameters.maxEntitySize as number, answer.maxEntitySize);
     this.#allowedCompression = answer.compression ?? 0;
   }

@@ -1,9 +1,10 @@
 /**
- * One end of a connection without its files: bytes to FPDUs, FPDUs through the automaton, timers, output, events, and how it
- * ends. `data-session.ts` and `session.ts` add the data and what goes wrong with them.
+ * One end of a connection: bytes to FPDUs, FPDUs through the automaton, timers, output, events, and how it ends. The data of its
+ * file are an object of their own, `DataTransfer`; `session.ts` says what the FPDUs mean for it.
  */
 import { transitionOf } from './automaton.js';
 import type { AutomatonEvent, Condition, Transition } from './automaton.js';
+import { DataTransfer } from './data-transfer.js';
 import { decodeBody } from './decoding.js';
 import type { Fpdu } from './decoding.js';
 import { SUCCESS, describeDiagnostic, diagnosticOf, refuses } from './diagnostics.js';
@@ -37,6 +38,7 @@ export abstract class SessionCore {
 
   protected readonly options: SessionOptions;
   protected readonly reader: FpduReader;
+  protected readonly data: DataTransfer;
   protected peerId = 0;
   protected now: number;
 
@@ -57,6 +59,10 @@ export abstract class SessionCore {
     this.options = options;
     this.timers = timersOf(options.timers);
     this.reader = new FpduReader(options.dialect, crc);
+    this.data = new DataTransfer(options.singleArticle ?? 'unknown', {
+      multiArticle: options.multiArticle ?? true,
+      concatenation: options.concatenation ?? true,
+    });
     this.#output = new OutgoingEntities(options.dialect);
     this.now = options.now;
     this.#armedAt = options.now;
@@ -85,7 +91,7 @@ export abstract class SessionCore {
     // The request it has to answer has not reached it yet.
     if (this.#outputBlocked) return this.#armedAt + this.timers.write;
     if (wait !== 'blocked') return this.#armedAt + this.timers[wait];
-    return this.waitsForWindow ? this.#armedAt + this.timers.response : undefined;
+    return this.data.windowFull ? this.#armedAt + this.timers.response : undefined;
   }
 
   /** Bytes received that wait for the rest of their FPDU: views of them go out later. */
@@ -132,10 +138,10 @@ export abstract class SessionCore {
         this.#admit(raw);
         // Re-read through the getter: admitting an FPDU may have closed the session.
         if (this.phase !== 'open') return;
-        this.#unread = this.batchIsFull;
+        this.#unread = this.data.batchIsFull;
         if (this.#unread) break;
       }
-      this.flush();
+      this.#flush();
     } catch (error) {
       this.fail(error);
     }
@@ -228,29 +234,23 @@ export abstract class SessionCore {
     });
   }
 
-  /** Whether this side could send and the window of the peer is full. */
-  protected abstract get waitsForWindow(): boolean;
-
-  /** Whether so many articles have come that they have to go out before more is taken apart. */
-  protected abstract get batchIsFull(): boolean;
-
   /** A data FPDU that the automaton has admitted. */
   protected abstract takeData(raw: RawFpdu): void;
 
   /** A control FPDU that the automaton has admitted. */
   protected abstract take(fpdu: Fpdu): void;
 
-  /** The articles received so far go out, before what follows them. */
-  protected abstract flush(): void;
-
-  /** The articles received so far are void. */
-  protected abstract discard(): void;
-
   /** Whether a condition of the automaton holds (§4.8.1.3). */
   protected abstract holds(condition: Condition): boolean;
 
   /** Whether the session continues behind bytes that cannot be read. */
   protected abstract survives(error: unknown): boolean;
+
+  /** The articles received so far go out, before what follows them. */
+  #flush(): void {
+    const batch = this.data.receiver.take();
+    if (batch !== undefined) this.emit({ kind: 'ARTICLES', batch });
+  }
 
   /** The next FPDU; what is damaged and can be sent again is passed over. */
   #next(): RawFpdu | undefined {
@@ -285,7 +285,7 @@ export abstract class SessionCore {
     const fpdu = decodeBody(raw.name, raw.destination, raw.source, body);
     for (const notice of fpdu.notices) this.notice(notice);
     if (!this.#step(this.#eventOf(fpdu), fpdu.name)) return;
-    this.flush();
+    this.#flush();
     this.take(fpdu);
   }
 
@@ -341,7 +341,7 @@ export abstract class SessionCore {
   /** Ends the session on any error of the peer; errors that are not `PesitError` are bugs and are thrown on. */
   protected fail(error: unknown): void {
     if (!(error instanceof PesitError)) throw error;
-    this.discard();
+    this.data.receiver.discard();
     this.abort(error);
   }
 
