@@ -1,7 +1,8 @@
 /** Places of sessions over all pods, on the real database: never more than the limit, and all of them can be had. */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 
-import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { CLUSTER_MIGRATIONS } from '@pesit-node/cluster';
 import { captureLog, emptyTables, withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
@@ -148,6 +149,30 @@ withDatabase((harness) => {
         }
       });
       expect(count).toBe(1);
+    });
+
+    test('a burst after a burst costs none, and what no third one takes is given back', async () => {
+      jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] });
+      try {
+        const one = await pod();
+        const owners = [node1(100), acme(32)] as const;
+        const burst = async () => {
+          for (let i = 0; i < 20; i++) expect(await one.take(...owners)).toBeUndefined();
+          for (let i = 0; i < 20; i++) one.give(...owners);
+        };
+        await burst();
+        expect(await counted(burst)).toBe(0);
+        const asked = once(database.knex, 'query-response');
+        jest.advanceTimersByTime(1000);
+        await asked;
+        const kept = await database.knex('session_places').orderBy('owner').select('owner', 'places');
+        expect(kept).toEqual([
+          { owner: 'listener NODE1', places: 6 },
+          { owner: 'partner ACME', places: 2 },
+        ]);
+      } finally {
+        jest.useRealTimers();
+      }
     });
 
     test('a session costs one at most when it begins', async () => {

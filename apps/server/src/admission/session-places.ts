@@ -30,6 +30,8 @@ const LOOK_MS = 5000;
 /** How long a pod keeps no spare places after another one was refused, milliseconds. */
 const SCARCE_MS = 10_000;
 const MOST_SPARE = 16;
+/** How long places that nobody else wants are kept for the next sessions, milliseconds. */
+const KEEP_MS = 1000;
 
 /** Places that a pod keeps beyond those that it uses, so that most sessions cost no statement; none of a limit below 16. */
 const spareOf = (limit: number): number => Math.min(MOST_SPARE, Math.floor(limit / 16));
@@ -71,6 +73,7 @@ export class SessionPlaces {
   readonly #held = new Map<string, Held>();
   #work: Promise<unknown> = Promise.resolve();
   #isReturning = false;
+  #keeping: NodeJS.Timeout | undefined;
 
   constructor(options: SessionPlacesOptions) {
     this.#options = options;
@@ -107,13 +110,16 @@ export class SessionPlaces {
 
   /** The session is over. */
   give(...owners: readonly Pick<PlaceOwner, 'kind' | 'id'>[]): void {
+    let isScarce = false;
     for (const { kind, id } of owners) {
       const held = this.#held.get(`${kind} ${id}`);
       if (held === undefined) continue;
       held.used--;
+      isScarce ||= this.#spare(held) === 0;
       this.#tidy(held);
     }
-    this.#giveBackSoon();
+    if (isScarce) this.#giveBackSoon();
+    else this.#giveBackLater();
   }
 
   /** Gives back what others want and this pod does not use. @throws when the database fails */
@@ -131,6 +137,7 @@ export class SessionPlaces {
   /** Gives back all: for the end of the process. Never rejects: they expire by themselves. */
   async close(): Promise<void> {
     const { knex, instance, exclusive, logger } = this.#options;
+    clearTimeout(this.#keeping);
     if (exclusive) return;
     await this.#inTurn(async () => {
       await knex('session_places').where({ instance }).delete();
@@ -197,6 +204,15 @@ export class SessionPlaces {
     });
   }
 
+  /** Many short sessions take the places of each other without a statement. */
+  #giveBackLater(): void {
+    if (this.#options.exclusive) return;
+    this.#keeping ??= setTimeout(() => {
+      this.#keeping = undefined;
+      this.#giveBackSoon();
+    }, KEEP_MS).unref();
+  }
+
   #spare({ limit, scarceUntil }: Held): number {
     return performance.now() < scarceUntil ? 0 : spareOf(limit);
   }
@@ -206,9 +222,9 @@ export class SessionPlaces {
     if (wanted.length === 0) return;
     const { knex, instance, living } = this.#options;
     const asked = wanted.map(([{ owner, limit }, want, least]) => ({ owner, limit, wanted: want, used: least }));
-    const { rows } = await knex.raw<{ rows: { owner: string; places: number }[] }>(TAKE, {
-      ...{ instance, living: [...living()], lease: LEASE_SECONDS, asked: JSON.stringify(asked) },
-    });
+    const values = { instance, living: [...living()], lease: LEASE_SECONDS, asked: JSON.stringify(asked) };
+    const statement = knex.raw<{ rows: { owner: string; places: number }[] }>(TAKE, values);
+    const { rows } = await statement.options({ name: 'server_take_places' });
     for (const [held] of wanted) {
       held.places = rows.find(({ owner }) => owner === held.owner)?.places ?? held.places;
       this.#tidy(held);

@@ -1,17 +1,24 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 import type { EventStream, Logger } from '@pesit-node/service';
 
 import type { PartnerSeen } from '../partners/seen.js';
 import type { PartnerStore } from '../partners/store.js';
 import { PARTNER_SEEN } from '../exchange/events.js';
 
+/** Between two statements, milliseconds. */
+const PAUSE_MS = 1000;
+
 /**
- * Keeps `lastConnection` and what was seen of partners: at once, but with one statement at a time, however many sessions come.
+ * Keeps `lastConnection` and what was seen of partners: at once, but with one statement a second, however many sessions come. Each
+ * changes rows that the ends of transfers change, too, and waits for them.
  */
 export class ConnectionTimes {
   readonly #partners: PartnerStore;
   readonly #logger: Logger;
   readonly #waiting = new Map<string, PartnerSeen>();
   #writing: Promise<void> | undefined;
+  #pause = new AbortController();
 
   constructor(events: EventStream, partners: PartnerStore, logger: Logger) {
     this.#partners = partners;
@@ -24,7 +31,9 @@ export class ConnectionTimes {
 
   /** Resolves when all are written. */
   async settled(): Promise<void> {
+    this.#pause.abort();
     await this.#writing;
+    this.#pause = new AbortController();
   }
 
   async #write(): Promise<void> {
@@ -37,6 +46,7 @@ export class ConnectionTimes {
         const partners = [...seen.keys()];
         this.#logger.debug({ partners, reason: (error as Error).message }, 'could not record when partners connected');
       }
+      await delay(PAUSE_MS, undefined, { signal: this.#pause.signal, ref: false }).catch(() => undefined);
     }
     this.#writing = undefined;
   }

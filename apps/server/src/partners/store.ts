@@ -11,6 +11,13 @@ export type PasswordColumn = 'password_hash' | 'preconnect_password_hash';
 
 type PartnerValues = Partial<ValuesOf<typeof PARTNER.rows>>;
 
+/** Prepared, as every session asks for it; the columns beside those of fields are the service's own. */
+const GET = `select ${[...PARTNER.columns, 'seen', 'credentials'].join(', ')} from partners where partner_id = ?`;
+
+const CONNECTED = `
+  update partners p set last_connection = now(), seen = p.seen || v.seen::jsonb
+  from unnest(?::text[], ?::text[]) as v (partner_id, seen) where p.partner_id = v.partner_id`;
+
 const TLS_COLUMNS = ['certificate_fingerprint', 'certificate_subject', 'certificate_san'] as const;
 
 /** Whether open sessions have to be looked at when these change. */
@@ -48,6 +55,11 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
     this.#changed = changed;
   }
 
+  override async get(id: string): Promise<PartnerRow | undefined> {
+    const { rows } = await this.knex.raw<{ rows: PartnerRow[] }>(GET, [id]).options({ name: 'server_partner' });
+    return rows[0];
+  }
+
   /** Stores a change by an administrator. A hash of the same password, made anew, does not go this way: it ends no session. */
   override async update(id: string, values: PartnerValues): Promise<PartnerRow | undefined> {
     const row = await super.update(id, values, this.#beside(values));
@@ -79,11 +91,8 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
 
   /** These partners are connected now, and this was seen of them; what was seen before and is not named stays. */
   async connected(seen: ReadonlyMap<string, PartnerSeen>): Promise<void> {
-    await this.knex.raw(
-      `update partners p set last_connection = now(), seen = p.seen || v.seen::jsonb
-       from unnest(?::text[], ?::text[]) as v (partner_id, seen) where p.partner_id = v.partner_id`,
-      [[...seen.keys()], [...seen.values()].map((value) => JSON.stringify(value))],
-    );
+    const values = [...seen.values()].map((value) => JSON.stringify(value));
+    await this.knex.raw(CONNECTED, [[...seen.keys()], values]).options({ name: 'server_partners_connected' });
   }
 
   /**

@@ -28,6 +28,8 @@ export class FieldTable<const F extends FieldRows> {
   readonly noun: string;
   readonly table: string;
   readonly rows: F;
+  /** For statements that name what they read: a newer version may add some while an older one still runs. */
+  readonly columns: readonly string[];
   /** The body of a request that creates one. */
   readonly create: z.ZodType<CreateOf<F>>;
   /** The body of a request that changes one. */
@@ -43,6 +45,7 @@ export class FieldTable<const F extends FieldRows> {
     this.noun = noun;
     this.table = table;
     this.rows = rows;
+    this.columns = Object.values(rows as FieldRows).flatMap(({ column }) => column ?? []);
     this.create = createSchema(rows, id) as typeof this.create;
     this.update = updateSchema(rows, id) as typeof this.update;
     this.answer = answerSchema(rows, id) as unknown as typeof this.answer;
