@@ -41,6 +41,10 @@ withDatabase((harness) => {
         collection: '/api/v1/servers',
         table: 'remote_servers',
         minimal: BANK,
+        names: {
+          '/api/v1/certificates/keystores': { name: 'k', ...IDENTITY },
+          '/api/v1/certificates/truststores': { name: 't', certificates: IDENTITY.certificate },
+        },
         full: {
           ...{ ...BANK, name: 'other', port: 7000, password: 'Zq!7xUp0', enabled: false, description: 'd' },
           ...{ maxConnections: 3, tcpipHeader: 'raw', maxEntitySize: 4096, syncInterval: 0, syncWindow: 0 },

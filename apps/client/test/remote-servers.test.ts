@@ -143,6 +143,8 @@ withDatabase((harness) => {
       ['name', { name: ' bank' }],
       ['name', { name: 'a\u0000b' }],
       ['name', { name: LONG }],
+      ['keystoreName', { keystoreName: 'a\u0000b' }],
+      ['truststoreName', { truststoreName: 'banks ' }],
       ['name', { name: null }],
       ['host', { host: '' }],
       ['host', { host: 'a b' }],

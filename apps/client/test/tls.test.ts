@@ -127,8 +127,25 @@ withDatabase((harness) => {
     });
   });
 
+  test.each([
+    ['keystore', 'keystoreName'],
+    ['truststore', 'truststoreName'],
+  ])('a %s that does not exist is not taken', async (kind, field) => {
+    await bank();
+    const message = `There is no ${kind} "nowhere": create it with POST /api/v1/certificates/${kind}s`;
+    for (const answer of [
+      await service.api.post('/servers', { name: 'next', host: 'h', serverId: 'S', clientId: 'C', [field]: 'nowhere' }),
+      await service.api.put('/servers/1', { [field]: 'nowhere' }),
+    ]) {
+      expect(answer).toMatchObject({ status: 409, body: { error: 'CONFLICT', message } });
+    }
+    expect((await service.api.get('/servers')).body).toHaveLength(1);
+  });
+
   test('a store that is missing is named, and no attempt is wasted', async () => {
-    await bank({ keystoreName: 'nowhere' });
+    service = await world.service({ config: { 'ssl.keystore-name': 'nowhere', 'ssl.truststore-name': 'banks' } });
+    await service.api.post('/certificates/truststores', { name: 'banks', certificates: ca.certificate });
+    await bank();
     expect(await world.send(service)).toMatchObject({
       ...{ status: 'FAILED', attempts: 1 },
       errorMessage: expect.stringContaining('There is no keystore "nowhere"'),

@@ -39,7 +39,7 @@ export const createApp = (deps: AppDeps): Express => {
     ...deps,
     open: (routes) => ocspRoutes(routes, authority),
     routes: (routes) => {
-      listenerRoutes(routes, deps.listeners, directories);
+      listenerRoutes(routes, deps);
       partnerRoutes(routes, deps);
       partnerTraceRoutes(routes, deps.traces, logger);
       virtualFileRoutes(routes, deps.virtualFiles, directories, events, deps.config['cluster.name']);

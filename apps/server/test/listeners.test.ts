@@ -361,6 +361,8 @@ withDatabase((harness) => {
     ['an unknown header', { tcpipHeader: 'nsdu' }, 'tcpipHeader'],
     ['a small entity', { maxEntitySize: 255 }, 'maxEntitySize'],
     ['a wide window', { syncWindow: 256 }, 'syncWindow'],
+    ['a keystore with NUL', { keystoreName: 'a\0b' }, 'keystoreName'],
+    ['a truststore that none can be called', { truststoreName: 'banks ' }, 'truststoreName'],
     ['a directory outside', { receiveDirectory: '/etc' }, 'receiveDirectory'],
     ['a status', { status: 'RUNNING' }, 'status'],
     ['a figure that is read-only', { refusedConnections: 1 }, 'refusedConnections'],

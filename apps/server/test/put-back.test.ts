@@ -49,10 +49,16 @@ const VIRTUAL_FILE: Changeable = {
   },
 };
 
+const IDENTITY = selfSigned('put-back');
+
 const LISTENER: Changeable = {
   collection: '/api/v1/servers',
   table: 'listeners',
   minimal: { serverId: 'MINIMAL' },
+  names: {
+    '/api/v1/certificates/keystores': { name: 'k', ...IDENTITY },
+    '/api/v1/certificates/truststores': { name: 't', certificates: IDENTITY.certificate },
+  },
   full: {
     ...{ serverId: 'FULL', port: 7777, autoStart: false, maxConnections: 3, readTimeout: 5000, receiveDirectory: 'in' },
     ...{ sendDirectory: 'out', strictServerId: true, tcpipHeader: 'raw', maxEntitySize: 4096, syncInterval: 0 },
@@ -62,8 +68,6 @@ const LISTENER: Changeable = {
     revocation: 'hard',
   },
 };
-
-const IDENTITY = selfSigned('put-back');
 
 const KEYSTORE: Changeable = {
   collection: '/api/v1/certificates/keystores',
@@ -121,7 +125,8 @@ withDatabase((harness) => {
       [VIRTUAL_FILE, { fileId: 'OTHER' }, 'fileId'],
       [LISTENER, { serverId: 'OTHER' }, 'serverId'],
     ])('edit %# that contradicts itself, or asks for a new identifier, is refused', async (resource, edit, field) => {
-      const { collection, full } = resource;
+      const { collection, full, names = {} } = resource;
+      for (const [path, named] of Object.entries(names)) await rest.post(path, named);
       const { body } = await rest.post(collection, full);
       const put = await rest.put(`${collection}/FULL`, { ...body, ...edit });
       expect([put.status, faultyFields(put)]).toEqual([400, [field]]);

@@ -91,10 +91,27 @@ withDatabase((harness) => {
       expect(await refusal(node().connect({ port, transport: as() }))).toMatchObject({ fault: 'transport' });
     });
 
+    test.each([
+      ['keystore', 'keystoreName'],
+      ['truststore', 'truststoreName'],
+    ])('that names a %s that does not exist is refused', async (kind, field) => {
+      const words = new RegExp(
+        `409.*There is no ${kind} .*"nowhere.*": create it with POST /api/v1/certificates/${kind}s`,
+      );
+      await node().call('post', `${LISTENER}/stop`);
+      await expect(tls({ [field]: 'nowhere' })).rejects.toThrow(words);
+      const listener = { serverId: 'NEXT', sslEnabled: true, [field]: 'nowhere' };
+      await expect(node().call('post', '/api/v1/servers?start=false', listener)).rejects.toThrow(words);
+      await expect(node().call('get', '/api/v1/servers/NEXT')).rejects.toThrow('404');
+    });
+
     test('without its keystore is FAILED with the reason, and runs as soon as there is one', async () => {
       await node().call('put', LISTENER, { sslEnabled: false });
       await node().call('post', `${LISTENER}/stop`);
+      await node().call('post', '/api/v1/certificates/keystores', { name: 'late', ...keystore(server) });
       await tls({ keystoreName: 'late' });
+      // As in a database that was put back without it.
+      await node().database.knex('keystores').where({ name: 'late' }).delete();
       await expect(node().call('post', `${LISTENER}/start`)).rejects.toThrow(
         /There is no keystore \\"late\\": create it/,
       );

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 
+import { conflict } from '@pesit-node/service';
 import type { PeriodicHandle, PeriodicWork, SecretBox } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
@@ -21,6 +22,12 @@ export interface Trust {
   readonly certificates: readonly string[];
   /** PEM, one each. */
   readonly crls: readonly string[];
+}
+
+/** Stores as listeners and remote servers name them. */
+export interface StoreNames {
+  readonly keystoreName?: string | null | undefined;
+  readonly truststoreName?: string | null | undefined;
 }
 
 /** There is no such store, in words. */
@@ -105,6 +112,18 @@ export class Certificates extends EventEmitter<CertificatesEvents> {
       if (row === undefined) throw missing('truststore', name);
       return { certificates: blocksOf(row.certificates), crls: blocksOf(row.crls ?? '') };
     });
+  }
+
+  /**
+   * Asks for the stores that something is to use from now on; those it names by null or not at all are not meant.
+   * @throws {ApiError} 409 naming one that there is not
+   */
+  async require({ keystoreName, truststoreName }: StoreNames): Promise<void> {
+    const lacks = async (store: KeystoreStore | TruststoreStore, name: string | null | undefined): Promise<boolean> =>
+      typeof name === 'string' && (await store.get(name)) === undefined;
+    if (await lacks(this.keystores, keystoreName)) throw conflict(missing('keystore', keystoreName ?? '').message);
+    if (await lacks(this.truststores, truststoreName))
+      throw conflict(missing('truststore', truststoreName ?? '').message);
   }
 
   /** This pod has changed stores: it uses them from now on, and the others learn of it. Resolves when it does. */

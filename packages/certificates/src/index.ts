@@ -19,7 +19,7 @@ export { createAuthorityTables } from './authority/tables.js';
 export { Certificates, StoreMissingError } from './certificates.js';
 export type { CertificatesOptions, Identity, Trust } from './certificates.js';
 export { followExpiry } from './expiry.js';
-export { KEYSTORE, TRUSTSTORE } from './fields.js';
+export { KEYSTORE, storeName, TRUSTSTORE } from './fields.js';
 export { inspect } from './inspect.js';
 export type { CertificateView } from './inspect.js';
 export type { StoreHints, StoreKind, StoreUse, StoreUses } from './ports.js';

@@ -86,6 +86,9 @@ export const nameOf = ({ subject, fingerprint256 }: X509Certificate): string => 
   return (/^CN=(.*)$/m.exec(subject || '')?.[1] ?? distinguishedName(subject)) || fingerprint256;
 };
 
+/** Who has signed it, for people. */
+export const issuerName = ({ issuer }: X509Certificate): string => distinguishedName(issuer) || 'nobody';
+
 export const inspect = (certificate: X509Certificate): CertificateView => ({
   subject: distinguishedName(certificate.subject),
   issuer: distinguishedName(certificate.issuer),

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 
 import { isIssuedBy, isSelfSigned } from './chain.js';
 import type { Trust } from './certificates.js';
-import { nameOf } from './inspect.js';
+import { issuerName, nameOf } from './inspect.js';
 import { revokedOf, serialKey } from './read/crl-entries.js';
 import type { Revoked } from './read/crl-entries.js';
 import { storedCrl, subjectOf } from './read/crl.js';
@@ -147,7 +147,7 @@ export const revocationCheck = ({ mode, trust, store, notice, now = Date.now }: 
       };
     }
     if (issuer === undefined || !cas.some(({ fingerprint256 }) => fingerprint256 === issuer.fingerprint256)) {
-      const name = issuer === undefined ? certificate.issuer.replaceAll('\n', ',') : nameOf(issuer);
+      const name = issuer === undefined ? issuerName(certificate) : nameOf(issuer);
       const why = `the truststore ${JSON.stringify(store)} has no CRL of ${name}: put its certificate into certificates, and its CRL into crls`;
       return { is: 'unknown', why };
     }

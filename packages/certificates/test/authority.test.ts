@@ -59,6 +59,17 @@ withDatabase((harness) => {
     expect((await get('/ca')).body.details.subject).toBe('CN=Next,O=Bank\\, Test');
   });
 
+  test.each([['http://bänk.example/crl'], ['http://bank.example/a crl'], ['http://bank.example/\u0007']])(
+    'a URL that no certificate can hold is refused: %j',
+    async (url) => {
+      const { post } = stores.rest(stores.pod());
+      for (const field of ['crlUrl', 'ocspUrl']) {
+        const refused = await post('/ca', { ...CA, [field]: url });
+        expect([refused.status, refused.body.details?.[0].field]).toEqual([400, field]);
+      }
+    },
+  );
+
   test('without a CA nothing is issued, and no list is signed', async () => {
     const { post, get } = stores.rest(stores.pod());
     expect((await get('/ca')).status).toBe(404);

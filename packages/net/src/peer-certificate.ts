@@ -2,8 +2,11 @@
 import type { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from './transport.js';
 
-/** Node writes one relative name a line, the outermost first, escaped as RFC 4514 asks; that begins with the innermost. */
-const distinguishedName = (lines: string): string => lines.split('\n').reverse().join(',');
+/**
+ * Node writes one relative name a line, the outermost first, escaped as RFC 4514 asks; that begins with the innermost. An empty name
+ * (RFC 5280 §4.1.2.6) is undefined at Node, whatever its types say.
+ */
+const distinguishedName = (lines: string | undefined): string => lines?.split('\n').reverse().join(',') ?? '';
 
 /** `DNS:a, IP Address:192.0.2.1, URI:"quoted, \u0022"`: quoted where a value could be read as two. */
 const alternativeNames = (text: string | undefined): readonly string[] => {

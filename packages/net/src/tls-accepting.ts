@@ -169,7 +169,9 @@ class Handshake {
       // Nobody could take what comes now, and errors are told from here on: what `tls.Server` does for its sockets.
       secured.pause();
       (secured as unknown as { _releaseControl(): boolean })._releaseControl();
-      void this.#judge(secured, terms);
+      this.#judge(secured, terms).catch((error: unknown) => {
+        this.fail({ code: 'TLS_FAILED', text: `the handshake could not be judged: ${(error as Error).message}` });
+      });
     });
   }
 

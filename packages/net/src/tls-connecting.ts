@@ -77,7 +77,14 @@ class Handshake {
       if (this.#isAccepted) terms.remember(this.#server, { ticket, chain: this.#chain });
       else this.#ticket = ticket;
     });
-    this.#socket.once('secureConnect', () => void this.#secured());
+    this.#socket.once('secureConnect', () => {
+      this.#secured().catch((error: unknown) => {
+        this.#fail(
+          { code: 'TLS_FAILED', text: `the handshake could not be judged: ${(error as Error).message}` },
+          error,
+        );
+      });
+    });
     signal.addEventListener('abort', this.#cancelled, { once: true });
   }
 

@@ -54,10 +54,14 @@ export class TlsError extends TransportError {
 
 const OURS = { client: 'the remote server', server: 'the listener' } as const;
 
+/** Names are the peer's: as long as it likes. */
+const MAX_NAME = 200;
+const short = (name: string): string => (name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME)}…`);
+
 const shown = (certificate: PeerCertificate | undefined): string =>
   certificate === undefined
     ? 'the certificate of the partner'
-    : `the certificate of the partner (${certificate.subject || 'no subject'}, issued by ${certificate.issuer || 'nobody'})`;
+    : `the certificate of the partner (${short(certificate.subject) || 'no subject'}, issued by ${short(certificate.issuer) || 'nobody'})`;
 
 const day = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, 'Z');
 
@@ -121,7 +125,7 @@ export const failureOfChain = (
 
 export const nameMismatch = (certificate: PeerCertificate | undefined, name: string): TlsFailure => {
   const names = certificate?.subjectAltNames ?? [];
-  const has = names.length === 0 ? 'has no names (SAN)' : `is for ${names.slice(0, 10).join(', ')}`;
+  const has = names.length === 0 ? 'has no names (SAN)' : `is for ${names.slice(0, 10).map(short).join(', ')}`;
   return {
     code: 'TLS_NAME_MISMATCH',
     text: `${shown(certificate)} ${has}, and ${name} was called: correct host, set tlsServerName to a name of the certificate, or pin it (certificateFingerprint)`,

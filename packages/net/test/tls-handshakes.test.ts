@@ -31,6 +31,9 @@ describe('a partner that shows to a listener', () => {
     ['revoked', 'TLS_CERTIFICATE_REVOKED', /was revoked on a day/],
     ['serverOnly', 'TLS_CERTIFICATE_INVALID', /extended key usage without clientAuth/],
     ['selfSigned', 'TLS_UNKNOWN_CA', /self-signed and not in the truststore of the listener/],
+    ['nameless', undefined],
+    ['namelessAlone', 'TLS_UNKNOWN_CA', /\(no subject, issued by nobody\)/],
+    ['verbose', 'TLS_UNKNOWN_CA', /^.{1,1000}$/],
   ];
 
   const cases = (['NONE', 'WANT', 'NEED'] as const).flatMap((auth) =>
@@ -82,6 +85,9 @@ describe('a server that shows to a requester', () => {
     ['otherName', 'TLS_NAME_MISMATCH', /is for DNS:elsewhere\.example, and 127\.0\.0\.1 was called/],
     ['revoked', 'TLS_CERTIFICATE_REVOKED', /was revoked/],
     ['selfSigned', 'TLS_UNKNOWN_CA', /self-signed/],
+    ['nameless', undefined],
+    ['namelessAlone', 'TLS_UNKNOWN_CA', /\(no subject, issued by nobody\)/],
+    ['verbose', 'TLS_UNKNOWN_CA', /^.{1,1000}$/],
   ];
   const cases = (['TLSv1.2', 'TLSv1.3'] as const).flatMap((version) =>
     SHOWN.map(([shown, refusal, words]) => [version, shown, refusal, words] as const),

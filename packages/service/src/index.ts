@@ -31,7 +31,12 @@ export { keysWithoutEffect } from './config/unused.js';
 export type { KeyWithoutEffect } from './config/unused.js';
 export { DirectoryLockedError } from './database/directory-lock.js';
 export { EmbeddedDatabaseError } from './database/embedded/error.js';
-export { isDatabaseUnavailable, isForeignKeyViolation, isUniqueViolation } from './database/faults.js';
+export {
+  isCheckViolation,
+  isDatabaseUnavailable,
+  isForeignKeyViolation,
+  isUniqueViolation,
+} from './database/faults.js';
 export { migrate, MigrationError } from './database/migrate.js';
 export type { Migration, MigrationSet, SchemaName } from './database/migrate.js';
 export { openDatabase } from './database/open.js';

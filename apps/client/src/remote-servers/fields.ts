@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-import { REVOCATION_MODES } from '@pesit-node/certificates';
+import { REVOCATION_MODES, storeName } from '@pesit-node/certificates';
 import { fingerprintOf } from '@pesit-node/net';
 import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
 import { FieldTable, identifier, plainText, storedTime } from '@pesit-node/service';
@@ -23,8 +23,6 @@ const host = () =>
   z.string().refine((value) => isIP(value) !== 0 || HOST_NAME.test(value), 'expected a host name or an address');
 
 const port = () => z.int().min(1).max(65_535);
-
-const storeName = () => z.string().min(1).max(100);
 
 const FINGERPRINT = 'expected a SHA-256 fingerprint: 64 hexadecimal digits, with or without colons';
 

@@ -22,7 +22,7 @@ export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService)
       {
         summary: 'Creates a remote server',
         body: create,
-        answers: { 201: answer, 409: 'The name is taken.', ...UNBUILT },
+        answers: { 201: answer, 409: 'The name is taken, or there is no such store.', ...UNBUILT },
       },
       async ({ body, res }) => {
         const server = await servers.create(body);
@@ -40,7 +40,7 @@ export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService)
         summary: 'Changes a remote server',
         params,
         body: update,
-        answers: { 200: answer, ...NOT_FOUND, 409: 'The name is taken.', ...UNBUILT },
+        answers: { 200: answer, ...NOT_FOUND, 409: 'The name is taken, or there is no such store.', ...UNBUILT },
       },
       async ({ params: { id }, body, res }) => res.json(await servers.update(id, body)),
     ),

@@ -1,4 +1,12 @@
-import { ApiError, CONFIGURATION_CHANGED, conflict, isUniqueViolation, validation } from '@pesit-node/service';
+import type { Certificates } from '@pesit-node/certificates';
+import {
+  ApiError,
+  CONFIGURATION_CHANGED,
+  conflict,
+  isCheckViolation,
+  isUniqueViolation,
+  validation,
+} from '@pesit-node/service';
 import type { EventStream } from '@pesit-node/service';
 import { productOf } from '@pesit-node/transfers';
 
@@ -25,6 +33,7 @@ const view = (row: RemoteServerRow): RemoteServerView => REMOTE_SERVER.view(row,
 
 export interface RemoteServerServiceDeps {
   readonly store: RemoteServerStore;
+  readonly certificates: Pick<Certificates, 'require'>;
   readonly events: EventStream;
   /** A real CONNECT and RELEASE. */
   readonly test: (server: RemoteServerRow) => Promise<TestResult>;
@@ -55,13 +64,8 @@ const requirePasswords = (change: RemoteServerChange, before: RemoteServerRow): 
   if (problems.length > 0) throw validation(problems);
 };
 
-const CHECK_VIOLATION = '23514';
-const isStillUsed = (error: unknown): boolean =>
-  (error as { readonly code?: unknown }).code === CHECK_VIOLATION &&
-  (error as { readonly constraint?: unknown }).constraint === 'transfers_of_a_server';
-
 /** The remote servers: what an administrator may do with them. */
-export const remoteServerService = ({ store, events, test, changed }: RemoteServerServiceDeps) => {
+export const remoteServerService = ({ store, certificates, events, test, changed }: RemoteServerServiceDeps) => {
   const say = (action: 'created' | 'changed' | 'deleted', facts: Readonly<Record<string, unknown>>): void => {
     events.publish(CONFIGURATION_CHANGED, { what: 'remote server', action, facts });
   };
@@ -82,6 +86,7 @@ export const remoteServerService = ({ store, events, test, changed }: RemoteServ
 
     create: async (body: CreateRemoteServer): Promise<RemoteServerView> => {
       const asked = REMOTE_SERVER.asked(body);
+      await certificates.require(asked);
       try {
         const row = await store.create(asked);
         say('created', { server: row.name, serverRow: row.id });
@@ -93,6 +98,7 @@ export const remoteServerService = ({ store, events, test, changed }: RemoteServ
 
     update: async (id: number, body: RemoteServerChange): Promise<RemoteServerView> => {
       let fields: readonly string[] = [];
+      await certificates.require(REMOTE_SERVER.changes(body, await existing(id)));
       try {
         const row = await store.update(id, (before) => {
           const change = REMOTE_SERVER.changes(body, before);
@@ -115,7 +121,7 @@ export const remoteServerService = ({ store, events, test, changed }: RemoteServ
       try {
         if (!(await store.remove(id))) throw serverNotFound(id);
       } catch (error) {
-        if (!isStillUsed(error)) throw error;
+        if (!isCheckViolation(error, 'transfers_of_a_server')) throw error;
         throw conflict('Transfers with this server are pending or running: let them end first');
       }
       say('deleted', { serverRow: id });

@@ -1,4 +1,4 @@
-import { REVOCATION_MODES } from '@pesit-node/certificates';
+import { REVOCATION_MODES, storeName } from '@pesit-node/certificates';
 import { FieldTable, isNetwork, timestamp } from '@pesit-node/service';
 import type { GivenOf, RowOf, ValuesOf } from '@pesit-node/service';
 import type { ClientAuth, ProxyProtocol } from '@pesit-node/net';
@@ -45,8 +45,6 @@ const PROXY_PROTOCOLS = ['off', 'optional', 'required'] as const satisfies reado
 
 const network = () =>
   z.string().max(50).refine(isNetwork, 'expected an address or a CIDR range such as 10.0.0.0/8 or 2001:db8::/32');
-
-const storeName = () => z.string().min(1).max(100);
 
 /** A listener on one pod. */
 const listenerOnPod = z

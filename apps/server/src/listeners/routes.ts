@@ -1,11 +1,12 @@
-import { endpoint, validation } from '@pesit-node/service';
+import type { Certificates } from '@pesit-node/certificates';
+import { endpoint } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
 import type { Directories } from '../files/directories.js';
 import { serverId } from '../schemas.js';
-import { LISTENER, tlsPortOf } from './fields.js';
-import type { ListenerChange, ListenerRow } from './fields.js';
+import { LISTENER } from './fields.js';
+import type { ListenerChange } from './fields.js';
 import type { ListenerService, ListenerView } from './service.js';
 
 const PATH = '/api/v1/servers';
@@ -53,37 +54,22 @@ const statusOf = (view: ListenerView): z.output<typeof listenerStatus> => {
   };
 };
 
-/** @throws {ApiError} 400 where the listener would have no port, or one for both. @param before as it is, where there is one */
-const admitPorts = (change: ListenerChange, before?: ListenerRow): void => {
-  const after = {
-    port: change.port === undefined ? (before === undefined ? LISTENER.rows.port.default : before.port) : change.port,
-    tls_port: change.tlsPort === undefined ? (before?.tls_port ?? null) : change.tlsPort,
-    ssl_enabled: change.sslEnabled ?? before?.ssl_enabled ?? false,
-  };
-  const refuse = (field: string, message: string): never => {
-    throw validation([{ field, message }]);
-  };
-  if (after.port === null && !after.ssl_enabled) refuse('port', 'null is for TLS alone: set sslEnabled to true');
-  if (after.port !== null && tlsPortOf(after) === after.port) refuse('tlsPort', 'expected another port than port');
-};
+export interface ListenerRoutesDeps {
+  readonly listeners: ListenerService;
+  readonly directories: Pick<Directories, 'admit'>;
+  readonly certificates: Pick<Certificates, 'require'>;
+}
 
-/** @throws {ApiError} 400 where balancers are to be believed, and none is named. @param before as it is, where there is one */
-const admitProxies = (change: ListenerChange, before?: ListenerRow): void => {
-  const mode = change.proxyProtocol ?? before?.proxy_protocol ?? 'off';
-  const trusted = change.trustedProxies ?? before?.trusted_proxies ?? [];
-  if (mode === 'off' || trusted.length > 0) return;
-  const message = `proxyProtocol ${mode} needs the addresses of the balancers: name them here, or set proxyProtocol to off`;
-  throw validation([{ field: 'trustedProxies', message }]);
-};
-
-export const listenerRoutes = (routes: Routes, listeners: ListenerService, directories: Directories): void => {
+export const listenerRoutes = (routes: Routes, { listeners, directories, certificates }: ListenerRoutesDeps): void => {
   const params = z.strictObject({ serverId: serverId() });
 
-  const admit = ({ receiveDirectory, sendDirectory }: ListenerChange): Promise<void> =>
-    directories.admit([
-      { field: 'receiveDirectory', path: receiveDirectory, create: true },
-      { field: 'sendDirectory', path: sendDirectory, create: true },
+  const admit = async (change: ListenerChange): Promise<void> => {
+    await certificates.require(change);
+    await directories.admit([
+      { field: 'receiveDirectory', path: change.receiveDirectory, create: true },
+      { field: 'sendDirectory', path: change.sendDirectory, create: true },
     ]);
+  };
 
   routes.resource(PATHS, {
     get: endpoint({ summary: 'All listeners', answers: { 200: z.array(answer) } }, async ({ res }) => {
@@ -95,13 +81,11 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
         description: 'FAILED, with the reason, when its port cannot be taken: it is tried again by itself.',
         query: z.strictObject({ start: z.enum(['true', 'false']).default('true') }),
         body: create,
-        answers: { 201: answer, 409: 'It exists already.', ...UNBUILT },
+        answers: { 201: answer, 409: 'It exists already, or names a store that does not.', ...UNBUILT },
       },
       async ({ query, body, res }) => {
         const asked = LISTENER.asked(body);
         await admit(asked);
-        admitPorts(asked);
-        admitProxies(asked);
         const start = query.start === 'true' && asked.autoStart !== false;
         const view = await listeners.create(body.serverId, await LISTENER.values(asked), start);
         res
@@ -125,14 +109,12 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
         description: 'New sessions have the new settings, on every pod; another port is taken at once.',
         params,
         body: update,
-        answers: { 200: answer, ...NOT_FOUND, 409: 'The port cannot be taken.', ...UNBUILT },
+        answers: { 200: answer, ...NOT_FOUND, 409: 'The port cannot be taken, or there is no such store.', ...UNBUILT },
       },
       async ({ params: { serverId: id }, body, res }) => {
         const before = await listeners.get(id);
         const change = LISTENER.changes(body, before.row);
         await admit(change);
-        admitPorts(change, before.row);
-        admitProxies(change, before.row);
         const isSame = Object.keys(change).length === 0;
         res.json(toListener(isSame ? before : await listeners.update(id, await LISTENER.values(change))));
       },
@@ -153,7 +135,7 @@ export const listenerRoutes = (routes: Routes, listeners: ListenerService, direc
         role: 'operator',
         description: 'Answered when this pod has it; `message` and `pods` say what the others do.',
         params,
-        answers: { 200: listenerOutcome, ...NOT_FOUND, 409: 'The port cannot be taken.' },
+        answers: { 200: listenerOutcome, ...NOT_FOUND, 409: 'The port cannot be taken, or there is no such store.' },
       },
       async ({ params: { serverId: id }, res }) => {
         const outcome = await listeners.start(id);

@@ -3,11 +3,12 @@ import type { EventStream, Logger } from '@pesit-node/service';
 
 import { onAllPods } from './all-pods.js';
 import type { NamedLine, OnAllPods } from './all-pods.js';
-import { portsOf } from './fields.js';
-import type { ListenerStatus, ListenerValues } from './fields.js';
+import { LISTENER, portsOf } from './fields.js';
+import type { ListenerRow, ListenerStatus, ListenerValues } from './fields.js';
 import type { ListenersHere } from './listeners-here.js';
 import type { PodLines, SaidBy } from './pod-lines.js';
 import type { ListenerStore, StoredListener } from './store.js';
+import { admitTogether } from './together.js';
 
 /** A process that runs listeners. */
 export interface ListenerPod {
@@ -73,6 +74,7 @@ export class ListenerService {
 
   /** @param start whether it is to run; FAILED with the reason when its port cannot be taken here */
   async create(id: string, values: Partial<ListenerValues>, start: boolean): Promise<ListenerView> {
+    admitTogether({ ...(LISTENER.defaults as ListenerRow), ...values });
     const row = await this.#options.store.add(id, values, start);
     if (row === undefined) throw conflict(`Listener ${JSON.stringify(id)} exists already`);
     this.#changed('created', { listener: id, port: row.port });
@@ -87,7 +89,10 @@ export class ListenerService {
     const after = async (): Promise<StoredListener> => {
       const before = await store.get(id);
       if (before === undefined) throw notFound('Listener', id);
-      return { ...before, ...values };
+      const whole = { ...before, ...values };
+      // In its turn: a change that was stored since the request was looked at counts.
+      admitTogether(whole);
+      return whole;
     };
     await here.change(id, after, async () => {
       row = await store.change(id, values);

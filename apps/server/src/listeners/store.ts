@@ -1,4 +1,4 @@
-import { FieldStore } from '@pesit-node/service';
+import { conflict, FieldStore, isCheckViolation } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { LISTENER } from './fields.js';
@@ -22,9 +22,15 @@ export class ListenerStore extends FieldStore<typeof LISTENER.rows, StoredListen
     return this.create(id, columns);
   }
 
-  /** @returns undefined when there is none. */
-  change(id: string, values: Partial<ListenerValues>): Promise<StoredListener | undefined> {
-    return this.update(id, values, { revision: this.#next() });
+  /** @returns undefined when there is none. @throws {ApiError} 409 when another pod has stored what does not go with it */
+  async change(id: string, values: Partial<ListenerValues>): Promise<StoredListener | undefined> {
+    try {
+      return await this.update(id, values, { revision: this.#next() });
+    } catch (error) {
+      if (!isCheckViolation(error)) throw error;
+      const text = `Listener ${id} was changed by somebody else at the same time, and cannot be both: look at it, and try again`;
+      throw conflict(text, { cause: error });
+    }
   }
 
   /** Says that it is to run, or not to. @returns undefined when there is none. */

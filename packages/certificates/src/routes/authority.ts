@@ -39,7 +39,12 @@ const OCSP_RESPONSE = 'application/ocsp-response';
 /** OCSP answers a minute, of an address and of all: each costs a signature. */
 const OCSP_RATE = { perKey: 600, total: 6000 } as const;
 
-const url = () => z.url({ protocol: /^https?$/, error: 'expected a URL with http or https' }).max(500);
+/** As certificates hold it: IA5String (RFC 5280 §4.2.1.6). */
+const url = () =>
+  z
+    .url({ protocol: /^https?$/, error: 'expected a URL with http or https' })
+    .max(500)
+    .regex(/^[\x21-\x7e]+$/, 'expected printable ASCII without blanks: write the host as xn--…, and the rest as %XX');
 const keyType = () => z.enum(KEY_TYPES).default('EC').meta({ description: '`EC` = P-256, `RSA` = 3072 bits.' });
 const days = (most: number) => z.int().min(1).max(most);
 

@@ -22,6 +22,10 @@ export interface Pki {
   readonly revoked: TestCertificate;
   readonly serverOnly: TestCertificate;
   readonly selfSigned: TestCertificate;
+  /** Without a subject: its names alone say whose it is (RFC 5280 §4.1.2.6). */
+  readonly nameless: TestCertificate;
+  readonly namelessAlone: TestCertificate;
+  readonly verbose: TestCertificate;
 }
 
 export const createPki = async (): Promise<Pki> => {
@@ -41,6 +45,9 @@ export const createPki = async (): Promise<Pki> => {
     revoked: await ca.issue('revoked'),
     serverOnly: await ca.issue('server-only', { usages: ['serverAuth'] }),
     selfSigned: await selfSigned('alone'),
+    nameless: await ca.issue('nameless', { subject: '' }),
+    namelessAlone: await selfSigned('nameless', { subject: '' }),
+    verbose: await selfSigned('verbose', { subject: `CN=${'v'.repeat(20_000)}` }),
   };
 };
 

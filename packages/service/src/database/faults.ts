@@ -46,6 +46,11 @@ export const isUniqueViolation = (error: unknown, constraint?: string): boolean 
   codeOf(error) === '23505' &&
   (constraint === undefined || (error as { readonly constraint?: string }).constraint === constraint);
 
+/** A row would not be as its table wants it (SQLSTATE 23514); `constraint` narrows it to one. */
+export const isCheckViolation = (error: unknown, constraint?: string): boolean =>
+  codeOf(error) === '23514' &&
+  (constraint === undefined || (error as { readonly constraint?: string }).constraint === constraint);
+
 /** A row is still referred to, or refers to nothing (SQLSTATE 23503). */
 export const isForeignKeyViolation = (error: unknown): boolean => codeOf(error) === '23503';
 

@@ -15,6 +15,8 @@ export interface Changeable {
   /** Requests to create one: with the fewest fields, and with all that can be set. */
   readonly minimal: Fields;
   readonly full: Fields;
+  /** Things that it names, by their collections: there before it. */
+  readonly names?: Readonly<Record<string, Fields>>;
 }
 
 interface Answer {
@@ -56,8 +58,9 @@ export const describePutBack = ({ resources, switches, get, post, put, stored }:
     expect(changeable.map((name) => name.slice(4)).sort()).toEqual([...Object.keys(resources), ...switches].sort());
   });
 
-  describe.each(Object.entries(resources))('%s', (template, { collection, table, minimal, full }) => {
+  describe.each(Object.entries(resources))('%s', (template, { collection, table, minimal, full, names = {} }) => {
     const create = async (given: Fields): Promise<{ readonly path: string; readonly body: Fields }> => {
+      for (const [path, named] of Object.entries(names)) await post(path, named);
       const { status, headers, body } = await post(collection, given);
       expect([status, body['details']]).toEqual([201, undefined]);
       return { path: template.replace(/\{\w+\}/, headers['location']?.split('/').at(-1) ?? ''), body };
