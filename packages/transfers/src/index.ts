@@ -7,11 +7,12 @@
  * of this side are told apart by their `condition` (`ErrorCondition`), for several of them share a diagnostic.
  *
  * Restart: `restart-position.ts` finds the place of a point, `restartable-source.ts` sends a file over all its attempts with what
- * they placed (`sent-points.ts` where that has to be written down), `first-answer.ts` keeps what continuing a file that is read
+ * they placed (`sent-points.ts` where that has to be written down), `compressed-source.ts` in one, `first-answer.ts` keeps what continuing a file that is read
  * needs, and `retry-delay.ts` says when the next attempt is due.
  *
  * The apps keep what only one end has: the server app admission and answering, the client app its queue.
  */
+export { CompressedSource } from './compressed-source.js';
 export { asPesitDate, isCreationDate, pesitDate, showDate } from './creation-date.js';
 export {
   SESSION_ENDED,

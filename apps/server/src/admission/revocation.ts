@@ -16,7 +16,8 @@ export interface Login {
   readonly listener: string;
   /** The terms of its connection. */
   readonly security: TransportSecurity | undefined;
-  readonly byDefault: Config<'server'>['access.default'];
+  /** `access.default`, as it is now. */
+  readonly byDefault: () => Config<'server'>['access.default'];
 }
 
 const CONNECT_AGAIN = 'the rights of this partner were changed: connect again';
@@ -34,7 +35,7 @@ export const revocationOf = (
   const id = partner.partner_id;
   if (now === undefined) return refusal('3-304', `the partner ${id} was deleted`, CONNECT_AGAIN);
   if (now.credentials !== partner.credentials) return refusal('3-304', otherCredentials(partner, now), CONNECT_AGAIN);
-  if (!mayUseListener(now, listener, byDefault)) {
+  if (!mayUseListener(now, listener, byDefault())) {
     const text = `the partner ${id} is no longer granted the listener ${listener} (allowedListeners)`;
     return refusal('3-304', text, CONNECT_AGAIN);
   }

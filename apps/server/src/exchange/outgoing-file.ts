@@ -3,8 +3,9 @@ import { basename } from 'node:path';
 import { CRC_LENGTH, FPDU_HEADER_LENGTH, PesitError, START } from '@pesit-node/protocol';
 import type { ArticleSource, CompressionMode, Parameters, SelectAnswer } from '@pesit-node/protocol';
 import { FileSource, formatOf } from '@pesit-node/storage';
-import type { FileStore, Pacing, RecordFormat } from '@pesit-node/storage';
+import type { FileStore, Pacing, RecordFormat, StoredPoint } from '@pesit-node/storage';
 import {
+  CompressedSource,
   compressionMode,
   compressionName,
   dataCodeOf,
@@ -18,7 +19,6 @@ import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } from '../transfers/record.js';
 import { recordSettings } from '../virtual-files/record-settings.js';
 import { virtualFileFor } from '../admission/access.js';
-import { CompressedSource } from './compressed-source.js';
 import type { Beginning, OutgoingTransfer } from './file-transfer.js';
 import { findAgain, findToSend, isOfName } from '../files/file-to-send.js';
 import { askedFile, asLabel } from '../files/names.js';
@@ -191,10 +191,8 @@ export class OutgoingFile implements OutgoingTransfer {
       await asking('2-201', () => this.#records.sentPoints.forgetAfter(this.record, number));
     }
     if (compression === 0) return { ...beginning, source };
-    return {
-      ...beginning,
-      source: new CompressedSource(this.#proven.session, this.#records.sentPoints, this.record, source, number),
-    };
+    const write = (sent: StoredPoint) => asking('2-201', () => this.#records.sentPoints.add(this.record, sent));
+    return { ...beginning, source: new CompressedSource(source, this.#proven.session, write, number) };
   }
 
   async end(): Promise<void> {

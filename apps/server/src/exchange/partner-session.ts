@@ -32,21 +32,20 @@ import type { EndStatus, Facts, ObservedSession, ObservedTransfer } from '@pesit
 import type { ListenerRow } from '../listeners/fields.js';
 import { seenIn } from '../partners/seen.js';
 import type { PartnerSeen } from '../partners/seen.js';
-import type { PartnerRow, PartnerStanding } from '../partners/fields.js';
 import type { RecordHandle, TransferFailure } from '../transfers/record.js';
 import type { TransferDirection } from '../transfers/schema.js';
 import { PARTNER_SEEN } from './events.js';
 import type { Beginning, IncomingTransfer, OutgoingTransfer } from './file-transfer.js';
+import { connectAnswer } from '../admission/connect-answer.js';
 import { identify } from '../admission/identification.js';
 import { acceptIncoming } from './incoming-file.js';
 import { acceptMessage } from './message.js';
-import type { OpenSession } from '../admission/open-sessions.js';
 import { acceptOutgoing } from './outgoing-file.js';
 import type { ExchangeParts, Observing } from './parts.js';
 import { startOf } from './proven-partner.js';
 import type { ProvenPartner } from './proven-partner.js';
 import { failureOf } from './refusal.js';
-import { revocationOf } from '../admission/revocation.js';
+import { Standing } from '../admission/standing.js';
 
 export interface PartnerSessionOptions {
   readonly parts: ExchangeParts;
@@ -72,9 +71,7 @@ export class PartnerSession implements ServerHandler {
   #tolerated: string[] = [];
   #proven: ProvenPartner | undefined;
   /** As which it is looked after while its partner is known. */
-  #open: OpenSession | undefined;
-  /** Why the session has to end: its partner was changed or removed. */
-  #revoked: PesitError | undefined;
+  #standing: Standing | undefined;
   #file: IncomingTransfer | OutgoingTransfer | undefined;
   /** The record of that file, until it is deselected. */
   #record: RecordHandle | undefined;
@@ -115,22 +112,21 @@ export class PartnerSession implements ServerHandler {
       this.#facts = { ...this.#facts, partner: partner.partner_id };
       const { events } = observing;
       const logger: Logger = observing.logger.child(this.#facts);
-      const stands = (now: PartnerStanding | undefined): PartnerStanding => this.#stands(now);
-      this.#proven = { listener, partner, session: connection, stands, events, logger };
+      this.#standing = this.#standingOf(partner);
+      this.#proven = { listener, partner, session: connection, stands: this.#standing.check, events, logger };
     } catch (error) {
       this.#connectionRefused(error, { requester: readable(indication.parameters.requester ?? '', 24) });
       throw error;
     }
     const { partner } = this.#proven;
-    this.#open = { partnerId: partner.partner_id, look: (now) => this.#look(now) };
-    admitting.sessions.add(this.#open);
+    admitting.sessions.add(this.#standing);
     const seen = seenIn(indication, where);
     this.#see(seen);
     const { dialect, freeMessage } = seen;
     const facts = { dialect, ...(freeMessage === null ? {} : { freeMessage }) };
     this.#events.publish(SESSION_OPENED, { session: this.#observed, facts });
     for (const text of this.#tolerated.splice(0)) this.notice(text);
-    return this.#connectAnswer(partner);
+    return connectAnswer(listener, partner, parts.config);
   }
 
   async create(parameters: Parameters): Promise<CreateAnswer> {
@@ -243,7 +239,8 @@ export class PartnerSession implements ServerHandler {
     // Its CONNECT could not be read, or was refused without asking: too many connections, an unknown version.
     const isRefused = !this.#asked && (error?.fault === 'local' || error?.fault === 'remote');
     if (isRefused) this.#connectionRefused(error);
-    if (this.#open !== undefined) sessions.remove(this.#open);
+    if (this.#standing !== undefined) sessions.remove(this.#standing);
+    this.#standing?.end();
     const opened = this.#proven !== undefined;
     if (this.#proven !== undefined) {
       const { listener, partner } = this.#proven;
@@ -253,25 +250,18 @@ export class PartnerSession implements ServerHandler {
     this.#events.publish(SESSION_ENDED, { session: this.#observed, opened, error });
   }
 
-  /** Ends the session after the file that is running, if there is one, when its partner was changed or removed. */
-  #look(now: PartnerStanding | undefined): void {
-    if (this.#proven === undefined || this.#revoked !== undefined) return;
-    const { partner, listener } = this.#proven;
-    const { config } = this.#options.parts.admitting;
-    const { security } = this.#options.connection;
-    const login = { partner, listener: listener.server_id, security, byDefault: config['access.default'] };
-    this.#revoked = revocationOf(login, now);
-    if (this.#revoked === undefined) return;
-    const about = { session: this.#observed, transfer: this.#file, error: this.#revoked };
-    this.#events.publish(SESSION_REVOKED, about);
-    this.#options.connection.retire(this.#revoked);
-  }
-
-  #stands(now: PartnerStanding | undefined): PartnerStanding {
-    this.#look(now);
-    if (this.#revoked !== undefined) throw this.#revoked;
-    if (now === undefined) throw new Error('a session asked for its partner before it had one');
-    return now;
+  /** The session ends after the file that is running, if there is one, when its partner was changed or removed. */
+  #standingOf(partner: ProvenPartner['partner']): Standing {
+    const { listener, connection, parts } = this.#options;
+    const { config } = parts.admitting;
+    const login = {
+      ...{ partner, listener: listener.server_id, security: connection.security },
+      byDefault: () => config['access.default'],
+    };
+    return new Standing(login, (error) => {
+      this.#events.publish(SESSION_REVOKED, { session: this.#observed, transfer: this.#file, error });
+      connection.retire(error);
+    });
   }
 
   async #accept<F extends IncomingTransfer | OutgoingTransfer>(
@@ -365,22 +355,6 @@ export class PartnerSession implements ServerHandler {
   #see(seen: PartnerSeen): void {
     const partnerId = this.#proven?.partner.partner_id;
     if (partnerId !== undefined) this.#events.publish(PARTNER_SEEN, { partnerId, seen });
-  }
-
-  #connectAnswer({ seen: { singleArticle }, multi_article, concatenation }: PartnerRow): ConnectAnswer {
-    const { listener } = this.#options;
-    const { config } = this.#options.parts;
-    const intervalKb = listener.sync_interval ?? config['transfer.sync-point-interval'];
-    const window = listener.sync_window ?? config['transfer.sync-window'];
-    const wanted = config['transfer.sync-points-enabled'] && intervalKb > 0;
-    const known = {
-      ...(singleArticle === undefined ? {} : { singleArticle }),
-      multiArticle: multi_article ?? true,
-      concatenation: concatenation ?? true,
-    };
-    return wanted
-      ? { syncPoints: { intervalKb, window }, resynchronisation: true, defaultIntervalKb: intervalKb, ...known }
-      : known;
   }
 }
 
