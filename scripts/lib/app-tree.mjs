@@ -6,6 +6,7 @@
  *   package.json, build.json     name, version; commit, kind of build
  *   healthcheck.mjs              exit code 0 while the app answers
  *   check-storage.mjs            tries a directory, as npm run check-storage does
+ *   hash-password.mjs            prints the hash of a password, as npm run hash-password does
  *   sbom.json                    what is inside (CycloneDX)
  *   node_modules/                @pesit-node/<workspace> beside the others
  */
@@ -215,7 +216,12 @@ export async function layOut({ app, tree, scratch, seconds, embedded }) {
   const appManifest = join(modules, `${SCOPE}${app}-app`, 'package.json');
   const manifest = readJson(appManifest);
   writeJson(appManifest, { ...manifest, exports: { '.': './dist/index.js', './main': './dist/main.js' } });
-  writeFileSync(join(tree, 'check-storage.mjs'), `import './node_modules/${SCOPE}storage/dist/check-program.js';\n`);
+  for (const [name, program] of [
+    ['check-storage', 'storage/dist/check-program'],
+    ['hash-password', 'service/dist/secrets/hash-program'],
+  ]) {
+    writeFileSync(join(tree, `${name}.mjs`), `import './node_modules/${SCOPE}${program}.js';\n`);
+  }
   cpSync(join(root, 'deploy/healthcheck.mjs'), join(tree, 'healthcheck.mjs'));
   const lock = treeLock(tree, installed, needed);
   const named = await writeSbom(tree, lock, seconds);

@@ -1,4 +1,4 @@
-/** What the REST interfaces of both apps declare, without a database or a node behind them. */
+/** The operations that the REST interfaces of both apps declare, read without a database or a node behind them. */
 
 /** Stands for every part of a node: routes only keep it while they are declared. */
 const nothing = new Proxy(() => nothing, {

@@ -1,6 +1,14 @@
 import { afterAll, expect, test } from '@jest/globals';
 import type { OpenApiDocument } from '@pesit-node/service';
-import { withDatabase, operationFor, operationsOf, structureProblems, violations } from '@pesit-node/service/testing';
+import {
+  withDatabase,
+  operationFor,
+  operationsOf,
+  roleViolations,
+  structureProblems,
+  usersOfRoles,
+  violations,
+} from '@pesit-node/service/testing';
 import request from 'supertest';
 
 import { expectNoSecrets } from './support/service.js';
@@ -95,6 +103,17 @@ withDatabase((harness) => {
     expect(Object.keys(document.components.schemas['Transfer']?.properties ?? {})).toEqual(
       expect.arrayContaining(RECORD),
     );
+  });
+
+  test('every operation is for the roles that it declares, and for no lesser one', async () => {
+    const users = await usersOfRoles();
+    const { app } = await world.service({ config: { 'admin.users': users.path } });
+    const { wrong, calls } = await roleViolations(app, (method, path, user, password) =>
+      request(app)[method](path).auth(user, password),
+    );
+    users.remove();
+    expect(wrong).toEqual([]);
+    expect(calls).toBeGreaterThan(70);
   });
 
   test('a file as the body: its fields are parameters, and none is asked for with a body of JSON', async () => {

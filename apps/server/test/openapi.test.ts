@@ -1,6 +1,15 @@
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import type { OpenApiDocument } from '@pesit-node/service';
-import { withDatabase, operationFor, operationsOf, structureProblems, violations } from '@pesit-node/service/testing';
+import {
+  withDatabase,
+  operationFor,
+  operationsOf,
+  roleViolations,
+  structureProblems,
+  usersOfRoles,
+  violations,
+} from '@pesit-node/service/testing';
+import request from 'supertest';
 
 import { useRest } from './support/rest.js';
 
@@ -64,8 +73,11 @@ const ANSWERS: readonly (readonly [string, string, readonly string[]])[] = [
   ],
 ];
 
+const users = await usersOfRoles();
+afterAll(() => users.remove());
+
 withDatabase((harness) => {
-  const rest = useRest(harness);
+  const rest = useRest(harness, { 'admin.users': users.path });
   const read = async () => (await rest.get('/openapi.json')).body as OpenApiDocument;
 
   test('is OpenAPI 3.1 in its structure', async () => {
@@ -115,6 +127,14 @@ withDatabase((harness) => {
       'GET /ocsp/{b64}',
       'POST /ocsp',
     ]);
+  });
+
+  test('every operation is for the roles that it declares, and for no lesser one', async () => {
+    const { wrong, calls } = await roleViolations(rest.app, (method, path, user, password) =>
+      request(rest.app)[method](path).auth(user, password),
+    );
+    expect(wrong).toEqual([]);
+    expect(calls).toBeGreaterThan(100);
   });
 
   test.each(EXAMPLES)('%s %s %j', async (method, path, payload) => {

@@ -12,7 +12,6 @@
  *
  * Nothing here reads the environment, knows a resource of an app, or speaks PeSIT.
  */
-export { basicAuth, configuredAdmin } from './auth/basic-auth.js';
 export type { VerifyCredentials } from './auth/basic-strategy.js';
 export { ROLES, loginOf, reaches } from './auth/roles.js';
 export type { Login, Role } from './auth/roles.js';
@@ -135,7 +134,7 @@ export { PeriodicWork } from './periodic/periodic-work.js';
 export type { PeriodicHandle, PeriodicStatus, PeriodicTask, PeriodicWorkOptions } from './periodic/periodic-work.js';
 export { meterKeyUse } from './secrets/key-use.js';
 export type { KeyUse, SecretColumn } from './secrets/key-use.js';
-export { PasswordHasher } from './secrets/password.js';
+export { hashPassword, PasswordHasher } from './secrets/password.js';
 export { PasswordHashError } from './secrets/password-hash.js';
 export type { PasswordCost } from './secrets/password-hash.js';
 export { PasswordVerifier, UncheckedPasswordError } from './secrets/password-verifier.js';

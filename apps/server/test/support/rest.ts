@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/global
 import { Certificates, LocalAuthority } from '@pesit-node/certificates';
 import { KnexLicenseStore, LICENSE_MIGRATIONS, LicenseKeeper, loadPublicKey } from '@pesit-node/license';
 import { eventStream, HealthRegistry, PeriodicWork, Traces } from '@pesit-node/service';
-import type { OpenApiDocument } from '@pesit-node/service';
+import type { Config, OpenApiDocument } from '@pesit-node/service';
 import {
   answerViolations,
   captureLog,
@@ -84,7 +84,7 @@ const bindOnly: BindPort = async ({ settings }) => {
 };
 
 /** The REST interface over a fresh database and data directory; tables are emptied before each test. */
-export const useRest = (harness: DatabaseHarness): Rest => {
+export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'server'>> = {}): Rest => {
   const rest = { log: captureLog() } as { -readonly [K in keyof Rest]: Rest[K] };
   const answers: string[] = [];
   const began = Date.now();
@@ -105,6 +105,7 @@ export const useRest = (harness: DatabaseHarness): Rest => {
       'storage.roots': [rest.data],
       'admin.username': ADMIN.username,
       'admin.password': ADMIN.password,
+      ...overrides,
     });
     const { knex } = rest.database;
     const events = eventStream({ app: 'server', node: 'rest' }, rest.log.logger);

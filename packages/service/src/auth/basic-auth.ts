@@ -1,30 +1,18 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-
 import type { Request, RequestHandler } from 'express';
 import { Passport } from 'passport';
 
-import type { CommonConfig } from '../config/keys.js';
 import { ApiError } from '../errors.js';
 import { parseBasic, Rfc7617BasicStrategy } from './basic-strategy.js';
 import type { VerifyCredentials } from './basic-strategy.js';
 import type { LoginAttempt, LoginGuard } from './login-guard.js';
-
-/** An admin: compares with `admin.username` and `admin.password` in constant time, whatever differs and wherever. */
-export const configuredAdmin = (config: Pick<CommonConfig, 'admin.username' | 'admin.password'>): VerifyCredentials => {
-  const key = randomBytes(32);
-  const digest = (text: string): Buffer => createHmac('sha256', key).update(text.normalize('NFC')).digest();
-  return (givenName, givenPassword) => {
-    const nameFits = timingSafeEqual(digest(givenName), digest(config['admin.username']));
-    const passwordFits = timingSafeEqual(digest(givenPassword), digest(config['admin.password']));
-    return nameFits && passwordFits ? { username: givenName, role: 'admin' } : undefined;
-  };
-};
+import type { VerifyApiKey } from './logins.js';
 
 /**
  * Lets requests with the right credentials pass, answers 401 with a challenge otherwise, and 429 to a user that failed too often
- * from this address. A request without credentials is a question, not a failure.
+ * from this address. A request without credentials is a question, not a failure. `X-API-Key` is looked at where there is no
+ * `Authorization`.
  */
-export const basicAuth = (verify: VerifyCredentials, guard: LoginGuard): RequestHandler => {
+export const basicAuth = (verify: VerifyCredentials, guard: LoginGuard, apiKey: VerifyApiKey): RequestHandler => {
   const passport = new Passport();
   passport.use(new Rfc7617BasicStrategy(verify));
   return (req, res, next) => {
@@ -46,16 +34,33 @@ export const basicAuth = (verify: VerifyCredentials, guard: LoginGuard): Request
         next(blocked > 0 ? tooMany(blocked) : wrong(attempt !== undefined));
       }
     };
+    const key = apiKeyOf(req);
+    if (key !== undefined) {
+      done(null, apiKey(key));
+      return;
+    }
     // With a callback passport decides nothing itself: no session, no body of its own.
     (passport.authenticate('basic', { session: false }, done) as RequestHandler)(req, res, next);
   };
 };
 
+const API_KEY_HEADER = 'x-api-key';
+
+/** Undefined: none, or it does not count. */
+const apiKeyOf = ({ headers }: Request): string | undefined =>
+  headers.authorization === undefined && headers[API_KEY_HEADER] !== undefined
+    ? String(headers[API_KEY_HEADER])
+    : undefined;
+
+/** Whether a caller gives credentials, right or wrong. */
+export const givesCredentials = ({ headers }: Request): boolean =>
+  headers.authorization !== undefined || headers[API_KEY_HEADER] !== undefined;
+
 /** Undefined: no credentials were given. */
 const attemptOf = (req: Request): LoginAttempt | undefined => {
-  const { authorization } = req.headers;
-  if (authorization === undefined) return undefined;
-  return { address: req.ip ?? 'unknown', user: parseBasic(authorization)?.username ?? '' };
+  if (!givesCredentials(req)) return undefined;
+  const user = apiKeyOf(req) === undefined ? (parseBasic(req.headers.authorization)?.username ?? '') : 'X-API-Key';
+  return { address: req.ip ?? 'unknown', user };
 };
 
 const tooMany = (seconds: number): ApiError =>
@@ -69,7 +74,7 @@ const wrong = (given: boolean): ApiError =>
   new ApiError(
     'UNAUTHORIZED',
     given
-      ? 'Wrong user name or password, or not HTTP Basic'
-      : 'Log in with HTTP Basic (admin.username, admin.password)',
+      ? 'Wrong user name or password, not HTTP Basic, or wrong X-API-Key'
+      : 'Log in with HTTP Basic (admin.username, admin.users) or X-API-Key (admin.api-key)',
     { headers: { 'WWW-Authenticate': Rfc7617BasicStrategy.CHALLENGE } },
   );

@@ -3,8 +3,15 @@ import { BasicStrategy } from 'passport-http';
 import { isError } from '@pesit-node/ground';
 import type { Login } from './roles.js';
 
-/** Whose credentials they are; undefined when they are wrong. Must take the same time for a wrong user as for a wrong password. */
-export type VerifyCredentials = (username: string, password: string) => Login | undefined | Promise<Login | undefined>;
+/**
+ * Whose credentials they are; undefined when they are wrong. Must take the same time for a wrong user as for a wrong password.
+ * @param address of the caller
+ */
+export type VerifyCredentials = (
+  username: string,
+  password: string,
+  address: string,
+) => Login | undefined | Promise<Login | undefined>;
 
 const BASIC = /^Basic +([A-Za-z0-9+/]+={0,2})$/i;
 
@@ -54,7 +61,7 @@ export class Rfc7617BasicStrategy extends BasicStrategy {
     }
     const { username, password } = credentials;
     Promise.resolve()
-      .then(() => this.verifyCredentials(username, password))
+      .then(() => this.verifyCredentials(username, password, req.ip ?? 'unknown'))
       .then(
         (login) => (login === undefined ? this.fail(Rfc7617BasicStrategy.CHALLENGE) : this.success(login)),
         (error: unknown) => this.error(isError(error) ? error : new Error(String(error))),

@@ -6,6 +6,9 @@ import { ApiError } from '../errors.js';
 export const ROLES = ['viewer', 'operator', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
+/** Name of callers who log in with `X-API-Key`. */
+export const API_KEY_USER = 'api-key';
+
 /** Who has logged in. */
 export interface Login {
   readonly username: string;

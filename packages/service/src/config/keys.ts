@@ -1,6 +1,7 @@
 import { FLOW_KEYS } from './flow-keys.js';
 import { HISTORY_KEYS } from './history-keys.js';
 import { decimal, flag, integer, label, list, networks, oneOf, requiredText, size, text } from './kinds.js';
+import { LOGIN_KEYS } from './login-keys.js';
 import { POD_KEYS } from './pod-keys.js';
 import { REDIS_KEYS } from './redis-keys.js';
 import { key } from './row.js';
@@ -63,6 +64,7 @@ export const CONFIG_KEYS = {
     description:
       'Password of HTTP Basic. With the default the REST interface listens on the loopback address alone; it is refused when `NODE_ENV=production`.',
   }),
+  ...LOGIN_KEYS,
   'data.directory': key('both', {
     type: requiredText('a directory'),
     default: './data',

@@ -52,7 +52,9 @@ export class LiveConfig<A extends AppName> extends EventEmitter<LiveConfigEvents
     const differing = names.filter((name) => !isDeepStrictEqual(next[name], this.#current[name]));
     const mayChange = (name: ConfigKeyName): boolean => (CONFIG_KEYS[name] as ConfigKey).reload === true;
     const changed = differing.filter(mayChange);
-    const values = Object.fromEntries(changed.map((name) => [name, next[name]])) as Partial<Config<A>>;
+    // Without their types: TypeScript would compare every key with every other.
+    const all: Readonly<Record<string, unknown>> = next;
+    const values = Object.fromEntries(changed.map((name) => [name, all[name]])) as Partial<Config<A>>;
     this.#current = Object.freeze({ ...this.#current, ...values });
     const unused = keysWithoutEffect(this.#current);
     const reloaded = {

@@ -191,12 +191,21 @@ const isUrl = (url: string, protocols: readonly string[]): boolean => {
 /** Redis numbers its databases; no path is number 0. */
 const hasNumber = (url: string): boolean => /^\/?\d{0,5}$/.test(new URL(url).pathname);
 
+/** A key of fewer characters is warned of. */
+const API_KEY_LENGTH = 16;
+
 /** Sentences for the log at start: what runs, but should not in production, and what is set and does nothing. */
 export const configWarnings = (config: CommonConfig): readonly string[] => {
   const warnings: string[] = [];
   if (config['admin.password'] === CONFIG_KEYS['admin.password'].default) {
     warnings.push(
       `admin.password is the default: the REST interface listens on ${config['server.host']} alone. Set admin.password (ADMIN_PASSWORD) to reach it from elsewhere`,
+    );
+  }
+  const apiKey = config['admin.api-key'];
+  if (apiKey !== '' && apiKey.length < API_KEY_LENGTH) {
+    warnings.push(
+      `admin.api-key (PESIT_API_KEY) has ${apiKey.length} characters, which can be guessed: take ${API_KEY_LENGTH} random ones or more`,
     );
   }
   if (config['cluster.enabled'] && config['redis.url'] === '' && config['redis.sentinels'].length === 0) {

@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 
+import { givesCredentials } from '../auth/basic-auth.js';
 import { ANY_QUERY, endpoint } from '../http/validate.js';
 import type { Access, Routes } from '../http/routes.js';
 import type { KeyWithoutEffect } from '../config/unused.js';
@@ -52,7 +53,7 @@ const probe = (summary: string) =>
 
 /** Whether the caller has logged in. @throws {ApiError} when credentials were given that are wrong */
 const hasLoggedIn = async (login: RequestHandler, req: Request, res: Response): Promise<boolean> => {
-  if (req.headers.authorization === undefined) return false;
+  if (!givesCredentials(req)) return false;
   await new Promise<void>((resolve, reject) => {
     void login(req, res, (error?: unknown) => {
       if (error === undefined) resolve();

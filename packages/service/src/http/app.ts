@@ -2,10 +2,11 @@ import express from 'express';
 import type { Express, RequestHandler } from 'express';
 import helmet from 'helmet';
 
-import { basicAuth, configuredAdmin } from '../auth/basic-auth.js';
+import { basicAuth } from '../auth/basic-auth.js';
 import type { VerifyCredentials } from '../auth/basic-strategy.js';
 import type { FailureLimiterOptions } from '../auth/failure-limiter.js';
 import { LoginGuard } from '../auth/login-guard.js';
+import { configuredApiKey, configuredLogins } from '../auth/logins.js';
 import type { CommonConfig } from '../config/keys.js';
 import { keysWithoutEffect } from '../config/unused.js';
 import type { KeyWithoutEffect } from '../config/unused.js';
@@ -56,7 +57,7 @@ export interface HttpAppOptions {
   readonly keysWithoutEffect?: () => readonly KeyWithoutEffect[];
   /** For `/actuator/info`. Default: nothing happens by itself. */
   readonly periodic?: Pick<PeriodicWork, 'status'>;
-  /** Default: `admin.username` and `admin.password`. */
+  /** Default: `admin.username`, and the users of `admin.users`. */
   readonly verify?: VerifyCredentials;
   /** How often a login may fail. */
   readonly loginLimits?: FailureLimiterOptions;
@@ -103,10 +104,10 @@ export const operationsOfApp = (app: Express): readonly MountedOperation[] => de
  */
 export const createHttpApp = (options: HttpAppOptions): Express => {
   const { config, info, logger, health, metrics, routes, database, gate } = options;
-  const { verify = configuredAdmin(config), loginLimits: limits = {}, events = ownStream(logger) } = options;
+  const { verify = configuredLogins(config, logger), loginLimits: limits = {}, events = ownStream(logger) } = options;
   logService(events, logger, limits.now === undefined ? {} : { now: limits.now });
   meterLogins(events, metrics);
-  const login = basicAuth(verify, new LoginGuard({ events, limits }));
+  const login = basicAuth(verify, new LoginGuard({ events, limits }), configuredApiKey(config));
   const app = express();
   app.disable('x-powered-by');
   // `?a[b]=1` stays a strange name, and is refused as an unknown field.

@@ -186,7 +186,7 @@ const mediaOf = ({ contentType, description }: MediaAnswer): ResponseObject => (
   content: { [contentType]: { schema: contentType.startsWith('text/') ? { type: 'string' } : {} } },
 });
 
-const DESCRIPTION = `HTTP Basic with \`admin.username\` and \`admin.password\`. \`x-role\` is the least role of who may call an operation: viewer, operator, admin. Times are ISO 8601 in UTC. Unknown fields of a request are refused.
+const DESCRIPTION = `HTTP Basic with \`admin.username\` and \`admin.password\` or as a user of \`admin.users\`; or X-API-Key. \`x-role\` is the least role of who may call an operation: viewer, operator, admin. Times are ISO 8601 in UTC. Unknown fields of a request are refused.
 An answer has \`X-License-Days-Remaining\` in the last 14 days of a license or an evaluation.
 A method that a path does not have is answered 405 with Allow.`;
 
@@ -207,11 +207,14 @@ export const openApiDocument = (
     openapi: '3.1.0',
     info: { title: name, version, description: DESCRIPTION },
     servers: [{ url: '/' }],
-    security: [{ basic: [] }],
+    security: [{ basic: [] }, { apiKey: [] }],
     tags: tags.map((tag) => ({ name: tag })),
     paths,
     components: {
-      securitySchemes: { basic: { type: 'http', scheme: 'basic' } },
+      securitySchemes: {
+        basic: { type: 'http', scheme: 'basic' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+      },
       schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
       responses,
     },

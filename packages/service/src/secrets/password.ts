@@ -23,6 +23,25 @@ const derive = (input: string | Buffer, salt: Buffer, length: number, cost: Pass
   });
 
 /**
+ * Hash of a password without a key of ours, for files that an administrator writes.
+ * @param cost default N=2^15, r=8, p=3
+ */
+export const hashPassword = async (password: string, cost: PasswordCost = COST): Promise<string> => {
+  const problem = costProblem(cost);
+  if (problem !== undefined) throw new RangeError(problem);
+  const salt = randomBytes(SALT_BYTES);
+  const hash = await derive(password.normalize('NFC'), salt, HASH_BYTES, cost);
+  return formatHash({ cost, keyId: undefined, salt, hash });
+};
+
+/** Whether `password` gives `stored`, a hash without a key. @throws {PasswordHashError} when it is no such hash */
+export const checkPassword = async (password: string, stored: string): Promise<boolean> => {
+  const { salt, hash, cost, keyId } = readHash(stored);
+  if (keyId !== undefined) throw new PasswordHashError('the stored hash needs a key');
+  return timingSafeEqual(await derive(password.normalize('NFC'), salt, hash.length, cost), hash);
+};
+
+/**
  * Hashes passwords to be stored, and checks them: scrypt over an HMAC-SHA256 of the password, so that whoever carries off the
  * database alone has nothing to try passwords against. The key of the HMAC is made of `secrets.key`.
  */

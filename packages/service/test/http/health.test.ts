@@ -110,13 +110,13 @@ describe('health', () => {
     const { app } = build({
       config: testConfig('server', {
         'data.directory': '/nowhere',
-        'pesit.api-key': 'hunter2',
+        'api-port': 8081,
         'redis.url': 'redis://r',
       }),
     });
     const info = await request(app).get('/actuator/info').set(auth);
     expect((info.body as { keysWithoutEffect: unknown }).keysWithoutEffect).toEqual([
-      { key: 'pesit.api-key', reason: 'callers log in with HTTP Basic: set admin.username and admin.password' },
+      { key: 'api-port', reason: 'each app has one REST interface: set server.port' },
       { key: 'redis.url', reason: 'cluster.enabled is false' },
     ]);
   });
