@@ -22,6 +22,7 @@ export { followExpiry } from './expiry.js';
 export { KEYSTORE, storeName, TRUSTSTORE } from './fields.js';
 export { inspect } from './inspect.js';
 export type { CertificateView } from './inspect.js';
+export { MadeTerms } from './made-terms.js';
 export type { StoreHints, StoreKind, StoreUse, StoreUses } from './ports.js';
 export { REVOCATION_MODES, revocationCheck } from './revocation.js';
 export type { RevocationMode } from './revocation.js';

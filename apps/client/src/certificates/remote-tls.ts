@@ -1,5 +1,5 @@
-import { revocationCheck } from '@pesit-node/certificates';
-import type { Certificates, Identity, Trust } from '@pesit-node/certificates';
+import { MadeTerms, revocationCheck } from '@pesit-node/certificates';
+import type { Certificates } from '@pesit-node/certificates';
 import { TlsClientTerms, connectTls } from '@pesit-node/net';
 import type { Connect } from '@pesit-node/net';
 import { PesitError } from '@pesit-node/protocol';
@@ -15,26 +15,18 @@ type Server = Pick<
 
 export type RemoteTlsConfig = TlsProtocolConfig & Pick<Config<'client'>, 'ssl.keystore-name' | 'ssl.truststore-name'>;
 
-interface Made {
-  readonly identity: Identity | undefined;
-  readonly trust: Trust | undefined;
-  readonly settings: string;
-  readonly terms: TlsClientTerms;
-}
-
-/** The terms that this node brings to its handshakes with each remote server: made once from its stores, and anew when they hold something else. */
+/** The terms that this node brings to its handshakes with each remote server: see `MadeTerms`. */
 export class RemoteTls {
-  readonly #certificates: Pick<Certificates, 'identity' | 'trust'>;
   readonly #config: RemoteTlsConfig;
   readonly #logger: Pick<Logger, 'warn'>;
-  readonly #made = new Map<number, Made>();
+  readonly #made: MadeTerms<number, TlsClientTerms>;
 
   constructor(
     certificates: Pick<Certificates, 'identity' | 'trust'>,
     config: RemoteTlsConfig,
     logger: Pick<Logger, 'warn'>,
   ) {
-    this.#certificates = certificates;
+    this.#made = new MadeTerms(certificates);
     this.#config = config;
     this.#logger = logger;
   }
@@ -50,28 +42,21 @@ export class RemoteTls {
     const keystore = server.keystore_name ?? this.#config['ssl.keystore-name'];
     const truststore = server.truststore_name ?? this.#config['ssl.truststore-name'];
     const protocol = tlsProtocolOf(this.#config);
-    const settings = JSON.stringify([keystore, truststore, serverName, fingerprints, mode, protocol]);
-    const made = this.#made.get(id);
+    const notice = (text: string): void => {
+      this.#logger.warn({ server: server.name }, `the remote server was accepted, for revocation is soft: ${text}`);
+    };
     try {
-      const identity = keystore === '' ? undefined : await this.#certificates.identity(keystore);
-      const trust = truststore === '' ? undefined : await this.#certificates.trust(truststore);
-      if (made?.identity === identity && made?.trust === trust && made?.settings === settings) return made.terms;
-      const notice = (text: string): void => {
-        this.#logger.warn({ server: server.name }, `the remote server was accepted, for revocation is soft: ${text}`);
-      };
-      const terms = new TlsClientTerms({
-        revocation: revocationCheck({ mode, trust, store: truststore, notice }),
-        ...{ identity, trust, fingerprints: fingerprints ?? undefined, serverName: serverName ?? undefined },
-        ...protocol,
+      return await this.#made.get(id, {
+        ...{ keystore, truststore, settings: [serverName, fingerprints, mode, protocol] },
+        make: (identity, trust) =>
+          new TlsClientTerms({
+            revocation: revocationCheck({ mode, trust, store: truststore, notice }),
+            ...{ identity, trust, fingerprints: fingerprints ?? undefined, serverName: serverName ?? undefined },
+            ...protocol,
+          }),
       });
-      this.#made.set(id, { identity, trust, settings, terms });
-      return terms;
     } catch (cause) {
-      if (isDatabaseUnavailable(cause)) {
-        // Stores cannot be read for now: those that were good a moment ago are.
-        if (made?.settings === settings) return made.terms;
-        throw cause;
-      }
+      if (isDatabaseUnavailable(cause)) throw cause;
       const text = `TLS with remote server ${JSON.stringify(server.name)} cannot be used (${(cause as Error).message})`;
       throw new PesitError(`${text}: correct its keystoreName and truststoreName`, {
         fault: 'local',

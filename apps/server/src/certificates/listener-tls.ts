@@ -1,7 +1,7 @@
-import { revocationCheck } from '@pesit-node/certificates';
-import type { Certificates, Identity, Trust } from '@pesit-node/certificates';
+import { MadeTerms, revocationCheck } from '@pesit-node/certificates';
+import type { Certificates, Identity } from '@pesit-node/certificates';
 import { TlsServerTerms } from '@pesit-node/net';
-import { isDatabaseUnavailable, tlsProtocolOf } from '@pesit-node/service';
+import { tlsProtocolOf } from '@pesit-node/service';
 import type { Config, Logger, TlsProtocolConfig } from '@pesit-node/service';
 
 import type { ListenerRow } from '../listeners/fields.js';
@@ -10,26 +10,18 @@ type Named = Pick<ListenerRow, 'server_id' | 'ssl_client_auth' | 'keystore_name'
 
 export type ListenerTlsConfig = TlsProtocolConfig & Pick<Config<'server'>, 'ssl.keystore-name' | 'ssl.truststore-name'>;
 
-interface Made {
-  readonly identity: Identity;
-  readonly trust: Trust | undefined;
-  readonly settings: string;
-  readonly terms: TlsServerTerms;
-}
-
-/** The terms that each listener brings to its handshakes: made once from its stores, and anew when they hold something else. */
+/** The terms that each listener brings to its handshakes: see `MadeTerms`. */
 export class ListenerTls {
-  readonly #certificates: Pick<Certificates, 'identity' | 'trust'>;
   readonly #config: ListenerTlsConfig;
   readonly #logger: Pick<Logger, 'warn'>;
-  readonly #made = new Map<string, Made>();
+  readonly #made: MadeTerms<string, TlsServerTerms>;
 
   constructor(
     certificates: Pick<Certificates, 'identity' | 'trust'>,
     config: ListenerTlsConfig,
     logger: Pick<Logger, 'warn'>,
   ) {
-    this.#certificates = certificates;
+    this.#made = new MadeTerms(certificates);
     this.#config = config;
     this.#logger = logger;
   }
@@ -51,23 +43,17 @@ export class ListenerTls {
       );
     }
     const protocol = tlsProtocolOf(this.#config);
-    const settings = JSON.stringify([clientAuth, keystore, truststore, mode, protocol]);
-    const made = this.#made.get(id);
-    try {
-      const identity = await this.#certificates.identity(keystore);
-      const trust = truststore === '' || clientAuth === 'NONE' ? undefined : await this.#certificates.trust(truststore);
-      if (made?.identity === identity && made.trust === trust && made.settings === settings) return made.terms;
-      const notice = (text: string): void => {
-        this.#logger.warn({ listener: id }, `a partner was let in, for revocation is soft: ${text}`);
-      };
-      const revocation = trust && revocationCheck({ mode, trust, store: truststore, notice });
-      const terms = new TlsServerTerms({ identity, trust, clientAuth, revocation, ...protocol });
-      this.#made.set(id, { identity, trust, settings, terms });
-      return terms;
-    } catch (error) {
-      // Stores cannot be read for now: those that were good a moment ago are.
-      if (made?.settings === settings && isDatabaseUnavailable(error)) return made.terms;
-      throw error;
-    }
+    const notice = (text: string): void => {
+      this.#logger.warn({ listener: id }, `a partner was let in, for revocation is soft: ${text}`);
+    };
+    return this.#made.get(id, {
+      keystore,
+      truststore: clientAuth === 'NONE' ? '' : truststore,
+      settings: [clientAuth, truststore, mode, protocol],
+      make: (identity, trust) => {
+        const revocation = trust && revocationCheck({ mode, trust, store: truststore, notice });
+        return new TlsServerTerms({ identity: identity as Identity, trust, clientAuth, revocation, ...protocol });
+      },
+    });
   }
 }
