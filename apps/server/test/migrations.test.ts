@@ -3,7 +3,7 @@ import { withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
-import { TRANSFER_STATUSES } from '../src/transfers/schema.js';
+import { TRANSFER_STATUSES } from '@pesit-node/transfers';
 
 const ALLOWED = new Set([
   'PENDING>IN_PROGRESS',

@@ -1,6 +1,8 @@
 /** Answers of a server to the requests of a partner, in the words of the specification. */
 import type { CompressionMode } from './compression.js';
 import { SUCCESS } from './diagnostics.js';
+import { attributeParameters } from './file-attributes.js';
+import type { FileAttributes } from './file-attributes.js';
 import type { Parameters, SyncPointOptions } from './parameters.js';
 import type { SingleArticleStyle } from './receiving.js';
 import { free } from './texts.js';
@@ -29,17 +31,11 @@ export interface CreateAnswer {
   readonly freeMessage?: Buffer | undefined;
 }
 
-export interface SelectAnswer extends CreateAnswer {
+export interface SelectAnswer extends CreateAnswer, FileAttributes {
   /** PI 12 of the file that was found. */
   readonly fileName: string;
   /** PI 13; kept when the requester gave one. */
   readonly transferId: number;
-  readonly dataCode?: number;
-  readonly recordFormat: number;
-  readonly recordLength: number;
-  readonly fileLabel?: string | undefined;
-  readonly maxReservationKb: number;
-  readonly creationDate?: string | undefined;
 }
 
 /**
@@ -57,15 +53,8 @@ export const selectedParameters = (asked: Parameters, answer: SelectAnswer, maxE
       fileName: answer.fileName,
     },
     transferId: asked.transferId === 0 ? answer.transferId : (asked.transferId as number),
-    ...(answer.dataCode === undefined ? {} : { dataCode: answer.dataCode }),
     maxEntitySize,
-    logicalAttributes: {
-      recordFormat: answer.recordFormat,
-      recordLength: answer.recordLength,
-      ...(answer.fileLabel ? { fileLabel: answer.fileLabel } : {}),
-    },
-    physicalAttributes: { reservationUnit: 0, maxReservation: Math.min(answer.maxReservationKb, 0xffff_ffff) },
-    ...(answer.creationDate === undefined ? {} : { historicalAttributes: { creationDate: answer.creationDate } }),
+    ...attributeParameters(answer),
     ...free(answer.freeMessage),
   };
 };

@@ -1,5 +1,7 @@
 /** Requests of a requester, in the words of the specification, and the parameters that say them. */
 import type { CompressionMode } from './compression.js';
+import { attributeParameters } from './file-attributes.js';
+import type { FileAttributes } from './file-attributes.js';
 import type { Parameters, SyncPointOptions } from './parameters.js';
 import { free } from './texts.js';
 
@@ -50,18 +52,7 @@ export interface FileRequest {
   readonly freeMessage?: Buffer | undefined;
 }
 
-export interface CreateRequest extends FileRequest {
-  /** PI 16. */
-  readonly dataCode?: number;
-  /** PGI 30. */
-  readonly recordFormat: number;
-  readonly recordLength: number;
-  readonly fileLabel?: string | undefined;
-  /** PGI 40: kilobytes, rounded up. */
-  readonly maxReservationKb: number;
-  /** PI 51, `YYMMDDhhmmss`. */
-  readonly creationDate?: string | undefined;
-}
+export interface CreateRequest extends FileRequest, FileAttributes {}
 
 export interface SelectRequest extends FileRequest {
   /** PI 14, default E0: all attributes. */
@@ -71,14 +62,7 @@ export interface SelectRequest extends FileRequest {
 /** CREATE (§4.4.4). */
 export const createParameters = (request: CreateRequest): Parameters => ({
   ...fileParameters(request),
-  ...(request.dataCode === undefined ? {} : { dataCode: request.dataCode }),
-  logicalAttributes: {
-    recordFormat: request.recordFormat,
-    recordLength: request.recordLength,
-    ...(request.fileLabel ? { fileLabel: request.fileLabel } : {}),
-  },
-  physicalAttributes: { reservationUnit: 0, maxReservation: Math.min(request.maxReservationKb, 0xffff_ffff) },
-  ...(request.creationDate === undefined ? {} : { historicalAttributes: { creationDate: request.creationDate } }),
+  ...attributeParameters(request),
 });
 
 /** SELECT (§4.4.6). */

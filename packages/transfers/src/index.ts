@@ -63,5 +63,8 @@ export {
   DATA_CODES,
   dataCodeOf,
   DIAGNOSTIC_TEXT,
+  DIRECTIONS,
+  TRANSFER_STATUSES,
+  TRANSFER_TYPES,
 } from './vocabulary.js';
-export type { Compression, Direction } from './vocabulary.js';
+export type { Compression, Direction, TransferStatus, TransferType } from './vocabulary.js';

@@ -2,7 +2,14 @@ import type { CompressionMode } from '@pesit-node/protocol';
 import type { RecordFormat } from '@pesit-node/storage';
 
 /** Seen by the node that keeps the record: it sends the file, or receives it. */
-export type Direction = 'SEND' | 'RECEIVE';
+export const DIRECTIONS = ['SEND', 'RECEIVE'] as const;
+export type Direction = (typeof DIRECTIONS)[number];
+
+export const TRANSFER_TYPES = ['FILE', 'MESSAGE'] as const;
+export type TransferType = (typeof TRANSFER_TYPES)[number];
+
+export const TRANSFER_STATUSES = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
+export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
 
 /** PI 16 (§4.5.16). */
 export const DATA_CODES = { ascii: 0, ebcdic: 1, binary: 2 } as const;

@@ -3,10 +3,10 @@ import { EventEmitter } from 'node:events';
 import { isDatabaseUnavailable, LeaseWatch } from '@pesit-node/service';
 import type { EventStream, Logger } from '@pesit-node/service';
 import { TRANSFER_BEGAN, TRANSFER_ENDED, TRANSFER_REFUSED } from '@pesit-node/transfers';
-import type { EndStatus, ObservedTransfer } from '@pesit-node/transfers';
+import type { EndStatus, ObservedTransfer, TransferStatus } from '@pesit-node/transfers';
 
 import { isOver } from '../transfers/row.js';
-import type { AttemptEnd, Job, Progress, TransferRow, TransferStatus } from '../transfers/row.js';
+import type { AttemptEnd, Job, Progress, TransferRow } from '../transfers/row.js';
 import type { TransferStore } from '../transfers/store.js';
 import { TRANSFER_OVER, TRANSFER_PUT_OFF } from '../exchange/events.js';
 import { Interruption } from './interruption.js';

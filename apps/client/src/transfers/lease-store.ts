@@ -1,9 +1,10 @@
 import { keptReason } from '@pesit-node/protocol';
 import type { Pacing } from '@pesit-node/storage';
+import type { TransferStatus } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import { columnsOf, QUEUED, WAITING } from './row.js';
-import type { AttemptEnd, Job, Progress, StoredVersion, TransferRow, TransferStatus } from './row.js';
+import type { AttemptEnd, Job, Progress, StoredVersion, TransferRow } from './row.js';
 
 export interface TakeOptions {
   readonly node: string;

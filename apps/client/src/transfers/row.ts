@@ -1,12 +1,8 @@
 import type { Pacing } from '@pesit-node/storage';
+import type { Direction, TransferStatus, TransferType } from '@pesit-node/transfers';
 
 import type { RemoteServerRow } from '../remote-servers/fields.js';
 import type { TransferSettings } from './fields.js';
-import type { DIRECTIONS, TRANSFER_STATUSES, TRANSFER_TYPES } from './schema.js';
-
-export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
-export type Direction = (typeof DIRECTIONS)[number];
-export type TransferType = (typeof TRANSFER_TYPES)[number];
 
 /** `FileVersion` of storage as JSON has it: nanoseconds are more than a number holds. */
 export interface StoredVersion {

@@ -9,7 +9,7 @@ import {
   timestamp,
   wordsFilter,
 } from '@pesit-node/service';
-import { DIAGNOSTIC_TEXT } from '@pesit-node/transfers';
+import { DIAGNOSTIC_TEXT, DIRECTIONS, TRANSFER_STATUSES, TRANSFER_TYPES } from '@pesit-node/transfers';
 import { z } from 'zod';
 
 import { TRANSFER_REQUEST } from './fields.js';
@@ -98,10 +98,6 @@ export const messageBody = z
   .strictObject(TRANSFER_REQUEST.shape('message'))
   .superRefine(addressed)
   .meta({ id: 'MessageRequest' });
-
-export const TRANSFER_STATUSES = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
-export const DIRECTIONS = ['SEND', 'RECEIVE'] as const;
-export const TRANSFER_TYPES = ['FILE', 'MESSAGE'] as const;
 
 const filters = {
   ...periodFields(),

@@ -1,13 +1,14 @@
 import { fetchStatistics, History } from '@pesit-node/service';
 import type { HistoryPage, Statistics } from '@pesit-node/service';
+import { DIRECTIONS, TRANSFER_STATUSES } from '@pesit-node/transfers';
+import type { Direction, TransferStatus } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import { HISTORY } from './history.js';
 import { leaseStore } from './lease-store.js';
 import { contentStore } from './content-store.js';
 import { columnsOf, DUE, PAGE_COLUMNS, QUEUED, SERVER_ENABLED } from './row.js';
-import type { Direction, NewTransfer, TransferRow, TransferStatus } from './row.js';
-import { DIRECTIONS, TRANSFER_STATUSES } from './schema.js';
+import type { NewTransfer, TransferRow } from './row.js';
 import type { HistoryFilter, HistoryQuery } from './schema.js';
 
 /** Inserts unless the server is unknown or disabled, or the queue is full: one round trip when all is well. */

@@ -27,13 +27,12 @@ import {
   TRANSFER_REMARKED,
   TRANSFER_WENT_ON,
 } from '@pesit-node/transfers';
-import type { EndStatus, Facts, ObservedSession, ObservedTransfer } from '@pesit-node/transfers';
+import type { Direction, EndStatus, Facts, ObservedSession, ObservedTransfer } from '@pesit-node/transfers';
 
 import type { ListenerRow } from '../listeners/fields.js';
 import { seenIn } from '../partners/seen.js';
 import type { PartnerSeen } from '../partners/seen.js';
 import type { RecordHandle, TransferFailure } from '../transfers/record.js';
-import type { TransferDirection } from '../transfers/schema.js';
 import { PARTNER_SEEN } from './events.js';
 import type { Beginning, IncomingTransfer, OutgoingTransfer } from './file-transfer.js';
 import { connectAnswer } from '../admission/connect-answer.js';
@@ -265,7 +264,7 @@ export class PartnerSession implements ServerHandler {
   }
 
   async #accept<F extends IncomingTransfer | OutgoingTransfer>(
-    direction: TransferDirection,
+    direction: Direction,
     parameters: Parameters,
     accept: (proven: ProvenPartner, parts: ExchangeParts) => Promise<F>,
   ): Promise<F> {
@@ -290,7 +289,7 @@ export class PartnerSession implements ServerHandler {
 
   async #fileRefused(
     proven: ProvenPartner,
-    direction: TransferDirection,
+    direction: Direction,
     parameters: Parameters,
     error: unknown,
   ): Promise<void> {
@@ -360,7 +359,7 @@ export class PartnerSession implements ServerHandler {
 
 type Refused = Pick<TransferFailure, 'status' | 'diagnostic'> & {
   readonly type: 'FILE' | 'MESSAGE';
-  readonly direction: TransferDirection;
+  readonly direction: Direction;
   readonly error: unknown;
   readonly counted: boolean;
   readonly facts: Facts;

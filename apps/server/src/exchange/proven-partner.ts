@@ -1,11 +1,11 @@
 import type { ServerConnection } from '@pesit-node/net';
 import { keptBytes, readable } from '@pesit-node/protocol';
 import type { Parameters } from '@pesit-node/protocol';
+import type { Direction } from '@pesit-node/transfers';
 
 import type { ListenerRow } from '../listeners/fields.js';
 import type { PartnerRow, PartnerStanding } from '../partners/fields.js';
 import type { TransferStart } from '../transfers/record.js';
-import type { TransferDirection } from '../transfers/schema.js';
 import { askedFile } from '../files/names.js';
 import type { Observing } from './parts.js';
 
@@ -28,7 +28,7 @@ export interface ProvenPartner {
 /** The record of a request, from its parameters; what a peer put there is made readable. */
 export const startOf = (
   { partner, listener, session }: ProvenPartner,
-  direction: TransferDirection,
+  direction: Direction,
   parameters: Parameters,
 ): TransferStart => {
   const label = parameters.logicalAttributes?.fileLabel;

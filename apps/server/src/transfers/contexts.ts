@@ -1,9 +1,8 @@
 import type { Pacing } from '@pesit-node/storage';
-import type { Compression } from '@pesit-node/transfers';
+import type { Compression, Direction, TransferStatus } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import type { AttemptOrigin, RecordHandle, TransferIdentity, TransferProgress } from './record.js';
-import type { TransferDirection, TransferStatus } from './schema.js';
 
 export interface ContextsOptions {
   readonly knex: Knex;
@@ -20,7 +19,7 @@ export interface ContextRow {
   readonly id: number;
   readonly fence: number;
   readonly status: TransferStatus;
-  readonly direction: TransferDirection;
+  readonly direction: Direction;
   readonly partner_id: string;
   readonly transfer_id: number;
   readonly virtual_file_id: string;

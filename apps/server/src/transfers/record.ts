@@ -1,13 +1,11 @@
 import type { PeerDiagnostic, SyncPoint } from '@pesit-node/protocol';
 import type { FileVersion, Pacing } from '@pesit-node/storage';
-import type { Compression } from '@pesit-node/transfers';
-
-import type { TransferDirection } from './schema.js';
+import type { Compression, Direction } from '@pesit-node/transfers';
 
 /** Parameters that name a transfer over all its attempts (pesit-e.md §5); PI 11 is 0 for every file. */
 export interface TransferIdentity {
   readonly partnerId: string;
-  readonly direction: TransferDirection;
+  readonly direction: Direction;
   /** PI 12, as far as it can be shown. */
   readonly virtualFileId: string;
   /** PI 13; 0: to be given by this node. */

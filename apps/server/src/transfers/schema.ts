@@ -9,24 +9,15 @@ import {
   timestamp,
   wordsFilter,
 } from '@pesit-node/service';
-import { COMPRESSIONS, DIAGNOSTIC_TEXT } from '@pesit-node/transfers';
+import { COMPRESSIONS, DIAGNOSTIC_TEXT, DIRECTIONS, TRANSFER_STATUSES, TRANSFER_TYPES } from '@pesit-node/transfers';
 import { z } from 'zod';
-
-export const TRANSFER_STATUSES = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
-export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
-
-/** Seen by this node: RECEIVE = a partner wrote a file here, SEND = it read one. */
-export const TRANSFER_DIRECTIONS = ['SEND', 'RECEIVE'] as const;
-export type TransferDirection = (typeof TRANSFER_DIRECTIONS)[number];
-
-export const TRANSFER_TYPES = ['FILE', 'MESSAGE'] as const;
 
 const filters = {
   ...periodFields(),
   partnerId: textFilter(24),
   virtualFileId: textFilter(76),
   listener: textFilter(24),
-  direction: z.enum(TRANSFER_DIRECTIONS).optional(),
+  direction: z.enum(DIRECTIONS).optional(),
   type: z.enum(TRANSFER_TYPES).optional(),
   diagnostic: patternFilter(DIAGNOSTIC_TEXT, 'a diagnostic such as 2-205; 0-000 is a success'),
   node: textFilter(253),
@@ -79,9 +70,7 @@ export const transferAnswer = z
     id: z.int(),
     type: z.enum(TRANSFER_TYPES),
     partnerId: z.string(),
-    direction: z
-      .enum(TRANSFER_DIRECTIONS)
-      .meta({ description: 'Seen by this node: RECEIVE = a partner wrote it here.' }),
+    direction: z.enum(DIRECTIONS).meta({ description: 'Seen by this node: RECEIVE = a partner wrote it here.' }),
     filename: z.string().nullable(),
     virtualFileId: z.string().nullable(),
     size: z.int().nullable().meta({ description: 'Bytes of the file.' }),
@@ -125,4 +114,4 @@ export const transferAnswer = z
 /** One record: of a message its text, too. */
 export const transferDetail = transferAnswer.extend({ message: z.string().optional() }).meta({ id: 'TransferDetail' });
 
-export const transferStatistics = statisticsAnswer(TRANSFER_STATUSES, TRANSFER_DIRECTIONS);
+export const transferStatistics = statisticsAnswer(TRANSFER_STATUSES, DIRECTIONS);

@@ -1,17 +1,17 @@
 import { fetchStatistics, History } from '@pesit-node/service';
 import type { HistoryPage, Statistics } from '@pesit-node/service';
-import type { Compression } from '@pesit-node/transfers';
+import { DIRECTIONS, TRANSFER_STATUSES } from '@pesit-node/transfers';
+import type { Compression, Direction, TransferStatus } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import { HISTORY } from './history.js';
-import { TRANSFER_DIRECTIONS, TRANSFER_STATUSES } from './schema.js';
-import type { HistoryFilter, HistoryQuery, TransferDirection, TransferStatus } from './schema.js';
+import type { HistoryFilter, HistoryQuery } from './schema.js';
 
 export interface TransferRow {
   readonly id: number;
   readonly type: 'FILE' | 'MESSAGE';
   readonly partner_id: string;
-  readonly direction: TransferDirection;
+  readonly direction: Direction;
   readonly virtual_file_id: string | null;
   readonly filename: string | null;
   readonly size: number | null;
@@ -113,7 +113,7 @@ export class TransferStore {
     return this.#history.batches(filter, { columns: COLUMNS, map });
   }
 
-  async statistics(filter: HistoryFilter): Promise<Statistics<TransferStatus, TransferDirection>> {
-    return fetchStatistics(this.#history.filtered(filter), TRANSFER_STATUSES, TRANSFER_DIRECTIONS);
+  async statistics(filter: HistoryFilter): Promise<Statistics<TransferStatus, Direction>> {
+    return fetchStatistics(this.#history.filtered(filter), TRANSFER_STATUSES, DIRECTIONS);
   }
 }
