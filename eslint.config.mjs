@@ -110,7 +110,7 @@ export default tseslint.config(
   },
   {
     files: ['apps/*/src/**', 'packages/*/src/**'],
-    ignores: ['apps/*/src/main.ts'],
+    ignores: ['apps/*/src/main.ts', 'packages/cli/src/main.ts'],
     rules: {
       'no-restricted-properties': [
         'error',

@@ -26,6 +26,7 @@ export default {
     project('cluster', 'packages/cluster'),
     project('license', 'packages/license'),
     project('certificates', 'packages/certificates'),
+    project('cli', 'packages/cli'),
     project('server', 'apps/server'),
     project('client', 'apps/client'),
     project('bench', 'bench'),

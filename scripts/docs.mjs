@@ -54,6 +54,7 @@ Open without a login: \`/actuator/health\` and its probes, \`/ocsp\`; with \`met
 `;
 
 const HOUSE = 'docs/architecture.md';
+const CLI = 'docs/cli.md';
 const CHART = 'helm/pesit-node/README.md';
 
 /** The page with what is generated between its two marks. */
@@ -71,16 +72,18 @@ const secretKeys = (keys) =>
     .join('');
 
 const HOUSE_MARKS = ['<!-- the house: written by npm run docs -->', '<!-- end of the house -->'];
+const CLI_MARKS = ['<!-- the commands: written by npm run docs -->', '<!-- end of the commands -->'];
 const VALUES_MARKS = ['<!-- the values: written by npm run docs -->', '<!-- end of the values -->'];
 
 await main(async () => {
   requireNode();
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
   await ensureInstalled();
-  await ensureBuilt(['packages/service', 'packages/protocol', 'apps/server', 'apps/client']);
+  await ensureBuilt(['packages/service', 'packages/protocol', 'apps/server', 'apps/client', 'packages/cli']);
   const { CONFIG_KEYS, configurationMarkdown, metricsMarkdown, rolesMarkdown } = await import('@pesit-node/service');
   const protocol = await import('../packages/protocol/dist/index.js');
   const { server, client } = await declaredOperations();
+  const { cliMarkdown } = await import('../packages/cli/dist/index.js');
   const pages = {
     'docs/configuration.md': CONFIGURATION_HEAD + configurationMarkdown(),
     'docs/metrics.md': METRICS_HEAD + metricsMarkdown(),
@@ -89,6 +92,7 @@ await main(async () => {
     'docs/protocol/parameters.md': protocol.parametersMarkdown(),
     'docs/protocol/fpdus.md': protocol.fpdusMarkdown(),
     'docs/protocol/states.md': protocol.statesMarkdown(),
+    [CLI]: between(CLI, CLI_MARKS, cliMarkdown()),
     [HOUSE]: between(HOUSE, HOUSE_MARKS, houseDiagram()),
     // The chart refuses these in a ConfigMap.
     'helm/pesit-node/secret-keys.txt': secretKeys(CONFIG_KEYS),

@@ -7,6 +7,7 @@
  *   healthcheck.mjs              exit code 0 while the app answers
  *   check-storage.mjs            tries a directory, as npm run check-storage does
  *   hash-password.mjs            prints the hash of a password, as npm run hash-password does
+ *   pesit.mjs                    the command line (docs/cli.md)
  *   sbom.json                    what is inside (CycloneDX)
  *   node_modules/                @pesit-node/<workspace> beside the others
  */
@@ -64,6 +65,7 @@ function neededWorkspaces(app) {
       .forEach(add);
   };
   add(`${SCOPE}${app}-app`);
+  add(`${SCOPE}cli`);
   return new Map([...needed].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -210,7 +212,7 @@ export async function layOut({ app, tree, scratch, seconds, embedded }) {
   }
   writeJson(join(tree, 'package.json'), {
     ...{ name: `pesit-node-${app}`, version, private: true, type: 'module', engines },
-    dependencies: { [`${SCOPE}${app}-app`]: version },
+    dependencies: { [`${SCOPE}${app}-app`]: version, [`${SCOPE}cli`]: version },
   });
   writeFileSync(join(tree, 'main.js'), `import '${SCOPE}${app}-app/main';\n`);
   const appManifest = join(modules, `${SCOPE}${app}-app`, 'package.json');
@@ -219,6 +221,7 @@ export async function layOut({ app, tree, scratch, seconds, embedded }) {
   for (const [name, program] of [
     ['check-storage', 'storage/dist/check-program'],
     ['hash-password', 'service/dist/secrets/hash-program'],
+    ['pesit', 'cli/dist/main'],
   ]) {
     writeFileSync(join(tree, `${name}.mjs`), `import './node_modules/${SCOPE}${program}.js';\n`);
   }

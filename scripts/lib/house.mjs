@@ -7,6 +7,7 @@ import { root } from './process.mjs';
 const ROOMS = {
   'apps/server': 'listeners, partners, virtual files,<br/>inbound history',
   'apps/client': 'remote servers, queue,<br/>outbound history',
+  'packages/cli': 'the command line pesit',
   'packages/net': 'sockets, dialects, data pumps',
   'packages/storage': 'staged files, delivery, record formats, names',
   'packages/transfers': 'what a transfer is, what an ending means for it',

@@ -8,7 +8,7 @@ import type { SentPoints } from './sent-points.js';
 export interface SendingSession {
   readonly terms: Pick<ConnectionTerms, 'syncInterval'>;
   readonly fileTerms: Pick<FileTerms, 'compression'> | undefined;
-  /** Of the running transfer. */
+  /** Counted in the running transfer. */
   readonly totals: Pick<SyncPoint, 'dataBytes' | 'articles'>;
 }
 

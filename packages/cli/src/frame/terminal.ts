@@ -1,0 +1,67 @@
+/** The two streams that a user sees, and what may be drawn on them. */
+export interface Stream {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
+}
+
+/** Control characters of names and texts from outside would move the cursor, or worse. */
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
+export const harmless = (text: string): string => text.replace(CONTROL, '·');
+
+export class Terminal {
+  readonly #out: Stream;
+  readonly #error: Stream;
+  #drawn = false;
+
+  /** @param error also takes the progress, so that standard output has nothing but the answer */
+  constructor(out: Stream, error: Stream) {
+    this.#out = out;
+    this.#error = error;
+  }
+
+  /** Whether somebody watches. */
+  get live(): boolean {
+    return this.#error.isTTY === true;
+  }
+
+  get columns(): number {
+    return this.#error.columns ?? 80;
+  }
+
+  /** A line of the answer. */
+  say(line: string): void {
+    this.#wipe();
+    this.#out.write(`${harmless(line)}\n`);
+  }
+
+  json(value: unknown): void {
+    this.#wipe();
+    this.#out.write(`${JSON.stringify(value, undefined, this.#out.isTTY === true ? 2 : undefined)}\n`);
+  }
+
+  /** Bytes of the answer as they are, e.g. a file. */
+  raw(text: string): void {
+    this.#wipe();
+    this.#out.write(text);
+  }
+
+  /** A line beside the answer. */
+  note(line: string): void {
+    this.#wipe();
+    this.#error.write(`${harmless(line)}\n`);
+  }
+
+  /** One line that is drawn over and over; nothing where nobody watches. */
+  draw(line: string): void {
+    if (!this.live) return;
+    this.#drawn = true;
+    this.#error.write(`\r${line.slice(0, this.columns - 1)}\u001b[K`);
+  }
+
+  #wipe(): void {
+    if (this.#drawn) this.#error.write('\r\u001b[K');
+    this.#drawn = false;
+  }
+}
