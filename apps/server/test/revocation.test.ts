@@ -116,8 +116,13 @@ const UNHEARD: readonly (readonly [what: string, sql: string, diagnostic: string
 
 withDatabase((harness) => {
   describe('the sessions of a partner', () => {
-    const node = useNode(harness, { partnerLookMs: HOUR });
     const peers: RawPeer[] = [];
+    // Before the node stops, which would wait for them.
+    afterEach(() => {
+      for (const { socket } of peers.splice(0)) socket.destroy();
+    });
+
+    const node = useNode(harness, { partnerLookMs: HOUR });
     let before = 0;
     const open = async (...steps: readonly Step[]): Promise<RawPeer> => {
       const peer = await RawPeer.open(node().port, CONNECT, ...steps);
@@ -133,10 +138,6 @@ withDatabase((harness) => {
 
     beforeEach(() => {
       before = node().log.lines.length;
-    });
-
-    afterEach(() => {
-      for (const { socket } of peers.splice(0)) socket.destroy();
     });
 
     test.each(CHANGES)('when %s: those at rest are aborted at once', async (_, change, diagnostic, reason) => {
