@@ -1,6 +1,6 @@
 import type { Parameters } from './parameters.js';
 
-/** What CREATE and ACK(SELECT) say of a file: by whoever has it. */
+/** Attributes of a file in CREATE and ACK(SELECT), as its owner states them. */
 export interface FileAttributes {
   /** PI 16. */
   readonly dataCode?: number;

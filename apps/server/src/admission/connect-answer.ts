@@ -9,7 +9,7 @@ type Defaults = Pick<
   'transfer.sync-points-enabled' | 'transfer.sync-point-interval' | 'transfer.sync-window'
 >;
 
-/** What a partner that was let in is offered: sync points as the listener says, articles as this partner writes and takes them. */
+/** The offer to a partner that was let in: sync points as the listener says, articles as this partner writes and takes them. */
 export const connectAnswer = (
   { sync_interval, sync_window }: Pick<ListenerRow, 'sync_interval' | 'sync_window'>,
   { seen: { singleArticle }, multi_article, concatenation }: PartnerRow,

@@ -40,7 +40,7 @@ export const configuredAdmin = (config: LoginConfig): ((username: string, passwo
 
 /**
  * `admin.username`, and the users of `admin.users`. One slow check runs at a time, so that guesses take one processor at most, and
- * callers wait in turn; a password that was right lately costs a hash. What is remembered goes when the file changes.
+ * callers wait in turn; a password that was right lately costs a hash. A change of the file forgets them all.
  */
 export const configuredLogins = (config: LoginConfig, logger: Logger): VerifyCredentials => {
   const admin = configuredAdmin(config);
@@ -54,7 +54,7 @@ export const configuredLogins = (config: LoginConfig, logger: Logger): VerifyCre
       checks = verifier();
     },
   });
-  // What is wrong with it is said at the start, not when somebody logs in.
+  // Errors in it are said at the start, not when somebody logs in.
   void file.users();
   return async (username, password, address) => {
     const asAdmin = admin(username, password);

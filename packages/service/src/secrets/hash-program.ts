@@ -14,7 +14,7 @@ const readLine = (question: string): Promise<string | undefined> => {
   const { stdin, stderr } = process;
   const isTerminal = stdin.isTTY;
   if (isTerminal) stderr.write(question);
-  // What readline echoes goes nowhere.
+  // The echo of readline goes nowhere.
   const output = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: stdin, output, terminal: isTerminal });
   return new Promise((resolve) => {
