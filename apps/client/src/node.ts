@@ -1,4 +1,4 @@
-import { Certificates, followExpiry } from '@pesit-node/certificates';
+import { Certificates, fetchCrls, followExpiry } from '@pesit-node/certificates';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions } from '@pesit-node/license';
 import { DataDirectoryError, HistoryRetention, retentionDays, Traces } from '@pesit-node/service';
@@ -71,6 +71,11 @@ export const createNode = (options: NodeOptions) => {
     },
   });
   followExpiry({ knex: database.knex, logger, periodic, health, metrics, supervisor });
+  fetchCrls({
+    ...{ knex: database.knex, logger, periodic, metrics, supervisor, certificates },
+    asLeader: (work) => cluster.asLeader(work),
+    refreshMs: () => config['ssl.crl-refresh'] * 60_000,
+  });
   const places = placeStore(database.knex, { node: options.node, instance: cluster.pod.instance });
   const transfers = transferStore(database.knex);
   const reserve = new SpaceReserve({

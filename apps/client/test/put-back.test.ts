@@ -24,7 +24,7 @@ const TRUSTSTORE: Changeable = {
   collection: '/api/v1/certificates/truststores',
   table: 'truststores',
   minimal: { name: 'MINIMAL', certificates: IDENTITY.certificate },
-  full: { name: 'FULL', certificates: IDENTITY.certificate, crls: null },
+  full: { name: 'FULL', certificates: IDENTITY.certificate, crls: null, crlUrls: [] },
 };
 
 withDatabase((harness) => {

@@ -1,4 +1,4 @@
-import { authorityRoutes, certificateRoutes, ocspRoutes } from '@pesit-node/certificates';
+import { authorityRoutes, certificateRoutes, publicRoutes } from '@pesit-node/certificates';
 import type { Certificates, LocalAuthority } from '@pesit-node/certificates';
 import { createLicensedApp } from '@pesit-node/license';
 import type { LicensedAppOptions } from '@pesit-node/license';
@@ -37,7 +37,7 @@ export const createApp = (deps: AppDeps): Express => {
   const { logger, events, directories, authority, knex } = deps;
   return createLicensedApp({
     ...deps,
-    open: (routes) => ocspRoutes(routes, authority),
+    open: (routes) => publicRoutes(routes, authority),
     routes: (routes) => {
       listenerRoutes(routes, deps);
       partnerRoutes(routes, deps);

@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { Certificates, followExpiry, LocalAuthority, renewManaged } from '@pesit-node/certificates';
+import {
+  Certificates,
+  fetchCrls,
+  followExpiry,
+  LocalAuthority,
+  ownLists,
+  renewManaged,
+} from '@pesit-node/certificates';
 import type { Cluster } from '@pesit-node/cluster';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions, LicenseKeeper } from '@pesit-node/license';
@@ -147,7 +154,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   });
   cluster.events.subscribe('partners', () => partnerLook.runNow());
   const certificates = new Certificates({
-    ...{ knex, periodic, secrets: options.secrets, lookMs: options.storeLookMs },
+    ...{ knex, periodic, secrets: options.secrets, lookMs: options.storeLookMs, own: ownLists(knex) },
     hints: {
       tell: () => cluster.events.tell('certificates'),
       subscribe: (listener) => cluster.events.subscribe('certificates', listener),
@@ -155,6 +162,11 @@ export const createNode = (options: NodeOptions): ServerNode => {
   });
   const authority = new LocalAuthority({ knex, certificates, secrets: options.secrets });
   followExpiry({ knex, logger, periodic, health, metrics, supervisor });
+  fetchCrls({
+    ...{ knex, logger, periodic, metrics, supervisor, certificates },
+    asLeader: (work) => cluster.asLeader(work),
+    refreshMs: () => config['ssl.crl-refresh'] * 60_000,
+  });
   const virtualFiles = new VirtualFileStore(knex);
   const listenerStore = new ListenerStore(knex);
   const stagingDays = config['transfer.staging-retention'];

@@ -124,6 +124,7 @@ withDatabase((harness) => {
     ]);
     expect(named((name, role) => !name.startsWith('GET ') && role === 'viewer')).toEqual([]);
     expect(named((name, role) => role === undefined && !name.includes('/actuator/health')).sort()).toEqual([
+      'GET /crl',
       'GET /ocsp/{b64}',
       'POST /ocsp',
     ]);

@@ -14,6 +14,10 @@ export const BOUNDS = {
   hashes: 5_000_000,
   /** CRLs attached to a truststore. */
   crls: 100,
+  /** Bytes of the CRLs of an upload, and of one that is fetched: some 400,000 entries. */
+  crlBytes: 16_777_216,
+  /** Bytes of all CRLs that are fetched for one truststore: they are in the memory of each pod. */
+  fetchedBytes: 67_108_864,
   /** URLs that CRLs are fetched from. */
   crlUrls: 20,
   /** Characters of the password of an upload. */

@@ -6,6 +6,8 @@ import type { Knex } from 'knex';
 
 import { KeystoreStore } from './keystore-store.js';
 import type { StoreHints, StoreKind } from './ports.js';
+import { readTrust } from './trust.js';
+import type { OwnLists, Trust } from './trust.js';
 import { TruststoreStore } from './truststore-store.js';
 
 /** The identity that one side of a handshake proves. */
@@ -14,14 +16,6 @@ export interface Identity {
   readonly certificateChain: string;
   /** PEM, PKCS#8. */
   readonly privateKey: string;
-}
-
-/** Those who may vouch for a peer. */
-export interface Trust {
-  /** PEM, one each. */
-  readonly certificates: readonly string[];
-  /** PEM, one each. */
-  readonly crls: readonly string[];
 }
 
 /** Stores as listeners and remote servers name them. */
@@ -45,6 +39,8 @@ export interface CertificatesOptions {
   readonly secrets: SecretBox;
   readonly periodic: Pick<PeriodicWork, 'add'>;
   readonly hints: StoreHints;
+  /** Revocations of CAs that are in this app. Default: it has none. */
+  readonly own?: OwnLists | undefined;
   /** Between two looks for what other pods have changed, milliseconds. Default 5000. */
   readonly lookMs?: number | undefined;
 }
@@ -72,17 +68,19 @@ export class Certificates extends EventEmitter<CertificatesEvents> {
   readonly truststores: TruststoreStore;
   readonly #knex: Knex;
   readonly #hints: StoreHints;
+  readonly #own: OwnLists | undefined;
   readonly #task: PeriodicHandle;
   /** Versions of all stores, as the last look found them. */
   #versions: ReadonlyMap<string, Version> = new Map();
   readonly #kept = new Map<string, Promise<Identity | Trust>>();
 
-  constructor({ knex, secrets, periodic, hints, lookMs = LOOK_MS }: CertificatesOptions) {
+  constructor({ knex, secrets, periodic, hints, own, lookMs = LOOK_MS }: CertificatesOptions) {
     super();
     this.keystores = new KeystoreStore(knex, secrets);
     this.truststores = new TruststoreStore(knex);
     this.#knex = knex;
     this.#hints = hints;
+    this.#own = own;
     this.#task = periodic.add({
       name: 'look at keystores and truststores',
       intervalMs: lookMs,
@@ -110,7 +108,8 @@ export class Certificates extends EventEmitter<CertificatesEvents> {
     return this.#keep('truststore', name, async () => {
       const row = await this.truststores.get(name);
       if (row === undefined) throw missing('truststore', name);
-      return { certificates: blocksOf(row.certificates), crls: blocksOf(row.crls ?? '') };
+      const crls = [...blocksOf(row.crls ?? '').map(derIn), ...(await this.truststores.fetchedCrls(name))];
+      return readTrust(blocksOf(row.certificates), crls, this.#own);
     });
   }
 
@@ -174,3 +173,5 @@ const missing = (kind: StoreKind, name: string): StoreMissingError =>
 /** The blocks of PEM as this package writes it. */
 const blocksOf = (pem: string): readonly string[] =>
   pem.match(/-----BEGIN [^-]+-----[^-]+-----END [^-]+-----\n?/g) ?? [];
+
+const derIn = (block: string): Buffer => Buffer.from(block.replace(/-----[^-]+-----/g, ''), 'base64');

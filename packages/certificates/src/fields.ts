@@ -4,6 +4,7 @@ import { z } from 'zod';
 
 import { BOUNDS } from './bounds.js';
 import { inspect } from './inspect.js';
+import { PEM_BYTES } from './read/crl.js';
 import { storedCertificates } from './stored.js';
 
 /** Name of a keystore or truststore. */
@@ -98,6 +99,42 @@ const bundle = () =>
     encode: (text) => storedCertificates(text).map(inspect),
   });
 
+const crlPem = () => z.string().max(PEM_BYTES, `expected at most ${PEM_BYTES} characters`);
+
+/** An address that CRLs are fetched from. */
+const crlUrl = () =>
+  z
+    .url({ protocol: /^https?$/, error: 'expected a URL with http or https' })
+    .max(500, 'expected at most 500 characters')
+    .refine((text) => {
+      // The check above speaks of texts that are no URL.
+      if (!URL.canParse(text)) return true;
+      const { username, password } = new URL(text);
+      return username === '' && password === '';
+    }, 'a user or a password in it is not allowed: it would be shown');
+
+const crlUrls = () =>
+  z
+    .array(crlUrl())
+    .max(BOUNDS.crlUrls, `expected at most ${BOUNDS.crlUrls} URLs`)
+    .refine((urls) => new Set(urls).size === urls.length, 'a URL stands there more than once');
+
+const fetchAnswer = z
+  .object({
+    url: z.string(),
+    fetchedAt: timestamp()
+      .nullable()
+      .meta({ description: 'When the CRL that counts was fetched, or found unchanged.' }),
+    thisUpdate: timestamp().nullable(),
+    nextUpdate: timestamp().nullable(),
+    number: z.string().nullable().meta({ description: 'The number of the CRL, decimal.' }),
+    entries: z.int().nullable().meta({ description: 'Certificates that it takes back.' }),
+    bytes: z.int().nullable(),
+    error: z.string().nullable().meta({ description: 'Why the last fetch failed. Null: it did not.' }),
+    nextFetchAt: timestamp().nullable().meta({ description: 'Null: at once.' }),
+  })
+  .meta({ id: 'FetchedCrl' });
+
 /** Those who are trusted to vouch for peers, and the lists of what they have revoked. */
 export const TRUSTSTORE = new FieldTable(
   { id: 'Truststore', noun: 'truststore', table: 'truststores' },
@@ -108,7 +145,20 @@ export const TRUSTSTORE = new FieldTable(
       schema: bundle(),
       words: 'The CA certificates: given as one text of PEM, answered each of its own; an answer can be put back.',
     },
-    crls: { column: 'crls', schema: pem(), words: 'CRLs of these CAs in PEM.', unset: 'none was uploaded' },
+    crls: {
+      column: 'crls',
+      schema: crlPem(),
+      words: 'CRLs of these CAs in PEM, up to 16 MB; long ones are better sent as the file of a form, or fetched.',
+      unset: 'none was uploaded',
+    },
+    crlUrls: {
+      column: 'crl_urls',
+      schema: crlUrls(),
+      default: [],
+      words:
+        'Where the leader fetches CRLs of these CAs, with http or https; those that were fetched count beside `crls`.',
+    },
+    crlFetches: { schema: z.array(fetchAnswer), readOnly: true, words: 'How each of `crlUrls` fares, in their order.' },
     ...shared,
   },
 );
@@ -117,4 +167,24 @@ export type NewTruststore = CreateOf<typeof TRUSTSTORE.rows>;
 export type TruststoreGiven = GivenOf<typeof TRUSTSTORE.rows>;
 export interface TruststoreRow extends RowOf<typeof TRUSTSTORE.rows> {
   readonly version: number;
+  /** URLs that were tried. */
+  readonly fetches?: readonly CrlFetch[];
+}
+
+/** The state of one URL of a truststore, its CRL aside. */
+export interface CrlFetch {
+  readonly url: string;
+  readonly fetched_at: Date | null;
+  readonly this_update: Date | null;
+  readonly next_update: Date | null;
+  /** Decimal. */
+  readonly number: string | null;
+  readonly entries: number | null;
+  readonly bytes: number | null;
+  readonly etag: string | null;
+  readonly last_modified: string | null;
+  /** In a row. */
+  readonly failures: number;
+  readonly error: string | null;
+  readonly next_try: Date;
 }

@@ -14,10 +14,12 @@
  * keys, where iterations must be bounded before anything is derived, and CRLs.
  */
 export { LocalAuthority } from './authority/authority.js';
+export { ownLists } from './authority/own-lists.js';
 export { renewManaged } from './authority/renewal.js';
 export { createAuthorityTables } from './authority/tables.js';
 export { Certificates, StoreMissingError } from './certificates.js';
-export type { CertificatesOptions, Identity, Trust } from './certificates.js';
+export type { CertificatesOptions, Identity } from './certificates.js';
+export { fetchCrls } from './crls/fetching.js';
 export { followExpiry } from './expiry.js';
 export { KEYSTORE, storeName, TRUSTSTORE } from './fields.js';
 export { inspect } from './inspect.js';
@@ -27,6 +29,7 @@ export type { StoreHints, StoreKind, StoreUse, StoreUses } from './ports.js';
 export { REVOCATION_MODES, revocationCheck } from './revocation.js';
 export type { RevocationMode } from './revocation.js';
 export { AUTHORITY_SECRETS, KEYSTORE_SECRETS, sealAuthoritiesAnew, sealKeystoresAnew } from './rotation.js';
-export { authorityRoutes, ocspRoutes } from './routes/authority.js';
+export { authorityRoutes, publicRoutes } from './routes/authority.js';
 export { certificateRoutes } from './routes/routes.js';
-export { createExpiryTables, createStoreTables } from './tables.js';
+export { createExpiryTables, createFetchedCrlTables, createStoreTables } from './tables.js';
+export type { Trust } from './trust.js';

@@ -1,6 +1,7 @@
 import { isDatabaseUnavailable } from '@pesit-node/service';
 
-import type { Certificates, Identity, Trust } from './certificates.js';
+import type { Certificates, Identity } from './certificates.js';
+import type { Trust } from './trust.js';
 
 /** Stores that a side of TLS names, and what its terms are made of besides. */
 export interface TermsRequest<T> {

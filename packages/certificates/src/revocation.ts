@@ -1,12 +1,9 @@
-import { X509Certificate } from 'node:crypto';
+import type { X509Certificate } from 'node:crypto';
 
 import { isIssuedBy, isSelfSigned } from './chain.js';
-import type { Trust } from './certificates.js';
 import { issuerName, nameOf } from './inspect.js';
-import { revokedOf, serialKey } from './read/crl-entries.js';
 import type { Revoked } from './read/crl-entries.js';
-import { storedCrl, subjectOf } from './read/crl.js';
-import type { Crl } from './read/crl.js';
+import type { RevocationList, Trust } from './trust.js';
 
 /** Revocation of peers: `soft` lets those in of whom nobody can say whether they were revoked, `hard` does not. */
 export const REVOCATION_MODES = ['off', 'soft', 'hard'] as const;
@@ -31,50 +28,6 @@ export interface RevocationOptions {
   readonly now?: () => number;
 }
 
-type List = Pick<Crl, 'thisUpdate' | 'nextUpdate' | 'number' | 'isPartial' | 'revoked'>;
-
-interface Index {
-  readonly cas: readonly X509Certificate[];
-  /** By the fingerprint of the CA that signed them, the newest first. */
-  readonly lists: ReadonlyMap<string, readonly List[]>;
-}
-
-const NOTHING: Index = { cas: [], lists: new Map() };
-
-const newestFirst = (one: List, other: List): number => {
-  if (one.number !== undefined && other.number !== undefined && one.number !== other.number) {
-    return one.number < other.number ? 1 : -1;
-  }
-  return other.thisUpdate - one.thisUpdate;
-};
-
-const indexOf = ({ certificates, crls }: Trust): Index => {
-  const cas = certificates.map((pem) => new X509Certificate(pem));
-  const byName = new Map<string, X509Certificate[]>();
-  for (const ca of cas) {
-    const name = subjectOf(ca).toString('hex');
-    byName.set(name, [...(byName.get(name) ?? []), ca]);
-  }
-  const lists = new Map<string, List[]>();
-  for (const pem of crls) {
-    const { issuer, isSignedBy, thisUpdate, nextUpdate, number, isPartial, revoked } = storedCrl(pem);
-    const list: List = { thisUpdate, nextUpdate, number, isPartial, revoked };
-    for (const ca of (byName.get(issuer.toString('hex')) ?? []).filter(isSignedBy)) {
-      lists.set(ca.fingerprint256, [...(lists.get(ca.fingerprint256) ?? []), list].sort(newestFirst));
-    }
-  }
-  return { cas, lists };
-};
-
-/** Reading a long CRL takes a moment: once for each content of a store, whoever uses it. */
-const indexes = new WeakMap<Trust, Index>();
-
-const indexFor = (trust: Trust): Index => {
-  const index = indexes.get(trust) ?? indexOf(trust);
-  indexes.set(trust, index);
-  return index;
-};
-
 /** A chain is no longer than that in a handshake. */
 const MAX_CHAIN = 10;
 
@@ -98,7 +51,7 @@ type Verdict =
 
 /** Asks the lists of one CA about a serial. */
 const verdictOf = (
-  lists: readonly List[],
+  lists: readonly RevocationList[],
   serial: string,
   ca: X509Certificate,
   store: string,
@@ -111,8 +64,7 @@ const verdictOf = (
   const full = begun.find(({ isPartial }) => !isPartial);
   // Partial lists since the last whole one add to it.
   const asked = begun.filter((list) => list === full || (list.isPartial && list.thisUpdate >= (full?.thisUpdate ?? 0)));
-  const entry = asked.map(({ revoked }) => revoked.get(serial)).find((found) => found !== undefined);
-  const said = entry && revokedOf(entry);
+  const said = asked.map(({ find }) => find(serial)).find((found) => found !== undefined)?.revoked;
   // Also in a list that should have been replaced: who was revoked stays so.
   if (said !== undefined) return { is: 'revoked', entry: said };
   if (full !== undefined) {
@@ -137,7 +89,7 @@ const verdictOf = (
  */
 export const revocationCheck = ({ mode, trust, store, notice, now = Date.now }: RevocationOptions) => {
   if (mode === 'off') return undefined;
-  const { cas, lists } = trust === undefined ? NOTHING : indexFor(trust);
+  const { cas, lists } = trust ?? { cas: [], lists: new Map<string, readonly RevocationList[]>() };
 
   const verdictFor = (certificate: X509Certificate, issuer: X509Certificate | undefined): Verdict => {
     if (trust === undefined) {
@@ -152,7 +104,7 @@ export const revocationCheck = ({ mode, trust, store, notice, now = Date.now }: 
       return { is: 'unknown', why };
     }
     const of = lists.get(issuer.fingerprint256) ?? [];
-    return verdictOf(of, serialKey(certificate.serialNumber), issuer, store, now());
+    return verdictOf(of, certificate.serialNumber, issuer, store, now());
   };
 
   /** @param chain of the peer, itself first; the rest as far as it is known */

@@ -41,3 +41,28 @@ export const createExpiryTables = async (knex: Knex): Promise<void> => {
       primary key (kind, name, expires_at, threshold)
     )`);
 };
+
+/** CRLs that were fetched from the URLs of truststores. It is part of published migrations: never edited. */
+export const createFetchedCrlTables = async (knex: Knex): Promise<void> => {
+  await knex.raw(`
+    alter table truststores drop column crl_urls;
+    alter table truststores add column crl_urls text[] not null default '{}';
+
+    create table fetched_crls (
+      truststore text collate "C" not null references truststores (name) on delete cascade,
+      url text not null,
+      crl bytea,
+      fetched_at timestamptz,
+      this_update timestamptz,
+      next_update timestamptz,
+      number text,
+      entries integer,
+      bytes integer,
+      etag text,
+      last_modified text,
+      failures integer not null default 0,
+      error text,
+      next_try timestamptz not null,
+      primary key (truststore, url)
+    )`);
+};

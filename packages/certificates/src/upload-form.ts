@@ -18,21 +18,29 @@ export interface UploadForm {
   readonly file: Buffer | undefined;
 }
 
-const gather = async (name: string, content: AsyncIterable<Buffer>): Promise<Buffer> => {
+const gather = async (name: string, content: AsyncIterable<Buffer>, most: number): Promise<Buffer> => {
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const piece of content) {
     bytes += piece.length;
-    if (bytes > BOUNDS.storeBytes) {
-      throw validation([{ field: name, message: `expected at most ${BOUNDS.storeBytes} bytes` }]);
+    if (bytes > most) {
+      throw validation([{ field: name, message: `expected at most ${most} bytes` }]);
     }
     pieces.push(piece);
   }
   return Buffer.concat(pieces);
 };
 
-/** A form with a file, which is small enough to be read whole. @throws {ApiError} 400 */
-export const readUploadForm = async (req: Request, res: Response): Promise<UploadForm> => {
+/**
+ * A form with a file, which is small enough to be read whole.
+ * @param most bytes of the file; other parts are as small as a store
+ * @throws {ApiError} 400
+ */
+export const readUploadForm = async (
+  req: Request,
+  res: Response,
+  most: number = BOUNDS.storeBytes,
+): Promise<UploadForm> => {
   const fields = new Map<string, string>();
   let file: Buffer | undefined;
   try {
@@ -44,7 +52,7 @@ export const readUploadForm = async (req: Request, res: Response): Promise<Uploa
       }
       if (fields.size === MAX_PARTS)
         throw validation([{ field: name, message: `expected at most ${MAX_PARTS} parts` }]);
-      const bytes = await gather(name, content);
+      const bytes = await gather(name, content, name === FILE ? most : BOUNDS.storeBytes);
       if (name === FILE) file = bytes;
       else fields.set(name, bytes.toString('utf8'));
     }

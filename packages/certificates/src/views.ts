@@ -1,5 +1,5 @@
 import { KEYSTORE, TRUSTSTORE } from './fields.js';
-import type { KeystoreRow, TruststoreRow } from './fields.js';
+import type { CrlFetch, KeystoreRow, TruststoreRow } from './fields.js';
 import { inspect, nameOf, timeWarnings } from './inspect.js';
 import type { StoreKind, StoreUse } from './ports.js';
 import { readCrls, staleWarnings } from './read/crl.js';
@@ -32,17 +32,48 @@ export const keystoreView = (row: KeystoreRow, { uses, said = [] }: Shown) => {
   });
 };
 
+/** As answers show one URL of a truststore; `kept` undefined: it was not tried yet. */
+const fetchView = (url: string, kept: CrlFetch | undefined) => ({
+  url,
+  fetchedAt: kept?.fetched_at?.toISOString() ?? null,
+  thisUpdate: kept?.this_update?.toISOString() ?? null,
+  nextUpdate: kept?.next_update?.toISOString() ?? null,
+  number: kept?.number ?? null,
+  entries: kept?.entries ?? null,
+  bytes: kept?.bytes ?? null,
+  error: kept?.error ?? null,
+  nextFetchAt: kept?.next_try.toISOString() ?? null,
+});
+
+/** Sentences on CRLs that could not be fetched, or were not replaced in time. */
+const fetchWarnings = (fetches: readonly CrlFetch[], now: number): readonly string[] =>
+  fetches.flatMap(({ url, error, next_update: until }) => {
+    const isOver = until !== null && until.getTime() <= now;
+    return [
+      ...(error === null ? [] : [`the CRL of ${url} could not be fetched: ${error}`]),
+      ...(isOver ? [`the CRL of ${url} should have been replaced by ${until.toISOString()}`] : []),
+    ];
+  });
+
 export const truststoreView = (row: TruststoreRow, { uses, said = [] }: Shown) => {
   const certificates = storedCertificates(row.certificates);
   const now = Date.now();
   const crls = row.crls === null ? [] : readCrls(row.crls);
+  const kept = row.fetches ?? [];
   return TRUSTSTORE.view(row, {
+    crlFetches: row.crl_urls.map((url) =>
+      fetchView(
+        url,
+        kept.find((one) => one.url === url),
+      ),
+    ),
     usedBy: usedBy(uses, 'truststore', row.name),
     warnings: [
       ...said,
       ...leafWarnings(certificates),
       ...certificates.flatMap((certificate) => timeWarnings(certificate, now)).slice(0, 100),
       ...staleWarnings(crls, now),
+      ...fetchWarnings(kept, now),
     ],
   });
 };

@@ -17,20 +17,6 @@ const leaf = openssl.issue({ name: 'bank.example', issuer: root, extensions: ['b
 const renewed = openssl.issue({ name: 'bank.example-2', issuer: root, extensions: ['basicConstraints = CA:FALSE'] });
 const expired = openssl.issue({ name: 'expired', days: -1 });
 
-const crlOf = (days: string): string => {
-  openssl.write('index.txt', '');
-  openssl.write('crlnumber', '01\n');
-  openssl.write('ca.cnf', '[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\ncrlnumber=crlnumber\ndefault_md=sha256\n');
-  openssl.run(
-    ...['ca', '-config', 'ca.cnf', '-gencrl', '-keyfile', root.key, '-cert', root.certificate, '-out', 'made.crl'],
-    ...['-crldays', days],
-  );
-  return openssl
-    .bytes('made.crl')
-    .toString()
-    .replace(/^[^-]*/, '');
-};
-
 withDatabase((harness) => {
   const stores = useStores(harness);
   const names = ({ body }: { readonly body: { readonly details?: readonly { readonly field: string }[] } }) =>
@@ -103,7 +89,7 @@ withDatabase((harness) => {
     expect([created.status, created.body.crls]).toEqual([201, null]);
     expect(created.body.certificates.map(({ pem }: { readonly pem: string }) => pem)).toEqual([root.pem, leaf.pem]);
     expect(created.body.warnings).toEqual([expect.stringContaining('bank.example is no CA certificate')]);
-    const crl = crlOf('30');
+    const crl = openssl.crl(root);
     expect((await put('/truststores/BANKS', { crls: crl })).body.crls).toBe(crl);
     expect(names(await put('/truststores/BANKS', { certificates: stranger.pem }))).toEqual(['crls']);
     const forged = await post('/truststores', { name: 'X', certificates: stranger.pem, crls: crl });
@@ -133,11 +119,11 @@ withDatabase((harness) => {
     const deaf = stores.pod({ lookMs: 20, deaf: true });
     const { post, put } = stores.rest(writer);
     await post('/keystores', { name: 'NODE', certificate: leaf.pem, privateKey: leaf.keyPem });
-    await post('/truststores', { name: 'BANKS', certificates: root.pem, crls: crlOf('30') });
+    await post('/truststores', { name: 'BANKS', certificates: root.pem, crls: openssl.crl(root) });
     for (const { certificates } of [writer, hearing, deaf]) {
       expect((await certificates.identity('NODE')).certificateChain).toBe(leaf.pem);
-      const { certificates: cas, crls } = await certificates.trust('BANKS');
-      expect([cas, crls.length]).toEqual([[root.pem], 1]);
+      const { certificates: cas, lists } = await certificates.trust('BANKS');
+      expect([cas, lists.size]).toEqual([[root.pem], 1]);
       // From memory.
       expect(await certificates.identity('NODE')).toBe(await certificates.identity('NODE'));
     }

@@ -21,6 +21,7 @@ import { expiry } from './0018-expiry.js';
 import { history } from './0019-history.js';
 import { tls } from './0020-tls.js';
 import { revocation } from './0021-revocation.js';
+import { fetchedCrls } from './0022-fetched-crls.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -47,5 +48,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     history,
     tls,
     revocation,
+    fetchedCrls,
   ],
 };

@@ -29,6 +29,7 @@ import { authority } from './0025-authority.js';
 import { tls } from './0026-tls.js';
 import { proxyProtocol } from './0027-proxy-protocol.js';
 import { revocation } from './0028-revocation.js';
+import { fetchedCrls } from './0029-fetched-crls.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -63,5 +64,6 @@ export const MIGRATIONS: MigrationSet = {
     tls,
     proxyProtocol,
     revocation,
+    fetchedCrls,
   ],
 };

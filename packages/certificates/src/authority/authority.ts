@@ -15,6 +15,7 @@ import type { KeyType } from './keys.js';
 import { makeCa, makeCrl, makeLeaf, serialOf } from './make.js';
 import { altNames, isWithin, nameDer } from './names.js';
 import { answerOcsp, OcspIssuer, readOcspRequest, serialIn, MALFORMED, UNAUTHORIZED } from './ocsp.js';
+import { outdateTruststores } from './own-lists.js';
 import type { Reason } from './reasons.js';
 import { currentAuthority, sealCaKey, signerOf } from './store.js';
 import type { AuthorityRow, IssuedRow, IssueRequest } from './store.js';
@@ -165,7 +166,7 @@ export class LocalAuthority {
 
   /** @throws {ApiError} 404, or 409 when it is revoked for good already */
   async revoke(serial: string, reason: Reason): Promise<IssuedRow> {
-    return this.#knex.transaction(async (trx) => {
+    const revoked = await this.#knex.transaction(async (trx) => {
       const before = await trx('issued_certificates').where({ serial }).forUpdate().first<IssuedRow | undefined>();
       if (before === undefined) throw notFound('Certificate', serial);
       const isHeld = before.reason === 'certificateHold';
@@ -181,8 +182,11 @@ export class LocalAuthority {
       const [row] = (await trx('issued_certificates').where({ serial }).update(change).returning('*')) as [IssuedRow];
       // The next one who asks gets a CRL with it.
       await trx('authorities').where({ id: row.authority }).update({ crl: null });
+      await outdateTruststores(trx, row.authority);
       return row;
     });
+    await this.#certificates.changed();
+    return revoked;
   }
 
   /** The newest CRL, DER; made anew when something was revoked, and before it gets old. @throws {ApiError} 409 without a CA */

@@ -2,7 +2,7 @@ import * as asn1 from 'asn1js';
 
 import { REASON_NAMES } from '../authority/reasons.js';
 import type { Reason } from '../authority/reasons.js';
-import { bytesOf, DerError, itemsOf, oidOf, readDer, slicesIn } from './der.js';
+import { bytesOf, DerError, itemsOf, oidOf, readDer } from './der.js';
 import type { DerSlice } from './der.js';
 
 /** One entry of a CRL. */
@@ -39,9 +39,6 @@ export const extensionsOf = (block: asn1.BaseBlock | undefined): readonly CrlExt
         return { oid: oidOf(items[0]), critical: isCritical, value: bytesOf(items.at(-1)) };
       });
 
-/** Upper-case hex without zeros before it, as serials are compared: OpenSSL and DER write one zero more or less. */
-export const serialKey = (hex: string): string => hex.toUpperCase().replace(/^0+(?=.)/, '');
-
 const reasonOf = (extensions: readonly CrlExtension[]): Reason => {
   const value = extensions.find(({ oid }) => oid === REASON_CODE)?.value;
   if (value === undefined) return 'unspecified';
@@ -52,35 +49,15 @@ const reasonOf = (extensions: readonly CrlExtension[]): Reason => {
   return REASON_NAMES[number > 7 ? number - 1 : number] ?? 'unspecified';
 };
 
-const SERIAL = 0x02;
-const SEQUENCE = 0x30;
 export const TIMES: readonly (number | undefined)[] = [0x17, 0x18];
 /** The identifier of an extension as it stands in an entry. */
 const CERTIFICATE_ISSUER_DER = Buffer.from('0603551d1d', 'hex');
 
-const extensionsIn = (entry: DerSlice): readonly CrlExtension[] => extensionsOf(itemsOf(readDer(entry.whole))[2]);
+/** RFC 5280 §5.3.3: such an entry and those behind it are certificates of another CA. */
+export const isOfAnotherCa = (entry: DerSlice): boolean =>
+  entry.content.includes(CERTIFICATE_ISSUER_DER) && extensionsIn(entry).some(({ oid }) => oid === CERTIFICATE_ISSUER);
 
-/**
- * The certificates that a CRL takes back, by `serialKey`, each with its entry: `revokedOf` reads it.
- * @param list content of revokedCertificates
- * @throws {DerError}
- */
-export const entriesOf = (list: Buffer): ReadonlyMap<string, DerSlice> => {
-  const entries = new Map<string, DerSlice>();
-  for (const entry of slicesIn(list)) {
-    const [serial, date] = entry.tag === SEQUENCE ? slicesIn(entry.content) : [];
-    if (serial?.tag !== SERIAL || !TIMES.includes(date?.tag)) throw new DerError('an entry has no serial or date');
-    // RFC 5280 §5.3.3: such an entry and those behind it are certificates of another CA.
-    if (
-      entry.content.includes(CERTIFICATE_ISSUER_DER) &&
-      extensionsIn(entry).some(({ oid }) => oid === CERTIFICATE_ISSUER)
-    ) {
-      break;
-    }
-    entries.set(serialKey(serial.content.toString('hex')), entry);
-  }
-  return entries;
-};
+const extensionsIn = (entry: DerSlice): readonly CrlExtension[] => extensionsOf(itemsOf(readDer(entry.whole))[2]);
 
 /** @returns undefined: the certificate was released. An entry that cannot be read whole revokes nevertheless. */
 export const revokedOf = (entry: DerSlice): Revoked | undefined => {

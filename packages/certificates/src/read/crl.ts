@@ -1,20 +1,22 @@
 import { verify } from 'node:crypto';
-import type { X509Certificate } from 'node:crypto';
+import type { KeyObject, X509Certificate } from 'node:crypto';
+import { promisify } from 'node:util';
 
 import * as asn1 from 'asn1js';
 
 import { BOUNDS } from '../bounds.js';
 import { unfit, unreadable } from '../faults.js';
 import { nameOf } from '../inspect.js';
-import { entriesOf, extensionsOf, TIMES, timeOf } from './crl-entries.js';
+import { extensionsOf, TIMES, timeOf } from './crl-entries.js';
 import type { CrlExtension } from './crl-entries.js';
 import { derOf, DerError, itemsOf, oidOf, readDer, slicesIn } from './der.js';
 import type { DerSlice } from './der.js';
-import { readPem, writePem } from './pem.js';
+import { readPem } from './pem.js';
+import { SerialIndex } from './serial-index.js';
 
 /** A certificate revocation list (RFC 5280 §5), as far as it is judged here. */
 export interface Crl {
-  readonly pem: string;
+  readonly der: Buffer;
   /** Name of its issuer, DER. */
   readonly issuer: Buffer;
   /** Milliseconds since 1970. */
@@ -25,11 +27,17 @@ export interface Crl {
   readonly number: bigint | undefined;
   /** It does not tell of every certificate of its issuer: who is not in it may be revoked nevertheless. */
   readonly isPartial: boolean;
-  /** See `entriesOf`. */
-  readonly revoked: ReadonlyMap<string, DerSlice>;
   /** Whether this CA signed it. */
-  readonly isSignedBy: (ca: X509Certificate) => boolean;
+  readonly isSignedBy: (ca: X509Certificate) => Promise<boolean>;
+  /** Reads its entries. @throws {DerError} */
+  readonly entries: () => Promise<SerialIndex>;
 }
+
+/** In a thread of the pool: a hash over a long CRL takes a moment. */
+const verifies = promisify<string | null, Buffer, KeyObject, Buffer, boolean>(verify);
+
+/** Bytes of CRLs in PEM: base64 and its lines. */
+export const PEM_BYTES = Math.ceil(BOUNDS.crlBytes * 1.4);
 
 /** Hash of the signature algorithms that CAs use; null: the algorithm has one of its own. */
 const SIGNATURES: Readonly<Record<string, string | null>> = {
@@ -58,11 +66,17 @@ const numberOf = (extensions: readonly CrlExtension[]): bigint | undefined => {
   return BigInt(`0x${Buffer.from(number.valueBlock.valueHexView).toString('hex') || '0'}`);
 };
 
+const subjects = new WeakMap<X509Certificate, Buffer>();
+
 /** Name of the subject, DER. */
-export const subjectOf = ({ raw }: X509Certificate): Buffer => {
-  const fields = itemsOf(itemsOf(readDer(raw))[0]);
+const subjectOf = (certificate: X509Certificate): Buffer => {
+  const known = subjects.get(certificate);
+  if (known !== undefined) return known;
+  const fields = itemsOf(itemsOf(readDer(certificate.raw))[0]);
   // RFC 5280 §4.1: the version stands first unless it is 1.
-  return derOf(fields[fields[0]?.idBlock.tagClass === 3 ? 5 : 4]);
+  const subject = derOf(fields[fields[0]?.idBlock.tagClass === 3 ? 5 : 4]);
+  subjects.set(certificate, subject);
+  return subject;
 };
 
 /** @throws {DerError} */
@@ -79,23 +93,28 @@ const parse = (der: Buffer): Crl => {
   if (issuer === undefined || from === undefined) throw new DerError('it is no CRL');
   const entries = rest.find(({ tag }) => tag === SEQUENCE);
   const more = rest.find(({ tag }) => tag === EXTENSIONS);
+  for (const part of [issuer, algorithm, more]) {
+    if ((part?.whole.length ?? 0) > BOUNDS.certificateBytes) throw new DerError('its names or extensions are too long');
+  }
   const extensions = more === undefined ? [] : extensionsOf(readDer(more.content));
   const oid = oidOf(itemsOf(readDer(algorithm.whole))[0]);
   const hash = SIGNATURES[oid];
   if (hash === undefined) throw new DerError(`its signature algorithm ${oid} is not known here`);
   const name = issuer.whole;
   return {
-    pem: writePem('X509 CRL', der),
+    der,
     issuer: name,
     thisUpdate: from,
     nextUpdate: timeIn(rest[0]),
     number: numberOf(extensions),
     // RFC 5280 §5.2: a critical extension that is not understood here (delta CRL, distribution point) bounds what it tells.
     isPartial: extensions.some(({ critical }) => critical),
-    revoked: entriesOf(entries?.content ?? Buffer.alloc(0)),
-    isSignedBy: (ca) => {
+    entries: () => SerialIndex.of(entries?.content ?? Buffer.alloc(0)),
+    isSignedBy: async (ca) => {
       try {
-        return subjectOf(ca).equals(name) && verify(hash, tbs.whole, ca.publicKey, signature.content.subarray(1));
+        return (
+          subjectOf(ca).equals(name) && (await verifies(hash, tbs.whole, ca.publicKey, signature.content.subarray(1)))
+        );
       } catch {
         return false;
       }
@@ -103,41 +122,72 @@ const parse = (der: Buffer): Crl => {
   };
 };
 
-/** A CRL that was fetched, DER or PEM. @throws {UploadError} */
-export const readCrl = (bytes: Buffer): Crl => {
-  const isPem = bytes.subarray(0, 10).toString('latin1') === '-----BEGIN';
-  const der = isPem ? readPem(bytes.toString('latin1'), 'crls', 1)[0]?.der : bytes;
+/** Reads the facts of a CRL in DER; its entries are read by `entries`. @throws {UploadError} */
+export const readCrl = (der: Buffer): Crl => {
   try {
-    return parse(der ?? Buffer.alloc(0));
+    return parse(der);
   } catch (error) {
     if (!(error instanceof DerError)) throw error;
     throw unreadable('crls', `expected a CRL (RFC 5280): ${error.message}`, error);
   }
 };
 
-/** A CRL as it is stored, whatever its size: it was checked when it came. @throws {DerError} */
-export const storedCrl = (pem: string): Crl => parse(Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64'));
+/** Whether DER is a CRL, rather than a certificate. */
+export const isCrl = (der: Buffer): boolean => {
+  try {
+    parse(der);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** The DER of a CRL that was fetched: it is that, or one block of PEM. @throws {UploadError} */
+export const derOfCrl = (bytes: Buffer): Buffer => {
+  if (bytes.subarray(0, 10).toString('latin1') !== '-----BEGIN') return bytes;
+  return readPem(bytes.toString('latin1'), 'crls', 1, PEM_BYTES)[0]?.der ?? Buffer.alloc(0);
+};
 
 /** CRLs in PEM. @throws {UploadError} */
 export const readCrls = (text: string): readonly Crl[] => {
-  const blocks = readPem(text, 'crls', BOUNDS.crls).filter(({ label }) => label === 'X509 CRL');
+  const blocks = readPem(text, 'crls', BOUNDS.crls, PEM_BYTES).filter(({ label }) => label === 'X509 CRL');
   if (blocks.length === 0) throw unreadable('crls', 'expected CRLs in PEM (-----BEGIN X509 CRL-----), got none');
   return blocks.map(({ der }) => readCrl(der));
 };
 
-/** @throws {UploadError} when a CRL is of none of these CAs */
-export const requireIssuers = (crls: readonly Crl[], cas: readonly X509Certificate[]): void => {
-  crls.forEach((crl, index) => {
-    if (cas.some((ca) => crl.isSignedBy(ca))) return;
-    throw unfit(
-      'crls',
-      `CRL ${index + 1} is signed by none of the CAs of the truststore (${cas.slice(0, 3).map(nameOf).join(', ')}): add its CA to certificates`,
-    );
-  });
+/**
+ * Checks CRLs against those who should have signed them, then their entries.
+ * @throws {UploadError} when a CRL is of none of these CAs, or has bad entries
+ */
+export const checkCrls = async (crls: readonly Crl[], cas: readonly X509Certificate[]): Promise<void> => {
+  for (const [index, crl] of crls.entries()) {
+    if ((await signersOf(crl, cas)).length === 0) {
+      throw unfit(
+        'crls',
+        `CRL ${index + 1} is signed by none of the CAs of the truststore (${cas.slice(0, 3).map(nameOf).join(', ')}): add its CA to certificates`,
+      );
+    }
+    try {
+      await crl.entries();
+    } catch (error) {
+      if (!(error instanceof DerError)) throw error;
+      throw unreadable('crls', `expected a CRL (RFC 5280): ${error.message}`, error);
+    }
+  }
+};
+
+/** Those of `cas` that signed it. */
+export const signersOf = async (
+  crl: Pick<Crl, 'isSignedBy'>,
+  cas: readonly X509Certificate[],
+): Promise<readonly X509Certificate[]> => {
+  const signers: X509Certificate[] = [];
+  for (const ca of cas) if (await crl.isSignedBy(ca)) signers.push(ca);
+  return signers;
 };
 
 /** Sentences on CRLs that are too old: with them nobody can tell who was revoked since. */
-export const staleWarnings = (crls: readonly Crl[], now: number): readonly string[] =>
+export const staleWarnings = (crls: readonly Pick<Crl, 'nextUpdate'>[], now: number): readonly string[] =>
   crls
     .filter(({ nextUpdate }) => nextUpdate !== undefined && nextUpdate <= now)
     .map(

@@ -71,22 +71,40 @@ export interface DerSlice {
 
 const cutOff = (): DerError => new DerError('it is cut off, or no DER');
 
-const sliceAt = (bytes: Buffer, at: number): DerSlice => {
+/** The place of one value: its tag, and where its content begins and ends. */
+export interface DerPlace {
+  readonly tag: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The value that begins at `at`; nothing is copied. @param until end of the bytes that it may take @throws {DerError} */
+export const placeAt = (bytes: Buffer, at: number, until = bytes.length): DerPlace => {
   const [tag, first] = [bytes[at], bytes[at + 1]];
-  if (tag === undefined || first === undefined || (tag & 0x1f) === 0x1f) throw cutOff();
+  if (at + 2 > until || tag === undefined || first === undefined || (tag & 0x1f) === 0x1f) throw cutOff();
   // X.690 §8.1.3: a length below 128, or the number of its bytes and these.
   const size = first < 0x80 ? 0 : first & 0x7f;
   const start = at + 2 + size;
-  if (first === 0x80 || size > 4 || start > bytes.length) throw cutOff();
+  if (first === 0x80 || size > 4 || start > until) throw cutOff();
   const end = start + (size === 0 ? first : bytes.readUIntBE(at + 2, size));
-  if (end > bytes.length) throw cutOff();
+  if (end > until) throw cutOff();
+  return { tag, start, end };
+};
+
+export const sliceAt = (bytes: Buffer, at: number): DerSlice => {
+  const { tag, start, end } = placeAt(bytes, at);
   return { tag, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) };
 };
 
-/** The values that stand one behind the other in `bytes`; for lists so long that a tree of them is too large. @throws {DerError} */
+/** Values of a structure: more come from nobody who means well. */
+const MAX_VALUES = 100;
+
+/** The values that stand one behind the other in `bytes`, few as those of a structure are. @throws {DerError} */
 export const slicesIn = (bytes: Buffer): readonly DerSlice[] => {
   const slices: DerSlice[] = [];
   for (let at = 0; at < bytes.length;) {
+    if (slices.length === MAX_VALUES)
+      throw new DerError(`it has more than ${MAX_VALUES} values where a few are expected`);
     const slice = sliceAt(bytes, at);
     slices.push(slice);
     at += slice.whole.length;

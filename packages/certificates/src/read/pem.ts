@@ -19,11 +19,17 @@ const HEADERS = /^(?:[\w-]+: .*\r?\n)+\r?\n/;
 /**
  * The blocks of a PEM text, in one pass; text around them, as `openssl pkcs12` writes it, is ignored.
  * @param most blocks
+ * @param bytes of the text, at most
  * @throws {UploadError} naming `field`
  */
-export const readPem = (text: string, field: UploadField, most: number = BOUNDS.certificates): readonly PemBlock[] => {
-  if (text.length > BOUNDS.storeBytes) {
-    throw unreadable(field, `expected at most ${BOUNDS.storeBytes} bytes, got ${text.length}`);
+export const readPem = (
+  text: string,
+  field: UploadField,
+  most: number = BOUNDS.certificates,
+  bytes: number = BOUNDS.storeBytes,
+): readonly PemBlock[] => {
+  if (text.length > bytes) {
+    throw unreadable(field, `expected at most ${bytes} bytes, got ${text.length}`);
   }
   const blocks: PemBlock[] = [];
   for (let from = text.indexOf(BEGIN); from !== -1; from = text.indexOf(BEGIN, from + 1)) {

@@ -36,8 +36,8 @@ const PATH = '/api/v1/certificates';
 const CRL_TYPE = 'application/pkix-crl';
 const OCSP_REQUEST = 'application/ocsp-request';
 const OCSP_RESPONSE = 'application/ocsp-response';
-/** OCSP answers a minute, of an address and of all: each costs a signature. */
-const OCSP_RATE = { perKey: 600, total: 6000 } as const;
+/** Answers a minute to strangers, of an address and of all: each costs a signature, or a look at the database. */
+const OPEN_RATE = { perKey: 600, total: 6000 } as const;
 
 /** As certificates hold it: IA5String (RFC 5280 §4.2.1.6). */
 const url = () =>
@@ -317,9 +317,27 @@ const smallBody = async (req: Request): Promise<Buffer | undefined> => {
   return Buffer.concat(pieces);
 };
 
-/** Online certificate status (RFC 6960), open to everybody. */
-export const ocspRoutes = (routes: Routes, authority: Pick<LocalAuthority, 'ocsp'>): void => {
-  const budget = new LogBudget(OCSP_RATE);
+/** Questions of peers to a CA, open to everybody: its CRL, and online certificate status (RFC 6960). */
+export const publicRoutes = (routes: Routes, authority: Pick<LocalAuthority, 'ocsp' | 'crl'>): void => {
+  const budget = new LogBudget(OPEN_RATE);
+  routes.resource('/crl', {
+    get: endpoint(
+      {
+        ...{ summary: 'The CRL of the local CA, for its peers', access: 'open' },
+        answers: {
+          200: { contentType: CRL_TYPE, description: 'DER.' },
+          409: 'There is no CA.',
+          429: 'This address asks too often.',
+        },
+      },
+      async ({ req, res }) => {
+        if (budget.take(req.ip ?? '') === undefined) {
+          throw new ApiError('TOO_MANY_REQUESTS', 'This address asks too often: ask again in a minute');
+        }
+        res.type(CRL_TYPE).send(await authority.crl());
+      },
+    ),
+  });
   const answers = { 200: { contentType: OCSP_RESPONSE, description: 'Signed by the CA.' } };
   const answerTo = async (req: Request, read: () => Promise<Buffer> | Buffer): Promise<Buffer> =>
     budget.take(req.ip ?? '') === undefined ? TRY_LATER : authority.ocsp(await read());

@@ -35,6 +35,8 @@ export interface StoreResource<Row extends { readonly name: string }, Create ext
   readonly form: z.ZodType;
   /** Fields that the file of a form stands for. @throws {UploadError} */
   readonly fromFile: (file: Buffer) => Readonly<Record<string, string>>;
+  /** Bytes of each part of a form. Default: of a store. */
+  readonly formBytes?: number;
   readonly store: {
     readonly list: () => Promise<readonly Row[]>;
     readonly get: (name: string) => Promise<Row | undefined>;
@@ -107,7 +109,7 @@ export const storeRoutes = <Row extends { readonly name: string }, Create extend
 
   /** The fields of a form, its file among them. */
   const formBody = async (req: Request, res: Response): Promise<object> => {
-    const { fields, file }: UploadForm = await readUploadForm(req, res);
+    const { fields, file }: UploadForm = await readUploadForm(req, res, resource.formBytes);
     return { ...(file === undefined ? {} : resource.fromFile(file)), ...fields };
   };
   /** An endpoint whose body may as well be a form. */

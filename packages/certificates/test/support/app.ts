@@ -17,11 +17,12 @@ import type { Response, Test } from 'supertest';
 
 import { Certificates } from '../../src/certificates.js';
 import type { StoreUse } from '../../src/ports.js';
-import { authorityRoutes, ocspRoutes } from '../../src/routes/authority.js';
+import { authorityRoutes, publicRoutes } from '../../src/routes/authority.js';
 import { certificateRoutes } from '../../src/routes/routes.js';
 import { LocalAuthority } from '../../src/authority/authority.js';
+import { ownLists } from '../../src/authority/own-lists.js';
 import { createAuthorityTables } from '../../src/authority/tables.js';
-import { createExpiryTables, createStoreTables } from '../../src/tables.js';
+import { createExpiryTables, createFetchedCrlTables, createStoreTables } from '../../src/tables.js';
 
 export const STORES: MigrationSet = {
   schema: 'pesit_server',
@@ -29,6 +30,7 @@ export const STORES: MigrationSet = {
     { name: '0001-stores', up: createStoreTables },
     { name: '0002-expiry', up: createExpiryTables },
     { name: '0003-authority', up: createAuthorityTables },
+    { name: '0004-fetched-crls', up: createFetchedCrlTables },
   ],
 };
 
@@ -75,7 +77,7 @@ export const useStores = (harness: DatabaseHarness) => {
   const pod = (options: { readonly lookMs?: number; readonly deaf?: boolean } = {}): Pod => {
     const periodic = new PeriodicWork({ logger: log.logger });
     const certificates = new Certificates({
-      ...{ knex: database.knex, secrets, periodic, lookMs: options.lookMs ?? 3_600_000 },
+      ...{ knex: database.knex, secrets, periodic, lookMs: options.lookMs ?? 3_600_000, own: ownLists(database.knex) },
       hints: {
         tell: () => {
           for (const listener of listeners) void listener();
@@ -97,7 +99,7 @@ export const useStores = (harness: DatabaseHarness) => {
       health: new HealthRegistry(),
       metrics: testMetrics('server'),
       events,
-      open: (routes) => ocspRoutes(routes, authority),
+      open: (routes) => publicRoutes(routes, authority),
       routes: (routes) => {
         authorityRoutes(routes, { authority, knex: database.knex, events });
         certificateRoutes(routes, { certificates, uses: () => Promise.resolve(uses), events });

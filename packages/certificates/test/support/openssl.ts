@@ -27,6 +27,18 @@ export interface IssueOptions {
   readonly issuer?: Issued;
 }
 
+export interface CrlTerms {
+  readonly number?: number;
+  /** From now on. Default 30. */
+  readonly days?: number;
+  readonly reason?: string;
+  /** Lines of its extensions. */
+  readonly extensions?: readonly string[];
+}
+
+/** The bytes of one block of PEM. */
+export const derOf = (pem: string): Buffer => Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64');
+
 export const P256 = ['ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
 
 /** A folder of its own for each test file, removed behind it. */
@@ -78,6 +90,29 @@ export class OpenSsl {
   ca(name: string, issuer?: Issued): Issued {
     const extensions = ['basicConstraints = critical,CA:TRUE', 'keyUsage = critical,keyCertSign,cRLSign'];
     return this.issue({ name, extensions, ...(issuer === undefined ? {} : { issuer }) });
+  }
+
+  /** A CRL in PEM. @param revoked serials */
+  crl(
+    ca: Pick<Issued, 'key' | 'certificate'>,
+    revoked: readonly string[] = [],
+    { number = 1, days = 30, reason, extensions }: CrlTerms = {},
+  ): string {
+    const why = reason === undefined ? '' : `,${reason}`;
+    const lines = revoked.map((one) => `R\t401231235959Z\t260102030405Z${why}\t${one}\tunknown\t/CN=x\n`);
+    this.write('index.txt', lines.join(''));
+    const hex = number.toString(16);
+    this.write('crlnumber', `${hex.length % 2 === 0 ? hex : `0${hex}`}\n`);
+    const section = ['[e]', ...(extensions ?? ['authorityKeyIdentifier=keyid']), '[idp]', 'onlyuser=TRUE'];
+    const settings = ['[ca]', 'default_ca=d', '[d]', 'database=index.txt', 'crlnumber=crlnumber', 'default_md=sha256'];
+    this.write('ca.cnf', `${[...settings, 'crl_extensions=e', ...section].join('\n')}\n`);
+    this.run(
+      ...['ca', '-config', 'ca.cnf', '-gencrl', '-keyfile', ca.key, '-cert', ca.certificate, '-out', 'made.crl'],
+      ...['-crldays', String(days)],
+    );
+    return this.bytes('made.crl')
+      .toString()
+      .replace(/^[^-]*/, '');
   }
 
   /** @param more of `openssl pkcs12 -export` */

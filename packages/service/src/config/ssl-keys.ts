@@ -42,6 +42,14 @@ export const SSL_KEYS = {
     reload: true,
     description: 'Truststore of listeners and remote servers that name none (`truststoreName`). Empty = none.',
   }),
+  'ssl.crl-refresh': key('both', {
+    type: integer(1, 10_080),
+    default: 60,
+    unit: 'minutes',
+    reload: true,
+    description:
+      'After so long the leader asks the `crlUrls` of truststores again; earlier when half of the time is over until a CRL has to be replaced, or after a failure.',
+  }),
 } as const;
 
 /** The part of the configuration that says how TLS is spoken. */

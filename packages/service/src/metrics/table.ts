@@ -156,6 +156,18 @@ export const METRICS = {
     { store: '`keystore/` or `truststore/` and its name' },
     'When the first certificate of a keystore expires, or the next one of a truststore; seconds since 1970. The same on all pods.',
   ),
+  pesit_crl_next_update_timestamp_seconds: row(
+    'gauge',
+    'both',
+    { store: 'name of the truststore' },
+    'When the first of the CRLs that were fetched for a truststore has to be replaced; seconds since 1970. The same on all pods.',
+  ),
+  pesit_crl_failing_urls: row(
+    'gauge',
+    'both',
+    { store: 'name of the truststore' },
+    'URLs of a truststore whose CRL could not be fetched the last time. The same on all pods.',
+  ),
   pesit_remote_servers: row(
     'gauge',
     'client',
