@@ -187,10 +187,10 @@ describe('what a service refuses is said in its words', () => {
     [500, 10],
     [503, 10],
   ])('%i → %i', async (status, code) => {
-    const body = { error: 'CODE', message: 'Not so.', details: [{ field: 'x', message: 'expected y' }] };
+    const body = { error: 'CODE', message: 'Not so: x: expected y', details: [{ field: 'x', message: 'expected y' }] };
     answers['GET /api/v1/config/partners'] = [status, body];
     const ran = await user.pesit(['partners', 'list']);
-    expect(ran).toMatchObject({ code, out: '', error: `pesit: Not so.\n  x: expected y (${status} CODE)\n` });
+    expect(ran).toMatchObject({ code, out: '', error: `pesit: Not so\n  x: expected y (${status} CODE)\n` });
     expect((await user.pesit(['partners', 'list', '--json'])).json()).toEqual(body);
   });
 

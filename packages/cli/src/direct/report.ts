@@ -1,6 +1,6 @@
 /** The answer of a command that talked PeSIT: words, or one JSON document. */
 import type { PesitRequester } from '@pesit-node/net';
-import { describeDiagnostic, printable } from '@pesit-node/protocol';
+import { printable } from '@pesit-node/protocol';
 
 import type { Environment, Given } from '../frame/command.js';
 import { causeOf, CliError, exitCode } from '../frame/exit-codes.js';
@@ -68,8 +68,6 @@ export const report = async <T extends object>(
       });
     } else {
       terminal.note(`pesit: ${message}`);
-      if (failure?.error.fault === 'refused')
-        terminal.note(`       the partner answered ${describeDiagnostic(failure.error.diagnostic)}`);
       if (failure !== undefined && failure.attempts > 1)
         terminal.note(`       given up after ${failure.attempts} attempts`);
     }

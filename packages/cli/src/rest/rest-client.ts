@@ -43,7 +43,9 @@ const wordsOf = (status: number, body: unknown): string => {
     ? (details as { field?: string; message?: string }[]).map((one) => `\n  ${one.field ?? ''}: ${one.message ?? ''}`)
     : [];
   const said = typeof message === 'string' ? message : 'the answer has no message: is this a service of ours?';
-  return `${said}${fields.join('')} (${status}${typeof error === 'string' ? ` ${error}` : ''})`;
+  // The message of a refused body says the same of its fields in one line.
+  const words = fields.length === 0 ? said : (said.split(':')[0] ?? said);
+  return `${words}${fields.join('')} (${status}${typeof error === 'string' ? ` ${error}` : ''})`;
 };
 
 export class RestClient {
