@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Cluster } from '@pesit-node/cluster';
 import type { LicenseKeeper } from '@pesit-node/license';
 import { HealthRegistry, Lifecycle, SecretBox } from '@pesit-node/service';
@@ -38,15 +38,18 @@ withDatabase((harness) => {
   const closers: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    data = await mkdtemp(join(tmpdir(), 'pesit-pods-'));
     database = await harness.open({ searchPath: [MIGRATIONS.schema] });
   });
-  beforeEach(() => emptyTables(database, MIGRATIONS.schema, CLIENT_MIGRATIONS.schema, 'pesit_common'));
+  beforeEach(async () => {
+    // Directories bear the mark of their cluster.
+    data = await mkdtemp(join(tmpdir(), 'pesit-pods-'));
+    await emptyTables(database, MIGRATIONS.schema, CLIENT_MIGRATIONS.schema, 'pesit_common');
+  });
   afterEach(async () => {
     for (const pod of pods.splice(0).reverse()) await pod.stop();
     for (const close of closers.splice(0).reverse()) await close();
+    await rm(data, { recursive: true, force: true });
   });
-  afterAll(() => rm(data, { recursive: true, force: true }));
 
   /** One more pod with everything that an app has but an HTTP port; when this resolves it knows its license and its place. */
   const start = async (
@@ -90,6 +93,7 @@ withDatabase((harness) => {
     pods.push(pod);
     await lifecycle.start();
     await node.supervisor.whenReady();
+    if ('whenBegun' in node) await node.whenBegun();
     await node.license.refresh();
     await node.cluster.members.refresh();
     return pod;
@@ -163,6 +167,7 @@ withDatabase((harness) => {
         for (const pod of ofApp) {
           const { body } = await call(pod, 'get', '/api/v1/cluster/status');
           expect(body).toMatchObject({ enabled: true, nodeName: pod.name, isLeader: pod === leader, memberCount: 2 });
+          expect(body.redis).toEqual({ connected: true, since: expect.stringMatching(/^\d{4}-.+Z$/) });
           expect(body.members).toMatchObject(
             ofApp.map((member) => ({ name: member.name, app, isLeader: member === leader })),
           );
@@ -205,6 +210,7 @@ withDatabase((harness) => {
       }
       for (const pod of all) {
         expect(await readiness(pod)).toMatchObject({ status: 200, cluster: { details: { redis: 'LOST' } } });
+        expect((await pod.cluster.status()).redis).toMatchObject({ connected: false });
       }
       expect(await installed(all)).toBeLessThan(10 * SECONDS);
     });

@@ -1,7 +1,7 @@
 import { meterKeyUse } from '@pesit-node/service';
 import type { DatabaseSupervisor, Metrics, SecretBox } from '@pesit-node/service';
-import type { Space } from '@pesit-node/storage';
-import { spaceReadings } from '@pesit-node/transfers';
+import type { Space, VolumeWatch } from '@pesit-node/storage';
+import { spaceReadings, volumeReadings } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import type { Exchange } from './exchange/exchange.js';
@@ -14,6 +14,7 @@ interface Sources {
   readonly secrets: Pick<SecretBox, 'keyId'>;
   readonly supervisor: Pick<DatabaseSupervisor, 'ready'>;
   readonly exchange: Pick<Exchange, 'pool'>;
+  readonly volumes: Pick<VolumeWatch, 'fault' | 'answerMs'>;
   /** Space on the volume of the trees. */
   readonly space: () => Promise<Space | undefined>;
 }
@@ -30,11 +31,12 @@ interface QueueRow {
 /** The gauges of the client app: what runs here, and what the database has. */
 export const clientMetrics = (
   metrics: Metrics<'client'>,
-  { knex, secrets, supervisor, exchange, space }: Sources,
+  { knex, secrets, supervisor, exchange, volumes, space }: Sources,
 ): void => {
   metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
   metrics.gauge('pesit_sessions_open', () => exchange.pool.open);
   metrics.gauges(['pesit_storage_free_bytes', 'pesit_storage_reserve_bytes'], async () => spaceReadings(await space()));
+  metrics.gauges(['pesit_volumes_up', 'pesit_volumes_answer_seconds'], () => volumeReadings(volumes));
   metrics.gauges(['pesit_queue_depth', 'pesit_queue_oldest_seconds'], async () => {
     if (!supervisor.ready) return {};
     const { rows } = await knex.raw<{ rows: QueueRow[] }>(

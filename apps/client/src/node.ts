@@ -1,10 +1,12 @@
 import { Certificates, fetchCrls, followExpiry } from '@pesit-node/certificates';
+import { settledWithin } from '@pesit-node/ground';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions } from '@pesit-node/license';
 import { DataDirectoryError, HistoryRetention, retentionDays, Traces } from '@pesit-node/service';
 import type { Config, LifecycleStep, Logger } from '@pesit-node/service';
 import { ProcessDirectory, SpaceReserve } from '@pesit-node/storage';
-import { storageHealth } from '@pesit-node/transfers';
+import type { FileOperations } from '@pesit-node/storage';
+import { oneAtATime, storageHealth, watchVolumes } from '@pesit-node/transfers';
 
 import { RemoteTls } from './certificates/remote-tls.js';
 import { createApp } from './app.js';
@@ -24,6 +26,8 @@ import { transferStore } from './transfers/store.js';
 /** Time beyond the drain for interrupting the last transfers and releasing the sessions. */
 const STOP_MARGIN_MS = 20_000;
 const START_AGAIN_MS = 5000;
+/** How long the start waits for the trees of files. */
+const PREPARE_MS = 5000;
 
 export interface NodeOptions
   extends
@@ -34,6 +38,10 @@ export interface NodeOptions
   readonly storeLookMs?: number;
   /** Default: those of the configuration. */
   readonly settings?: ExchangeSettings;
+  /** Between two looks at the volumes, milliseconds. Default 5000. */
+  readonly volumeLookMs?: number;
+  /** By which files the volumes are looked at. Default: the real file system. */
+  readonly volumeFiles?: FileOperations;
   /** Bytes that are free on the volume of a directory. Default: as the operating system says. */
   readonly freeSpace?: (directory: string) => Promise<number>;
 }
@@ -60,8 +68,13 @@ export const createNode = (options: NodeOptions) => {
     ...options,
     ...{ app: 'client', migrations: CLIENT_MIGRATIONS },
     sessions: () => exchange.pool.open,
+    isFit: () => volumes.fault === undefined,
   });
   const { metrics, events, supervisor, periodic, cluster, license, admission, reloaded } = foundation;
+  const { watch: volumes, looks: volumeLooks } = watchVolumes({
+    ...{ app: 'client', config, node: options.node, supervisor, periodic, health, logger },
+    ...{ marks: cluster.volumeMarks, lookMs: options.volumeLookMs, files: options.volumeFiles },
+  });
   const servers = remoteServerStore(database.knex, secrets);
   const certificates = new Certificates({
     ...{ knex: database.knex, secrets, periodic, lookMs: options.storeLookMs },
@@ -80,12 +93,13 @@ export const createNode = (options: NodeOptions) => {
   const transfers = transferStore(database.knex);
   const reserve = new SpaceReserve({
     bytes: () => config['storage.reserve'],
+    fault: () => volumes.fault,
     ...(options.freeSpace === undefined ? {} : { free: options.freeSpace }),
   });
   const uploads = new ProcessDirectory(config['data.temp-directory']);
   const sendTree = new SendTree(config['data.directory'], uploads, reserve);
   const receivedTree = new ReceivedTree(config['data.directory'], reserve);
-  const space = () => reserve.fullest([receivedTree.root, sendTree.root, uploads.root]);
+  const space = oneAtATime(() => reserve.fullest([receivedTree.root, sendTree.root, uploads.root]));
   health.register('storage', async () => storageHealth(await space()));
   const traces = new Traces({
     knex: database.knex,
@@ -100,13 +114,20 @@ export const createNode = (options: NodeOptions) => {
     ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
     tls: new RemoteTls(certificates, config, logger),
     ...{ places, periodic, events, clusterEvents: cluster.events, asLeader: cluster.asLeader },
-    mayRun: () => admission.refusal === undefined,
+    // Before the first look it is not known whether this is the volume of the cluster.
+    mayRun: () => admission.refusal === undefined && volumes.fault === undefined,
+    mayRenew: () => volumes.fault?.kind !== 'silent',
   });
   admission.on('change', () => {
     exchange.queue.wake();
   });
+  volumes.on('change', (fault) => {
+    void cluster.leader.refresh();
+    if (fault === undefined) exchange.queue.wake();
+    else exchange.queue.handOver();
+  });
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
-  clientMetrics(metrics, { knex: database.knex, secrets, supervisor, exchange, space });
+  clientMetrics(metrics, { knex: database.knex, secrets, supervisor, exchange, volumes, space });
   const app = createApp({
     ...{ config, info, logger, health, metrics, events, database: supervisor, periodic, license, cluster },
     ...{ certificates, servers, transfers, sendTree, receivedTree, exchange, traces },
@@ -118,19 +139,22 @@ export const createNode = (options: NodeOptions) => {
   });
   let stopped = false;
   const begin = (): void => {
-    exchange.start().then(
-      () => {
-        if (!stopped) retention.start();
-        cluster.leader.start();
-      },
-      (error: unknown) => {
-        logger.error({ err: error }, 'could not start the queue: trying again');
-        // The database may be there all the while, and say `ready` no more: a statement was too slow, or lost a deadlock.
-        setTimeout(() => {
-          if (supervisor.ready && !stopped) begin();
-        }, options.pollMs ?? START_AGAIN_MS).unref();
-      },
-    );
+    volumeLooks
+      .runNow()
+      .then(exchange.start)
+      .then(
+        () => {
+          if (!stopped) retention.start();
+          cluster.leader.start();
+        },
+        (error: unknown) => {
+          logger.error({ err: error }, 'could not start the queue: trying again');
+          // The database may be there all the while, and say `ready` no more: a statement was too slow, or lost a deadlock.
+          setTimeout(() => {
+            if (supervisor.ready && !stopped) begin();
+          }, options.pollMs ?? START_AGAIN_MS).unref();
+        },
+      );
   };
   const drainMs = config['shutdown.drain-timeout'] * 1000;
   const steps = {
@@ -138,9 +162,14 @@ export const createNode = (options: NodeOptions) => {
     files: {
       name: 'files',
       start: async () => {
-        await sendTree.prepare();
-        await receivedTree.prepare();
-        await prepareUploads(uploads, settings.stagingRetention, logger);
+        const trees = async (): Promise<void> => {
+          await sendTree.prepare();
+          await receivedTree.prepare();
+          await prepareUploads(uploads, settings.stagingRetention, logger);
+        };
+        // A volume that does not answer is waited for meanwhile: the service runs, and says why it is not ready.
+        const prepared = await settledWithin(trees(), PREPARE_MS);
+        if (prepared.kind === 'failed') throw prepared.error;
       },
       stop: () => uploads.remove(),
     },

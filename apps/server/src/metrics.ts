@@ -1,7 +1,7 @@
 import { meterKeyUse } from '@pesit-node/service';
 import type { DatabaseSupervisor, Metrics, SecretBox } from '@pesit-node/service';
-import type { Space } from '@pesit-node/storage';
-import { spaceReadings } from '@pesit-node/transfers';
+import type { Space, VolumeWatch } from '@pesit-node/storage';
+import { spaceReadings, volumeReadings } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import { LISTENER_STATUSES } from './listeners/fields.js';
@@ -15,6 +15,7 @@ interface Sources {
   readonly supervisor: Pick<DatabaseSupervisor, 'ready'>;
   readonly listenerStore: Pick<ListenerStore, 'list'>;
   readonly listenersHere: Pick<ListenersHere, 'activeConnections' | 'line'>;
+  readonly volumes: Pick<VolumeWatch, 'fault' | 'answerMs'>;
   /** Space on the fullest volume that files are received on. */
   readonly space: () => Promise<Space | undefined>;
 }
@@ -22,11 +23,12 @@ interface Sources {
 /** The gauges of the server app: what runs here, and what the database has. */
 export const serverMetrics = (
   metrics: Metrics<'server'>,
-  { knex, secrets, supervisor, listenerStore, listenersHere, space }: Sources,
+  { knex, secrets, supervisor, listenerStore, listenersHere, volumes, space }: Sources,
 ): void => {
   metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
   metrics.gauge('pesit_sessions_open', () => listenersHere.activeConnections);
   metrics.gauges(['pesit_storage_free_bytes', 'pesit_storage_reserve_bytes'], async () => spaceReadings(await space()));
+  metrics.gauges(['pesit_volumes_up', 'pesit_volumes_answer_seconds'], () => volumeReadings(volumes));
   metrics.gauges(['service_partners', 'service_virtual_files'], async () => {
     if (!supervisor.ready) return {};
     const { rows } = await knex.raw<{ rows: { service_partners: number; service_virtual_files: number }[] }>(

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import {
@@ -10,13 +11,14 @@ import {
   renewManaged,
 } from '@pesit-node/certificates';
 import type { Cluster } from '@pesit-node/cluster';
+import { settledWithin, unlessAborted } from '@pesit-node/ground';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions, LicenseKeeper } from '@pesit-node/license';
 import { HistoryRetention, PasswordHasher, PasswordVerifier, retentionDays, Traces } from '@pesit-node/service';
 import type { Config, DatabaseSupervisor, LifecycleStep, Metrics } from '@pesit-node/service';
 import { LocalFileStores, SpaceReserve } from '@pesit-node/storage';
-import type { FileStores } from '@pesit-node/storage';
-import { meterTransfers, storageHealth } from '@pesit-node/transfers';
+import type { FileOperations, FileStores } from '@pesit-node/storage';
+import { meterTransfers, oneAtATime, storageHealth, watchVolumes } from '@pesit-node/transfers';
 import type { Express } from 'express';
 
 import { createApp } from './app.js';
@@ -45,6 +47,7 @@ import { MIGRATIONS } from './migrations/index.js';
 import { PartnerStore } from './partners/store.js';
 import { listenerLook, servingTasks } from './serving-tasks.js';
 import { Startup } from './startup.js';
+import { sessionEnd, sessionRefusal } from './admission/volume-refusal.js';
 import { PartnerTraces } from './traces/partner-traces.js';
 import { TransferContexts } from './transfers/contexts.js';
 import { Instances } from './transfers/instances.js';
@@ -86,6 +89,10 @@ export interface NodeOptions extends Omit<FoundationOptions<'server'>, 'app' | '
   readonly storeLookMs?: number;
   /** See `InstancesOptions`. */
   readonly leaseMs?: number;
+  /** Between two looks at the volumes, milliseconds. Default 5000. */
+  readonly volumeLookMs?: number;
+  /** By which files the volumes are looked at. Default: the real file system. */
+  readonly volumeFiles?: FileOperations;
   /** See `RestartsOptions`. Default: a fifth longer than a lease. */
   readonly restartWaitMs?: number;
   /** Where files lie that are sent and received. Default: the local disk. */
@@ -113,6 +120,8 @@ export interface ServerNode {
 
 /** How long a balancer may take to see that a pod is no longer ready: until then partners are still sent to it. */
 const BALANCER_MS = 3000;
+/** How long the start waits for the default directories. */
+const PREPARE_MS = 5000;
 /** Between two attempts to begin, when the database fails in between. */
 const RETRY_MS = 1000;
 /** Between two looks at the partners of open sessions: another pod may have changed them, and its word may be lost. */
@@ -131,6 +140,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     ...options,
     ...{ app: 'server', migrations: MIGRATIONS },
     sessions: () => listenersHere.activeConnections,
+    isFit: () => volumes.fault === undefined,
   });
   const { metrics, events, supervisor, periodic, cluster, license, admission, reloaded } = foundation;
   const instance = randomUUID();
@@ -138,6 +148,11 @@ export const createNode = (options: NodeOptions): ServerNode => {
     ...{ knex, logger, node, instance },
     database: supervisor,
     ...(options.patienceMs === undefined ? {} : { patienceMs: options.patienceMs }),
+  });
+  const { watch: volumes, looks: volumeLooks } = watchVolumes({
+    ...{ app: 'server', config, node, supervisor, periodic, health, logger },
+    ...{ marks: cluster.volumeMarks, mayShare: config['cluster.listeners'] === 'all' },
+    ...{ lookMs: options.volumeLookMs, files: options.volumeFiles },
   });
   const directories = new Directories(config);
   const partners: PartnerStore = new PartnerStore(knex, () => {
@@ -177,10 +192,18 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const instances = new Instances({
     ...{ knex, periodic, logger, instance, node },
     exclusive: database.mode === 'embedded',
+    mayRenew: () => volumes.fault?.kind !== 'silent',
     ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
   });
   const recovery = new Recovery({ config, contexts, journal, instances, logger });
   const running = new RunningTransfers();
+  volumes.on('change', (fault) => {
+    void cluster.leader.refresh();
+    if (fault === undefined) return;
+    sessions.leave(sessionEnd(fault));
+    // Nothing moves in them, and their partners can continue on another pod.
+    if (fault.kind === 'silent') running.abortAll(sessionEnd(fault));
+  });
   instances.on('again', () => {
     running.endLost(contexts).catch((error: unknown) => {
       // Each asks again before it delivers anything.
@@ -201,9 +224,12 @@ export const createNode = (options: NodeOptions): ServerNode => {
   };
   const reserve = new SpaceReserve({
     bytes: () => config['storage.reserve'],
+    fault: () => volumes.fault,
     ...(options.freeSpace === undefined ? {} : { free: options.freeSpace }),
   });
-  const space = async () => reserve.fullest(supervisor.ready ? await receiveDirectories() : [directories.received]);
+  const space = oneAtATime(async () =>
+    reserve.fullest(supervisor.ready ? await receiveDirectories() : [directories.received]),
+  );
   const housekeeping = new Housekeeping({
     ...{ contexts, sentPoints, instances, recovery, receiveDirectories, retentionDays: stagingDays },
     asLeader: cluster.asLeader,
@@ -239,7 +265,11 @@ export const createNode = (options: NodeOptions): ServerNode => {
         config,
         partners,
         passwords: new PartnerPasswords(verifier, renewals),
-        admission,
+        admission: {
+          get refusal() {
+            return admission.refusal ?? (volumes.fault && sessionRefusal(volumes.fault));
+          },
+        },
         places,
         sessions,
       },
@@ -258,6 +288,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         directories,
         stores,
         reserve,
+        volumes,
         quotas: new Quotas(waitingFiles),
         outgoing: new Set(),
         looks: new Turns(),
@@ -302,7 +333,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     traces,
     directories,
   });
-  serverMetrics(metrics, { knex, secrets: options.secrets, supervisor, listenerStore, listenersHere, space });
+  serverMetrics(metrics, { knex, secrets: options.secrets, supervisor, listenerStore, listenersHere, volumes, space });
   health.register('startup', () => startup.health(), { readiness: true });
   health.register('listeners', () => listenersHere.health(), { readiness: true });
   health.register('storage', async () => storageHealth(await space()));
@@ -333,12 +364,23 @@ export const createNode = (options: NodeOptions): ServerNode => {
   };
 
   const stop = new AbortController();
+  let preparing: Promise<void> = Promise.resolve();
+  const volumesAreWell = async (): Promise<void> => {
+    while (volumes.fault !== undefined) {
+      startup.failed(volumes.fault.reason);
+      await once(volumes, 'change', { signal: stop.signal });
+    }
+  };
   const begin = async (): Promise<void> => {
     const isOver = (): boolean => stop.signal.aborted;
     while (!isOver()) {
       try {
         startup.waitFor('database');
         await supervisor.whenReady(stop.signal);
+        startup.waitFor('volumes');
+        await preparing;
+        await volumeLooks.runNow();
+        await volumesAreWell();
         startup.waitFor('recovery');
         await instances.start();
         await recovery.run();
@@ -375,7 +417,10 @@ export const createNode = (options: NodeOptions): ServerNode => {
     exchangeStep: {
       name: 'listeners',
       start: async () => {
-        await directories.prepare();
+        preparing = unlessAborted(directories.prepare(), stop.signal);
+        // One that does not answer is waited for later: the service runs meanwhile, and says why it is not ready.
+        const prepared = await settledWithin(preparing, PREPARE_MS);
+        if (prepared.kind === 'failed') throw prepared.error;
         // The database may come later: the service runs meanwhile, and says why it is not ready.
         beginning = begin();
       },

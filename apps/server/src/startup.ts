@@ -1,7 +1,7 @@
 import type { HealthComponent } from '@pesit-node/service';
 
 /** Steps that the start waits for, in their order; words of the health document. */
-export type StartupStep = 'database' | 'recovery' | 'license' | 'listeners';
+export type StartupStep = 'volumes' | 'database' | 'recovery' | 'license' | 'listeners';
 
 /**
  * How far the start has come. A node is ready when all is done: what dead processes left is judged, and every listener that

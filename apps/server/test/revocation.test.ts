@@ -319,6 +319,7 @@ describe('a look at open sessions', () => {
     const session = (name: string) => ({
       partnerId: 'ACME',
       look: (now?: PartnerStanding) => void looks.push(`${name} ${now?.credentials}`),
+      leave: () => undefined,
     });
     sessions.add(session('before'));
     const over = sessions.look();
@@ -338,7 +339,11 @@ describe('a look at open sessions', () => {
     });
     await sessions.look();
     const looks: unknown[] = [];
-    const session = (partnerId: string) => ({ partnerId, look: (now: unknown) => void looks.push([partnerId, now]) });
+    const session = (partnerId: string) => ({
+      partnerId,
+      look: (now: unknown) => void looks.push([partnerId, now]),
+      leave: () => undefined,
+    });
     const gone = session('GONE');
     for (const one of [session('A'), session('A'), session('B'), gone]) sessions.add(one);
     sessions.remove(gone);

@@ -11,6 +11,7 @@ import type { LeaderLease, LeaseBackend } from './leader/leader-lease.js';
 import { leaseKey, redisLease } from './leader/redis-leader.js';
 import { SingleLeader } from './leader/single-leader.js';
 import { TimedLeader } from './leader/timed-leader.js';
+import { NO_FACTS } from './members.js';
 import { LocalBus } from './local-events.js';
 import type { Members, PodFacts, PodIdentity } from './members.js';
 import { redisMemory } from './memory.js';
@@ -20,6 +21,7 @@ import { RedisLink } from './redis-link.js';
 import { redisServer } from './redis-server.js';
 import type { RedisConfig } from './redis-server.js';
 import { SingleMember } from './single-member.js';
+import { DatabaseVolumeMarks } from './volume-marks.js';
 import { clusterOverview, clusterStatus } from './status.js';
 import type { ClusterOverview, ClusterStatus, StatusSources } from './status.js';
 
@@ -33,6 +35,8 @@ export interface ClusterOptions {
   readonly name: string;
   /** Default `default`. */
   readonly namespace?: string | undefined;
+  /** See `TimedLeaderOptions.isFit`. */
+  readonly isFit?: (() => boolean) | undefined;
   /** Facts of this pod for the others, and the status. Default: none. */
   readonly facts?: () => Promise<PodFacts>;
 }
@@ -51,6 +55,8 @@ export interface Cluster {
   readonly asLeader: <T>(work: (trx: Knex.Transaction) => Promise<T>) => Promise<T>;
   /** Where there is a Redis. */
   readonly memory: SharedMemory | undefined;
+  /** Marks of the directories that the pods share. */
+  readonly volumeMarks: DatabaseVolumeMarks;
   /** Undefined where there is no Redis. */
   readonly redisConnected: boolean | undefined;
   /** @throws when the database cannot be asked. */
@@ -76,7 +82,8 @@ export const createCluster = ({
   app,
   name,
   namespace = 'default',
-  facts = () => Promise.resolve({ address: null, version: null, ready: null, sessions: null }),
+  isFit,
+  facts = () => Promise.resolve(NO_FACTS),
 }: ClusterOptions): Cluster => {
   const pod: PodIdentity = { app, cluster: config['cluster.name'], namespace, name, instance: randomUUID() };
   const server = redisServer(config);
@@ -88,9 +95,10 @@ export const createCluster = ({
       ? new SingleMember(pod)
       : new DatabaseMembers({ knex: database.knex, pod, events, periodic, logger, facts });
   const startedAt = new Date();
-  const leader = leaderOf({ config, database, periodic, logger }, { pod, events, link });
+  const leader = leaderOf({ config, database, periodic, logger, isFit }, { pod, events, link });
   const sources: StatusSources = {
     ...{ enabled: config['cluster.enabled'], pod, members, leader, facts, startedAt },
+    redis: () => (link === undefined ? null : { connected: link.connected, since: link.since }),
     otherHolder: (other) => leaseOf(database.knex, { ...pod, app: other }, link).holder(),
   };
   const leave = async (): Promise<void> => {
@@ -106,6 +114,7 @@ export const createCluster = ({
     leave,
     status: () => clusterStatus(sources),
     overview: () => clusterOverview(sources),
+    volumeMarks: new DatabaseVolumeMarks(database.knex, pod),
     memory: link === undefined ? undefined : redisMemory(link),
     get redisConnected() {
       return link?.connected;
@@ -127,11 +136,17 @@ interface Grounds {
 
 /** Without `cluster.enabled` a node is taken to be alone, and needs no lease. */
 const leaderOf = (
-  { config, database, periodic, logger }: Pick<ClusterOptions, 'config' | 'database' | 'periodic' | 'logger'>,
+  {
+    config,
+    database,
+    periodic,
+    logger,
+    isFit,
+  }: Pick<ClusterOptions, 'config' | 'database' | 'periodic' | 'logger' | 'isFit'>,
   { pod, events, link }: Grounds,
 ): LeaderLease => {
   if (database.mode === 'embedded' || !config['cluster.enabled']) return new SingleLeader(pod.instance);
-  return new TimedLeader({ backend: leaseOf(database.knex, pod, link), events, periodic, logger });
+  return new TimedLeader({ backend: leaseOf(database.knex, pod, link), events, periodic, logger, isFit });
 };
 
 const leaseOf = (knex: Knex, pod: PodIdentity, link: RedisLink | undefined): LeaseBackend =>

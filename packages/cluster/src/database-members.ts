@@ -4,6 +4,7 @@ import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import type { ClusterEvents } from './events.js';
+import { NO_FACTS } from './members.js';
 import type {
   ClusterUsage,
   LivingPod,
@@ -58,12 +59,14 @@ const RENEW = `
     delete from pesit_common.cluster_pods where seen_at < now() - interval '1 day' and instance <> :instance
   ), renewed as (
     update pesit_common.cluster_pods 
-      set seen_at = now(), address = :address, version = :version, ready = :ready, sessions = :sessions
+      set seen_at = now(), address = :address, version = :version, ready = :ready,
+        not_ready_reason = :notReadyReason, sessions = :sessions
     where instance = :instance returning instance
   )
-  insert into pesit_common.cluster_pods (instance, app, cluster, namespace, pod, address, version, ready, sessions)
+  insert into pesit_common.cluster_pods (instance, app, cluster, namespace, pod, address, version, ready, not_ready_reason,
+    sessions)
   select cast(:instance as uuid), :app, :cluster, :namespace, :name, :address, :version, cast(:ready as boolean),
-    cast(:sessions as integer)
+    :notReadyReason, cast(:sessions as integer)
   where not exists (select from renewed)`;
 
 const LIVING = `
@@ -73,11 +76,10 @@ const LIVING = `
   order by c.position, p.position`;
 
 const ROSTER = `
-  select app, instance, pod as name, since, address, version, ready, sessions from pesit_common.cluster_pods
+  select app, instance, pod as name, since, address, version, ready,
+    not_ready_reason as "notReadyReason", sessions from pesit_common.cluster_pods
   where cluster = :cluster and seen_at > now() - make_interval(secs => :window)
   order by position`;
-
-const NO_FACTS: PodFacts = { address: null, version: null, ready: null, sessions: null };
 
 interface Row {
   readonly app: string;

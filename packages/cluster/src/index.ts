@@ -47,4 +47,6 @@ export { RedisLink } from './redis-link.js';
 export { redisAt } from './redis-server.js';
 export { clusterRoutes } from './routes.js';
 export { SingleMember } from './single-member.js';
-export type { ClusterOverview, ClusterStatus, StatusMember } from './status.js';
+export type { ClusterOverview, ClusterStatus, RedisState, StatusMember } from './status.js';
+export { DatabaseVolumeMarks } from './volume-marks.js';
+export type { VolumeMark } from './volume-marks.js';

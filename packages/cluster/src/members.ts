@@ -29,9 +29,20 @@ export interface PodFacts {
   readonly address: string | null;
   readonly version: string | null;
   readonly ready: boolean | null;
+  /** Why it is not; null when it is, or has not said so yet. */
+  readonly notReadyReason: string | null;
   /** PeSIT sessions that are open. */
   readonly sessions: number | null;
 }
+
+/** Those of a pod that has not said anything. */
+export const NO_FACTS: PodFacts = {
+  address: null,
+  version: null,
+  ready: null,
+  notReadyReason: null,
+  sessions: null,
+};
 
 /** A living pod with what it said last; null: nothing yet. */
 export interface RosterPod extends PodFacts {

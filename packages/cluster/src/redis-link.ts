@@ -49,6 +49,7 @@ export class RedisLink extends EventEmitter<LinkEvents> {
   readonly subscriber: Redis;
   readonly #logger: Logger;
   #state: 'connecting' | 'connected' | 'lost' = 'connecting';
+  #since = new Date();
   #closed = false;
 
   /** Begins to connect at once. */
@@ -69,6 +70,11 @@ export class RedisLink extends EventEmitter<LinkEvents> {
 
   get connected(): boolean {
     return this.#state === 'connected';
+  }
+
+  /** When that was so first, this time. */
+  get since(): Date {
+    return this.#since;
   }
 
   /** Looks again and again whether Redis answers: who only listens would not notice. */
@@ -95,12 +101,14 @@ export class RedisLink extends EventEmitter<LinkEvents> {
   #ready(): void {
     if (this.#closed || this.commands.status !== 'ready' || this.subscriber.status !== 'ready') return;
     if (this.#state === 'lost') this.#logger.info('connected to Redis again');
+    if (this.#state !== 'connected') this.#since = new Date();
     this.#state = 'connected';
     this.emit('connected');
   }
 
   #lost(reason: string): void {
     if (this.#closed || this.#state === 'lost') return;
+    if (this.#state === 'connected') this.#since = new Date();
     this.#state = 'lost';
     this.#logger.warn(
       { reason },

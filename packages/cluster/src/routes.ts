@@ -14,6 +14,7 @@ const member = z
     app: z.enum(['server', 'client']),
     version: z.string().nullable(),
     ready: z.boolean().nullable().meta({ description: 'Its readiness, some seconds old for other pods.' }),
+    notReadyReason: z.string().nullable().meta({ description: 'Why it is not ready; null when it is.' }),
     sessions: z
       .int()
       .nullable()
@@ -32,11 +33,18 @@ const status = z
     isLeader: z.boolean().meta({ description: 'Whether the pod that answers is the leader.' }),
     members: z.array(member).meta({ description: 'Oldest first.' }),
     memberCount: z.int(),
+    redis: z
+      .object({
+        connected: z.boolean(),
+        since: storedTime().meta({ description: 'Since when it is connected, or is not.' }),
+      })
+      .nullable()
+      .meta({ description: 'Connection of the pod that answers to Redis; null where there is none.' }),
   })
   .meta({ id: 'ClusterStatus' });
 
 const overview = status
-  .omit({ nodeName: true, isLeader: true })
+  .omit({ nodeName: true, isLeader: true, redis: true })
   .extend({ members: z.array(member).meta({ description: 'Those of the server app first, each app oldest first.' }) })
   .meta({ id: 'ClusterOverview' });
 

@@ -20,6 +20,14 @@ export interface ClusterStatus {
   /** Oldest first. */
   readonly members: readonly StatusMember[];
   readonly memberCount: number;
+  readonly redis: RedisState | null;
+}
+
+/** The connection of the pod that answers to Redis. */
+export interface RedisState {
+  readonly connected: boolean;
+  /** Since when it is, or is not. */
+  readonly since: Date;
 }
 
 export interface StatusSources {
@@ -30,6 +38,8 @@ export interface StatusSources {
   /** Which process of the other app leads there. @throws when it cannot be asked now. */
   readonly otherHolder: (app: AppName) => Promise<string | undefined>;
   readonly facts: () => Promise<PodFacts>;
+  /** Null where there is no Redis. */
+  readonly redis: () => RedisState | null;
   readonly startedAt: Date;
 }
 
@@ -41,6 +51,10 @@ export interface ClusterOverview {
   readonly members: readonly StatusMember[];
   readonly memberCount: number;
 }
+
+const shownFacts = ({ address, version, ready, notReadyReason, sessions }: PodFacts): PodFacts => ({
+  ...{ address, version, ready, notReadyReason, sessions },
+});
 
 /** Pods of these apps. @throws when the database cannot be asked. While Redis cannot, no other pod is known to lead. */
 const membersOf = async (sources: StatusSources, apps: readonly AppName[]): Promise<readonly StatusMember[]> => {
@@ -61,8 +75,8 @@ const membersOf = async (sources: StatusSources, apps: readonly AppName[]): Prom
     apps.map(async (app) => {
       const holder = await holderOf(app);
       const ofApp = pods.filter((one) => one.app === app);
-      return ofApp.map(({ instance, name, address, version, ready, sessions, since }) => ({
-        ...{ name, address, app, version, ready, sessions, startedAt: since },
+      return ofApp.map(({ instance, since, name, ...facts }) => ({
+        ...{ name, ...shownFacts(facts), app, startedAt: since },
         isLeader: instance === pod.instance ? leader.isLeader : instance === holder,
       }));
     }),
@@ -76,7 +90,7 @@ export const clusterStatus = async (sources: StatusSources): Promise<ClusterStat
   const members = await membersOf(sources, [pod.app]);
   return {
     ...{ enabled, clusterName: pod.cluster, nodeName: pod.name, isLeader: leader.isLeader },
-    ...{ members, memberCount: members.length },
+    ...{ members, memberCount: members.length, redis: sources.redis() },
   };
 };
 

@@ -30,6 +30,23 @@ export const within = async <T>(work: Promise<T>, timeoutMs: number, message: st
   }
 };
 
+/** The value of `work`, or a rejection once `signal` is aborted. The work itself is not stopped. */
+export const unlessAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+  signal.throwIfAborted();
+  let abort: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => {
+      reject(new Error('stopped meanwhile', { cause: signal.reason }));
+    };
+    signal.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+};
+
 export type Settled<T> =
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'failed'; readonly error: unknown }

@@ -6,7 +6,7 @@
  * of another realm too. `processes.ts`: which process this is, and whether another one still runs, so that a lock or a lease can
  * tell a process from a later one with the same pid.
  */
-export { deferred, settledWithin, within } from './deferred.js';
+export { deferred, settledWithin, unlessAborted, within } from './deferred.js';
 export type { Deferred, Settled } from './deferred.js';
 export { THIS_BOOT, THIS_PROCESS, isRunning } from './processes.js';
 export type { ProcessName } from './processes.js';

@@ -6,7 +6,7 @@ import { networkInterfaces } from 'node:os';
 
 import { CLUSTER_MIGRATIONS, createCluster } from '@pesit-node/cluster';
 import type { Cluster } from '@pesit-node/cluster';
-import { DatabaseSupervisor, eventStream, Metrics, PeriodicWork } from '@pesit-node/service';
+import { DatabaseSupervisor, eventStream, Metrics, PeriodicWork, reasonsOf } from '@pesit-node/service';
 import type {
   AppName,
   CommonConfig,
@@ -34,6 +34,8 @@ export interface FoundationOptions<A extends AppName> extends Omit<ServiceGround
   readonly app: A;
   /** PeSIT sessions that this pod has open, for the status of the cluster. */
   readonly sessions: () => number;
+  /** Whether this pod can do the work of a leader now. Default: it can. */
+  readonly isFit?: () => boolean;
   /** Migrations of the app; they run after those of license and cluster. */
   readonly migrations: MigrationSet;
   /** The key that licenses are verified with. */
@@ -86,12 +88,14 @@ export const createFoundation = <A extends AppName>(options: FoundationOptions<A
   const periodic: PeriodicWork = new PeriodicWork({ logger, isLeader: () => cluster.leader.isLeader });
   const cluster = createCluster({
     ...{ config, database, periodic, logger },
-    ...{ app, name: node, namespace: options.namespace },
-    facts: async () => ({
-      ...{ address: restAddress(config), version: info.version },
-      ready: (await health.readiness()).status === 'UP',
-      sessions: options.sessions(),
-    }),
+    ...{ app, name: node, namespace: options.namespace, isFit: options.isFit },
+    facts: async () => {
+      const readiness = await health.readiness();
+      return {
+        ...{ address: restAddress(config), version: info.version, sessions: options.sessions() },
+        ...{ ready: readiness.status === 'UP', notReadyReason: reasonsOf(readiness) },
+      };
+    },
   });
   const sources = () => ({ file: config['license.file'], content: config['license.content'] });
   const { license, admission } = licenseInCluster(cluster, {

@@ -76,7 +76,7 @@ withDatabase((harness) => {
     expect([status.status, status.body]).toEqual([
       200,
       {
-        ...{ enabled: false, clusterName: 'pesit', nodeName: 'pod-1', isLeader: true, memberCount: 1 },
+        ...{ enabled: false, clusterName: 'pesit', nodeName: 'pod-1', isLeader: true, memberCount: 1, redis: null },
         members: [
           {
             ...{
@@ -86,7 +86,7 @@ withDatabase((harness) => {
               version: '1',
               isLeader: true,
             },
-            ...{ ready: true, sessions: 0, startedAt: expect.stringMatching(/^\d{4}-.+Z$/) },
+            ...{ ready: true, notReadyReason: null, sessions: 0, startedAt: expect.stringMatching(/^\d{4}-.+Z$/) },
           },
         ],
       },

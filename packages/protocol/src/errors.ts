@@ -23,6 +23,7 @@ export type Fault = 'local' | 'remote' | 'refused' | 'transport' | 'timeout';
  * - `disk full`: no space, or the quota of the operating system is used up
  * - `name taken`: another file has the final name
  * - `no place`: the remote server has as many sessions as it may: it was not asked
+ * - `not shared`: the directory is not the one that the pods of the cluster share
  * - `point unknown`: the sync point was never placed by this side
  * - `setting unusable`: an administrator has to set something again
  * - `source changed`: the file to send is not the one that the transfer began with
@@ -39,6 +40,7 @@ export type ErrorCondition =
   | 'disk full'
   | 'name taken'
   | 'no place'
+  | 'not shared'
   | 'point unknown'
   | 'setting unusable'
   | 'source changed'

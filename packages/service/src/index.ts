@@ -84,6 +84,7 @@ export { HistoryRetention, retentionDays } from './history/retention.js';
 export type { EndedStatus, RetentionOptions } from './history/retention.js';
 export type { Condition, HistoryBounds, HistoryTable, Period, Way } from './history/table.js';
 export { HealthRegistry } from './health/registry.js';
+export { reasonsOf } from './health/registry.js';
 export type { HealthCheck, HealthComponent, HealthReport } from './health/registry.js';
 export type { ServiceInfo } from './health/routes.js';
 export { createHttpApp, operationsOfApp } from './http/app.js';

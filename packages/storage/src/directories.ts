@@ -3,6 +3,7 @@ import { access, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '@pesit-node/ground';
 import { StorageError, storageError } from './errors.js';
+import { fileLane } from './file-lane.js';
 import type { FileOperations } from './files.js';
 import { STAGING_DIRECTORY, isWithin } from './path-safety.js';
 
@@ -12,7 +13,7 @@ const RECEIVE_DIRECTORY = 'the receive directory';
 /** Bytes that this process may still write on the volume of `directory`. */
 export const freeSpace = async (directory: string): Promise<number> => {
   try {
-    const { bavail, bsize } = await statfs(directory, { bigint: true });
+    const { bavail, bsize } = await fileLane.run(() => statfs(directory, { bigint: true }));
     return Number(bavail * bsize);
   } catch (error) {
     throw storageError(error, 'create', join(directory, '…'), `a file in ${RECEIVE_DIRECTORY}`);
@@ -25,7 +26,7 @@ export const freeSpace = async (directory: string): Promise<number> => {
  */
 export const ensureReceiveDirectory = async (directory: string): Promise<void> => {
   try {
-    const facts = await stat(directory);
+    const facts = await fileLane.run(() => stat(directory));
     if (!facts.isDirectory()) {
       throw new StorageError(`${directory} is not a directory: correct the receiveDirectory`, {
         fault: 'local',
@@ -33,7 +34,7 @@ export const ensureReceiveDirectory = async (directory: string): Promise<void> =
         peerText: `${RECEIVE_DIRECTORY} cannot be used`,
       });
     }
-    await access(directory, constants.W_OK | constants.X_OK);
+    await fileLane.run(() => access(directory, constants.W_OK | constants.X_OK));
   } catch (error) {
     throw storageError(error, 'create', join(directory, '…'), `a file in ${RECEIVE_DIRECTORY}`);
   }

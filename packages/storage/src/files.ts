@@ -3,6 +3,7 @@ import * as fs from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { codeOf } from '@pesit-node/ground';
 import { THIS_BOOT } from '@pesit-node/ground';
+import { fileLane } from './file-lane.js';
 
 /** Facts of a name or an open file. */
 export interface FileFacts {
@@ -70,31 +71,39 @@ const factsOf = (stats: BigStats): FileFacts => ({
   links: Number(stats.nlink),
 });
 
-const openFile = (handle: FileHandle): OpenFile => ({
-  writev: async (buffers, position) => (await handle.writev(buffers, position)).bytesWritten,
-  readv: async (buffers, position) => (await handle.readv(buffers, position)).bytesRead,
-  datasync: () => handle.datasync(),
-  sync: () => handle.sync(),
-  truncate: (size) => handle.truncate(size),
-  stat: async () => factsOf(await handle.stat({ bigint: true })),
-  close: () => handle.close(),
-});
-
-/** The real file system. */
-export const nodeFiles: FileOperations = {
-  open: async (path, flags, mode) => openFile(await fs.open(path, flags, mode)),
-  mkdir: async (path, mode) => {
-    await fs.mkdir(path, { mode });
-  },
-  link: (existing, name) => fs.link(existing, name),
-  unlink: (path) => fs.unlink(path),
-  rename: (from, to) => fs.rename(from, to),
-  lstat: async (path) => factsOf(await fs.lstat(path, { bigint: true })),
-  realpath: (path) => fs.realpath(path),
-  readdir: (path) => fs.readdir(path),
-  // Without /proc every process has one of its own: nothing is believed that was not flushed.
-  boot: THIS_BOOT,
+/** @param urgent before other calls that wait for a thread */
+const filesIn = (urgent: boolean): FileOperations => {
+  const run = <T>(call: () => Promise<T>): Promise<T> => fileLane.run(call, urgent);
+  const openFile = (handle: FileHandle): OpenFile => ({
+    writev: async (buffers, position) => (await run(() => handle.writev(buffers, position))).bytesWritten,
+    readv: async (buffers, position) => (await run(() => handle.readv(buffers, position))).bytesRead,
+    datasync: () => run(() => handle.datasync()),
+    sync: () => run(() => handle.sync()),
+    truncate: (size) => run(() => handle.truncate(size)),
+    stat: async () => factsOf(await run(() => handle.stat({ bigint: true }))),
+    close: () => run(() => handle.close()),
+  });
+  return {
+    open: async (path, flags, mode) => openFile(await run(() => fs.open(path, flags, mode))),
+    mkdir: async (path, mode) => {
+      await run(() => fs.mkdir(path, { mode }));
+    },
+    link: (existing, name) => run(() => fs.link(existing, name)),
+    unlink: (path) => run(() => fs.unlink(path)),
+    rename: (from, to) => run(() => fs.rename(from, to)),
+    lstat: async (path) => factsOf(await run(() => fs.lstat(path, { bigint: true }))),
+    realpath: (path) => run(() => fs.realpath(path)),
+    readdir: (path) => run(() => fs.readdir(path)),
+    // Without /proc every process has one of its own: nothing is believed that was not flushed.
+    boot: THIS_BOOT,
+  };
 };
+
+/** The real file system; at most as many calls at a time as `fileLane` lets. */
+export const nodeFiles = filesIn(false);
+
+/** The same for looks at a volume: they wait for no other call longer than for one that runs. */
+export const urgentFiles = filesIn(true);
 
 /** Facts of a name, a link not followed; undefined when there is none. */
 export const factsIfThere = async (files: FileOperations, path: string): Promise<FileFacts | undefined> => {

@@ -70,10 +70,21 @@ export type { SelectionRequest } from './file-selection.js';
 export type { SendableFile } from './sendable-file.js';
 export { isUsedUp, SpaceReserve } from './space-reserve.js';
 export type { Space, SpaceReserveOptions } from './space-reserve.js';
+export { VolumeWatch } from './volume-watch.js';
+export type {
+  VolumeFault,
+  VolumeFaultKind,
+  VolumeWatchEvents,
+  VolumeWatchOptions,
+  WatchedDirectories,
+} from './volume-watch.js';
+export { markChecker, markName } from './volume-mark.js';
+export type { KnownMark, VolumeMarks } from './volume-mark.js';
 export { matchesGlob } from './glob.js';
 export { DEFAULT_RECEIVE_PATTERN, expandPattern, sanitiseValue, validatePattern } from './name-pattern.js';
 export type { NameValues } from './name-pattern.js';
 export { STAGING_DIRECTORY, isInsideRoots, realPathOf, resolveInside } from './path-safety.js';
+export { FileLane, fileLane } from './file-lane.js';
 export { nodeFiles } from './files.js';
 export type { FileFacts, FileOperations, OpenFile } from './files.js';
 export { answerQuestion } from './check-other.js';

@@ -1,12 +1,15 @@
 import { freeSpace } from './directories.js';
 import { StorageError } from './errors.js';
 import type { GrowthRules } from './growth.js';
+import type { VolumeFault } from './volume-watch.js';
 
 export interface SpaceReserveOptions {
   /** Bytes that must stay free on every volume (`storage.reserve`); looked up each time. 0: none. */
   readonly bytes: () => number;
   /** Bytes that are free on the volume of a directory. Default: as the operating system says. */
   readonly free?: (directory: string) => Promise<number>;
+  /** Why no volume is to be asked, for one cannot be used. Default: none. */
+  readonly fault?: () => VolumeFault | undefined;
 }
 
 /** Size and free space of a volume. */
@@ -28,11 +31,23 @@ export class SpaceReserve {
   readonly #options: Required<SpaceReserveOptions>;
 
   constructor(options: SpaceReserveOptions) {
-    this.#options = { free: freeSpace, ...options };
+    this.#options = { free: freeSpace, fault: () => undefined, ...options };
   }
 
-  /** @throws StorageError 2-211 when the directory is not there */
+  /** @throws StorageError 2-201: a volume cannot be used for now; nothing is asked of it */
+  requireVolumes(): void {
+    const fault = this.#options.fault();
+    if (fault === undefined) return;
+    throw new StorageError(fault.reason, {
+      fault: 'local',
+      diagnostic: '2-201',
+      peerText: 'the storage of this node is not available for now: try again later',
+    });
+  }
+
+  /** @throws StorageError 2-211 when the directory is not there, 2-201 as `requireVolumes` */
   async look(directory: string): Promise<Space> {
+    this.requireVolumes();
     const [free, reserve] = [await this.#options.free(directory), this.#options.bytes()];
     return { free, reserve, usable: free - reserve };
   }

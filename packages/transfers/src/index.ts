@@ -54,6 +54,8 @@ export type { RetryPolicy } from './retry-delay.js';
 export { SentPoints } from './sent-points.js';
 export type { SentPoint } from './sent-points.js';
 export { spaceReadings, storageHealth } from './space.js';
+export { oneAtATime, volumeReadings, watchVolumes } from './volumes.js';
+export type { VolumesFollowed, WatchVolumesOptions } from './volumes.js';
 export { freeMessageText, messageText } from './texts.js';
 export { meterTransfers } from './transfer-meter.js';
 export {

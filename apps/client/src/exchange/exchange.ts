@@ -24,7 +24,7 @@ import type { TransferQueueOptions } from '../queue/transfer-queue.js';
 
 export interface ExchangeOptions extends Pick<
   TransferQueueOptions,
-  'node' | 'mayRun' | 'periodic' | 'pollMs' | 'progressMs' | 'leaseMs'
+  'node' | 'mayRun' | 'mayRenew' | 'periodic' | 'pollMs' | 'progressMs' | 'leaseMs'
 > {
   readonly metrics: Metrics<'client'>;
   readonly settings: ExchangeSettings;

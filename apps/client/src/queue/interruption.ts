@@ -1,7 +1,7 @@
 import { PesitError } from '@pesit-node/protocol';
 
-/** `stopped`: this process ends; `lost`: another may run the transfer; `cancelled`: somebody wants it to end for good. */
-export type InterruptionKind = 'stopped' | 'lost' | 'cancelled';
+/** `stopped`: this process ends; `no volume`: it cannot use its volumes; `lost`: another may run the transfer; `cancelled`: somebody wants it to end for good. */
+export type InterruptionKind = 'stopped' | 'no volume' | 'lost' | 'cancelled';
 
 /** 2-216 goes out with end code 16: no restart follows. Anything else with 4: one does (PI 19). */
 const INTERRUPTIONS = {
@@ -9,6 +9,11 @@ const INTERRUPTIONS = {
     diagnostic: '2-223',
     message: 'interrupted because this service was stopped',
     peerText: 'interrupted by the administration, a restart follows',
+  },
+  'no volume': {
+    diagnostic: '2-223',
+    message: 'given back because a volume of this pod cannot be used: another pod continues it',
+    peerText: 'interrupted, a restart follows',
   },
   lost: {
     diagnostic: '2-223',

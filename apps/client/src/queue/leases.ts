@@ -18,6 +18,8 @@ export interface LeasesOptions {
     running: readonly (Progress & Pick<TransferRow, 'fence'>)[],
   ) => Promise<readonly Renewed[]>;
   readonly progressOf: (id: string) => Progress;
+  /** Whether transfers can make their way here; while they cannot, leases run out, so that others continue them. Default: they can. */
+  readonly mayRenew?: (() => boolean) | undefined;
   /** Renewing failed, whoever asked for it; what is held is held until it runs out. */
   readonly failed: () => void;
   /** Default `LEASE_MS`. */
@@ -62,7 +64,7 @@ export class Leases {
 
   /** Asks once at a time: a database that does not answer gets no second question. @throws errors of the database */
   async renew(): Promise<void> {
-    if (this.#clocks.size === 0) return;
+    if (this.#clocks.size === 0 || this.#options.mayRenew?.() === false) return;
     await (this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined)));
   }
 

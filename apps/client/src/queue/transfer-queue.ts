@@ -26,6 +26,8 @@ export interface TransferQueueOptions extends QueueWorkOptions {
   >;
   /** False while nothing may start: rows wait, and `wake` says that it has changed. */
   readonly mayRun: () => boolean;
+  /** See `LeasesOptions`. */
+  readonly mayRenew?: () => boolean;
   /** Name of this process among those that share the database. */
   readonly node: string;
   readonly events: EventStream;
@@ -96,6 +98,7 @@ export class TransferQueue {
       progressOf: (id) => this.progressOf(id),
       failed: () => this.#others.failed(),
       leaseMs: options.leaseMs,
+      mayRenew: options.mayRenew,
     });
     this.#others = new LeaseWatch(options.leaseMs ?? LEASE_MS);
   }
@@ -160,6 +163,11 @@ export class TransferQueue {
   /** Ends a transfer for good if it runs here. */
   cancel(id: string): void {
     this.#running.get(id)?.abort.abort(new Interruption('cancelled'));
+  }
+
+  /** Gives back what runs here, for another process to continue it: nothing can make its way in this one. */
+  handOver(): void {
+    for (const { abort } of this.#running.values()) abort.abort(new Interruption('no volume'));
   }
 
   /** Something changed that may let a row be taken. */

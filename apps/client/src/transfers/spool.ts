@@ -80,6 +80,7 @@ export class Spool {
    */
   async store(id: string, content: Content, hashed = false): Promise<Spooled> {
     try {
+      this.#reserve.requireVolumes();
       const uploads = await this.#uploads.ready().catch((error: unknown) => {
         throw storageError(error, 'create', this.#uploads.path, CONTENT);
       });

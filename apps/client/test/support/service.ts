@@ -20,7 +20,9 @@ import type { NodeOptions } from '../../src/node.js';
 
 export const AUTHORIZATION = `Basic ${Buffer.from('admin:rest-secret-1').toString('base64')}`;
 
-export interface ServiceOptions extends Partial<Pick<NodeOptions, 'licenseKey' | 'licenseTimes' | 'freeSpace'>> {
+export interface ServiceOptions extends Partial<
+  Pick<NodeOptions, 'licenseKey' | 'licenseTimes' | 'freeSpace' | 'volumeFiles' | 'volumeLookMs'>
+> {
   readonly settings?: Partial<ExchangeSettings>;
   readonly config?: Partial<Config<'client'>>;
   readonly node?: string;
@@ -104,6 +106,8 @@ export const startService = async (database: Database, options: ServiceOptions =
       licenseTimes,
     },
     ...(options.freeSpace === undefined ? {} : { freeSpace: options.freeSpace }),
+    ...(options.volumeFiles === undefined ? {} : { volumeFiles: options.volumeFiles }),
+    ...(options.volumeLookMs === undefined ? {} : { volumeLookMs: options.volumeLookMs }),
     ...{ node, pollMs, progressMs, ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }) },
     ...(options.placeLookMs === undefined ? {} : { placeLookMs: options.placeLookMs }),
   });

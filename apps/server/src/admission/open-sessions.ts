@@ -1,3 +1,5 @@
+import type { PesitError } from '@pesit-node/protocol';
+
 import type { PartnerStanding } from '../partners/fields.js';
 import type { PartnerStore } from '../partners/store.js';
 
@@ -6,6 +8,8 @@ export interface OpenSession {
   readonly partnerId: string;
   /** @param now the partner, read after the session was added; undefined: it no longer exists */
   readonly look: (now: PartnerStanding | undefined) => void;
+  /** Ends it after the file that is running, if there is one. */
+  readonly leave: (reason: PesitError) => void;
 }
 
 /** The sessions of this process whose partners are proven, so that they end when those are not what they were. */
@@ -23,6 +27,11 @@ export class OpenSessions {
 
   remove(session: OpenSession): void {
     this.#sessions.delete(session);
+  }
+
+  /** Ends all: at once, or after the files that are running. */
+  leave(reason: PesitError): void {
+    for (const session of [...this.#sessions]) session.leave(reason);
   }
 
   /** Shows every session its partner as it is now: one statement for all. @throws when the database fails */

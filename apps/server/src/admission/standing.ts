@@ -22,8 +22,14 @@ export class Standing implements OpenSession {
 
   readonly look = (now: PartnerStanding | undefined): void => {
     if (this.#isOver || this.#revoked !== undefined) return;
-    this.#revoked = revocationOf(this.#login, now);
-    if (this.#revoked !== undefined) this.#revoke(this.#revoked);
+    const reason = revocationOf(this.#login, now);
+    if (reason !== undefined) this.leave(reason);
+  };
+
+  readonly leave = (reason: PesitError): void => {
+    if (this.#isOver || this.#revoked !== undefined) return;
+    this.#revoked = reason;
+    this.#revoke(reason);
   };
 
   /** @returns the partner as it is now @throws PesitError 3-304 or 3-322 when the session has to end */

@@ -45,6 +45,7 @@ import { startOf } from './proven-partner.js';
 import type { ProvenPartner } from './proven-partner.js';
 import { failureOf } from './refusal.js';
 import { Standing } from '../admission/standing.js';
+import { fileRefusal } from '../admission/volume-refusal.js';
 
 export interface PartnerSessionOptions {
   readonly parts: ExchangeParts;
@@ -272,6 +273,8 @@ export class PartnerSession implements ServerHandler {
     if (proven === undefined) throw new Error('a file before CONNECT');
     const { parts, connection } = this.#options;
     try {
+      const { fault } = parts.files.volumes;
+      if (fault !== undefined) throw fileRefusal(fault);
       const file = await accept(proven, parts);
       this.#file = file;
       this.#record = file.record;

@@ -5,7 +5,7 @@
  */
 import type { Admission } from '@pesit-node/license';
 import type { Config, EventStream, Logger } from '@pesit-node/service';
-import type { FileStores, SpaceReserve } from '@pesit-node/storage';
+import type { FileStores, SpaceReserve, VolumeWatch } from '@pesit-node/storage';
 
 import type { ListenerTls } from '../certificates/listener-tls.js';
 import type { Directories } from '../files/directories.js';
@@ -64,6 +64,8 @@ export interface Files {
   /** Where files lie that are sent and received. */
   readonly stores: FileStores;
   readonly reserve: SpaceReserve;
+  /** Whether files can be taken and sent here at all. */
+  readonly volumes: Pick<VolumeWatch, 'fault'>;
   readonly quotas: Quotas;
   /** Files that are being read now, `partner NUL path`: nobody is offered the same file twice at a time. */
   readonly outgoing: Set<string>;

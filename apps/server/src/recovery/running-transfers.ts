@@ -34,6 +34,11 @@ export class RunningTransfers {
     for (const id of await contexts.lostAmong(records)) this.abort(id, taken(id));
   }
 
+  /** Ends the sessions of all. */
+  abortAll(reason: PesitError): void {
+    for (const id of [...this.#running.keys()]) this.abort(id, reason);
+  }
+
   /** Ends the session that has the transfer. */
   abort(id: number, reason: PesitError): void {
     this.#running.get(id)?.connection.abort(reason);

@@ -17,6 +17,8 @@ export interface InstancesOptions {
   readonly node: string;
   /** Nobody else can work on this database: whoever is not this process is gone. */
   readonly exclusive: boolean;
+  /** Whether transfers can make their way here; while they cannot, the lease is not renewed, so that others continue them. Default: they can. */
+  readonly mayRenew?: () => boolean;
   /** How long a process that is not heard of counts as living, milliseconds. Default 10,000. */
   readonly leaseMs?: number;
 }
@@ -45,7 +47,7 @@ export class Instances extends EventEmitter<InstancesEvents> {
 
   constructor(options: InstancesOptions) {
     super();
-    this.#options = { leaseMs: LEASE_MS, ...options };
+    this.#options = { leaseMs: LEASE_MS, mayRenew: () => true, ...options };
     const { leaseMs } = this.#options;
     this.#clock = new LeaseClock({ leaseMs, margin: MARGIN });
     this.#others = new LeaseWatch(leaseMs);
@@ -71,7 +73,7 @@ export class Instances extends EventEmitter<InstancesEvents> {
       intervalMs: renewalMs(this.#options.leaseMs),
       jitter: 0.1,
       first: 'after an interval',
-      run: () => this.#renew(),
+      run: () => (this.#options.mayRenew() ? this.#renew() : undefined),
     });
   }
 

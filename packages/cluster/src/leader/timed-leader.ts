@@ -13,6 +13,8 @@ export interface TimedLeaderOptions extends Partial<LeaseTime> {
   /** Runs the renewals. */
   readonly periodic: Pick<PeriodicWork, 'add'>;
   readonly logger: Logger;
+  /** Whether this process can do the work of the leader now; while it cannot, it leaves it to others. Default: it can. */
+  readonly isFit?: (() => boolean) | undefined;
   /** As the backend grants it, milliseconds. Default 10,000. */
   readonly ttlMs?: number;
 }
@@ -30,7 +32,8 @@ const STOP_MS = 2000;
  * stood still in between, is refused by `fenced`.
  */
 export class TimedLeader extends EventEmitter<LeaderEvents> implements LeaderLease {
-  readonly #options: Required<Omit<TimedLeaderOptions, keyof LeaseTime>>;
+  readonly #options: Required<Omit<TimedLeaderOptions, keyof LeaseTime | 'isFit'>>;
+  readonly #isFit: () => boolean;
   readonly #clock: LeaseClock;
   readonly #unsubscribe: () => void;
   #renewals: PeriodicHandle | undefined;
@@ -39,9 +42,10 @@ export class TimedLeader extends EventEmitter<LeaderEvents> implements LeaderLea
   #hasAsked = false;
   #stopping: Promise<void> | undefined;
 
-  constructor({ monotonic, alarm, ...options }: TimedLeaderOptions) {
+  constructor({ monotonic, alarm, isFit = () => true, ...options }: TimedLeaderOptions) {
     super();
     this.#options = { ttlMs: LEADER_TTL_MS, ...options };
+    this.#isFit = isFit;
     this.#clock = new LeaseClock({
       ...{ leaseMs: this.#options.ttlMs, margin: MARGIN },
       over: () => this.#ended('its lease could not be renewed in time'),
@@ -111,7 +115,12 @@ export class TimedLeader extends EventEmitter<LeaderEvents> implements LeaderLea
   }
 
   async #look(): Promise<void> {
-    if (this.#stopping !== undefined || !this.#clock.isDue) return;
+    if (this.#stopping !== undefined) return;
+    if (!this.#isFit()) {
+      await this.#giveUp();
+      return;
+    }
+    if (!this.#clock.isDue) return;
     this.#hasAsked = true;
     const { backend } = this.#options;
     const since = this.#clock.now();
@@ -125,6 +134,14 @@ export class TimedLeader extends EventEmitter<LeaderEvents> implements LeaderLea
     if (this.#epoch !== epoch) return;
     if (renewed) this.#clock.granted(since);
     else this.#lose('another process has its lease, or nobody has');
+  }
+
+  async #giveUp(): Promise<void> {
+    if (this.epoch === undefined) return;
+    const { backend, events } = this.#options;
+    this.#lose('it cannot do the work of the leader for now');
+    await backend.release();
+    events.tell('leadership');
   }
 
   #hold(epoch: number, since: number): void {

@@ -85,6 +85,8 @@ withDatabase((harness) => {
     readonly log: CapturedLog;
     /** Its monotonic clock, milliseconds: goes when told. */
     pass: (ms: number) => void;
+    /** Whether it can do the work. */
+    readonly fitness: { isFit: boolean };
   }
 
   const several = (name: string, setUp: () => Kind): void => {
@@ -106,8 +108,10 @@ withDatabase((harness) => {
       const log = captureLog();
       const alarms = new Set<{ readonly at: number; readonly ring: () => void }>();
       let now = 0;
+      const fitness = { isFit: true };
       const lease = new TimedLeader({
         ...{ backend: kind.lease(seat), events: bus.join(), periodic, logger: log.logger },
+        isFit: () => fitness.isFit,
         monotonic: () => now,
         alarm: (delayMs, ring) => {
           const alarm = { at: now + delayMs, ring };
@@ -123,7 +127,7 @@ withDatabase((harness) => {
           alarm.ring();
         }
       };
-      return { seat, lease, log, pass };
+      return { seat, lease, log, pass, fitness };
     };
     const write = ({ seat }: Joined, epoch: number | undefined): Promise<unknown> =>
       fenced(database.knex, seat, epoch, (trx) => trx.raw('select 1'));
@@ -150,6 +154,23 @@ withDatabase((harness) => {
         const gained = new Promise((resolve) => two.lease.once('gain', resolve));
         await one.lease.stop();
         expect(await gained).toBe(2);
+      });
+
+      test('one that cannot do the work leaves it to the next one, and stands again when it can', async () => {
+        const one = await join();
+        const two = await join();
+        two.lease.start();
+        const told = heard(one.lease);
+        const gained = new Promise((resolve) => two.lease.once('gain', resolve));
+        one.fitness.isFit = false;
+        await one.lease.refresh();
+        expect(await gained).toBe(2);
+        await two.lease.stop();
+        await one.lease.refresh();
+        expect(one.lease.isLeader).toBe(false);
+        one.fitness.isFit = true;
+        await one.lease.refresh();
+        expect(told).toEqual(['loss', 3]);
       });
 
       test('the next one takes over when the lease has run out, and the late leader can write no more', async () => {

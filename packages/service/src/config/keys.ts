@@ -90,6 +90,20 @@ export const CONFIG_KEYS = {
     description:
       'Space that received files and uploads leave free on their volumes, so that a database, logs and journals that lie there keep working. With less, nothing new is taken (2-201: come again later; an upload: 503), and what runs is interrupted with 2-219 and can be restarted later. 0 = none.',
   }),
+  'storage.answer-timeout': key('both', {
+    type: integer(1, 3600),
+    default: 20,
+    unit: 'seconds',
+    reload: true,
+    description:
+      'How long the volumes of `data.directory` and `storage.roots` may take to write and flush a small file. A pod on which one takes longer, fails, or is read-only takes no files (partners: 3-322 and 2-201, come again later; the queue waits), is not ready, and says why until the volume is well again.',
+  }),
+  'storage.shared': key('both', {
+    type: flag(),
+    default: true,
+    description:
+      'Whether the pods of a cluster share `data.directory` and `storage.roots`. They mark them with a file (`.pesit-server-volume`, `.pesit-client-volume`) then, and a pod that does not find the mark, because the volume is not mounted there, takes no files. Without `cluster.enabled`, and with `cluster.listeners: leader` for the server app, nothing is marked.',
+  }),
   'database.url': key('both', {
     type: text('postgresql://user:password@host:port/database, or nothing for the embedded database'),
     default: '',

@@ -21,6 +21,17 @@ export const statusAlone = ({ status, components }: HealthReport): HealthReport 
   ),
 });
 
+/** Why the report is DOWN, in words: the components with their reasons. Null when it is UP. */
+export const reasonsOf = ({ status, components }: HealthReport): string | null => {
+  if (status === 'UP') return null;
+  const down = Object.entries(components).filter(([, component]) => component.status === 'DOWN');
+  const reasons = down.map(([name, { details }]) => {
+    const reason = details?.['reason'];
+    return typeof reason === 'string' ? `${name}: ${reason}` : name;
+  });
+  return reasons.join('; ').slice(0, LONGEST_REASON);
+};
+
 export type HealthCheck = () => HealthComponent | Promise<HealthComponent>;
 
 export interface HealthCheckOptions {
@@ -29,6 +40,8 @@ export interface HealthCheckOptions {
 }
 
 const CHECK_MS = 2000;
+/** Characters. */
+const LONGEST_REASON = 1000;
 
 /** The components of an app and whether it takes work. Liveness is no matter of components: a process that answers lives. */
 export class HealthRegistry {

@@ -118,6 +118,18 @@ export const METRICS = {
     {},
     'Bytes of these that must stay free (`storage.reserve`): with less nothing new is received.',
   ),
+  pesit_volumes_up: row(
+    'gauge',
+    'both',
+    {},
+    '1 while the volumes of this pod can be used, else 0: it takes no files (health component `volumes`).',
+  ),
+  pesit_volumes_answer_seconds: row(
+    'gauge',
+    'both',
+    {},
+    'How long the last look at the volumes took: a small file written, flushed and removed on each (`storage.answer-timeout`).',
+  ),
   pesit_license_days_remaining: row('gauge', 'both', {}, 'Days until the license or the evaluation ends; 0 = blocked.'),
   pesit_license_blocked: row('gauge', 'both', {}, '1 while a license is required, else 0.'),
   pesit_cluster_pods: row('gauge', 'both', {}, 'Living pods of this app in its cluster. The same on all pods.'),
