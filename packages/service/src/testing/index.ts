@@ -18,7 +18,7 @@ export { answerViolations, exchangedOf, operationFor, operationsOf, resolveIn, r
 export type { Exchanged } from './openapi.js';
 export { plansOf } from './plans.js';
 export { selfSigned } from './pem.js';
-export { roleViolations, usersOfRoles } from './roles.js';
+export { loggedIn, roleViolations, usersOfRoles } from './roles.js';
 export { describePutBack } from './put-back.js';
 export type { Changeable, PutBackOptions } from './put-back.js';
 export { structureProblems } from './openapi-structure.js';

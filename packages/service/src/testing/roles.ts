@@ -2,16 +2,22 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { Express } from 'express';
+import type { Express, RequestHandler } from 'express';
 
 import { reaches, ROLES } from '../auth/roles.js';
-import type { Role } from '../auth/roles.js';
+import type { Login, Role } from '../auth/roles.js';
 import { operationsOfApp } from '../http/app.js';
 import { roleOf } from '../http/routes.js';
 import type { Method } from '../http/routes.js';
 import { hashPassword } from '../secrets/password.js';
 
 const PASSWORD = 'of-each-role';
+
+/** Stands for a login, in front of routes that are mounted by themselves. */
+export const loggedIn: RequestHandler = (req, _res, next) => {
+  req.user = { username: 'tester', role: 'admin' } satisfies Login;
+  next();
+};
 
 /** A file for `admin.users` with a user for each role, `the-viewer` and so on. */
 export const usersOfRoles = async (): Promise<{ readonly path: string; remove(): void }> => {

@@ -9,6 +9,7 @@ import { z } from 'zod';
 
 import { exportRoutes, Routes } from '@pesit-node/service';
 import type { FlatRecord } from '@pesit-node/service';
+import { loggedIn } from '@pesit-node/service/testing';
 
 /** Serves an export of these batches while `use` runs. @param use with the address of the collection */
 const serving = async (
@@ -17,7 +18,7 @@ const serving = async (
 ): Promise<void> => {
   const routes = new Routes();
   exportRoutes(routes, { path: '/records', query: z.strictObject({}), fields: ['id', 'name', 'at'], batches });
-  const server = express().use(routes.router).listen(0, '127.0.0.1');
+  const server = express().use(loggedIn).use(routes.router).listen(0, '127.0.0.1');
   await once(server, 'listening');
   try {
     await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}/records`);

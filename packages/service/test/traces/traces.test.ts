@@ -15,7 +15,7 @@ import {
   Traces,
 } from '@pesit-node/service';
 import type { AsLeader, MigrationSet, SessionRecording } from '@pesit-node/service';
-import { captureLog, withDatabase, emptyTables } from '@pesit-node/service/testing';
+import { captureLog, loggedIn, withDatabase, emptyTables } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 import { errorHandler } from '../../src/http/error-handler.js';
 
@@ -61,7 +61,7 @@ withDatabase((harness) => {
       ownerOf: ({ owner }) => owner,
       missing: (owner) => notFound('Owner', owner),
     });
-    return request(app.use(routes.router).use(errorHandler(log.logger)));
+    return request(app.use(loggedIn).use(routes.router).use(errorHandler(log.logger)));
   };
   const begin = async (owner = 'ACME', id: string = randomUUID()): Promise<SessionRecording> => {
     const until = (await traces.store.until(owner)) ?? null;
