@@ -101,6 +101,32 @@ describe.each(['server', 'client'] as const)('the %s app', (app) => {
     });
   });
 
+  test('HTTPS answers probes before there is a certificate of anybody, and the health check of the image asks for it', async () => {
+    const port = await freePort();
+    const env = {
+      ...{ SERVER_PORT: String(port), SERVER_SSL_ENABLED: 'true', SERVER_SSL_KEYSTORE_NAME: 'rest' },
+      ...{ ADMIN_PASSWORD: 'pw', DATABASE_URL: 'postgresql://pesit@127.0.0.1:9/pesit' },
+      SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
+    };
+    const started = start(app, [], env);
+    const probe = async (name: string): Promise<readonly [unknown, string]> => {
+      const script = fileURLToPath(new URL('../../deploy/healthcheck.mjs', import.meta.url));
+      const child = spawn(process.execPath, [script, name], { stdio: ['ignore', 'ignore', 'pipe'], env });
+      let said = '';
+      child.stderr.on('data', (piece: Buffer) => (said += String(piece)));
+      const [code] = (await once(child, 'close')) as [number];
+      return [code, said];
+    };
+    try {
+      expect(await started.said('REST interface ready')).toMatchObject({ port, https: true });
+      expect(await probe('liveness')).toEqual([0, '']);
+      expect(await probe('readiness')).toEqual([1, expect.stringContaining('answered 503')]);
+    } finally {
+      started.child.kill('SIGTERM');
+      await started.ended;
+    }
+  });
+
   test('SIGHUP reads the configuration file again, says what needs a restart, and never ends the process', async () => {
     const file = join(directory, 'pesit.yaml');
     const port = await freePort();

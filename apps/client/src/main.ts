@@ -2,6 +2,7 @@
 import { LICENSE_KEY } from '@pesit-node/license';
 import { runService } from '@pesit-node/service';
 
+import { REST_HTTPS } from './certificates/rest-https.js';
 import { CLIENT_MIGRATIONS } from './migrations/index.js';
 import { createNode } from './node.js';
 
@@ -16,9 +17,17 @@ await runService(process, {
   env: process.env,
   first: LICENSE_KEY,
   build: (ground, licenseKey) => {
-    const { app, metrics, reloaded, steps } = createNode({ ...ground, licenseKey });
-    return { app, metrics, reloaded, beforeHttp: [steps.database, steps.files], afterHttp: [steps.exchange] };
+    const { app, metrics, reloaded, certificates, steps } = createNode({ ...ground, licenseKey });
+    return {
+      app,
+      metrics,
+      reloaded,
+      keystores: certificates,
+      beforeHttp: [steps.database, steps.files],
+      afterHttp: [steps.exchange],
+    };
   },
+  https: REST_HTTPS,
   http: (server) => {
     // An upload takes as long as it takes; what is silent is cut.
     server.requestTimeout = 0;

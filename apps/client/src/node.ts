@@ -83,7 +83,10 @@ export const createNode = (options: NodeOptions) => {
       subscribe: (listener) => cluster.events.subscribe('certificates', listener),
     },
   });
-  followExpiry({ knex: database.knex, logger, periodic, health, metrics, supervisor });
+  followExpiry({
+    ...{ knex: database.knex, logger, periodic, health, metrics, supervisor },
+    files: () => options.https?.expiry() ?? Promise.resolve([]),
+  });
   fetchCrls({
     ...{ knex: database.knex, logger, periodic, metrics, supervisor, certificates },
     asLeader: (work) => cluster.asLeader(work),

@@ -2,6 +2,7 @@
 import { LICENSE_KEY } from '@pesit-node/license';
 import { runService } from '@pesit-node/service';
 
+import { REST_HTTPS } from './certificates/rest-https.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { createNode } from './node.js';
 
@@ -13,7 +14,8 @@ await runService(process, {
   env: process.env,
   first: LICENSE_KEY,
   build: (ground, licenseKey) => {
-    const { app, metrics, reloaded, databaseStep, exchangeStep } = createNode({ ...ground, licenseKey });
-    return { app, metrics, reloaded, beforeHttp: [databaseStep], afterHttp: [exchangeStep] };
+    const { app, metrics, reloaded, certificates, databaseStep, exchangeStep } = createNode({ ...ground, licenseKey });
+    return { app, metrics, reloaded, keystores: certificates, beforeHttp: [databaseStep], afterHttp: [exchangeStep] };
   },
+  https: REST_HTTPS,
 });

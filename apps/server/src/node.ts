@@ -176,7 +176,10 @@ export const createNode = (options: NodeOptions): ServerNode => {
     },
   });
   const authority = new LocalAuthority({ knex, certificates, secrets: options.secrets });
-  followExpiry({ knex, logger, periodic, health, metrics, supervisor });
+  followExpiry({
+    ...{ knex, logger, periodic, health, metrics, supervisor },
+    files: () => options.https?.expiry() ?? Promise.resolve([]),
+  });
   fetchCrls({
     ...{ knex, logger, periodic, metrics, supervisor, certificates },
     asLeader: (work) => cluster.asLeader(work),

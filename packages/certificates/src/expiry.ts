@@ -16,7 +16,8 @@ import { readPem } from './read/pem.js';
 
 /** The end of the time in which a store is of use. */
 export interface StoreExpiry {
-  readonly kind: StoreKind;
+  /** `file`: a certificate in files of the configuration. */
+  readonly kind: StoreKind | 'file';
   readonly name: string;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
@@ -25,6 +26,8 @@ export interface StoreExpiry {
 export interface ExpiryWatchOptions {
   readonly knex: Knex;
   readonly logger: Logger;
+  /** Certificates in files, by what names them in the configuration. Default: none. */
+  readonly files?: (() => Promise<readonly Omit<StoreExpiry, 'kind'>[]>) | undefined;
   /** Default: the clock of the machine. */
   readonly now?: (() => number) | undefined;
 }
@@ -65,14 +68,16 @@ export const daysLeft = (expiresAt: number, now: number): number => Math.max(0, 
 export class ExpiryWatch {
   readonly #knex: Knex;
   readonly #logger: Logger;
+  readonly #files: NonNullable<ExpiryWatchOptions['files']>;
   readonly #now: () => number;
   /** Ends of the certificates of each version of a store that was read. */
   #read: ReadonlyMap<string, readonly number[]> = new Map();
   #last: readonly StoreExpiry[] = [];
 
-  constructor({ knex, logger, now = Date.now }: ExpiryWatchOptions) {
+  constructor({ knex, logger, files = () => Promise.resolve([]), now = Date.now }: ExpiryWatchOptions) {
     this.#knex = knex;
     this.#logger = logger;
+    this.#files = files;
     this.#now = now;
   }
 
@@ -88,6 +93,7 @@ export class ExpiryWatch {
       read.set(key, ends);
       found.push({ kind, name, expiresAt: endIn(kind, ends, this.#now()) });
     }
+    for (const file of await this.#files()) found.push({ ...file, kind: 'file' });
     this.#read = read;
     this.#last = found;
     return found;
@@ -120,9 +126,10 @@ export class ExpiryWatch {
         .returning('name');
       if (rows.length === 0) continue;
       const facts = { [kind]: name, notAfter: about.expires_at.toISOString(), daysRemaining: days };
+      const what = kind === 'file' ? 'certificate in a file' : kind;
       if (days === 0)
-        this.#logger.error(facts, `${kind} has expired: connections that use it fail until it is renewed`);
-      else this.#logger.warn(facts, `${kind} expires: renew it in time`);
+        this.#logger.error(facts, `${what} has expired: connections that use it fail until it is renewed`);
+      else this.#logger.warn(facts, `${what} expires: renew it in time`);
     }
     await this.#knex('expiry_warnings')
       .where('expires_at', '<', new Date(now - FORGOTTEN_MS))

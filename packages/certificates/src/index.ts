@@ -15,6 +15,7 @@
  */
 export { LocalAuthority } from './authority/authority.js';
 export { ownLists } from './authority/own-lists.js';
+export { provisionalIdentity } from './authority/provisional.js';
 export { renewManaged } from './authority/renewal.js';
 export { createAuthorityTables } from './authority/tables.js';
 export { Certificates, StoreMissingError } from './certificates.js';

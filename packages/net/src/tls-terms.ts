@@ -164,16 +164,16 @@ const checkIdentity = ({ certificateChain, privateKey }: TlsIdentity): void => {
   try {
     certificate = new X509Certificate(certificateChain);
   } catch {
-    throw new TlsMaterialError('the certificate of the keystore cannot be read: it must be PEM, the own one first');
+    throw new TlsMaterialError('the certificate cannot be read: it must be PEM, the own one first');
   }
   let key: KeyObject;
   try {
     key = typeof privateKey === 'string' ? createPrivateKey(privateKey) : privateKey;
   } catch {
-    throw new TlsMaterialError('the private key of the keystore cannot be read: it must be PEM without password');
+    throw new TlsMaterialError('the private key cannot be read: it must be PEM without password');
   }
   if (!certificate.checkPrivateKey(key)) {
-    throw new TlsMaterialError('the private key of the keystore does not belong to its certificate');
+    throw new TlsMaterialError('the private key does not belong to the certificate');
   }
 };
 

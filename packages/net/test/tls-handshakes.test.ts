@@ -163,8 +163,8 @@ describe('terms that do not meet', () => {
 describe('material that TLS cannot use is refused in words, without showing it', () => {
   test.each([
     ['a key of another certificate', () => ({ ...pki.server, privateKey: pki.good.privateKey }), /does not belong/],
-    ['no PEM', () => ({ ...pki.server, certificateChain: 'nonsense' }), /certificate of the keystore cannot be read/],
-    ['no key', () => ({ ...pki.server, privateKey: 'nonsense' }), /private key of the keystore cannot be read/],
+    ['no PEM', () => ({ ...pki.server, certificateChain: 'nonsense' }), /certificate cannot be read/],
+    ['no key', () => ({ ...pki.server, privateKey: 'nonsense' }), /private key cannot be read/],
   ])('%s', (_, identity, words) => {
     expect(() => accepting(pki, 'NONE', { identity: identity() })).toThrow(words);
   });

@@ -54,6 +54,8 @@ export {
   validation,
 } from './errors.js';
 export type { ApiErrorCode, ApiErrorOptions, FieldError } from './errors.js';
+export { CertificateFileError, RestCertificate } from './https/certificate.js';
+export type { HttpsTools, RestIdentity, RestKeystores } from './https/certificate.js';
 export { EventKind, EventStream, eventStream } from './events/event-stream.js';
 export type { EventStreamOptions, Published } from './events/event-stream.js';
 export { CONFIGURATION_CHANGED, LOGIN_FAILED } from './events/events.js';

@@ -3,7 +3,10 @@ import type { Config } from '@pesit-node/service';
 
 import type { RemoteServerStore } from '../remote-servers/store.js';
 
-type StoreNames = Pick<Config<'client'>, 'ssl.keystore-name' | 'ssl.truststore-name'>;
+type StoreNames = Pick<
+  Config<'client'>,
+  'ssl.keystore-name' | 'ssl.truststore-name' | 'server.ssl.enabled' | 'server.ssl.keystore-name'
+>;
 
 /** The things of this app that name a keystore or a truststore. */
 export const storeUses =
@@ -18,6 +21,9 @@ export const storeUses =
         ...use('truststore', row.truststore_name, 'remote server', row.name),
       ]),
       ...use('keystore', config['ssl.keystore-name'], 'configuration', 'ssl.keystore-name'),
+      ...(config['server.ssl.enabled']
+        ? use('keystore', config['server.ssl.keystore-name'], 'configuration', 'server.ssl.keystore-name')
+        : []),
       ...use('truststore', config['ssl.truststore-name'], 'configuration', 'ssl.truststore-name'),
     ];
   };

@@ -3,7 +3,10 @@ import type { Config } from '@pesit-node/service';
 
 import type { ListenerService } from '../listeners/service.js';
 
-type StoreNames = Pick<Config<'server'>, 'ssl.keystore-name' | 'ssl.truststore-name'>;
+type StoreNames = Pick<
+  Config<'server'>,
+  'ssl.keystore-name' | 'ssl.truststore-name' | 'server.ssl.enabled' | 'server.ssl.keystore-name'
+>;
 
 /** The things of this app that name a keystore or a truststore. */
 export const storeUses =
@@ -18,6 +21,9 @@ export const storeUses =
         ...use('truststore', row.truststore_name, 'listener', row.server_id),
       ]),
       ...use('keystore', config['ssl.keystore-name'], 'configuration', 'ssl.keystore-name'),
+      ...(config['server.ssl.enabled']
+        ? use('keystore', config['server.ssl.keystore-name'], 'configuration', 'server.ssl.keystore-name')
+        : []),
       ...use('truststore', config['ssl.truststore-name'], 'configuration', 'ssl.truststore-name'),
     ];
   };

@@ -6,6 +6,7 @@ import { POD_KEYS } from './pod-keys.js';
 import { REDIS_KEYS } from './redis-keys.js';
 import { key } from './row.js';
 import type { AppName, ConfigKey } from './row.js';
+import { SERVER_SSL_KEYS } from './server-ssl-keys.js';
 import { SSL_KEYS } from './ssl-keys.js';
 import { KEYS_WITHOUT_EFFECT } from './without-effect.js';
 
@@ -27,6 +28,7 @@ export const CONFIG_KEYS = {
     description:
       'Address that the REST interface listens on. Empty = every IPv4 address of the machine (`0.0.0.0`), or `127.0.0.1` alone while `admin.password` is the default; together with the default password any other than a loopback address is refused.',
   }),
+  ...SERVER_SSL_KEYS,
   'http.trusted-proxies': key('both', {
     type: networks(),
     default: [],

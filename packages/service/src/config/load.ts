@@ -4,6 +4,7 @@ import { CONFIG_KEYS, configRows } from './keys.js';
 import type { AppName, CommonConfig, Config, ConfigKey, ConfigKeyName } from './keys.js';
 import { nearest } from './nearest.js';
 import { isLoopback } from '../networks.js';
+import { serverSslProblems } from './server-ssl-keys.js';
 import { fromEnvironment, fromFlags, fromYaml } from './sources.js';
 import type { Given } from './sources.js';
 import { keysWithoutEffect } from './unused.js';
@@ -125,6 +126,7 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
       `redis.url: expected ${CONFIG_KEYS['redis.url'].type.description ?? ''}, got a value that is not shown`,
     );
   }
+  problems.push(...serverSslProblems(values));
   if (problems.length > 0) throw new ConfigError(problems);
 
   values.set(
@@ -134,6 +136,10 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
       password: values.get('database.password') as string,
     }),
   );
+  for (const name of ['server.ssl.certificate-file', 'server.ssl.key-file'] as const) {
+    const path = values.get(name) as string;
+    if (path !== '') values.set(name, resolve(cwd, path));
+  }
   const data = resolve(cwd, values.get('data.directory') as string);
   const roots = (values.get('storage.roots') as readonly string[]).map((root) => resolve(cwd, root));
   values.set('data.directory', data);

@@ -89,6 +89,12 @@ const noStore: RequestHandler = (_req, res, next) => {
   next();
 };
 
+/** RFC 6797 §7.2: of secure connections alone, ours or those of a trusted proxy. */
+const strictTransport: RequestHandler = (req, res, next) => {
+  if (req.secure) res.setHeader('Strict-Transport-Security', 'max-age=31536000');
+  next();
+};
+
 /** For an app without a node: before one is there, and in tests. */
 const ownStream = (logger: Logger): EventStream => eventStream({ app: 'server', node: '' }, logger);
 
@@ -119,8 +125,9 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   );
   app.use(accessLog(logger));
   app.use(noStore);
-  // The service speaks HTTP behind whatever ends TLS: asking browsers for HTTPS would break it on any host but localhost.
-  app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }));
+  // The service may speak HTTP behind whatever ends TLS: asking browsers for HTTPS would break it on any host but localhost.
+  app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } }, hsts: false }));
+  app.use(strictTransport);
   app.use(sameOrigin);
   const probes = new Routes();
   healthRoutes(probes, health, login);

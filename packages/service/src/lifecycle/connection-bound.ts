@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 import { LogBudget } from '../log-budget.js';
@@ -22,41 +22,62 @@ const FULL =
 /**
  * Keeps the connections of an HTTP server within a bound, so that they cannot take the descriptors that the rest of the process
  * lives on. A newcomer beyond it takes the place of the oldest connection without a request, of the address that holds most of
- * them: who opens many loses his own. When all have a request the newcomer is answered 503.
+ * them: who opens many loses his own. When all have a request the newcomer is answered 503. A connection whose TLS handshake is not
+ * over has no request.
  */
-export const boundConnections = (server: Server, max: () => number, logger: Logger | undefined): void => {
-  const open = new Map<Socket, Entry>();
-  const budget = new LogBudget({ perKey: 1 });
+export class ConnectionBound {
+  readonly #max: () => number;
+  readonly #logger: Logger | undefined;
+  readonly #open = new Map<Socket, Entry>();
+  /** Connections of those that TLS secures. */
+  readonly #below = new WeakMap<Socket, Socket>();
+  readonly #budget = new LogBudget({ perKey: 1 });
 
-  const say = (what: string): void => {
-    const notLogged = budget.take(what);
-    if (notLogged === undefined) return;
-    logger?.warn({ connections: open.size, max: max(), ...(notLogged > 0 ? { notLogged } : {}) }, what);
-  };
+  constructor(max: () => number, logger: Logger | undefined) {
+    this.#max = max;
+    this.#logger = logger;
+  }
 
-  server.on('connection', (socket) => {
-    if (open.size >= max()) {
-      const victim = idleOfBusiest(open);
+  /** @returns whether it is taken; otherwise it is closed, with an answer where `isPlain` */
+  take(socket: Socket, isPlain: boolean): boolean {
+    if (this.#open.size >= this.#max()) {
+      const victim = idleOfBusiest(this.#open);
       if (victim === undefined) {
-        say('REST connection refused: all have requests that run (http.max-connections)');
+        this.#say('REST connection refused: all have requests that run (http.max-connections)');
         socket.on('error', () => undefined);
-        socket.end(FULL, () => socket.destroy());
-        return;
+        if (isPlain) socket.end(FULL, () => socket.destroy());
+        else socket.destroy();
+        return false;
       }
-      say('REST connections without a request closed to make room (http.max-connections)');
-      open.delete(victim);
+      this.#say('REST connections without a request closed to make room (http.max-connections)');
+      this.#open.delete(victim);
       victim.destroy();
     }
-    open.set(socket, { address: socket.remoteAddress ?? '', requests: 0 });
-    socket.once('close', () => open.delete(socket));
-  });
-  server.on('request', ({ socket }, res) => {
-    const entry = open.get(socket);
+    this.#open.set(socket, { address: socket.remoteAddress ?? '', requests: 0 });
+    socket.once('close', () => this.#open.delete(socket));
+    return true;
+  }
+
+  /** Requests come on `secured` from now on. */
+  secured(socket: Socket, secured: Socket): void {
+    this.#below.set(secured, socket);
+  }
+
+  /** A request has come on this connection, plain or secured. */
+  asked(socket: Socket, res: ServerResponse): void {
+    const entry = this.#open.get(this.#below.get(socket) ?? socket);
     if (entry === undefined) return;
     entry.requests++;
     res.once('close', () => entry.requests--);
-  });
-};
+  }
+
+  #say(what: string): void {
+    const notLogged = this.#budget.take(what);
+    if (notLogged === undefined) return;
+    const facts = { connections: this.#open.size, max: this.#max(), ...(notLogged > 0 ? { notLogged } : {}) };
+    this.#logger?.warn(facts, what);
+  }
+}
 
 const idleOfBusiest = (open: ReadonlyMap<Socket, Entry>): Socket | undefined => {
   const idle = new Map<string, { readonly oldest: Socket; count: number }>();

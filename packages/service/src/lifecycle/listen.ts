@@ -1,10 +1,12 @@
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import type { SecureContext } from 'node:tls';
 
 import type { Logger } from '../logging.js';
 import { codeOf } from '@pesit-node/ground';
-import { boundConnections } from './connection-bound.js';
+import { HttpsDoor } from '../https/door.js';
+import { ConnectionBound } from './connection-bound.js';
 
 export interface ListenOptions {
   readonly host: string;
@@ -13,6 +15,10 @@ export interface ListenOptions {
   /** At a time. Default: as many as come. */
   readonly maxConnections?: () => number;
   readonly logger?: Logger;
+  /** HTTPS, with what this answers for the next handshake. Default: plain HTTP. */
+  readonly secure?: () => Promise<SecureContext>;
+  /** Key of the port, for the words of an error. Default `server.port`. */
+  readonly portKey?: string;
 }
 
 export interface HttpServer {
@@ -30,18 +36,18 @@ export class ListenError extends Error {
   override readonly name = 'ListenError';
 }
 
-const explain = (error: Error, { host, port }: ListenOptions): ListenError => {
+const explain = (error: Error, { host, port, portKey = 'server.port' }: ListenOptions): ListenError => {
   const at = `${host}:${port}`;
   switch (codeOf(error)) {
     case 'EADDRINUSE':
       return new ListenError(
-        `Port ${at} is in use by another process: stop it, or choose another port with --server.port`,
+        `Port ${at} is in use by another process: stop it, or choose another port with --${portKey}`,
         {
           cause: error,
         },
       );
     case 'EACCES':
-      return new ListenError(`Port ${at} needs more rights: choose a port above 1023 with --server.port`, {
+      return new ListenError(`Port ${at} needs more rights: choose a port above 1023 with --${portKey}`, {
         cause: error,
       });
     case 'EADDRNOTAVAIL':
@@ -54,7 +60,7 @@ const explain = (error: Error, { host, port }: ListenOptions): ListenError => {
   }
 };
 
-const closer = (server: Server): HttpServer['close'] => {
+const closer = (server: Server, door: HttpsDoor | undefined): HttpServer['close'] => {
   let closing: Promise<void> | undefined;
   // Node closes connections that are idle when `close` is called; those in a request would stay open after it.
   server.on('request', (_req, res) => {
@@ -70,7 +76,28 @@ const closer = (server: Server): HttpServer['close'] => {
         resolve();
       });
       server.closeIdleConnections();
+      door?.close();
     }));
+};
+
+/** Leads connections to the HTTP of `server`, which does that by itself otherwise: within the bound, and through TLS where it is spoken. */
+const leadIn = (server: Server, options: ListenOptions): HttpsDoor | undefined => {
+  const { maxConnections = () => Infinity, logger, secure } = options;
+  const bound = new ConnectionBound(maxConnections, logger);
+  const [speakHttp] = server.listeners('connection') as [(socket: Socket) => void];
+  server.removeListener('connection', speakHttp);
+  const door = secure && new HttpsDoor({ context: secure, logger });
+  server.on('connection', (socket) => {
+    if (!bound.take(socket, door === undefined)) return;
+    if (door === undefined) speakHttp.call(server, socket);
+    else
+      door.take(socket, (secured) => {
+        bound.secured(socket, secured);
+        speakHttp.call(server, secured);
+      });
+  });
+  server.on('request', ({ socket }, res) => bound.asked(socket, res));
+  return door;
 };
 
 /** Listens. @throws {ListenError} when the port cannot be taken. */
@@ -78,8 +105,7 @@ export const listen = (app: RequestListener, options: ListenOptions): Promise<Ht
   new Promise((resolve, reject) => {
     let current = app;
     const server = createServer((req, res) => current(req, res));
-    boundConnections(server, options.maxConnections ?? (() => Infinity), options.logger);
-    const close = closer(server);
+    const close = closer(server, leadIn(server, options));
     const failed = (error: Error): void => reject(explain(error, options));
     server.once('error', failed);
     server.listen(options.port, options.host, () => {

@@ -12,6 +12,8 @@ import type { Database } from '../database/types.js';
 import { HealthRegistry } from '../health/registry.js';
 import type { ServiceInfo } from '../health/routes.js';
 import { startingApp } from '../http/starting-app.js';
+import { CertificateFileError, RestCertificate } from '../https/certificate.js';
+import type { HttpsTools, RestKeystores } from '../https/certificate.js';
 import { createLogger } from '../logging.js';
 import type { Logger } from '../logging.js';
 import type { SecretBox } from '../secrets/secret-box.js';
@@ -44,6 +46,8 @@ export interface ServiceGround<A extends AppName> {
   /** Name of this machine or pod: `pod.name`, else the name of the host. */
   readonly node: string;
   readonly namespace: string;
+  /** Certificate of the REST interface, where it speaks HTTPS. */
+  readonly https?: RestCertificate | undefined;
 }
 
 /** Parts that the app has made. */
@@ -55,6 +59,8 @@ export interface BuiltService {
   readonly beforeHttp: readonly LifecycleStep[];
   /** Started when the REST interface answers, stopped before it. */
   readonly afterHttp: readonly LifecycleStep[];
+  /** Where the certificate of the REST interface may be. */
+  readonly keystores: RestKeystores;
   /** The sources of the configuration were read again (SIGHUP). */
   readonly reloaded: () => void;
 }
@@ -80,7 +86,8 @@ export interface ServiceDefinition<A extends AppName, Read> {
   readonly env: NodeJS.ProcessEnv;
   readonly first: FirstStage<Read>;
   readonly build: (ground: ServiceGround<A>, read: Read) => BuiltService;
-  /** Settings of its HTTP server that differ from Node's, such as time limits. */
+  readonly https: HttpsTools;
+  /** Settings of its HTTP servers that differ from Node's, such as time limits. */
   readonly http?: (server: Server) => void;
 }
 
@@ -93,7 +100,7 @@ export const runService = <A extends AppName, Read>(
   process: ServiceProcess,
   definition: ServiceDefinition<A, Read>,
 ): Promise<void> =>
-  runMain(process, definition.first.explained, async () => {
+  runMain(process, [CertificateFileError, ...definition.first.explained], async () => {
     const { app, name, manifest, env } = definition;
     const { version } = JSON.parse(await readFile(manifest, 'utf8')) as { readonly version: string };
     const info = { name, version };
@@ -105,7 +112,7 @@ export const runService = <A extends AppName, Read>(
 
 const start = async <A extends AppName, Read>(
   process: ServiceProcess,
-  { app, name, schema, first, build, http: tune }: ServiceDefinition<A, Read>,
+  { app, name, schema, first, build, https: tools, http: tune }: ServiceDefinition<A, Read>,
   live: LiveConfig<A>,
   info: ServiceInfo,
 ): Promise<void> => {
@@ -116,10 +123,18 @@ const start = async <A extends AppName, Read>(
   for (const warning of configWarnings(config)) logger.warn(warning);
   const read = await first.read(config, logger);
   // First of all: a port in use is said before a database is started for nothing.
-  const http = await listen(startingApp({ app, config, info, logger }), {
-    ...{ host: config['server.host'], port: config['server.port'] },
-    ...{ maxConnections: () => config['http.max-connections'], logger },
+  const https = config['server.ssl.enabled'] ? await RestCertificate.open({ config, tools, logger }) : undefined;
+  const { 'server.host': host, 'server.ssl.http-port': plainPort } = config;
+  const listening = { host, maxConnections: () => config['http.max-connections'], logger };
+  const starting = startingApp({ app, config, info, logger });
+  const http = await listen(starting, {
+    ...{ ...listening, port: config['server.port'] },
+    ...(https === undefined ? {} : { secure: () => https.context() }),
   });
+  const plain =
+    https === undefined || plainPort === 0
+      ? undefined
+      : await listen(starting, { ...listening, port: plainPort, portKey: 'server.ssl.http-port' });
   const dataDirectory = config['data.directory'];
   await prepareDataDirectory(dataDirectory);
   const secrets = await openSecretBox(config);
@@ -130,7 +145,9 @@ const start = async <A extends AppName, Read>(
   const health = new HealthRegistry();
   const node = config['pod.name'] || hostname();
   const namespace = config['pod.namespace'];
-  const service = build({ config, logger, info, health, database, secrets, node, namespace }, read);
+  const service = build({ config, logger, info, health, database, secrets, node, namespace, https }, read);
+  https?.useKeystores(service.keystores);
+  if (https !== undefined) health.register('https', () => https.health());
   live.on('reload', service.reloaded);
   service.metrics.watchProcess();
   const lifecycle = new Lifecycle({ logger, health });
@@ -138,12 +155,19 @@ const start = async <A extends AppName, Read>(
   for (const step of service.beforeHttp) lifecycle.add(step);
   lifecycle.add({
     name: 'http',
-    start: () => {
-      http.serve(service.app);
-      tune?.(http.server);
-      logger.info({ host: config['server.host'], port: http.port }, 'REST interface ready');
+    start: async () => {
+      // Says at once which certificate callers see.
+      await https?.context();
+      for (const one of plain === undefined ? [http] : [http, plain]) {
+        one.serve(service.app);
+        tune?.(one.server);
+      }
+      const ports = { port: http.port, https: https !== undefined, ...(plain && { httpPort: plain.port }) };
+      logger.info({ host, ...ports }, 'REST interface ready');
     },
-    stop: () => http.close(),
+    stop: async () => {
+      await Promise.all([http.close(), plain?.close()]);
+    },
   });
   for (const step of service.afterHttp) lifecycle.add(step);
   lifecycle.handleSignals(process);

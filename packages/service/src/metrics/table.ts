@@ -165,8 +165,8 @@ export const METRICS = {
   pesit_certificate_expiry_timestamp_seconds: row(
     'gauge',
     'both',
-    { store: '`keystore/` or `truststore/` and its name' },
-    'When the first certificate of a keystore expires, or the next one of a truststore; seconds since 1970. The same on all pods.',
+    { store: '`keystore/` or `truststore/` and its name; `file/` and the key of the configuration' },
+    'When the first certificate of a keystore expires, the next one of a truststore, or the one of the REST interface in a file; seconds since 1970. The same on all pods that have the same files.',
   ),
   pesit_crl_next_update_timestamp_seconds: row(
     'gauge',

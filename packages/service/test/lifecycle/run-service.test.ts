@@ -69,8 +69,15 @@ const define = (change: Partial<ServiceDefinition<'server', string>> = {}) => {
         metrics: { watchProcess: () => void events.push('watch') },
         beforeHttp: [step('database'), step('files')],
         afterHttp: [step('exchange')],
+        keystores: { identity: () => Promise.reject(new Error('none is asked for')) },
         reloaded: () => void events.push('reloaded'),
       };
+    },
+    https: {
+      contextOf: () => {
+        throw new Error('HTTPS is off');
+      },
+      makeProvisional: () => Promise.reject(new Error('HTTPS is off')),
     },
     http: (server) => {
       const at = server.address();
