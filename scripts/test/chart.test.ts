@@ -48,6 +48,17 @@ jest.setTimeout(180_000);
 const suite = helm === '' ? describe.skip : describe;
 
 suite('the chart (left out without helm: npm run helm -- build)', () => {
+  test('with cluster.listeners: leader the server app is replaced as a whole: its other pods are never ready', () => {
+    const flags = [...REQUIRED, '--set', 'server.config.cluster\\.listeners=leader'];
+    const strategies = render(helm, 'pesit', flags)
+      .filter(({ kind }) => kind === 'Deployment')
+      .map(
+        (one) =>
+          (one as unknown as { readonly spec: { readonly strategy: { readonly type: string } } }).spec.strategy.type,
+      );
+    expect(strategies).toEqual(['Recreate', 'RollingUpdate']);
+  });
+
   test.each([
     ['database.url=', 'database.url is required'],
     ['database.url=postgresql://pesit:secret@db:5432/pesit', 'database/url'],

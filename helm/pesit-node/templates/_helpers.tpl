@@ -44,6 +44,12 @@ app.kubernetes.io/component: {{ .app }}
 {{- if ne .values.persistence.accessMode "ReadWriteMany" }}true{{ end -}}
 {{- end -}}
 
+{{/* Whether one pod alone is ever ready: the others stand by, and an upgrade that waits for them would not end. */}}
+{{- define "pesit.standsBy" -}}
+{{- $given := merge (deepCopy .values.config) .root.Values.config -}}
+{{- if and (eq .app "server") (eq (index $given "cluster.listeners" | default "all") "leader") }}true{{ end -}}
+{{- end -}}
+
 {{/* Configuration file of an app. */}}
 {{- define "pesit.config" -}}
 {{- $given := merge (deepCopy .values.config) .root.Values.config -}}
