@@ -65,7 +65,7 @@ export const appProcess = async (
       },
     },
     log: join(directory, `${pod}.log`),
-    ready: () => isReady(base),
+    ready: () => isReady(base, settings['CLUSTER_LISTENERS'] === 'leader'),
   });
   return { base, process: process_ };
 };

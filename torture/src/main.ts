@@ -121,8 +121,8 @@ const roundOf = async (plan: RoundPlan, on: Stage, report: Report, options: Opti
 /** Rounds of processes: what they found, as a report for `--json`. */
 const runPods = async (options: Options): Promise<void> => {
   const directory = join(await begin(options), 'pods');
-  const redis = process.env['TORTURE_REDIS'];
-  pods = await PodStage.start(directory, database as Database, redis);
+  const { listeners } = options;
+  pods = await PodStage.start(directory, database as Database, { redisUrl: process.env['TORTURE_REDIS'], listeners });
   const findings: string[] = [];
   const figures: unknown[] = [];
   for (let k = 0; k < (options.leaderRounds ?? options.rounds) && findings.length === 0; k++) {

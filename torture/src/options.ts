@@ -19,6 +19,8 @@ export interface Options {
   readonly pods: number;
   /** Instead of rounds of one transfer each: all processes are restarted one by one, by this signal; or PostgreSQL as often. */
   readonly rolling: 'term' | 'kill' | 'database' | undefined;
+  /** Which pods of those run the listeners. */
+  readonly listeners: 'all' | 'leader';
   /** Transfers while all processes are restarted once. */
   readonly transfers: number;
   /** Instead: so many times the leader of an app is lost. */
@@ -37,7 +39,8 @@ export const USAGE = `npm run torture -- [flags]
   --pods N             so many server apps over one PostgreSQL and one directory, 1 or 2: each connection goes to another one;
                        --rolling and --leader-rounds have 3
   --rolling SIGNAL     instead, three server and two client processes, restarted one by one by SIGNAL, term or kill, while
-                       files cross both ways through a balancer; or, as often, PostgreSQL crashes or is read-only (database); --rounds times (default 1)
+                       files cross both ways through a balancer; or, as often, PostgreSQL is lost (database): it crashes, is read-only, full, or at another address; --rounds times (default 1)
+  --listeners WHO      of such pods: all of them, or the leader alone (default all)
   --transfers N        of each such round (default 300)
   --leader-rounds N    instead, on such processes and a Redis: N times a leader ends, is killed, frozen, or Redis is away
   --wire               print what passed between the apps, one line an FPDU
@@ -60,6 +63,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
       rolling: { type: 'string' },
       transfers: { type: 'string', default: '300' },
       'leader-rounds': { type: 'string' },
+      listeners: { type: 'string', default: 'all' },
       seed: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
       json: { type: 'string' },
       directory: { type: 'string', default: tmpdir() },
@@ -74,6 +78,9 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
   const { rolling } = values;
   if (rolling !== undefined && rolling !== 'term' && rolling !== 'kill' && rolling !== 'database')
     throw new Error(`--rolling: expected term, kill or database, got "${rolling}"`);
+  const { listeners } = values;
+  if (listeners !== 'all' && listeners !== 'leader')
+    throw new Error(`--listeners: expected all or leader, got "${listeners}"`);
   const leaders = values['leader-rounds'];
   const ofProcesses = rolling !== undefined || leaders !== undefined;
   const pods = count('pods', values.pods ?? (ofProcesses ? '3' : '1'), 1);
@@ -90,6 +97,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
     wire: values.wire,
     pods,
     rolling,
+    listeners,
     transfers: count('transfers', values.transfers, 10),
     leaderRounds: leaders === undefined ? undefined : count('leader-rounds', leaders, 1),
     giant: values.giant === undefined ? undefined : count('giant', values.giant, 1),

@@ -50,10 +50,19 @@ export const call = async (
   return JSON.parse(text) as Json;
 };
 
-/** True when the service says that it can work. */
-export const isReady = async (base: string): Promise<boolean> => {
+/**
+ * True when the service says that it can work.
+ * @param standsBy whether it may leave the listeners to another pod, and lack nothing else. Default false
+ */
+export const isReady = async (base: string, standsBy = false): Promise<boolean> => {
   try {
-    return (await fetch(`${base}/actuator/health/readiness`, { signal: AbortSignal.timeout(LIMIT_MS) })).ok;
+    const response = await fetch(`${base}/actuator/health/readiness`, { signal: AbortSignal.timeout(LIMIT_MS) });
+    if (response.ok || !standsBy) return response.ok;
+    const { components } = (await response.json()) as {
+      readonly components: Readonly<Record<string, { readonly status: string }>>;
+    };
+    const missing = Object.entries(components).filter(([, { status }]) => status === 'DOWN');
+    return missing.every(([name]) => name === 'listeners');
   } catch {
     return false;
   }

@@ -32,12 +32,13 @@ test.each<[string, readonly Sample[], readonly string[]]>([
 
 test('rounds of processes have three pods of the server app', () => {
   expect(parseOptions(['--rolling', 'kill', '--seed', '1'])).toMatchObject({
-    ...{ rolling: 'kill', pods: 3, rounds: 1, transfers: 300, leaderRounds: undefined },
+    ...{ rolling: 'kill', listeners: 'all', pods: 3, rounds: 1, transfers: 300, leaderRounds: undefined },
   });
   expect(parseOptions(['--leader-rounds', '50', '--pods', '3'])).toMatchObject({ leaderRounds: 50, pods: 3 });
   expect(parseOptions([])).toMatchObject({ rolling: undefined, leaderRounds: undefined, pods: 1, rounds: 40 });
   for (const [flags, reason] of [
     [['--rolling', 'hup'], '--rolling: expected term, kill or database'],
+    [['--rolling', 'term', '--listeners', 'none'], '--listeners: expected all or leader'],
     [['--rolling', 'term', '--pods', '2'], '--pods: expected 3 with --rolling'],
     [['--pods', '3'], '--pods: expected 1 or 2'],
     [['--rolling', 'term', '--embedded'], 'exclude each other'],

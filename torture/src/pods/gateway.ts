@@ -15,7 +15,7 @@ const dial = (address: Address): Promise<Socket> =>
   });
 
 export class Gateway {
-  readonly #targets: readonly Address[];
+  #targets: readonly Address[];
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
   #turn = 0;
@@ -45,6 +45,11 @@ export class Gateway {
     await once(server, 'close');
   }
 
+  /** From the next connection on. */
+  leadTo(targets: readonly Address[]): void {
+    this.#targets = targets;
+  }
+
   async #pass(near: Socket): Promise<void> {
     near.on('error', () => undefined);
     this.#keep(near);
@@ -65,6 +70,13 @@ export class Gateway {
   #keep(socket: Socket): void {
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
+  }
+
+  /** Whether one of the addresses takes a connection now. */
+  async leadsSomewhere(): Promise<boolean> {
+    const socket = await this.#upstream();
+    socket?.destroy();
+    return socket !== undefined;
   }
 
   async #upstream(): Promise<Socket | undefined> {

@@ -15,6 +15,8 @@ export const REMOTE = 'pods';
 export const INBOX = 'IN';
 export const OUTBOX = 'OUT';
 const LISTENER = 'PODS';
+/** Name of the database of the pods, and of the role that owns it. */
+export const DATABASE = 'pods';
 const SERVER_HOSTS = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 const CLIENTS = 2;
 /** PI 5 holds eight characters. */
@@ -33,10 +35,25 @@ export interface Epoch {
   readonly instance: string;
 }
 
+export interface PodStageOptions {
+  /** Undefined: the pods have none. */
+  readonly redisUrl: string | undefined;
+  /** `cluster.listeners`. Default `all`. */
+  readonly listeners?: 'all' | 'leader' | undefined;
+}
+
+interface Gateways {
+  readonly postgres: Gateway;
+  readonly balancer: Gateway;
+  readonly redis: Gateway | undefined;
+}
+
 export class PodStage {
   readonly directory: string;
   readonly pods: readonly Pod[];
   readonly database: Database;
+  /** Between the pods and PostgreSQL. */
+  readonly postgres: Gateway;
   /** Between the pods and Redis. */
   readonly redis: Gateway | undefined;
   readonly #balancer: Gateway;
@@ -47,22 +64,29 @@ export class PodStage {
     database: Database,
     pods: readonly Pod[],
     url: string,
-    balancer: Gateway,
-    redis?: Gateway,
+    { postgres, balancer, redis }: Gateways,
   ) {
     this.directory = directory;
     this.database = database;
     this.pods = pods;
+    this.postgres = postgres;
     this.redis = redis;
     this.#balancer = balancer;
     this.#url = url;
   }
 
   /** @param redisUrl undefined: the pods have none */
-  static async start(directory: string, database: Database, redisUrl: string | undefined): Promise<PodStage> {
+  static async start(
+    directory: string,
+    database: Database,
+    { redisUrl, listeners = 'all' }: PodStageOptions,
+  ): Promise<PodStage> {
     for (const path of ['client/send', 'server/outbox', 'server/inbox'])
       await mkdir(join(directory, path), { recursive: true });
-    const url = await database.create('pods');
+    const url = await database.createOwned(DATABASE);
+    const postgres = new Gateway([database.address]);
+    await postgres.open();
+    const throughPostgres = Object.assign(new URL(url), { host: `127.0.0.1:${postgres.port}` }).href;
     let redis: Gateway | undefined;
     let throughGateway = '';
     if (redisUrl !== undefined) {
@@ -73,13 +97,16 @@ export class PodStage {
       throughGateway = whole.href;
     }
     const shared = {
-      ...{ DATABASE_URL: url, SECRETS_KEY: randomBytes(32).toString('base64'), REDIS_URL: throughGateway },
+      ...{ DATABASE_URL: throughPostgres, SECRETS_KEY: randomBytes(32).toString('base64'), REDIS_URL: throughGateway },
       ...{ CLUSTER_ENABLED: 'true', CLUSTER_NAME: `torture-${randomBytes(4).toString('hex')}` },
+      CLUSTER_LISTENERS: listeners,
       ...{ TRANSFER_EXECUTOR_QUEUE_CAPACITY: '10000', SHUTDOWN_DRAIN_TIMEOUT: '20000' },
     };
     const pod = async (app: AppName, host: string, k: number): Promise<Pod> => {
       const name = `${app}-${k + 1}`;
-      return { app, name, ...(await appProcess(app, directory, { ...shared, POD_NAME: name }, host, name)) };
+      const { CLUSTER_LISTENERS, ...both } = shared;
+      const settings = { ...both, POD_NAME: name, ...(app === 'server' ? { CLUSTER_LISTENERS } : {}) };
+      return { app, name, ...(await appProcess(app, directory, settings, host, name)) };
     };
     const pods = [
       ...(await Promise.all(SERVER_HOSTS.map((host, k) => pod('server', host, k)))),
@@ -87,7 +114,7 @@ export class PodStage {
     ];
     const port = await freePort();
     const balancer = new Gateway(SERVER_HOSTS.map((host) => ({ host, port })));
-    const stage = new PodStage(directory, database, pods, url, balancer, redis);
+    const stage = new PodStage(directory, database, pods, throughPostgres, { postgres, balancer, redis });
     try {
       await Promise.all(pods.map(({ process }) => process.start()));
       await balancer.open();
@@ -97,6 +124,11 @@ export class PodStage {
       throw error;
     }
     return stage;
+  }
+
+  /** Whether the listener can be reached on one of the pods. */
+  takesPartners(): Promise<boolean> {
+    return this.#balancer.leadsSomewhere();
   }
 
   of(app: AppName): readonly Pod[] {
@@ -160,6 +192,7 @@ export class PodStage {
     await Promise.all(this.pods.map(({ process }) => process.stop()));
     await this.#balancer.cut();
     await this.redis?.cut();
+    await this.postgres.cut();
   }
 
   /** Ends the processes at once and for good. */
@@ -167,5 +200,6 @@ export class PodStage {
     for (const { process } of this.pods) process.retire();
     void this.#balancer.cut();
     void this.redis?.cut();
+    void this.postgres.cut();
   }
 }

@@ -7,7 +7,7 @@ import { Chance } from '@pesit-node/protocol/testing';
 import { statuses } from '../judge.js';
 import { KB, MB } from '../plan.js';
 import { call, RestError, type Json } from '../rest.js';
-import { INBOX, OUTBOX, REMOTE, type Pod, type PodStage } from './pod-stage.js';
+import { DATABASE, INBOX, OUTBOX, REMOTE, type Pod, type PodStage } from './pod-stage.js';
 
 export interface PodRound {
   /** For the eye. */
@@ -110,30 +110,70 @@ const settled = async (stage: PodStage, asked: readonly Crossing[], most: number
   }
 };
 
-const restart = async ({ process }: Pod, signal: 'term' | 'kill'): Promise<void> => {
+const READ_ONLY_MS = 5000;
+const LOSSES = ['crash', 'read-only', 'too many connections', 'another address'] as const;
+
+/**
+ * @param pod that starts again while it is lost
+ * @returns how it was lost
+ */
+const loseDatabase = async ({ database, postgres }: PodStage, { process }: Pod, chance: Chance): Promise<string> => {
+  const loss = chance.pick(LOSSES);
+  switch (loss) {
+    case 'crash':
+      database.process.kill();
+      await database.process.ended();
+      await database.process.start();
+      break;
+    case 'read-only':
+      await database.setReadOnly(true);
+      await delay(READ_ONLY_MS);
+      await database.setReadOnly(false);
+      break;
+    case 'too many connections': {
+      await database.setFull(DATABASE, true);
+      process.kill();
+      await process.ended();
+      const starting = process.start();
+      await delay(READ_ONLY_MS);
+      await database.setFull(DATABASE, false);
+      await starting;
+      break;
+    }
+    case 'another address':
+      // A standby is read-only until it is promoted, and so is what was the first before it ends.
+      await database.setReadOnly(true);
+      await postgres.cut();
+      await database.move();
+      postgres.leadTo([database.address]);
+      await postgres.open();
+      await delay(READ_ONLY_MS);
+      await database.setReadOnly(false);
+      break;
+  }
+  return loss;
+};
+
+/** From the loss of the leader to the next one's listeners (issue 14), milliseconds. */
+const LISTENS_WITHIN_MS = 12_000;
+
+/** The listeners run on the leader alone: milliseconds until they run again after a pod has ended. */
+const listensAgain = async (stage: PodStage): Promise<number> => {
+  const from = performance.now();
+  while (!(await stage.takesPartners()) && performance.now() - from < START_AGAIN_MS) await delay(LOOK_AGAIN_MS);
+  return performance.now() - from;
+};
+
+/** @returns how long nobody took partners, milliseconds */
+const restart = async (stage: PodStage, { process }: Pod, signal: 'term' | 'kill'): Promise<number> => {
   if (signal === 'kill') {
     process.kill();
     await process.ended();
   } else {
     await process.stop();
   }
-  await process.start();
-};
-
-const READ_ONLY_MS = 5000;
-
-/** @returns how it was lost */
-const loseDatabase = async ({ database }: PodStage, chance: Chance): Promise<string> => {
-  if (chance.below(2) === 0) {
-    database.process.kill();
-    await database.process.ended();
-    await database.process.start();
-    return 'crash';
-  }
-  await database.setReadOnly(true);
-  await delay(READ_ONLY_MS);
-  await database.setReadOnly(false);
-  return 'read-only';
+  const [ms] = await Promise.all([listensAgain(stage), process.start()]);
+  return ms;
 };
 
 /** Hashes of the files in a directory, and the names in its staging directory. */
@@ -215,6 +255,7 @@ export const rollingRound = async (stage: PodStage, plan: RollingPlan): Promise<
   const order = shuffled(stage.pods, chance);
   const share = Math.ceil(crossings.length / order.length);
   const struck: string[] = [];
+  const gaps: number[] = [];
   const asked: Crossing[] = [];
   const ask = async (crossing: Crossing, k: number): Promise<void> => {
     crossing.id = await request(stage, crossing, k);
@@ -227,9 +268,9 @@ export const rollingRound = async (stage: PodStage, plan: RollingPlan): Promise<
     // Some of them run by then, the others wait or are being asked for.
     while (asked.length < first + batch.length / 4) await delay(LOOK_AGAIN_MS);
     await delay(chance.between(0, 500));
-    if (plan.signal === 'database') struck.push(await loseDatabase(stage, chance));
+    if (plan.signal === 'database') struck.push(await loseDatabase(stage, pod, chance));
     else {
-      await restart(pod, plan.signal);
+      gaps.push(await restart(stage, pod, plan.signal));
       struck.push(pod.name);
     }
     await asking;
@@ -242,15 +283,27 @@ export const rollingRound = async (stage: PodStage, plan: RollingPlan): Promise<
     await delay(LOOK_AGAIN_MS);
     result = await judge(stage, crossings, records);
   }
-  if (result.findings.length === 0) await tidy(stage);
+  const gapMs = Math.round(Math.max(0, ...gaps));
+  const findings = [...result.findings];
+  if (gapMs > LISTENS_WITHIN_MS)
+    findings.push(`LATE: nobody took partners for ${gapMs} ms, ${LISTENS_WITHIN_MS} are the limit`);
+  if (findings.length === 0) await tidy(stage);
   const seconds = (performance.now() - began) / 1000;
   const attempts = [...records.values()].reduce((sum, { attempts: count }) => sum + Number(count ?? 0), 0);
   const { failed, lost, doubled, unfinished } = result.counts;
   return {
     words:
       `${plan.signal}: ${struck.join(', ')}; ${crossings.length} transfers, ${attempts} attempts: ` +
-      `${failed} failed, ${lost} lost, ${doubled} doubled, ${unfinished} unfinished; ${seconds.toFixed(1)} s`,
-    findings: result.findings,
-    figures: { seed: plan.seed, signal: plan.signal, transfers: crossings.length, attempts, ...result.counts, seconds },
+      `${failed} failed, ${lost} lost, ${doubled} doubled, ${unfinished} unfinished; at most ${gapMs} ms without a listener; ${seconds.toFixed(1)} s`,
+    findings,
+    figures: {
+      seed: plan.seed,
+      signal: plan.signal,
+      transfers: crossings.length,
+      attempts,
+      ...result.counts,
+      gapMs,
+      seconds,
+    },
   };
 };
