@@ -115,7 +115,7 @@ export const createNode = (options: NodeOptions) => {
   });
   const exchange: Exchange = createExchange({
     ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
-    tls: new RemoteTls(certificates, config, logger),
+    tls: new RemoteTls(certificates, config, events),
     ...{ places, periodic, events, clusterEvents: cluster.events, asLeader: cluster.asLeader },
     // Before the first look it is not known whether this is the volume of the cluster.
     mayRun: () => admission.refusal === undefined && volumes.fault === undefined,

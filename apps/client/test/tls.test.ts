@@ -58,6 +58,9 @@ withDatabase((harness) => {
         daysRemaining: 29,
       },
     });
+    expect(service.log.entries().find(({ msg }) => msg === 'session opened')).toMatchObject({
+      ...{ tls: 'TLSv1.3', cipher: 'TLS_AES_256_GCM_SHA384', certificateFingerprint: server.fingerprint },
+    });
   });
 
   test('its certificate is presented where the server asks for one', async () => {

@@ -198,7 +198,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     mayRenew: () => volumes.fault?.kind !== 'silent',
     ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
   });
-  const recovery = new Recovery({ config, contexts, journal, instances, logger });
+  const recovery = new Recovery({ config, contexts, journal, instances, events });
   const running = new RunningTransfers();
   volumes.on('change', (fault) => {
     void cluster.leader.refresh();
@@ -217,7 +217,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     contexts,
     recovery,
     running,
-    logger,
+    events,
     waitMs: options.restartWaitMs ?? instances.leaseMs * 1.2,
   });
   const receiveDirectories = async (): Promise<readonly string[]> => {
@@ -236,7 +236,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const housekeeping = new Housekeeping({
     ...{ contexts, sentPoints, instances, recovery, receiveDirectories, retentionDays: stagingDays },
     asLeader: cluster.asLeader,
-    ...{ periodic, logger },
+    ...{ periodic, events, logger },
   });
   const retention = new HistoryRetention({
     ...{ knex, asLeader: cluster.asLeader, table: HISTORY, periodic, logger },
@@ -263,7 +263,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const exchange = new Exchange(
     {
       config,
-      tls: new ListenerTls(certificates, config, logger),
+      tls: new ListenerTls(certificates, config, events),
       admitting: {
         config,
         partners,
@@ -296,7 +296,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
         outgoing: new Set(),
         looks: new Turns(),
       },
-      observing: { events, traces: new PartnerTraces(traces, events), logger },
+      observing: { events, traces: new PartnerTraces(traces, events) },
     },
     times,
   );

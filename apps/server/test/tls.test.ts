@@ -207,10 +207,20 @@ withDatabase((harness) => {
   describe('a partner', () => {
     beforeEach(() => tls({ sslClientAuth: 'WANT', truststoreName: 'partners' }));
 
-    test('that has to use TLS is refused without', async () => {
+    test('that has to use TLS is refused without; the log says by which terms it came', async () => {
       await node().call('put', PARTNER, { tlsRequired: true });
       expect(await refusal(node().connect())).toMatchObject({ fault: 'refused', diagnostic: '3-304' });
       await node().connect({ port, transport: as() });
+      await node().connect({ port, transport: as(partner) });
+      const terms = { tls: 'TLSv1.3', cipher: 'TLS_AES_256_GCM_SHA384' };
+      const lines = node()
+        .log.entries()
+        .filter(({ msg }) => msg === 'partner connected');
+      expect(lines.slice(-2)).toEqual([
+        expect.not.objectContaining({ certificateFingerprint: expect.anything() }),
+        expect.objectContaining({ ...terms, certificateFingerprint: partner.fingerprint }),
+      ]);
+      expect(lines.at(-2)).toMatchObject(terms);
     });
 
     test.each([

@@ -40,6 +40,7 @@ export type { TlsServing } from './tls-accepting.js';
 export { connectTls } from './tls-connecting.js';
 export { TLS_FAILURES, TlsError } from './tls-failures.js';
 export type { TlsFailureCode } from './tls-failures.js';
+export { securityFacts } from './tls-security.js';
 export { TlsClientTerms, TlsMaterialError, TlsServerTerms, suitesOf } from './tls-terms.js';
 export type {
   ClientAuth,

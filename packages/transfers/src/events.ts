@@ -6,6 +6,7 @@
 import type { FpduName, PeerDiagnostic, PesitError, SyncPoint } from '@pesit-node/protocol';
 import { EventKind } from '@pesit-node/service';
 
+import type { TransferNote } from './notes.js';
 import type { Direction } from './vocabulary.js';
 
 /** Fields of a log line: short words by name. */
@@ -64,6 +65,14 @@ export const SESSION_REFUSED = new EventKind<{
 export const SESSION_TOLERATED = new EventKind<{ readonly session: ObservedSession; readonly text: string }>(
   'pesit:session:tolerated',
 );
+
+/** A peer got through its handshake though nobody could say whether its certificate was revoked (`revocation` is soft). */
+export const PEER_UNCHECKED = new EventKind<{
+  /** `listener`, or `server`. */
+  readonly facts: Facts;
+  /** Why it could not be found out. */
+  readonly text: string;
+}>('pesit:peer:unchecked');
 
 /** A fault of this program in a session. */
 export const SESSION_FAILED = new EventKind<{ readonly session: ObservedSession; readonly error: unknown }>(
@@ -130,6 +139,17 @@ export const TRANSFER_REMARKED = new EventKind<{
   readonly at: FpduName;
   readonly complement: Buffer;
 }>('pesit:transfer:remarked');
+
+/** Something of a transfer that is worth a line and changes nothing of its course: see `TRANSFER_NOTES`. */
+export const TRANSFER_NOTED = new EventKind<{
+  readonly session: ObservedSession | undefined;
+  /** Id of its record. */
+  readonly id: string | number;
+  readonly note: TransferNote;
+  /** A fault of this side that was survived. */
+  readonly error?: unknown;
+  readonly facts: Facts;
+}>('pesit:transfer:noted');
 
 /** An attempt is over. */
 export const TRANSFER_ENDED = new EventKind<{

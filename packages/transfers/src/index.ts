@@ -15,6 +15,7 @@
 export { CompressedSource } from './compressed-source.js';
 export { asPesitDate, isCreationDate, pesitDate, showDate } from './creation-date.js';
 export {
+  PEER_UNCHECKED,
   SESSION_ENDED,
   SESSION_FAILED,
   SESSION_OPENED,
@@ -24,6 +25,7 @@ export {
   TRANSFER_BEGAN,
   TRANSFER_DELIVERED,
   TRANSFER_ENDED,
+  TRANSFER_NOTED,
   TRANSFER_POINT,
   TRANSFER_REFUSED,
   TRANSFER_REMARKED,
@@ -43,6 +45,8 @@ export {
 export type { ContactErrorCode, Outcome, Phase, TransferErrorCode, Verdict } from './outcome.js';
 export { firstAnswer, firstAnswerIn, firstAnswerOf, formatIn } from './first-answer.js';
 export type { FirstAnswer, WantedCodePage } from './first-answer.js';
+export { logNotes } from './note-log.js';
+export type { TransferNote } from './notes.js';
 export { productOf, shownFreeMessage } from './partner-habits.js';
 export type { PartnerHabits } from './partner-habits.js';
 export { namesFor, receivedName } from './received-name.js';

@@ -4,7 +4,8 @@ import { TlsClientTerms, connectTls } from '@pesit-node/net';
 import type { Connect } from '@pesit-node/net';
 import { PesitError } from '@pesit-node/protocol';
 import { isDatabaseUnavailable, tlsProtocolOf } from '@pesit-node/service';
-import type { Config, Logger, TlsProtocolConfig } from '@pesit-node/service';
+import type { Config, EventStream, TlsProtocolConfig } from '@pesit-node/service';
+import { PEER_UNCHECKED } from '@pesit-node/transfers';
 
 import type { RemoteServerRow } from '../remote-servers/fields.js';
 
@@ -18,17 +19,17 @@ export type RemoteTlsConfig = TlsProtocolConfig & Pick<Config<'client'>, 'ssl.ke
 /** The terms that this node brings to its handshakes with each remote server: see `MadeTerms`. */
 export class RemoteTls {
   readonly #config: RemoteTlsConfig;
-  readonly #logger: Pick<Logger, 'warn'>;
+  readonly #events: Pick<EventStream, 'publish'>;
   readonly #made: MadeTerms<number, TlsClientTerms>;
 
   constructor(
     certificates: Pick<Certificates, 'identity' | 'trust'>,
     config: RemoteTlsConfig,
-    logger: Pick<Logger, 'warn'>,
+    events: Pick<EventStream, 'publish'>,
   ) {
     this.#made = new MadeTerms(certificates);
     this.#config = config;
-    this.#logger = logger;
+    this.#events = events;
   }
 
   /** The network of the sessions with `server`. */
@@ -43,7 +44,7 @@ export class RemoteTls {
     const truststore = server.truststore_name ?? this.#config['ssl.truststore-name'];
     const protocol = tlsProtocolOf(this.#config);
     const notice = (text: string): void => {
-      this.#logger.warn({ server: server.name }, `the remote server was accepted, for revocation is soft: ${text}`);
+      this.#events.publish(PEER_UNCHECKED, { facts: { server: server.name }, text });
     };
     try {
       return await this.#made.get(id, {

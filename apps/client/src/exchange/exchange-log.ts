@@ -1,6 +1,13 @@
 import { logWords, PesitError } from '@pesit-node/protocol';
 import type { EventStream, Logger } from '@pesit-node/service';
-import { SESSION_ENDED, SESSION_OPENED, SESSION_REFUSED, SESSION_TOLERATED } from '@pesit-node/transfers';
+import {
+  logNotes,
+  PEER_UNCHECKED,
+  SESSION_ENDED,
+  SESSION_OPENED,
+  SESSION_REFUSED,
+  SESSION_TOLERATED,
+} from '@pesit-node/transfers';
 
 import { ATTEMPT_ENDED, ATTEMPT_STARTED, ATTEMPT_STARTED_OVER, CONNECTION_TESTED, SESSION_TAKEN } from './events.js';
 
@@ -13,6 +20,7 @@ const ENDS = {
 
 /** The lines of the log about sessions with remote servers and about attempts of transfers, from their events. */
 export const logExchange = (events: EventStream, logger: Logger): void => {
+  logNotes(events, logger, 'transferId');
   events.subscribe(SESSION_OPENED, ({ session, facts }) => {
     logger.info({ ...session.facts, ...facts }, 'session opened');
   });
@@ -36,6 +44,9 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
   events.subscribe(ATTEMPT_ENDED, ({ outcome, facts }) => {
     const [level, text] = ENDS[outcome];
     logger[level](facts, text);
+  });
+  events.subscribe(PEER_UNCHECKED, ({ facts, text }) => {
+    logger.warn(facts, `the remote server was accepted, for revocation is soft: ${text}`);
   });
   events.subscribe(SESSION_TOLERATED, ({ session, text }) => {
     logger.info({ ...session.facts, notice: text }, 'tolerated a deviation of the partner');

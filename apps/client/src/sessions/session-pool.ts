@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
+import { securityFacts } from '@pesit-node/net';
 import type { PesitRequester } from '@pesit-node/net';
 import type { SingleArticleStyle } from '@pesit-node/protocol';
 import type { EventStream } from '@pesit-node/service';
@@ -149,7 +150,8 @@ export class SessionPool {
         events.publish(SERVER_SEEN, { serverId, singleArticle: style });
       const session = await traces.open(observed, target, { signal, notice, learned });
       const { terms, answer } = session;
-      events.publish(SESSION_OPENED, { session: observed, facts: { at, requester: options.connect.requester, terms } });
+      const facts = { at, requester: options.connect.requester, terms, ...securityFacts(session.security) };
+      events.publish(SESSION_OPENED, { session: observed, facts });
       events.publish(SERVER_REACHED, { serverId, negotiated: negotiatedOf(terms), seen: seenIn(answer) });
       void session.closed().then(() => this.#gone(sessionId));
       return { session, sessionId, observed, target };

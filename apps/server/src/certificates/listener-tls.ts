@@ -2,7 +2,8 @@ import { MadeTerms, revocationCheck } from '@pesit-node/certificates';
 import type { Certificates, Identity } from '@pesit-node/certificates';
 import { TlsServerTerms } from '@pesit-node/net';
 import { tlsProtocolOf } from '@pesit-node/service';
-import type { Config, Logger, TlsProtocolConfig } from '@pesit-node/service';
+import type { Config, EventStream, TlsProtocolConfig } from '@pesit-node/service';
+import { PEER_UNCHECKED } from '@pesit-node/transfers';
 
 import type { ListenerRow } from '../listeners/fields.js';
 
@@ -13,17 +14,17 @@ export type ListenerTlsConfig = TlsProtocolConfig & Pick<Config<'server'>, 'ssl.
 /** The terms that each listener brings to its handshakes: see `MadeTerms`. */
 export class ListenerTls {
   readonly #config: ListenerTlsConfig;
-  readonly #logger: Pick<Logger, 'warn'>;
+  readonly #events: Pick<EventStream, 'publish'>;
   readonly #made: MadeTerms<string, TlsServerTerms>;
 
   constructor(
     certificates: Pick<Certificates, 'identity' | 'trust'>,
     config: ListenerTlsConfig,
-    logger: Pick<Logger, 'warn'>,
+    events: Pick<EventStream, 'publish'>,
   ) {
     this.#made = new MadeTerms(certificates);
     this.#config = config;
-    this.#logger = logger;
+    this.#events = events;
   }
 
   /**
@@ -44,7 +45,7 @@ export class ListenerTls {
     }
     const protocol = tlsProtocolOf(this.#config);
     const notice = (text: string): void => {
-      this.#logger.warn({ listener: id }, `a partner was let in, for revocation is soft: ${text}`);
+      this.#events.publish(PEER_UNCHECKED, { facts: { listener: id }, text });
     };
     return this.#made.get(id, {
       keystore,

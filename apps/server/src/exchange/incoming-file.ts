@@ -3,9 +3,16 @@ import { randomUUID } from 'node:crypto';
 import { PesitError, START } from '@pesit-node/protocol';
 import type { ArticleSink, CreateAnswer, Parameters } from '@pesit-node/protocol';
 import { removeLeftover } from '@pesit-node/storage';
-import type { GrowthRules, ReceivedFile, RemoveOptions } from '@pesit-node/storage';
+import type { GrowthRules, ReceivedFile, RemoveOptions, TakenBack } from '@pesit-node/storage';
 import { settledWithin } from '@pesit-node/ground';
-import { compressionMode, compressionName, keepsTrust, TRANSFER_DELIVERED } from '@pesit-node/transfers';
+import {
+  compressionMode,
+  compressionName,
+  keepsTrust,
+  TRANSFER_DELIVERED,
+  TRANSFER_NOTED,
+} from '@pesit-node/transfers';
+import type { TransferNote } from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type {
@@ -262,11 +269,13 @@ export class IncomingFile implements IncomingTransfer {
     try {
       await work();
     } catch (problem) {
-      this.#proven.logger.error(
-        { transfer: this.record.id, err: problem },
-        'could not release or remove the staged file',
-      );
+      this.#note('staging not released', { error: problem });
     }
+  }
+
+  #note(note: TransferNote, { error, ...facts }: { readonly error?: unknown; readonly path?: string }): void {
+    const { events, observed: session } = this.#proven;
+    events.publish(TRANSFER_NOTED, { session, id: this.record.id, note, error, facts });
   }
 
   /** Keeps what a restart can use, and removes nothing that another session may be at work with. */
@@ -296,25 +305,22 @@ export class IncomingFile implements IncomingTransfer {
 
   /** @returns whether somebody was faster than the record: nothing is there to be taken back */
   async #takeBack(staged: ReceivedFile, path: string): Promise<boolean> {
-    const { logger } = this.#proven;
-    const transfer = this.record.id;
     try {
       const outcome = await staged.takeBack();
-      if (outcome === 'fetched') {
-        logger.warn({ transfer, path }, 'delivered file was fetched before its transfer could be recorded');
-      } else if (outcome === 'stays') {
-        logger.error({ transfer, path }, 'could not record the delivered file: the next attempt overwrites it');
-      } else logger.error({ transfer, path }, 'took the delivered file back: its transfer could not be recorded');
+      this.#note(TAKEN_BACK[outcome], { path });
       return outcome === 'fetched';
     } catch (error) {
-      logger.error(
-        { transfer, path, err: error },
-        'could not take the delivered file back: the partner may deliver it twice',
-      );
+      this.#note('delivery not taken back', { path, error });
       return false;
     }
   }
 }
+
+const TAKEN_BACK = {
+  fetched: 'fetched before recorded',
+  stays: 'delivery stays',
+  'taken back': 'delivery taken back',
+} as const satisfies Record<TakenBack, TransferNote>;
 
 const isClaimLost = (error: unknown): boolean => error instanceof PesitError && error.condition === 'claim lost';
 

@@ -13,6 +13,7 @@ import {
   hasCompressed,
   pacingsWith,
   pesitDate,
+  TRANSFER_NOTED,
 } from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';
@@ -220,7 +221,8 @@ export class OutgoingFile implements OutgoingTransfer {
     const progress = this.progress();
     this.#giveBack();
     await this.#offer.source.close().catch((problem: unknown) => {
-      this.#proven.logger.warn({ transfer: this.record.id, err: problem }, 'could not close the file that was sent');
+      const about = { session: this.#proven.observed, id: this.record.id, facts: {} };
+      this.#proven.events.publish(TRANSFER_NOTED, { ...about, note: 'file not closed', error: problem });
     });
     if (this.#before?.status === 'COMPLETED') return failure;
     const { restartable } = await this.#records.journal.failed(this.record, failure, progress);

@@ -1,3 +1,4 @@
+import { securityFacts } from '@pesit-node/net';
 import type { ConnectIndication, ServerConnection, ServerHandler } from '@pesit-node/net';
 import { PesitError, readable } from '@pesit-node/protocol';
 import type {
@@ -12,7 +13,6 @@ import type {
   SingleArticleStyle,
   SyncPoint,
 } from '@pesit-node/protocol';
-import type { Logger } from '@pesit-node/service';
 import {
   SESSION_ENDED,
   SESSION_FAILED,
@@ -111,9 +111,9 @@ export class PartnerSession implements ServerHandler {
       });
       this.#facts = { ...this.#facts, partner: partner.partner_id };
       const { events } = observing;
-      const logger: Logger = observing.logger.child(this.#facts);
       this.#standing = this.#standingOf(partner);
-      this.#proven = { listener, partner, session: connection, stands: this.#standing.check, events, logger };
+      const { check: stands } = this.#standing;
+      this.#proven = { listener, partner, session: connection, stands, events, observed: this.#observed };
     } catch (error) {
       this.#connectionRefused(error, { requester: readable(indication.parameters.requester ?? '', 24) });
       throw error;
@@ -123,7 +123,8 @@ export class PartnerSession implements ServerHandler {
     const seen = seenIn(indication, where);
     this.#see(seen);
     const { dialect, freeMessage } = seen;
-    const facts = { dialect, ...(freeMessage === null ? {} : { freeMessage }) };
+    const said = freeMessage === null ? {} : { freeMessage };
+    const facts = { dialect, ...said, ...securityFacts(connection.security) };
     this.#events.publish(SESSION_OPENED, { session: this.#observed, facts });
     for (const text of this.#tolerated.splice(0)) this.notice(text);
     return connectAnswer(listener, partner, parts.config);

@@ -4,7 +4,7 @@
  * goes by; they are looked up each time, for SIGHUP changes some of them.
  */
 import type { Admission } from '@pesit-node/license';
-import type { Config, EventStream, Logger } from '@pesit-node/service';
+import type { Config, EventStream } from '@pesit-node/service';
 import type { FileStores, SpaceReserve, VolumeWatch } from '@pesit-node/storage';
 
 import type { ListenerTls } from '../certificates/listener-tls.js';
@@ -77,7 +77,6 @@ export interface Files {
 export interface Observing {
   readonly events: EventStream;
   readonly traces: PartnerTraces;
-  readonly logger: Logger;
 }
 
 /** All four, and what listeners and sessions go by before there is a file. */

@@ -1,7 +1,7 @@
 import type { ServerConnection } from '@pesit-node/net';
 import { keptBytes, readable } from '@pesit-node/protocol';
 import type { Parameters } from '@pesit-node/protocol';
-import type { Direction } from '@pesit-node/transfers';
+import type { Direction, ObservedSession } from '@pesit-node/transfers';
 
 import type { ListenerRow } from '../listeners/fields.js';
 import type { PartnerRow, PartnerStanding } from '../partners/fields.js';
@@ -21,8 +21,8 @@ export interface ProvenPartner {
    */
   readonly stands: (now: PartnerStanding | undefined) => PartnerStanding;
   readonly events: Observing['events'];
-  /** With session, listener and partner on every line. */
-  readonly logger: Observing['logger'];
+  /** The session as its events name it. */
+  readonly observed: ObservedSession;
 }
 
 /** The record of a request, from its parameters; what a peer put there is made readable. */

@@ -1,6 +1,8 @@
 import { logWords, PesitError, printable } from '@pesit-node/protocol';
 import type { EventStream, Logger } from '@pesit-node/service';
 import {
+  logNotes,
+  PEER_UNCHECKED,
   SESSION_ENDED,
   SESSION_FAILED,
   SESSION_OPENED,
@@ -20,9 +22,13 @@ import { StrangerLog } from './stranger-log.js';
 /** Every line of the log about sessions and transfers, from their events. */
 export const logExchange = (events: EventStream, logger: Logger): void => {
   const strangers = new StrangerLog();
+  logNotes(events, logger, 'transfer');
 
   events.subscribe(SESSION_OPENED, ({ session, facts }) => {
     logger.info({ ...session.facts, ...facts }, 'partner connected');
+  });
+  events.subscribe(PEER_UNCHECKED, ({ facts, text }) => {
+    logger.warn(facts, `a partner was let in, for revocation is soft: ${text}`);
   });
   events.subscribe(SESSION_TOLERATED, ({ session, text }) => {
     logger.info({ ...session.facts, notice: text }, 'tolerated a deviation of the partner');

@@ -1,6 +1,7 @@
 import { listLeftovers, removeLeftover } from '@pesit-node/storage';
 import type { Leftover, RemoveOptions } from '@pesit-node/storage';
-import type { AsLeader, Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
+import type { AsLeader, EventStream, Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
+import { TRANSFER_NOTED } from '@pesit-node/transfers';
 
 import type { TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
@@ -19,6 +20,7 @@ export interface HousekeepingOptions {
   /** `transfer.staging-retention`. */
   readonly retentionDays: number;
   readonly periodic: Pick<PeriodicWork, 'add'>;
+  readonly events: Pick<EventStream, 'publish'>;
   readonly logger: Logger;
 }
 
@@ -69,12 +71,9 @@ export class Housekeeping {
 
   /** Ends interrupted transfers that can no longer be restarted, and removes their staged files. */
   async expire(): Promise<void> {
-    const { contexts, logger } = this.#options;
-    for (const { id: transfer, fence, filename, directory, context } of await contexts.expire()) {
-      logger.info(
-        { transfer, filename },
-        'interrupted transfer can no longer be restarted: its time is over, or the partner began it anew',
-      );
+    const { contexts, events } = this.#options;
+    for (const { id, fence, filename, directory, context } of await contexts.expire()) {
+      events.publish(TRANSFER_NOTED, { session: undefined, id, note: 'expired', facts: { filename } });
       if (directory !== null) await this.#remove(directory, context, { claim: fence });
     }
   }

@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises';
 
-import type { Config, Logger } from '@pesit-node/service';
+import type { Config, EventStream } from '@pesit-node/service';
 import {
   claimStaged,
   ensureReceiveDirectory,
@@ -9,6 +9,9 @@ import {
   removeLeftover,
   StagedFile,
 } from '@pesit-node/storage';
+
+import { TRANSFER_NOTED } from '@pesit-node/transfers';
+import type { Facts, TransferNote } from '@pesit-node/transfers';
 
 import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
@@ -21,7 +24,7 @@ export interface RecoveryOptions {
   readonly contexts: TransferContexts;
   readonly journal: TransferJournal;
   readonly instances: Instances;
-  readonly logger: Logger;
+  readonly events: Pick<EventStream, 'publish'>;
 }
 
 /** Outcome of a transfer without its process, judged by the file system. */
@@ -61,7 +64,7 @@ export class Recovery {
   }
 
   async #run(): Promise<void> {
-    const { contexts, instances, logger } = this.#options;
+    const { contexts, instances } = this.#options;
     await this.#giveBack();
     const rows = await contexts.elsewhere();
     const gone = await instances.goneAmong([...new Set(rows.map(({ instance }) => instance))]);
@@ -71,12 +74,7 @@ export class Recovery {
         await this.#bringToEnd(row);
         this.#stuck.delete(row.id);
       } catch (error) {
-        if (!this.#stuck.has(row.id)) {
-          logger.error(
-            { transfer: row.id, err: error },
-            'could not inspect an interrupted transfer yet: leaving it as it is, trying again',
-          );
-        }
+        if (!this.#stuck.has(row.id)) this.#note(row, 'not inspected', {}, error);
         this.#stuck.add(row.id);
       }
     }
@@ -87,8 +85,8 @@ export class Recovery {
    * only stood still, delivers nothing after the look.
    */
   async #bringToEnd(row: ContextRow): Promise<void> {
-    const { contexts, journal, logger } = this.#options;
-    const { id: transfer, filename, directory, context } = row;
+    const { contexts, journal } = this.#options;
+    const { filename, directory, context } = row;
     // A volume that is not mounted says nothing.
     if (directory !== null) await ensureReceiveDirectory(directory);
     const record = await contexts.claim(row);
@@ -103,15 +101,16 @@ export class Recovery {
     }
     if (finding.kind === 'interrupted') {
       await journal.failed(record, { ...STOPPED, restartable: context !== null });
-      logger.warn({ transfer, filename }, 'marked a transfer of a dead process as FAILED: the partner may restart it');
+      this.#note(row, 'failed with its process', { filename });
       return;
     }
     await journal.completions.complete(record, finding.completion, journal.completions.deadline());
-    logger.warn(
-      { transfer, filename, path: finding.completion.path },
-      'marked a transfer of a dead process as COMPLETED: its file was delivered',
-    );
+    this.#note(row, 'completed without its process', { filename, path: finding.completion.path });
     if (directory !== null && context !== null) await removeLeftover(directory, context, { claim: record.fence });
+  }
+
+  #note({ id }: ContextRow, note: TransferNote, facts: Facts, error?: unknown): void {
+    this.#options.events.publish(TRANSFER_NOTED, { session: undefined, id, note, error, facts });
   }
 
   /** Gives back the transfers that could not be looked at: another look may follow, here or in another process. */
@@ -124,7 +123,6 @@ export class Recovery {
 
   async #look(row: ContextRow, { fence }: RecordHandle): Promise<Finding> {
     const { directory, context, filename } = row;
-    const { logger } = this.#options;
     if (row.direction === 'SEND' || directory === null || context === null) return { kind: 'interrupted' };
     await claimStaged(directory, context, fence);
     const staged = await StagedFile.peek(directory, context);
@@ -136,7 +134,7 @@ export class Recovery {
     if (final?.isFile() !== true) return { kind: 'interrupted' };
     if (staged !== undefined && staged.size > 0) {
       if (!row.overwrite && (await freeEmptyName(path))) {
-        logger.warn({ transfer: row.id, path }, 'freed the name of a delivery that was cut off: its file was empty');
+        this.#note(row, 'name freed', { path });
       }
       return { kind: 'interrupted' };
     }

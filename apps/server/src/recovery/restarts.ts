@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import type { Logger } from '@pesit-node/service';
+import type { EventStream } from '@pesit-node/service';
+import { TRANSFER_NOTED } from '@pesit-node/transfers';
 
 import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
 import type { AttemptOrigin, TransferStart } from '../transfers/record.js';
@@ -12,7 +13,7 @@ export interface RestartsOptions {
   readonly contexts: TransferContexts;
   readonly recovery: Recovery;
   readonly running: RunningTransfers;
-  readonly logger: Logger;
+  readonly events: Pick<EventStream, 'publish'>;
   /**
    * How long a restart waits for the attempt before it to end, milliseconds: longer than the lease of a process that died,
    * shorter than the patience of partners (Tp, 30 s or more).
@@ -75,10 +76,8 @@ export class Restarts {
    */
   #isSame(row: ContextRow, { label, creationDate }: TransferStart): boolean {
     if (row.label === (label ?? null) && row.creation_date === (creationDate ?? null)) return true;
-    this.#options.logger.warn(
-      { transfer: row.id, label, creationDate },
-      'the partner restarts a transfer that is complete here, but with another file: taking it as a new transfer',
-    );
+    const facts = { label, creationDate };
+    this.#options.events.publish(TRANSFER_NOTED, { session: undefined, id: row.id, note: 'another file sent', facts });
     return false;
   }
 }
