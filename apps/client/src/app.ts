@@ -34,7 +34,7 @@ export const createApp = (deps: AppDeps): Express => {
   const { queue, test, serverChanged: changed } = exchange;
   const remoteServers = remoteServerService({ store: servers, certificates: deps.certificates, events, test, changed });
   const { sendTree, receivedTree } = deps;
-  const transfers = transferService({ store: deps.transfers, servers, sendTree, receivedTree, queue, logger });
+  const transfers = transferService({ store: deps.transfers, servers, sendTree, receivedTree, queue, events });
   return createLicensedApp({
     ...deps,
     routes: (routes) => {

@@ -27,7 +27,7 @@ export const TRANSFER_NOTES = {
     'the partner names no file (PI 37): this node cannot check that it is the one asked for',
   ],
   'session replaced': ['info', 'idle session was dead or out of date: taking another'],
-  // Of processes that died.
+  // Left by a process that died.
   'failed with its process': ['warn', 'marked a transfer of a dead process as FAILED: the partner may restart it'],
   'completed without its process': ['warn', 'marked a transfer of a dead process as COMPLETED: its file was delivered'],
   'not inspected': ['error', 'could not inspect an interrupted transfer yet: leaving it as it is, trying again'],

@@ -71,7 +71,7 @@ export const createExchange = (options: ExchangeOptions) => {
   });
   options.periodic.add(places.task);
   const pool = new SessionPool({ idleTimeout: settings.idleTimeout, places, traces: serverTraces, events });
-  const deps = { settings, secrets, tls, pool, receivedTree, sendTree, store, events, logger };
+  const deps = { settings, secrets, tls, pool, receivedTree, sendTree, store, events };
   const queue = new TransferQueue({
     ...options,
     store,

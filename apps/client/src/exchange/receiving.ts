@@ -21,9 +21,10 @@ import {
   receivedName,
   refusesRestart,
   TRANSFER_DELIVERED,
+  TRANSFER_NOTED,
   TRANSFER_POINT,
 } from '@pesit-node/transfers';
-import type { FirstAnswer, ObservedTransfer } from '@pesit-node/transfers';
+import type { Facts, FirstAnswer, ObservedTransfer, TransferNote } from '@pesit-node/transfers';
 
 import type { Job } from '../transfers/row.js';
 import { confirmName, fileToSelect, withAskedFile } from './asked-file.js';
@@ -64,7 +65,7 @@ const requireSpace = async ({ root, reserve }: ReceivedTree, attributes: Paramet
 /** @param path absolute */
 const storedAs = (path: string) => ({ filename: basename(path), localPath: path });
 
-type Deps = Pick<TransferDeps, 'settings' | 'receivedTree' | 'events' | 'logger'>;
+type Deps = Pick<TransferDeps, 'settings' | 'receivedTree' | 'events'>;
 
 /** State that earlier attempts left. */
 interface Begun {
@@ -73,12 +74,14 @@ interface Begun {
   readonly transferId: number | undefined;
 }
 
+const noteOf = ({ id }: Job, note: TransferNote, facts: Facts = {}) => ({ session: undefined, id, note, facts });
+
 const NOTHING: Begun = { resumed: undefined, transferId: undefined };
 
 /** Before the connection: what is staged is read for its hash, and the partner should not wait for that. */
 const resume = async (
   job: Job,
-  { settings, receivedTree, logger }: Omit<Deps, 'events'>,
+  { settings, receivedTree, events }: Deps,
   signal: AbortSignal,
 ): Promise<Begun | Completed> => {
   const { root, reserve } = receivedTree;
@@ -92,7 +95,7 @@ const resume = async (
   if (noted !== undefined) {
     const path = await findDelivered(root, job.id, noted, signal);
     if (path !== undefined) {
-      logger.warn({ transferId: job.id, localPath: path }, 'completed a delivery that was cut off');
+      events.publish(TRANSFER_NOTED, noteOf(job, 'delivery completed', { localPath: path }));
       const { size, checksum, bytesTransferred, articles } = noted;
       const { transferId } = noted.first;
       return {
@@ -119,10 +122,8 @@ const resume = async (
     growth: { watch: reserve.watch(root) },
   });
   const { point, reason } = resumed;
-  logger.info(
-    { transferId: job.id, syncPoint: point.number, fileOffset: point.fileOffset, reason },
-    'staged file resumed',
-  );
+  const facts = { syncPoint: point.number, fileOffset: point.fileOffset, reason };
+  events.publish(TRANSFER_NOTED, noteOf(job, 'staging resumed', facts));
   return { resumed: { ...resumed, first }, transferId };
 };
 
@@ -282,7 +283,7 @@ class Receiving implements Work {
   async #open(answer: Parameters): Promise<{ from: SyncPoint; sink: ReceivedFile }> {
     this.#requireName(answer);
     this.#attributes = answer;
-    const { settings, receivedTree, logger } = this.#deps;
+    const { settings, receivedTree, events } = this.#deps;
     const { root } = receivedTree;
     const { id, fence } = this.#job;
     const first = this.#firstAnswer;
@@ -293,10 +294,7 @@ class Receiving implements Work {
       return { from: resumed.point, sink: resumed.file };
     }
     if (resumed !== undefined) {
-      logger.warn(
-        { transferId: id },
-        'the partner offers another file than at the first attempt: receiving it from the start',
-      );
+      events.publish(TRANSFER_NOTED, noteOf(this.#job, 'another file offered'));
       await resumed.file.discard();
       this.#staged = undefined;
     }
@@ -313,7 +311,7 @@ class Receiving implements Work {
 
   /** Before the file is opened: what is not read is there for the next one. */
   #requireName({ logicalAttributes }: Parameters): void {
-    const { id, virtual_file: virtualFile, remote_filename: name } = this.#job;
+    const { virtual_file: virtualFile, remote_filename: remoteFilename } = this.#job;
     try {
       this.#nameConfirmed = confirmName(this.#job, logicalAttributes?.fileLabel);
     } catch (error) {
@@ -322,10 +320,8 @@ class Receiving implements Work {
       throw error;
     }
     if (this.#nameConfirmed !== false) return;
-    this.#deps.logger.info(
-      { transferId: id, virtualFile, remoteFilename: name },
-      'the partner names no file (PI 37): this node cannot check that it is the one asked for',
-    );
+    const facts = { virtualFile, remoteFilename };
+    this.#deps.events.publish(TRANSFER_NOTED, noteOf(this.#job, 'name not confirmed', facts));
   }
 
   /** All data came. The note before TRANS.END: from then on the partner may count the file as received. */

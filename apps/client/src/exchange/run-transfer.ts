@@ -1,9 +1,16 @@
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import { explain, keptBytes, logWords, printable, SUCCESS } from '@pesit-node/protocol';
 import type { PesitError } from '@pesit-node/protocol';
-import type { Logger } from '@pesit-node/service';
-import { delayAfter, errorCodeOf, keepsTrust, outcomeOf, toPesitError, verdictOn } from '@pesit-node/transfers';
-import type { Figures, ObservedTransfer, Phase } from '@pesit-node/transfers';
+import {
+  delayAfter,
+  errorCodeOf,
+  keepsTrust,
+  outcomeOf,
+  toPesitError,
+  TRANSFER_NOTED,
+  verdictOn,
+} from '@pesit-node/transfers';
+import type { Facts, Figures, ObservedTransfer, Phase, TransferNote } from '@pesit-node/transfers';
 
 import type { AttemptEnd, Ended, Job, TransferRow } from '../transfers/row.js';
 import { ATTEMPT_ENDED, ATTEMPT_STARTED, ATTEMPT_STARTED_OVER } from './events.js';
@@ -61,7 +68,6 @@ class Attempt {
   readonly #signal: AbortSignal;
   readonly #requireLease: () => Promise<void>;
   readonly #names: AttemptFacts;
-  readonly #log: Logger;
   #phase: Phase = 'connecting';
   #work: Work | undefined;
   /** An earlier attempt had delivered the file: its note is all that is left. */
@@ -80,7 +86,6 @@ class Attempt {
     const { id, type, direction, server_name: peer } = job;
     this.observed = { id, type, direction, peer, progress: () => this.progress, from: () => this.from };
     this.#names = { transferId: job.id, server: job.server_name };
-    this.#log = deps.logger.child(this.#names);
   }
 
   get totals(): TransferTotals | undefined {
@@ -123,12 +128,18 @@ class Attempt {
     } catch (thrown) {
       end = this.#failed(thrown);
     }
-    await this.#work
-      ?.close(this.#kept(end))
-      .catch((error: unknown) => this.#log.error({ err: error }, 'could not close the file of the transfer'));
+    const unclosed = direction === 'SEND' ? 'file not closed' : 'staging not released';
+    await this.#work?.close(this.#kept(end)).catch((error: unknown) => {
+      this.#note(unclosed, {}, error);
+    });
     // Points that were on their way to the disk are there now.
     if ('restartable' in end) return { ...end, ...this.#work?.facts, ...this.#said };
     return 'counts' in end ? end : { ...end, ...this.#said };
+  }
+
+  #note(note: TransferNote, facts: Facts, error?: unknown): void {
+    const { server_name: server, id } = this.#job;
+    this.#deps.events.publish(TRANSFER_NOTED, { session: undefined, id, note, error, facts: { server, ...facts } });
   }
 
   #begin(): Promise<Work | Completed> {
@@ -165,10 +176,7 @@ class Attempt {
     } catch (error) {
       taken.failed(error);
       if (!taken.reused || taken.usable || work.accepted || this.#signal.aborted) throw error;
-      this.#log.info(
-        { sessionId: taken.sessionId, reason: toPesitError(error).message },
-        'idle session was dead or out of date: taking another',
-      );
+      this.#note('session replaced', { sessionId: taken.sessionId, reason: toPesitError(error).message });
     } finally {
       this.#end(taken);
     }
@@ -240,7 +248,7 @@ class Attempt {
   /** Not from this side: whether another attempt follows is for the error to say. */
   #refused(thrown: unknown, mayRestart: boolean, figures: Pick<Ended, 'bytesTransferred' | 'articles'>): AttemptEnd {
     const error = toPesitError(thrown);
-    if (error !== thrown) this.#log.error({ err: thrown }, 'transfer failed because of an error in this node');
+    if (error !== thrown) this.#note('fault of this node', {}, thrown);
     const { retry } = this.#deps.settings;
     const { failures, postponements } = this.#job;
     const isUnsure = this.#work?.repeatable === false && error.fault !== 'refused';

@@ -1,6 +1,6 @@
 import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import type { PesitError, SyncPoint } from '@pesit-node/protocol';
-import type { EventStream, Logger, SecretBox } from '@pesit-node/service';
+import type { EventStream, SecretBox } from '@pesit-node/service';
 
 import type { RemoteTls } from '../certificates/remote-tls.js';
 import type { Ended } from '../transfers/row.js';
@@ -65,5 +65,4 @@ export interface TransferDeps {
   readonly sendTree: SendTree;
   readonly store: TransferStore;
   readonly events: EventStream;
-  readonly logger: Logger;
 }

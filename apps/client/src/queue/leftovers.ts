@@ -1,8 +1,10 @@
 import { lstat, rm } from 'node:fs/promises';
 
 import { isDatabaseUnavailable } from '@pesit-node/service';
-import type { Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
+import type { EventStream, Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 import { DeliveryNotes, FIRST_FENCE, listLeftovers, removeLeftover } from '@pesit-node/storage';
+import { TRANSFER_NOTED } from '@pesit-node/transfers';
+import type { TransferNote } from '@pesit-node/transfers';
 
 import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
@@ -25,6 +27,7 @@ export interface LeftoversOptions {
   /** Asked each time: it may change while the service runs. */
   readonly spoolRetention: () => SpoolRetention;
   readonly periodic: Pick<PeriodicWork, 'add'>;
+  readonly events: Pick<EventStream, 'publish'>;
   readonly logger: Logger;
 }
 
@@ -78,6 +81,10 @@ export class Leftovers {
     if (failures[0] !== undefined) throw failures[0];
   }
 
+  #note(id: string, note: TransferNote): void {
+    this.#options.events.publish(TRANSFER_NOTED, { session: undefined, id, note, facts: {} });
+  }
+
   #isOld(modified: Date): boolean {
     return modified.getTime() <= Date.now() - this.#options.retention;
   }
@@ -89,7 +96,7 @@ export class Leftovers {
   }
 
   async #received(): Promise<void> {
-    const { asLeader, receivedTree, logger } = this.#options;
+    const { asLeader, receivedTree } = this.#options;
     const { root } = receivedTree;
     const staged = await listLeftovers(root);
     const notes = new DeliveryNotes(root);
@@ -102,7 +109,7 @@ export class Leftovers {
       const upTo = staged.find(({ key }) => key === id)?.fence ?? FIRST_FENCE;
       if (!(await removeLeftover(root, id, { upTo }))) continue;
       await notes.remove(id);
-      logger.info({ transferId: id }, 'removed the staged file of the transfer: nobody came back for it');
+      this.#note(id, 'staging removed');
     }
   }
 
@@ -125,7 +132,7 @@ export class Leftovers {
 
   /** Tables of points of transfers that are over. */
   async #sentPoints(): Promise<void> {
-    const { sendTree, logger } = this.#options;
+    const { sendTree } = this.#options;
     const old: (readonly [id: string, path: string])[] = [];
     for (const [id, path] of await sendTree.sentPoints()) {
       const facts = await lstat(path).catch(() => undefined);
@@ -135,7 +142,7 @@ export class Leftovers {
     for (const [id, path] of old) {
       if (!ownerless.has(id)) continue;
       await rm(path, { force: true });
-      logger.info({ transferId: id }, 'removed the table of points of the transfer: nobody came back for it');
+      this.#note(id, 'points removed');
     }
   }
 
@@ -151,7 +158,7 @@ export class Leftovers {
       const content = known.get(id);
       if (content === 'REMOVED') {
         await sendTree.spool.remove(id);
-        logger.info({ transferId: id }, 'removed the content of a transfer that has ended');
+        this.#note(id, 'content removed');
       } else if (content === undefined && this.#isOld(await sendTree.spool.changedAt(id))) {
         await sendTree.spool.remove(id);
         logger.info({ transferId: id }, 'removed an upload that belongs to no transfer');

@@ -2,8 +2,8 @@ import { EventEmitter } from 'node:events';
 
 import { isDatabaseUnavailable, LeaseWatch } from '@pesit-node/service';
 import type { EventStream, Logger } from '@pesit-node/service';
-import { TRANSFER_BEGAN, TRANSFER_ENDED, TRANSFER_REFUSED } from '@pesit-node/transfers';
-import type { EndStatus, ObservedTransfer, TransferStatus } from '@pesit-node/transfers';
+import { TRANSFER_BEGAN, TRANSFER_ENDED, TRANSFER_NOTED, TRANSFER_REFUSED } from '@pesit-node/transfers';
+import type { EndStatus, Facts, ObservedTransfer, TransferNote, TransferStatus } from '@pesit-node/transfers';
 
 import { isOver } from '../transfers/row.js';
 import type { AttemptEnd, Job, Progress, TransferRow } from '../transfers/row.js';
@@ -339,10 +339,7 @@ export class TransferQueue {
   /** Removes files kept for another attempt, or for a replay, now or with the next sweep. */
   async #cleanUp(row: TransferRow, transfer: RunningTransfer): Promise<void> {
     await transfer.cleanUp(row).catch((error: unknown) => {
-      this.#log.error(
-        { err: error, transferId: row.id },
-        'could not remove what was kept for a restart: the next sweep removes it',
-      );
+      this.#note(row.id, 'leftovers kept', {}, error);
     });
   }
 
@@ -371,10 +368,7 @@ export class TransferQueue {
         const found = await store.find(job.id);
         // An earlier try was written, and its answer lost.
         if (attempt > 1 && found?.status === end.status && found.fence === job.fence) return found;
-        this.#log.warn(
-          { transferId: job.id, end: end.status },
-          'could not record the end of the transfer: another process has taken it over',
-        );
+        this.#note(job.id, 'end belongs to another', { end: end.status });
         return undefined;
       } catch (error) {
         this.#databaseFailed(error, 'could not write the end of a transfer yet');
@@ -404,13 +398,14 @@ export class TransferQueue {
     const { store, settings } = this.#options;
     const rows = await store.requeueOrphans(which, settings.retry.attempts, message);
     for (const row of rows) {
-      this.#log.warn(
-        { transferId: row.id, status: row.status, reason: message },
-        'took a transfer back from a process that ended without recording it',
-      );
+      this.#note(row.id, 'taken back', { status: row.status, reason: message });
       if (isOver(row)) this.over(row);
     }
     return rows.length;
+  }
+
+  #note(id: string, note: TransferNote, facts: Facts, error?: unknown): void {
+    this.#options.events.publish(TRANSFER_NOTED, { session: undefined, id, note, error, facts });
   }
 
   #databaseFailed(error: unknown, what: string): void {

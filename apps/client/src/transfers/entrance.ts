@@ -1,5 +1,6 @@
 import { ApiError, conflict, isUniqueViolation, notFound, unavailable, unprocessable } from '@pesit-node/service';
-import type { Logger } from '@pesit-node/service';
+import type { EventStream } from '@pesit-node/service';
+import { TRANSFER_NOTED } from '@pesit-node/transfers';
 
 import type { TransferQueue } from '../queue/transfer-queue.js';
 import { serverNotFound } from '../remote-servers/service.js';
@@ -28,14 +29,14 @@ export interface EntranceDeps {
   readonly store: TransferStore;
   readonly servers: RemoteServerStore;
   readonly queue: TransferQueue;
-  readonly logger: Logger;
+  readonly events: Pick<EventStream, 'publish'>;
 }
 
 /** Seconds after which a full queue is worth another try. */
 const RETRY_AFTER = 5;
 
 /** The way of a request into the queue: whether it may, whether it came before, and who waits for its end. */
-export const createEntrance = ({ store, servers, queue, logger }: EntranceDeps) => {
+export const createEntrance = ({ store, servers, queue, events }: EntranceDeps) => {
   const existing = async (id: string): Promise<TransferRow> => {
     const row = await store.find(id);
     if (row === undefined) throw notFound('Transfer', id);
@@ -68,7 +69,8 @@ export const createEntrance = ({ store, servers, queue, logger }: EntranceDeps) 
       throw unavailable('The queue was full: try again', RETRY_AFTER);
     }
     const { id, direction, server_name: server, filename } = row;
-    logger.info({ transferId: id, direction, server, filename }, 'transfer queued');
+    const facts = { direction, server, filename };
+    events.publish(TRANSFER_NOTED, { session: undefined, id, note: 'queued', facts });
     return row;
   };
 

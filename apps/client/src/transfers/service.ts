@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 
 import { ApiError, conflict, validation } from '@pesit-node/service';
 import type { HistoryPage } from '@pesit-node/service';
+import { TRANSFER_NOTED } from '@pesit-node/transfers';
 import type { z } from 'zod';
 
 import type { ReceivedTree } from '../exchange/received-tree.js';
@@ -28,7 +29,7 @@ export interface TransferServiceDeps extends EntranceDeps {
 
 /** Requests for transfers, and what became of them. */
 export const transferService = (deps: TransferServiceDeps) => {
-  const { store, servers, sendTree, receivedTree, queue, logger } = deps;
+  const { store, servers, sendTree, receivedTree, queue, events } = deps;
   const entrance = createEntrance(deps);
   const { existing, requireEnabled, admit, withWait, enqueue } = entrance;
   const contents = contentRequests({ store, spool: sendTree.spool, entrance });
@@ -98,7 +99,8 @@ export const transferService = (deps: TransferServiceDeps) => {
         await (status === 'FAILED' ? admit(serverId) : requireEnabled(serverId));
         const again = await store.again(id);
         if (again === undefined) throw conflict('The transfer can no longer be tried again: see its status');
-        logger.info({ transferId: id, restartable: again.restartable }, 'transfer tried again on request');
+        const facts = { restartable: again.restartable };
+        events.publish(TRANSFER_NOTED, { session: undefined, id, note: 'tried again', facts });
         queue.arrived(again);
         return again;
       }),
@@ -137,7 +139,8 @@ export const transferService = (deps: TransferServiceDeps) => {
             `Only a transfer that has not ended can be cancelled: this one is ${(await existing(id)).status}`,
           );
         }
-        logger.info({ transferId: id, status: row.status }, 'transfer cancelled on request');
+        const facts = { status: row.status };
+        events.publish(TRANSFER_NOTED, { session: undefined, id, note: 'cancel requested', facts });
         if (row.status === 'CANCELLED') {
           if (row.direction === 'RECEIVE') await receivedTree.forget(id);
           queue.over(row);
