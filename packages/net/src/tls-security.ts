@@ -17,7 +17,7 @@ export const securityOf = (socket: TLSSocket, [certificate]: PeerChain): Transpo
 
 export const isOver = ({ notAfter }: PeerCertificate): boolean => notAfter.getTime() <= Date.now();
 
-/** What a handshake has agreed on, as fields of a log line; none where nothing secures the connection. */
+/** Terms of a handshake as fields of a log line; none where nothing secures the connection. */
 export const securityFacts = (security: TransportSecurity | undefined): Readonly<Record<string, string>> => {
   if (security === undefined) return {};
   const { protocol: tls, cipher, peerCertificate } = security;
