@@ -6,6 +6,7 @@
  * (else of the embedded one), which is started and removed. Those of Redis likewise, with TEST_REDIS_URL; with CI=true a
  * missing Redis is a failure.
  */
+import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,6 +37,18 @@ async function redisUrl() {
   return undefined;
 }
 
+/** Drops the databases that the tests copied theirs from, on a server that stays. */
+async function dropTemplates(url, testRun) {
+  const { default: pg } = await import('pg');
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query('select datname from pg_database where starts_with(datname, $1)', [
+    `pesit_test_${testRun}_`,
+  ]);
+  for (const { datname } of rows) await client.query(`drop database if exists ${datname} with (force)`);
+  await client.end();
+}
+
 await main(async () => {
   requireNode();
   await ensureInstalled();
@@ -46,6 +59,7 @@ await main(async () => {
   const directory = mkdtempSync(join(tmpdir(), 'pesit-test-'));
   atEnd(() => rmSync(directory, { recursive: true, force: true }));
   const counts = join(directory, 'counts.json');
+  const testRun = randomBytes(4).toString('hex');
 
   const reporters = ['default', join(root, 'scripts/lib/count-reporter.mjs')].map((name) => `--reporters=${name}`);
   const code = await run(process.execPath, ['node_modules/jest/bin/jest.js', ...reporters, ...process.argv.slice(2)], {
@@ -54,11 +68,13 @@ await main(async () => {
       NODE_OPTIONS:
         `${process.env.NODE_OPTIONS ?? ''} --experimental-vm-modules --disable-warning=ExperimentalWarning`.trim(),
       PESIT_TEST_COUNTS: counts,
+      PESIT_TEST_RUN: testRun,
       TEST_DATABASE_URL: url,
       ...(redis === undefined ? {} : { TEST_REDIS_URL: redis }),
     },
   });
 
+  if (process.env.TEST_DATABASE_URL) await dropTemplates(url, testRun);
   if (!existsSync(counts)) throw new Failure(`jest ended with exit code ${code} before any test was counted`);
   const { passed, failed, skipped } = JSON.parse(readFileSync(counts, 'utf8'));
   if (redis === undefined) {

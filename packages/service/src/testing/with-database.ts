@@ -4,7 +4,7 @@ import { migrate } from '../database/migrate.js';
 import type { MigrationSet } from '../database/migrate.js';
 import { openPostgresql } from '../database/postgresql.js';
 import type { Database } from '../database/types.js';
-import { createFreshDatabase } from './postgresql.js';
+import { createFreshDatabase, templateWith } from './postgresql.js';
 
 export interface OpenTestDatabaseOptions {
   /** Applied before the database is handed out; also the default search path, in their order. */
@@ -42,12 +42,33 @@ const openPool = (url: string, searchPath: readonly string[]): TestDatabase => (
 });
 
 /**
+ * The database to copy, already with these migrations; undefined: there is none, and each test file applies them.
+ * @param run as of `PESIT_TEST_RUN`, which `npm test` sets
+ */
+const templateOf = async (
+  serverUrl: string,
+  run: string | undefined,
+  migrations: readonly MigrationSet[],
+): Promise<string | undefined> => {
+  if (run === undefined || migrations.length === 0) return undefined;
+  return templateWith(serverUrl, run, migrations, async (url) => {
+    const database = openPool(url, ['public']);
+    try {
+      for (const set of migrations) await migrate(database, set);
+    } finally {
+      await database.close();
+    }
+  });
+};
+
+/**
  * Defines tests that need databases, on the PostgreSQL server of `TEST_DATABASE_URL`, whose user may create databases.
  * @throws without `TEST_DATABASE_URL`.
  */
 export const withDatabase = (define: (harness: DatabaseHarness) => void): void => {
   // eslint-disable-next-line no-restricted-properties -- the harness belongs to the tests, which have no composition root
-  const serverUrl = testServerUrl(process.env);
+  const { env } = process;
+  const serverUrl = testServerUrl(env);
   describe('on PostgreSQL', () => {
     const undo: (() => Promise<void>)[] = [];
     afterAll(async () => {
@@ -60,10 +81,11 @@ export const withDatabase = (define: (harness: DatabaseHarness) => void): void =
     };
     define({
       open: async ({ migrations = [], searchPath = migrations.map(({ schema }) => schema) } = {}) => {
-        const { url, drop } = await createFreshDatabase(serverUrl);
+        const template = await templateOf(serverUrl, env['PESIT_TEST_RUN'], migrations);
+        const { url, drop } = await createFreshDatabase(serverUrl, template);
         undo.push(drop);
         const database = pool(url, searchPath.length === 0 ? ['public'] : searchPath);
-        for (const set of migrations) await migrate(database, set);
+        if (template === undefined) for (const set of migrations) await migrate(database, set);
         return database;
       },
       another: ({ url, searchPath }) => Promise.resolve(pool(url, searchPath)),
