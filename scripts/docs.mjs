@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { valuesMarkdown } from './lib/chart-values.mjs';
+import { dashboardJson } from './lib/dashboard.mjs';
 import { houseDiagram } from './lib/house.mjs';
 import { declaredOperations } from './lib/operations.mjs';
 import { Failure, main, requireNode, root } from './lib/process.mjs';
@@ -94,6 +95,7 @@ await main(async () => {
     'docs/protocol/states.md': protocol.statesMarkdown(),
     [CLI]: between(CLI, CLI_MARKS, cliMarkdown()),
     [HOUSE]: between(HOUSE, HOUSE_MARKS, houseDiagram()),
+    'deploy/observability/dashboard.json': dashboardJson(),
     // The chart refuses these in a ConfigMap.
     'helm/pesit-node/secret-keys.txt': secretKeys(CONFIG_KEYS),
     [CHART]: between(CHART, VALUES_MARKS, valuesMarkdown()),

@@ -33,7 +33,6 @@ export const clientMetrics = (
   metrics: Metrics<'client'>,
   { knex, secrets, supervisor, exchange, volumes, space }: Sources,
 ): void => {
-  metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
   metrics.gauge('pesit_sessions_open', () => exchange.pool.open);
   metrics.gauges(['pesit_storage_free_bytes', 'pesit_storage_reserve_bytes'], async () => spaceReadings(await space()));
   metrics.gauges(['pesit_volumes_up', 'pesit_volumes_answer_seconds'], () => volumeReadings(volumes));

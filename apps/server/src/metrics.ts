@@ -25,7 +25,6 @@ export const serverMetrics = (
   metrics: Metrics<'server'>,
   { knex, secrets, supervisor, listenerStore, listenersHere, volumes, space }: Sources,
 ): void => {
-  metrics.gauge('pesit_database_up', () => Number(supervisor.ready));
   metrics.gauge('pesit_sessions_open', () => listenersHere.activeConnections);
   metrics.gauges(['pesit_storage_free_bytes', 'pesit_storage_reserve_bytes'], async () => spaceReadings(await space()));
   metrics.gauges(['pesit_volumes_up', 'pesit_volumes_answer_seconds'], () => volumeReadings(volumes));

@@ -6,7 +6,14 @@ import { networkInterfaces } from 'node:os';
 
 import { CLUSTER_MIGRATIONS, createCluster } from '@pesit-node/cluster';
 import type { Cluster } from '@pesit-node/cluster';
-import { DatabaseSupervisor, eventStream, Metrics, PeriodicWork, reasonsOf } from '@pesit-node/service';
+import {
+  databaseMetrics,
+  DatabaseSupervisor,
+  eventStream,
+  Metrics,
+  PeriodicWork,
+  reasonsOf,
+} from '@pesit-node/service';
 import type {
   AppName,
   CommonConfig,
@@ -107,6 +114,7 @@ export const createFoundation = <A extends AppName>(options: FoundationOptions<A
     ...{ secrets, periodic, logger, node },
     ...options.licenseTimes,
   });
+  databaseMetrics(metrics, { knex, supervisor });
   licenseMetrics(metrics, { license, admission, cluster });
   health.register('database', () => supervisor.health(), { readiness: true });
   health.register('license', () => licenseHealth(license), { readiness: true });

@@ -106,6 +106,13 @@ export const METRICS = {
     'Failed logins of the REST interface: `wrong` = answered 401, `blocked` = answered 429, after too many of the same user from the same address.',
   ),
   pesit_database_up: row('gauge', 'both', {}, '1 while the database answers and is migrated, else 0.'),
+  pesit_database_connections: row(
+    'gauge',
+    'both',
+    { state: ['used', 'idle'] },
+    'Connections of this process to PostgreSQL; at most `database.pool-max`.',
+  ),
+  pesit_database_waiting: row('gauge', 'both', {}, 'Statements that wait for a connection to PostgreSQL.'),
   pesit_storage_free_bytes: row(
     'gauge',
     'both',
