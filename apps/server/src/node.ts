@@ -144,8 +144,10 @@ export const createNode = (options: NodeOptions): ServerNode => {
   });
   const { metrics, events, supervisor, periodic, cluster, license, admission, reloaded } = foundation;
   const instance = randomUUID();
+  const running = new RunningTransfers();
   const journal = new TransferJournal({
     ...{ knex, logger, node, instance },
+    underWay: () => running.count,
     database: supervisor,
     ...(options.patienceMs === undefined ? {} : { patienceMs: options.patienceMs }),
   });
@@ -199,7 +201,6 @@ export const createNode = (options: NodeOptions): ServerNode => {
     ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
   });
   const recovery = new Recovery({ config, contexts, journal, instances, events });
-  const running = new RunningTransfers();
   volumes.on('change', (fault) => {
     void cluster.leader.refresh();
     if (fault === undefined) return;

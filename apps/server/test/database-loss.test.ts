@@ -13,7 +13,7 @@ import { PASSWORD, refusedWith, until, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, DTF, ORF, WRITE } from './support/steps.js';
 
-const COMPLETION = /update transfers set status = 'COMPLETED'/;
+const COMPLETION = /update transfers t set status = 'COMPLETED'/;
 
 withDatabase((harness) => {
   const node = useNode(harness, { patienceMs: 600 });

@@ -316,7 +316,7 @@ withDatabase((harness) => {
     knex.on('query', record);
     await node().send(session, 'IN', bytes(10));
     knex.off('query', record);
-    const words = [/^\s*select f\.file_id/, /^insert into "transfers"/, /^with done as/];
+    const words = [/^\s*select f\.file_id/, /^\s*insert into transfers/, /^\s*with open as/];
     expect(statements.filter((sql) => words.some((word) => word.test(sql)))).toHaveLength(3);
     const others = statements.filter((sql) => !words.some((word) => word.test(sql)));
     // Of the node, not of the file: the watch over the database, the leases.

@@ -14,6 +14,10 @@ interface Running {
 export class RunningTransfers {
   readonly #running = new Map<number, Running>();
 
+  get count(): number {
+    return this.#running.size;
+  }
+
   add(file: FileTransfer, connection: Running['connection']): void {
     this.#running.set(file.record.id, { file, connection });
   }

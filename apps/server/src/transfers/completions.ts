@@ -1,15 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { PesitError, SUCCESS } from '@pesit-node/protocol';
+import { PesitError } from '@pesit-node/protocol';
 import { settledWithin } from '@pesit-node/ground';
-import { isDatabaseUnavailable } from '@pesit-node/service';
+import { Batches, isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
+import { complete, completionColumns } from './complete-statement.js';
+import type { CompletedRow } from './complete-statement.js';
 import { IS_NEWEST } from './contexts.js';
 import type { Outbox } from './outbox.js';
-import { WAITING_CTES } from './waiting-files.js';
-import type { RecordHandle, TransferCompletion, TransferProgress } from './record.js';
+import type { RecordHandle, TransferCompletion } from './record.js';
 
 export interface CompletionsOptions {
   readonly knex: Knex;
@@ -17,6 +18,7 @@ export interface CompletionsOptions {
   readonly outbox: Outbox;
   /** See `JournalOptions`. */
   readonly patienceMs?: number;
+  readonly underWay?: () => number;
 }
 
 /**
@@ -52,9 +54,12 @@ export const taken = (id: number, isOpen = false): PesitError =>
  */
 export class Completions {
   readonly #options: CompletionsOptions;
+  readonly #completed: Batches<CompletedRow, boolean>;
 
   constructor(options: CompletionsOptions) {
     this.#options = options;
+    const { knex, underWay } = options;
+    this.#completed = new Batches({ run: (rows) => complete(rows, 'together', knex), underWay });
   }
 
   /** Until when the end of a transfer that ends now may wait for the database, in the clock of `performance`. */
@@ -143,34 +148,12 @@ export class Completions {
     }
   }
 
-  /** One statement, hence one transaction and one round trip. */
+  /** With others that end now; what those left out, because it is locked or no longer ours, is tried alone. */
   async #commit(record: RecordHandle, completion: TransferCompletion): Promise<Written> {
-    const { knex } = this.#options;
-    const { rows } = await knex.raw<{ rows: unknown[] }>(
-      `with done as (
-         update transfers set status = 'COMPLETED', end_time = now(), diagnostic = :success, delivering = false,
-           size = :size, checksum = :checksum, path = :path, filename = :filename, bytes_transferred = :bytes_transferred,
-           articles = :articles, sync_point = :sync_point, compression = :compression, point_bytes = :point_bytes, point_articles = :point_articles
-         where id = :id and fence = :fence and status = 'IN_PROGRESS' returning id, partner_id, listener, direction, directory
-       ), partner as (
-         update partners p set transfer_count = transfer_count + 1 from done where p.partner_id = done.partner_id
-       ), server as (
-         update listeners l set total_transfers = total_transfers + 1 from done where l.server_id = done.listener
-       ), ${WAITING_CTES}, sent as (
-         insert into sent_files (partner_id, path, size, mtime_ns, transfer)
-         select partner_id, :path, :size, :mtime::numeric, id from done where :mtime::numeric is not null
-         on conflict (partner_id, path) do update
-           set size = excluded.size, mtime_ns = excluded.mtime_ns, transfer = excluded.transfer, sent_at = now()
-       )
-       select id from done`,
-      {
-        ...record,
-        ...completionColumns(completion),
-        success: SUCCESS,
-        mtime: completion.sentMtimeNs?.toString() ?? null,
-      } as Record<string, Knex.Value>,
-    );
-    return rows.length > 0 ? 'written' : this.#reopen(record);
+    const row = { record, completion };
+    if (await this.#completed.add(row)) return 'written';
+    const [isWritten] = await complete([row], 'alone', this.#options.knex);
+    return isWritten === true ? 'written' : this.#reopen(record);
   }
 
   /**
@@ -237,20 +220,3 @@ export class Completions {
     });
   }
 }
-
-const completionColumns = (completion: TransferCompletion) => ({
-  size: completion.size,
-  checksum: completion.checksum ?? null,
-  path: completion.path,
-  filename: completion.filename,
-  compression: completion.compression,
-  ...progressColumns(completion),
-  point_bytes: completion.lastPoint?.dataBytes ?? 0,
-  point_articles: completion.lastPoint?.articles ?? 0,
-});
-
-export const progressColumns = ({ dataBytes, articles, syncPoint }: TransferProgress) => ({
-  bytes_transferred: dataBytes,
-  articles,
-  sync_point: syncPoint,
-});

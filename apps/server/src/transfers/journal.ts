@@ -1,12 +1,13 @@
-import { randomUUID } from 'node:crypto';
-
 import { keptBytes, keptReason, SUCCESS } from '@pesit-node/protocol';
 import { settledWithin } from '@pesit-node/ground';
-import { isDatabaseUnavailable } from '@pesit-node/service';
+import { Batches, isDatabaseUnavailable } from '@pesit-node/service';
 import type { Logger } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
-import { Completions, noDatabase, progressColumns } from './completions.js';
+import { begin, beginRow } from './begin-statement.js';
+import type { BeginRow, BegunTransfer } from './begin-statement.js';
+import { progressColumns } from './complete-statement.js';
+import { Completions, noDatabase } from './completions.js';
 import { IS_NEWEST } from './contexts.js';
 import { Outbox } from './outbox.js';
 import type { Availability } from './outbox.js';
@@ -34,15 +35,12 @@ export interface JournalOptions {
    * for ACK(TRANS.END): Tp is 30 s or more everywhere. Default 20,000.
    */
   readonly patienceMs?: number;
+  /** Transfers that this process has under way. Default: none is known, each is written at once. */
+  readonly underWay?: () => number;
 }
 
 /** How long a record of a failure may keep the session waiting; it is written later then. */
 const RECORD_MS = 500;
-
-/** A record that has begun. */
-export interface BegunTransfer extends RecordHandle {
-  readonly transferId: number;
-}
 
 /**
  * Writes the history. Nothing here is on the data path: a transfer is written when it begins, when it ends, and every
@@ -53,10 +51,13 @@ export class TransferJournal {
   readonly #outbox: Outbox;
   readonly #completions: Completions;
   readonly #refusals: Refusals;
+  readonly #begun: Batches<BeginRow, BegunTransfer>;
 
   constructor(options: JournalOptions) {
     this.#options = options;
     this.#outbox = new Outbox(options);
+    const { knex, underWay } = options;
+    this.#begun = new Batches({ run: (rows) => begin(rows, knex), underWay });
     this.#completions = new Completions({ ...options, outbox: this.#outbox });
     this.#refusals = new Refusals({
       knex: options.knex,
@@ -75,37 +76,17 @@ export class TransferJournal {
    * @throws PesitError 2-201 when the database is not available: the partner comes again.
    */
   async begin(start: TransferStart, admit?: (transaction: Knex.Transaction) => Promise<void>): Promise<BegunTransfer> {
-    const { knex } = this.#options;
+    const row = beginRow(start, this.#options);
     try {
-      if (admit === undefined) return await this.#begin(start, knex);
-      return await knex.transaction(async (transaction) => {
+      if (admit === undefined) return await this.#begun.add(row);
+      return await this.#options.knex.transaction(async (transaction) => {
         await admit(transaction);
-        return this.#begin(start, transaction);
+        const [begun] = (await begin([row], transaction)) as [BegunTransfer];
+        return begun;
       });
     } catch (error) {
       throw isDatabaseUnavailable(error) ? noDatabase(error) : error;
     }
-  }
-
-  async #begin(start: TransferStart, knex: Knex): Promise<BegunTransfer> {
-    const { source, staging } = start;
-    const [row] = await knex('transfers')
-      .insert({
-        ...this.#columnsOf(start),
-        status: 'IN_PROGRESS',
-        context: staging?.key ?? randomUUID(),
-        directory: staging?.directory ?? null,
-        overwrite: staging?.overwrite ?? true,
-        announced: staging?.announced ?? 0,
-        path: source?.path ?? null,
-        source_size: source?.version.size ?? null,
-        source_mtime_ns: source?.version.mtimeNs.toString() ?? null,
-        pacings: source === undefined ? null : JSON.stringify(source.pacings),
-        transfer_id: start.transferId === 0 ? knex.raw("nextval('transfer_ids')") : start.transferId,
-      })
-      .returning<(RecordHandle & { transfer_id: number })[]>(['id', 'fence', 'transfer_id']);
-    if (row === undefined) throw new Error('the record of the transfer was not written');
-    return { id: row.id, fence: row.fence, transferId: row.transfer_id };
   }
 
   /**

@@ -17,13 +17,18 @@ interface WaitingRow {
 const LOOK_AT = 500;
 const LOOKS_AT_A_TIME = 16;
 
-/** Changes that transfers commit beside COMPLETED: a statement of `Completions`. A file that replaces another is there once. */
+/**
+ * Changes that transfers commit beside COMPLETED: a statement of `Completions`. A file that replaces another is there once, also
+ * when both are in `done`, of which the last of a path counts.
+ */
 export const WAITING_CTES = `replaced as (
-    delete from waiting_files w using done where w.path = :path and done.direction = 'RECEIVE'
+    delete from waiting_files w using done where w.path = done.path and done.direction = 'RECEIVE'
   ), waiting as (
     insert into waiting_files (transfer, partner_id, directory, path, size)
-    select done.id, done.partner_id, done.directory, :path, :size from done join partners p on p.partner_id = done.partner_id
+    select distinct on (done.path) done.id, done.partner_id, done.directory, done.path, done.size
+    from done join partners p on p.partner_id = done.partner_id
     where done.direction = 'RECEIVE' and done.directory is not null and (p.quota_bytes is not null or p.quota_files is not null)
+    order by done.path, done.n desc
     on conflict (transfer) do update set path = excluded.path, size = excluded.size
   )`;
 

@@ -20,7 +20,7 @@ const MARGIN = 1 / 6;
 /** A third of the lease passes between two renewals: one that is late harms nobody. */
 const RENEWALS = 3;
 
-const byTimer = (delayMs: number, ring: () => void): (() => void) => {
+export const byTimer = (delayMs: number, ring: () => void): (() => void) => {
   const timer = setTimeout(ring, delayMs).unref();
   return () => {
     clearTimeout(timer);

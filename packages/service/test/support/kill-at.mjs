@@ -48,10 +48,10 @@ const STATEMENTS = {
   intent: /set .*"delivering" = /,
   complete: /status = 'COMPLETED', end_time/,
   pacings: /set pacings = /,
-  end: /update transfers set\s+status = case when cancel_requested and/,
+  end: /update transfers t set\s+status = case when t.cancel_requested and/,
 };
-const BEGINS = /^insert into "transfers"/;
-const TAKES = /skip locked/;
+const BEGINS = /^\s*insert into transfers \(status, transfer_id/;
+const TAKES = /^\s*with busy as/;
 
 const { query } = Client.prototype;
 Client.prototype.query = function (statement, ...rest) {
@@ -64,7 +64,7 @@ Client.prototype.query = function (statement, ...rest) {
   const callback = rest.at(-1);
   if (typeof callback !== 'function') return query.call(this, statement, ...rest);
   const told = (error, result) => {
-    if (isTaking && result?.rows?.[0]?.virtual_file === awaited) armed = true;
+    if (isTaking && result?.rows?.some((row) => row.virtual_file === awaited)) armed = true;
     if (isStep) die('after', step);
     callback(error, result);
   };
