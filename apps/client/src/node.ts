@@ -93,7 +93,7 @@ export const createNode = (options: NodeOptions) => {
     refreshMs: () => config['ssl.crl-refresh'] * 60_000,
   });
   const places = placeStore(database.knex, { node: options.node, instance: cluster.pod.instance });
-  const transfers = transferStore(database.knex);
+  const transfers = transferStore(database.knex, () => exchange.queue.running);
   const reserve = new SpaceReserve({
     bytes: () => config['storage.reserve'],
     fault: () => volumes.fault,

@@ -50,7 +50,7 @@ withDatabase((harness) => {
     const { body } = await service.api.post('/transfers/send', SEND);
     const ended = service.exchange.queue.whenEnded(body.id as string, 60_000, new AbortController().signal);
     await begun.promise;
-    const lost = loseAnswer(world.database(), /update transfers set\s+status = .*end_time/s);
+    const lost = loseAnswer(world.database(), /update transfers t set\s+status = .*end_time/s);
     held.resolve();
     await lost;
     expect(await ended).toMatchObject({ status: 'COMPLETED' });

@@ -133,7 +133,7 @@ withDatabase((harness) => {
       Object.assign(service.transfers, {
         take: async (...asked: Parameters<typeof take>) => {
           const taken = await take(...asked);
-          if (taken.job !== undefined) taking.resolve();
+          if (taken.jobs.length > 0) taking.resolve();
           await held.promise;
           return taken;
         },

@@ -164,14 +164,11 @@ withDatabase((harness) => {
       // The test takes it, at its own time.
       await other.exchange.queue.stop(0);
       await world.database().knex('remote_servers').update({ enabled: true });
-      const job = await other.transfers.take({
-        node: 'other',
-        leaseSeconds: 30,
-        maxPerServer: 5,
-        minQueued: 1,
-        countTo: 1,
+      const { jobs } = await other.transfers.take({
+        ...{ node: 'other', leaseSeconds: 30, maxPerServer: 5 },
+        ...{ slots: 1, freely: 1, minQueued: 1, countTo: 1 },
       });
-      expect(job.job).toMatchObject({ id: sent.id, fence: 2, restartable: true, pesit_transfer_id: 1 });
+      expect(jobs).toMatchObject([{ id: sent.id, fence: 2, restartable: true, pesit_transfer_id: 1 }]);
       never.resolve();
       await until(() => Promise.resolve(partner.written.length === 1 && service.exchange.queue.running === 0));
       expect(await service.transfers.find(sent.id as string)).toMatchObject({ status: 'IN_PROGRESS', node: 'other' });

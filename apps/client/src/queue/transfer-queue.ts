@@ -53,11 +53,14 @@ const endsWithoutContent = ({ completed, failed }: SpoolRetention): readonly End
 
 const isEnd = (status: TransferStatus): status is EndStatus => status !== 'PENDING' && status !== 'IN_PROGRESS';
 
+/** Rows that one statement takes, at most. */
+const MOST_TAKEN = 64;
+
 /** How long an interrupted transfer may take to end. */
 const INTERRUPT_MS = 8000;
 
 /**
- * The queue over the table. Rows are taken one at a time, when there is a slot and reason to believe that one waits:
+ * The queue over the table. Rows are taken, several at a time, when there are slots and reason to believe that one waits:
  * `arrived` says so at once, a timer when the next attempt of one is due, and the poll finds what other processes queued or
  * left behind. Up to `corePoolSize` run at a time, up to `maxPoolSize` while more than `queueCapacity` wait, or for a server
  * of whose transfers none runs: those of a slow partner do not keep it waiting. The database's part is the rows' status; ends
@@ -264,28 +267,33 @@ export class TransferQueue {
     }
     while (this.#state === 'running' && this.#backlog > 0 && this.#options.mayRun()) {
       const active = this.#running.size;
-      const minQueued = active < corePoolSize ? 1 : queueCapacity + 1;
-      if (active >= maxPoolSize || (this.#queued < minQueued && !this.#neglects)) return;
+      const freely = Math.max(0, corePoolSize - active);
+      const minQueued = queueCapacity + 1;
+      if (active >= maxPoolSize || (this.#queued < (freely > 0 ? 1 : minQueued) && !this.#neglects)) return;
+      const slots = Math.min(MOST_TAKEN, maxPoolSize - active);
       this.#neglects = false;
       const arrivals = this.#arrivals;
       const since = performance.now();
       const leaseSeconds = this.#leases.seconds;
       const countTo = queueCapacity + maxPoolSize + 1;
-      const { job, backlog, queued } = await store.take({ node, leaseSeconds, maxPerServer, minQueued, countTo });
+      const asked = { node, leaseSeconds, maxPerServer, slots, freely, minQueued, countTo };
+      const { jobs, backlog, queued } = await store.take(asked);
       // Rows that came while the statement ran may not be counted in it.
-      const others = this.#arrivals - arrivals - (job === undefined ? 0 : 1);
+      const others = this.#arrivals - arrivals - jobs.length;
       this.#backlog = backlog + others;
       this.#queued = queued + others;
-      if (job === undefined) return;
+      if (jobs.length === 0) return;
       if (!this.#options.mayRun()) {
-        // Blocked while the statement was on its way: the transfer waits like the others.
+        // Blocked while the statement was on its way: the transfers wait like the others.
         await store.giveBackUnknown(node, [...this.#running.keys()]);
         this.#lookAnew();
         return;
       }
-      // They come by how many run with them: behind one with some, none has nothing.
-      this.#look(job.server_id);
-      this.#run(job, since);
+      for (const job of jobs) {
+        // They come by how many run with them: behind one with some, none has nothing.
+        this.#look(job.server_id);
+        this.#run(job, since);
+      }
     }
   }
 

@@ -1,27 +1,14 @@
-import { keptReason } from '@pesit-node/protocol';
+import { Batches } from '@pesit-node/service';
 import type { Pacing } from '@pesit-node/storage';
 import type { TransferStatus } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
-import { columnsOf, QUEUED, WAITING } from './row.js';
-import type { AttemptEnd, Job, Progress, StoredVersion, TransferRow } from './row.js';
-
-export interface TakeOptions {
-  readonly node: string;
-  readonly leaseSeconds: number;
-  /** Sessions that one remote server may have when its own maxConnections does not say less. */
-  readonly maxPerServer: number;
-  /** Take only when at least so many are queued, due or not, or for a server of whose transfers none runs. */
-  readonly minQueued: number;
-  /** How far to count those that wait. */
-  readonly countTo: number;
-}
-
-export interface Taken {
-  readonly job: Job | undefined;
-  readonly backlog: number;
-  readonly queued: number;
-}
+import { writeEnds } from './end-statement.js';
+import type { EndedRow } from './end-statement.js';
+import { columnsOf } from './row.js';
+import type { AttemptEnd, Progress, StoredVersion, TransferRow } from './row.js';
+import { TAKE } from './take-statement.js';
+import type { TakeAnswer, Taken, TakeOptions } from './take-statement.js';
 
 /** One lease of a transfer: nobody else has this number. */
 export type Lease = Pick<TransferRow, 'id' | 'fence'>;
@@ -33,110 +20,11 @@ export interface Renewed {
   readonly cancel_requested: boolean;
 }
 
-/** The first of a server's rows that were not tried yet, and the first of those whose next attempt is due. */
-const FRESH = `status = 'PENDING' and next_attempt_at is null order by position limit 1`;
-const DELAYED = `status = 'PENDING' and next_attempt_at <= now() order by next_attempt_at limit 1`;
-
 /** How often one take asks again when other processes are quicker. */
 const MAX_LOOKS = 5;
 
-/**
- * Takes the oldest transfer of the server that has the fewest under way, and a session to spare: a slow partner keeps the
- * others waiting no longer than for a slot. Several processes never take the same one. Its cost does not grow with the
- * queue: a look at two indexes for each server, and rows are counted no further than somebody wants to know.
- */
-const TAKE = `
-  with busy as (
-    select server_id, count(*) as running from transfers where status = 'IN_PROGRESS' group by server_id
-  ), waiting as (
-    select count(*)::integer as total from (select 1 from transfers where ${WAITING} limit :countTo) counted
-  ), queued as (
-    select count(*)::integer as total from (select 1 from transfers where ${QUEUED} limit :countTo) counted
-  ), chosen as (
-    select s.id from remote_servers s
-    left join busy b on b.server_id = s.id
-    cross join lateral (
-      select min(position) as position from (
-        (select position from transfers where server_id = s.id and ${FRESH})
-        union all (select position from transfers where server_id = s.id and ${DELAYED})
-      ) either
-    ) oldest
-    where s.enabled and oldest.position is not null
-      and coalesce(b.running, 0) < least(coalesce(s.max_connections, :maxPerServer), :maxPerServer)
-      and (b.running is null or (select total from queued) >= :minQueued)
-    order by coalesce(b.running, 0), oldest.position limit 1
-  ), fresh as (
-    select id, position from transfers where server_id = (select id from chosen) and ${FRESH} for update skip locked
-  ), delayed as (
-    select id, position from transfers where server_id = (select id from chosen) and ${DELAYED} for update skip locked
-  ), next as (
-    select id from (select * from fresh union all select * from delayed) either order by position limit 1
-  ), taken as (
-    update transfers t set status = 'IN_PROGRESS', start_time = coalesce(t.start_time, now()), attempts = t.attempts + 1,
-      next_attempt_at = null, node = :node, fence = t.fence + 1, lease_until = now() + make_interval(secs => :leaseSeconds),
-      pesit_transfer_id = case when t.direction = 'SEND' and t.pesit_transfer_id is null
-        then nextval('pesit_transfer_id') else t.pesit_transfer_id end
-    from next, remote_servers s where t.id = next.id and s.id = t.server_id
-    returning ${columnsOf('t')}, to_jsonb(s) as server
-  )
-  select taken.*, waiting.total as backlog, queued.total as queued, exists (select from chosen) as chosen
-  from waiting cross join queued left join taken on true`;
-
 /** Under a lease of an older number nothing is written. */
 const UNDER_LEASE = `id = :id and status = 'IN_PROGRESS' and fence = :fence`;
-
-/** A wish to cancel that came meanwhile decides, unless the transfer is through. */
-const END = `
-  update transfers set
-    status = case when cancel_requested and :status <> 'COMPLETED' then 'CANCELLED' else :status end,
-    end_time = case when :status = 'PENDING' and not cancel_requested then null else now() end,
-    next_attempt_at = case when :status = 'PENDING' and not cancel_requested
-      then now() + cast(:delay as double precision) * interval '1 millisecond' end,
-    failures = failures + case when :counts = 'failed' then 1 else 0 end,
-    postponements = case :counts when 'later' then postponements + 1 else 0 end,
-    attempts = attempts - case when :counts in ('later', 'none') then 1 else 0 end,
-    restartable = cast(:restartable as boolean) and not cancel_requested,
-    lease_until = null,
-    filename = coalesce(:filename, filename), size = coalesce(cast(:size as bigint), size),
-    bytes_transferred = coalesce(cast(:bytesTransferred as bigint), bytes_transferred),
-    articles = coalesce(cast(:articles as bigint), articles),
-    sync_point = coalesce(cast(:syncPoint as integer), sync_point),
-    checksum = :checksum, local_path = :localPath,
-    diagnostic = :diagnostic, error_code = :errorCode, error_message = :errorMessage,
-    diagnostic_complement = cast(:diagnosticComplement as bytea),
-    answer_free_message = cast(:answerFreeMessage as bytea),
-    pesit_transfer_id = coalesce(cast(:pesitTransferId as integer), pesit_transfer_id),
-    round_trip = coalesce(cast(:roundTrip as double precision), round_trip), advice = coalesce(:advice, advice),
-    reply = coalesce(cast(:reply as bytea), reply),
-    reply_data_code = coalesce(cast(:replyDataCode as integer), reply_data_code), label = coalesce(:label, label),
-    free_message = coalesce(cast(:freeMessage as bytea), free_message),
-    original_sender = coalesce(:originalSender, original_sender), final_receiver = coalesce(:finalReceiver, final_receiver),
-    creation_date = coalesce(:creationDate, creation_date),
-    name_confirmed = coalesce(cast(:nameConfirmed as boolean), name_confirmed),
-    content = case when content = 'KEPT' and case when cancel_requested and :status <> 'COMPLETED' then 'CANCELLED' else :status end
-      = any (cast(:contentGoesWith as text[])) then 'REMOVED' else content end
-  where ${UNDER_LEASE}
-  returning ${columnsOf('transfers')}`;
-
-const NOT_GIVEN = {
-  ...{ size: null, bytesTransferred: null, articles: null, syncPoint: null, checksum: null },
-  ...{ filename: null, localPath: null },
-  ...{ diagnostic: null, errorCode: null, errorMessage: null, pesitTransferId: null },
-  ...{ roundTrip: null, advice: null },
-  ...{ reply: null, label: null, freeMessage: null, originalSender: null, finalReceiver: null },
-  ...{ creationDate: null, replyDataCode: null, diagnosticComplement: null, answerFreeMessage: null },
-  nameConfirmed: null,
-  ...{ delay: 0, counts: 'ended', restartable: false },
-};
-
-/** Values for a statement: null for what is not given. */
-const withNulls = (given: object): Readonly<Record<string, string | number | boolean | Buffer | null>> => ({
-  ...NOT_GIVEN,
-  ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
-});
-
-const reasonOf = ({ errorMessage }: { readonly errorMessage?: string | undefined }) =>
-  errorMessage === undefined ? {} : { errorMessage: keptReason(errorMessage) };
 
 /** A transfer that was taken, as if it never had been; one that somebody wants cancelled is. */
 const UNTOUCHED = `
@@ -163,8 +51,12 @@ const REQUEUE = `
   where status = 'IN_PROGRESS' and case when cast(:node as text) is null then lease_until < now() else node = :node end
   returning ${columnsOf('transfers')}`;
 
-/** The queue: who runs what, and what is kept for the next attempt. One statement each. */
-export const leaseStore = (knex: Knex) => {
+/**
+ * The queue: who runs what, and what is kept for the next attempt. One statement each.
+ * @param underWay transfers that this process runs
+ */
+export const leaseStore = (knex: Knex, underWay?: () => number) => {
+  const ends = new Batches({ run: (rows: readonly EndedRow[]) => writeEnds(rows, 'together', knex), underWay });
   const changeUnderLease = async (set: string, values: Readonly<Record<string, string | number>>): Promise<boolean> => {
     const { rows } = await knex.raw<{ rows: unknown[] }>(
       `update transfers set ${set} where ${UNDER_LEASE} returning id`,
@@ -174,25 +66,20 @@ export const leaseStore = (knex: Knex) => {
   };
 
   return {
-    /** @returns the transfer taken, if any, how many were due before, and how many queued; `countTo` for more */
+    /** `countTo` for more than so many that are due, or queued */
     take: async (options: TakeOptions): Promise<Taken> => {
       for (let look = 1; ; look++) {
-        const { rows } = await knex
-          .raw<{ rows: (Job & Omit<Taken, 'job'> & { readonly chosen: boolean })[] }>(TAKE, { ...options })
-          .options({ name: 'client_take' });
-        const [row] = rows as [(typeof rows)[number]];
-        // Without a transfer every column of it is null.
-        const isTaken = (row.id as string | null) !== null;
-        // Another process was quicker with the last one of that server: there may be other servers. One that only holds the
-        // lock of it, and hangs, is left to the next poll.
-        if (isTaken || !row.chosen || look === MAX_LOOKS) {
-          const { backlog, queued } = row;
-          return { job: isTaken ? row : undefined, backlog, queued };
-        }
+        const { rows } = await knex.raw<{ rows: TakeAnswer[] }>(TAKE, { ...options }).options({ name: 'client_take' });
+        const [{ backlog, queued, chosen }] = rows as [TakeAnswer];
+        const jobs = rows.filter(({ id }) => (id as string | null) !== null);
+        // Other processes were quicker with the last ones of those servers: there may be other servers. One that only holds the
+        // lock of a row, and hangs, is left to the next poll.
+        if (jobs.length > 0 || !chosen || look === MAX_LOOKS) return { jobs, backlog, queued };
       }
     },
 
     /**
+     * Written with others that end now; what those left out, because it is locked or no longer ours, is tried alone.
      * @param contentGoesWith ends at which the content of the request is given up with the same statement
      * @returns the record as it is now; undefined when the lease was lost meanwhile
      */
@@ -205,13 +92,8 @@ export const leaseStore = (knex: Knex) => {
         const sql = `update transfers set ${UNTOUCHED} where ${UNDER_LEASE} returning ${columnsOf('transfers')}`;
         return (await knex.raw<{ rows: TransferRow[] }>(sql, { id, fence })).rows[0];
       }
-      const { rows } = await knex
-        .raw<{ rows: TransferRow[] }>(END, {
-          ...withNulls({ ...end, ...reasonOf(end), id, fence }),
-          contentGoesWith: [...contentGoesWith],
-        })
-        .options({ name: 'client_end' });
-      return rows[0];
+      const row = { id, fence, end, contentGoesWith };
+      return (await ends.add(row)) ?? (await writeEnds([row], 'alone', knex))[0];
     },
 
     /** Longer leases for the transfers that this process runs, and their figures. @returns those that are still its own */

@@ -213,5 +213,12 @@ export const SERVER_ENABLED = '(select enabled from remote_servers where id = tr
 export const QUEUED = `status = 'PENDING' and (next_attempt_at is null or next_attempt_at is not null)
   and server_id in (select id from remote_servers where enabled)`;
 
-/** A due row that waits for nothing but a slot: what is kept for a disabled server takes nobody's place. */
-export const WAITING = `${DUE} and server_id in (select id from remote_servers where enabled)`;
+/**
+ * Counts what is `QUEUED`, or only a part of it, no further than `limit`. In parts, because each index of the queue serves one then,
+ * whatever the planner, which keeps a plan that it made while the table was new, knows of it.
+ */
+export const countedUpTo = (limit: string, part: 'is null' | 'is not null' | '<= now()'): string => `
+  (select count(*) from (
+    select from transfers where status = 'PENDING' and next_attempt_at ${part}
+      and server_id in (select id from remote_servers where enabled) limit ${limit}
+  ) counted)`;

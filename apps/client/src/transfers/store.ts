@@ -1,34 +1,17 @@
-import { fetchStatistics, History } from '@pesit-node/service';
+import { Batches, fetchStatistics, History } from '@pesit-node/service';
 import type { HistoryPage, Statistics } from '@pesit-node/service';
 import { DIRECTIONS, TRANSFER_STATUSES } from '@pesit-node/transfers';
 import type { Direction, TransferStatus } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import { HISTORY } from './history.js';
+import { insert } from './insert-statement.js';
+import type { Incoming } from './insert-statement.js';
 import { leaseStore } from './lease-store.js';
 import { contentStore } from './content-store.js';
 import { columnsOf, DUE, PAGE_COLUMNS, QUEUED, SERVER_ENABLED } from './row.js';
 import type { NewTransfer, TransferRow } from './row.js';
 import type { HistoryFilter, HistoryQuery } from './schema.js';
-
-/** Inserts unless the server is unknown or disabled, or the queue is full: one round trip when all is well. */
-const insertFor = (column: 'id' | 'name'): string => `
-  insert into transfers (id, type, status, direction, server_id, server_name, partner_id, filename, remote_filename,
-    virtual_file, source_path, source_version, size, content, settings, pesit_transfer_id,
-    idempotency_key, request_hash)
-  select cast(:id as uuid), :type, 'PENDING', :direction, s.id, s.name, coalesce(:partnerId, s.client_id), :filename, :remoteFilename,
-    :virtualFile, :sourcePath, cast(:sourceVersion as jsonb), cast(:size as bigint), :content, cast(:settings as jsonb),
-    cast(:pesitTransferId as integer), :key, :hash
-  from remote_servers s
-  where s.${column} = :server and s.enabled
-    and (select count(*) from (select 1 from transfers where ${QUEUED} limit :room) counted) < :room
-  returning ${columnsOf('transfers')}`;
-
-/** Prepared: planning the statements of every transfer costs more than running them. */
-const INSERT = {
-  number: { sql: insertFor('id'), name: 'client_insert_by_server_id' },
-  string: { sql: insertFor('name'), name: 'client_insert_by_server_name' },
-};
 
 /** A transfer that was asked for with a key. */
 export interface KeyedRow extends TransferRow {
@@ -50,29 +33,34 @@ const AGAIN = `
   where id = :id and (status = 'FAILED' or status = 'PENDING') and server_id is not null and content is distinct from 'REMOVED'
   returning ${columnsOf('transfers')}`;
 
+/**
+ * Inserts what comes at the same time. Where a key came before, its request took the room of another one: whoever was left out tries
+ * alone then.
+ */
+const insertTogether =
+  (knex: Knex) =>
+  async (incoming: readonly Incoming[]): Promise<readonly (TransferRow | 'alone' | undefined)[]> => {
+    const rows = await insert(incoming, 'together', knex);
+    const isDoubtful = incoming.some(({ transfer }, i) => transfer.idempotency !== undefined && rows[i] === undefined);
+    return isDoubtful ? rows.map((row) => row ?? 'alone') : rows;
+  };
+
 /** The requests for transfers, and the history. One statement each; the statuses are guarded by triggers. */
-const requestStore = (knex: Knex, history = new History(knex, HISTORY)) => ({
+const requestStore = (
+  knex: Knex,
+  underWay?: () => number,
+  history = new History(knex, HISTORY),
+  inserted = new Batches({ run: insertTogether(knex), underWay }),
+) => ({
   /**
    * @param room how many may be queued before this one
    * @returns undefined when the server is not there or disabled, or there is no room
    * @throws a unique violation (`transfers_idempotency_key`) when a request with this key was queued before
    */
   insert: async (transfer: NewTransfer, room: number): Promise<TransferRow | undefined> => {
-    const { sql, name } = INSERT[typeof transfer.server as 'number' | 'string'];
-    const { partnerId, remoteFilename, virtualFile, sourcePath, sourceVersion, size } = transfer;
-    const values = {
-      ...{ id: transfer.id, type: transfer.type, direction: transfer.direction, server: transfer.server, room },
-      filename: transfer.filename,
-      ...{ partnerId: partnerId ?? null, remoteFilename: remoteFilename ?? null, virtualFile: virtualFile ?? null },
-      ...{ sourcePath: sourcePath ?? null, size: size ?? null },
-      content: transfer.hasContent ? 'KEPT' : null,
-      sourceVersion: sourceVersion === undefined ? null : JSON.stringify(sourceVersion),
-      settings: JSON.stringify(transfer.settings),
-      pesitTransferId: transfer.settings.pesitTransferId ?? null,
-      ...{ key: transfer.idempotency?.key ?? null, hash: transfer.idempotency?.hash ?? null },
-    };
-    const { rows } = await knex.raw<{ rows: TransferRow[] }>(sql, values).options({ name });
-    return rows[0];
+    const one = { transfer, room };
+    const answer = await inserted.add(one);
+    return answer === 'alone' ? (await insert([one], 'alone', knex))[0] : answer;
   },
 
   /** How many take a place in the queue, and how many of them wait for their next attempt. */
@@ -133,7 +121,14 @@ const requestStore = (knex: Knex, history = new History(knex, HISTORY)) => ({
     (await knex.raw<{ rows: TransferRow[] }>(AGAIN, { id })).rows[0],
 });
 
-/** The transfers in the database: requests and history, the queue, and the contents that came with requests. */
-export const transferStore = (knex: Knex) => ({ ...requestStore(knex), ...leaseStore(knex), ...contentStore(knex) });
+/**
+ * The transfers in the database: requests and history, the queue, and the contents that came with requests.
+ * @param underWay transfers that this process runs; default: none is known, each is written at once
+ */
+export const transferStore = (knex: Knex, underWay?: () => number) => ({
+  ...requestStore(knex, underWay),
+  ...leaseStore(knex, underWay),
+  ...contentStore(knex),
+});
 
 export type TransferStore = ReturnType<typeof transferStore>;

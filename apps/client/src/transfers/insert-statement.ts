@@ -1,0 +1,80 @@
+import { jsonRows } from '@pesit-node/service';
+import type { Knex } from 'knex';
+
+import { columnsOf, countedUpTo } from './row.js';
+import type { NewTransfer, TransferRow } from './row.js';
+
+/** A request that comes in, and how many may be queued before it. */
+export interface Incoming {
+  readonly transfer: NewTransfer;
+  readonly room: number;
+}
+
+/**
+ * Inserts each in the order of their numbers, unless its server is unknown or disabled, or the queue is full: what goes in before it
+ * counts, too. One round trip when all is well.
+ */
+const insertStatement = (conflict: string): string => `
+  with eligible as (
+    select g.*, s.id as server, s.name as name, s.client_id, row_number() over (order by g.n) as place
+    from json_to_recordset(cast(:rows as json)) as g (n integer, id uuid, type text, direction text, server_id integer,
+      server_name text, partner_id text, filename text, remote_filename text, virtual_file text, source_path text,
+      source_version jsonb, size bigint, content text, settings jsonb, pesit_transfer_id integer, idempotency_key text,
+      request_hash text)
+    join remote_servers s on s.id = coalesce(g.server_id, (select id from remote_servers where name = g.server_name))
+    where s.enabled
+  ), queued as (
+    select ${countedUpTo(':room', 'is null')} + ${countedUpTo(':room', 'is not null')} as total
+  )
+  insert into transfers (id, type, status, direction, server_id, server_name, partner_id, filename, remote_filename,
+    virtual_file, source_path, source_version, size, content, settings, pesit_transfer_id,
+    idempotency_key, request_hash)
+  select e.id, e.type, 'PENDING', e.direction, e.server, e.name, coalesce(e.partner_id, e.client_id), e.filename,
+    e.remote_filename, e.virtual_file, e.source_path, e.source_version, e.size, e.content, e.settings, e.pesit_transfer_id,
+    e.idempotency_key, e.request_hash
+  from eligible e cross join queued where queued.total + e.place <= :room
+  order by e.n
+  ${conflict}
+  returning ${columnsOf('transfers')}`;
+
+/** Prepared: planning the statements of every transfer costs more than running them. */
+const STATEMENTS = {
+  /** Leaves out a request whose key came before, which a statement of its own tells from one that found no room. */
+  together: {
+    sql: insertStatement('on conflict (idempotency_key) where idempotency_key is not null do nothing'),
+    name: 'client_insert',
+  },
+  alone: { sql: insertStatement(''), name: 'client_insert_alone' },
+};
+
+/** @returns the record of each; undefined when its server is not there or disabled, or there was no room */
+export const insert = async (
+  incoming: readonly Incoming[],
+  how: keyof typeof STATEMENTS,
+  knex: Knex,
+): Promise<readonly (TransferRow | undefined)[]> => {
+  const { sql, name } = STATEMENTS[how];
+  const rows = jsonRows(incoming.map(({ transfer }, n) => ({ n, ...valuesOf(transfer) })));
+  // The newest knows best.
+  const room = incoming.at(-1)?.room ?? 0;
+  const { rows: inserted } = await knex.raw<{ rows: TransferRow[] }>(sql, { rows, room }).options({ name });
+  const byId = new Map(inserted.map((row) => [row.id, row]));
+  return incoming.map(({ transfer }) => byId.get(transfer.id));
+};
+
+/** Null stands for a key that is left out. */
+const valuesOf = (transfer: NewTransfer) => ({
+  ...{ id: transfer.id, type: transfer.type, direction: transfer.direction, filename: transfer.filename },
+  ...(typeof transfer.server === 'number' ? { server_id: transfer.server } : { server_name: transfer.server }),
+  partner_id: transfer.partnerId,
+  remote_filename: transfer.remoteFilename,
+  virtual_file: transfer.virtualFile,
+  source_path: transfer.sourcePath,
+  source_version: transfer.sourceVersion,
+  size: transfer.size,
+  content: transfer.hasContent ? 'KEPT' : undefined,
+  settings: transfer.settings,
+  pesit_transfer_id: transfer.settings.pesitTransferId,
+  idempotency_key: transfer.idempotency?.key,
+  request_hash: transfer.idempotency?.hash,
+});
