@@ -121,6 +121,12 @@ export const createNode = (options: NodeOptions) => {
     mayRun: () => admission.refusal === undefined && volumes.fault === undefined,
     mayRenew: () => volumes.fault?.kind !== 'silent',
   });
+  certificates.on('changed', (kind) => {
+    if (kind !== 'truststore') return;
+    exchange.trustChanged().catch((error: unknown) => {
+      logger.warn({ err: error }, 'could not find out which sessions have certificates that were revoked');
+    });
+  });
   admission.on('change', () => {
     exchange.queue.wake();
   });

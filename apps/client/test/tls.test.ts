@@ -9,7 +9,7 @@ import { withDatabase } from '@pesit-node/service/testing';
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
 import type { Partner } from './support/partner.js';
-import { useWorld } from './support/world.js';
+import { until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -115,6 +115,17 @@ withDatabase((harness) => {
       expect(partner.written).toHaveLength(0);
       await service.api.put('/servers/1', { revocation: 'off' });
       expect(await tested()).toMatchObject({ success: true });
+    });
+
+    test('a session that is kept is not used again once its server is revoked', async () => {
+      const partner = await bank({ revocation: 'soft' });
+      await truststore(await ca.crl([]));
+      expect(await world.send(service)).toMatchObject({ status: 'COMPLETED' });
+      await truststore(await ca.crl([server.serial]));
+      const said = (): string => JSON.stringify(service.log.lines);
+      await until(() => Promise.resolve(said().includes('the certificate of the remote server was revoked')));
+      expect(await world.send(service)).toMatchObject({ status: 'FAILED', errorCode: 'AUTH_FAILED' });
+      expect(partner.written).toHaveLength(1);
     });
 
     test('without a CRL soft accepts and hard does not, until there is one', async () => {

@@ -177,6 +177,12 @@ export const createNode = (options: NodeOptions): ServerNode => {
       subscribe: (listener) => cluster.events.subscribe('certificates', listener),
     },
   });
+  certificates.on('changed', (kind) => {
+    if (kind !== 'truststore') return;
+    sessions.lookAtCertificates().catch((error: unknown) => {
+      logger.warn({ err: error }, 'could not find out which sessions have certificates that were revoked');
+    });
+  });
   const authority = new LocalAuthority({ knex, certificates, secrets: options.secrets });
   followExpiry({
     ...{ knex, logger, periodic, health, metrics, supervisor },

@@ -320,6 +320,7 @@ describe('a look at open sessions', () => {
       partnerId: 'ACME',
       look: (now?: PartnerStanding) => void looks.push(`${name} ${now?.credentials}`),
       leave: () => undefined,
+      lookAtCertificate: () => Promise.resolve(),
     });
     sessions.add(session('before'));
     const over = sessions.look();
@@ -343,6 +344,7 @@ describe('a look at open sessions', () => {
       partnerId,
       look: (now: unknown) => void looks.push([partnerId, now]),
       leave: () => undefined,
+      lookAtCertificate: () => Promise.resolve(),
     });
     const gone = session('GONE');
     for (const one of [session('A'), session('A'), session('B'), gone]) sessions.add(one);

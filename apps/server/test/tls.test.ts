@@ -5,9 +5,13 @@ import type { Connect } from '@pesit-node/net';
 import { TestCa } from '@pesit-node/net/testing/certificates';
 import type { TestCertificate } from '@pesit-node/net/testing/certificates';
 import { PesitError } from '@pesit-node/protocol';
+import { summaryOf } from '@pesit-node/protocol/testing';
 import { freePort, withDatabase } from '@pesit-node/service/testing';
 
 import { bytes, until, useNode } from './support/node.js';
+import { RawPeer } from './support/raw-peer.js';
+import { CONNECT, create, CRF, DATA, DESELECT, DTF, DTF_END, ORF, select, transEnd, WRITE } from './support/steps.js';
+import type { Step } from './support/steps.js';
 
 const LISTENER = '/api/v1/servers/NODE1';
 const PARTNER = '/api/v1/config/partners/ACME';
@@ -180,6 +184,28 @@ withDatabase((harness) => {
       );
       const session = await node().connect({ port, transport: as(next) });
       await node().send(session, 'IN', bytes(10));
+    });
+
+    test('ends a session whose certificate is revoked meanwhile: idle at once, else behind the running file', async () => {
+      await truststore(await ca.crl([]));
+      await tls({ sslClientAuth: 'NEED', truststoreName: 'partners', revocation: 'hard' });
+      const open = (...steps: readonly Step[]): Promise<RawPeer> =>
+        RawPeer.openTls(port, partner.certificateChain, partner.privateKey, CONNECT, ...steps);
+      const idle = await open();
+      const busy = await open(create(), ORF, WRITE, DTF);
+      const other = await node().connect({ port, transport: as(next) });
+      await truststore(await ca.crl([partner.serial]));
+      expect(summaryOf(await idle.next())).toBe('ABORT 3-304');
+      await busy.sendAll(DTF_END);
+      expect(summaryOf(await busy.sendAll(transEnd(DATA.length, 1)))).toBe('ACK(TRANS.END) 0-000');
+      await busy.sendAll(CRF, DESELECT);
+      expect(summaryOf(await busy.sendAll(select('OUT')))).toBe('ACK(SELECT) 3-304');
+      expect((await node().received('IN')).map(String)).toEqual([DATA]);
+      expect(JSON.stringify(node().log.lines)).toMatch(
+        /was revoked by its CA Bank CA.*session has to end after its file/,
+      );
+      for (const { socket } of [idle, busy]) socket.destroy();
+      await node().send(other, 'IN', bytes(10));
     });
 
     test('counts from the next handshake on: as the field, and as the CRL, is changed', async () => {

@@ -27,7 +27,7 @@ export { inspect } from './inspect.js';
 export type { CertificateView } from './inspect.js';
 export { MadeTerms } from './made-terms.js';
 export type { StoreHints, StoreKind, StoreUse, StoreUses } from './ports.js';
-export { REVOCATION_MODES, revocationCheck } from './revocation.js';
+export { REVOCATION_MODES, revocationCheck, revokedSince } from './revocation.js';
 export type { RevocationMode } from './revocation.js';
 export { AUTHORITY_SECRETS, KEYSTORE_SECRETS, sealAuthoritiesAnew, sealKeystoresAnew } from './rotation.js';
 export { authorityRoutes, publicRoutes } from './routes/authority.js';

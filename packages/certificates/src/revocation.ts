@@ -1,4 +1,4 @@
-import type { X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 
 import { isIssuedBy, isSelfSigned } from './chain.js';
 import { issuerName, nameOf } from './inspect.js';
@@ -129,4 +129,14 @@ export const revocationCheck = ({ mode, trust, store, notice, now = Date.now }: 
     for (const text of unknown) notice(text);
     return Promise.resolve(undefined);
   };
+};
+
+/**
+ * Whether the certificate of a session that is open has been revoked since its handshake, in words; undefined: it was not, or nobody can say.
+ * @param raw DER
+ */
+export const revokedSince = async (raw: Buffer, trust: Trust, store: string): Promise<string | undefined> => {
+  const check = revocationCheck({ mode: 'soft', trust, store, notice: () => undefined });
+  const refusal = await check?.([new X509Certificate(raw)]);
+  return refusal?.code === 'TLS_CERTIFICATE_REVOKED' ? refusal.text : undefined;
 };

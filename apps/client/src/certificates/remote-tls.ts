@@ -1,7 +1,7 @@
-import { MadeTerms, revocationCheck } from '@pesit-node/certificates';
+import { MadeTerms, revocationCheck, revokedSince } from '@pesit-node/certificates';
 import type { Certificates } from '@pesit-node/certificates';
 import { TlsClientTerms, connectTls } from '@pesit-node/net';
-import type { Connect } from '@pesit-node/net';
+import type { Connect, TransportSecurity } from '@pesit-node/net';
 import { PesitError } from '@pesit-node/protocol';
 import { isDatabaseUnavailable, tlsProtocolOf } from '@pesit-node/service';
 import type { Config, EventStream, TlsProtocolConfig } from '@pesit-node/service';
@@ -18,6 +18,7 @@ export type RemoteTlsConfig = TlsProtocolConfig & Pick<Config<'client'>, 'ssl.ke
 
 /** The terms that this node brings to its handshakes with each remote server: see `MadeTerms`. */
 export class RemoteTls {
+  readonly #certificates: Pick<Certificates, 'identity' | 'trust'>;
   readonly #config: RemoteTlsConfig;
   readonly #events: Pick<EventStream, 'publish'>;
   readonly #made: MadeTerms<number, TlsClientTerms>;
@@ -27,6 +28,7 @@ export class RemoteTls {
     config: RemoteTlsConfig,
     events: Pick<EventStream, 'publish'>,
   ) {
+    this.#certificates = certificates;
     this.#made = new MadeTerms(certificates);
     this.#config = config;
     this.#events = events;
@@ -35,6 +37,17 @@ export class RemoteTls {
   /** The network of the sessions with `server`. */
   connecting(server: Server): Connect {
     return connectTls(() => this.#terms(server));
+  }
+
+  /**
+   * Whether the certificate of a session with `server` was revoked since its handshake.
+   * @throws StoreMissingError; errors of the database
+   */
+  async isRevoked(server: Server, security: TransportSecurity | undefined): Promise<boolean> {
+    const truststore = server.truststore_name ?? this.#config['ssl.truststore-name'];
+    const raw = security?.peerCertificate?.raw;
+    if (raw === undefined || truststore === '' || server.revocation === 'off') return false;
+    return (await revokedSince(raw, await this.#certificates.trust(truststore), truststore)) !== undefined;
   }
 
   /** @throws {PesitError} local, final: a store is missing, or cannot be used */

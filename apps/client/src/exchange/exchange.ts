@@ -103,6 +103,8 @@ export const createExchange = (options: ExchangeOptions) => {
       contacts.forget(id);
       queue.recount();
     },
+    /** A truststore was changed. @throws errors of the database */
+    trustChanged: () => pool.closeRevoked(),
     /** Ends what runs (see `TransferQueue.stop`), then the sessions. */
     stop: async (drainMs: number): Promise<void> => {
       isStopped = true;

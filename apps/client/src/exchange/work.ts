@@ -59,7 +59,7 @@ export interface Work {
 export interface TransferDeps {
   readonly settings: ExchangeSettings;
   readonly secrets: SecretBox;
-  readonly tls: Pick<RemoteTls, 'connecting'>;
+  readonly tls: Pick<RemoteTls, 'connecting' | 'isRevoked'>;
   readonly pool: SessionPool;
   readonly receivedTree: ReceivedTree;
   readonly sendTree: SendTree;

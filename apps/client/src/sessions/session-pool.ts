@@ -72,6 +72,8 @@ export class SessionPool {
   /** Sessions with each server, idle ones included. */
   readonly #sessions = new Map<number, number>();
   readonly #closing = new Set<Promise<void>>();
+  /** Those that transfers use, and what keeps each from serving another one. */
+  readonly #used = new Map<Open, () => void>();
   #stopped = false;
 
   constructor(options: SessionPoolOptions) {
@@ -131,6 +133,20 @@ export class SessionPool {
     }
   }
 
+  /** Ends sessions with servers whose certificates were revoked since: those in use when they are given back. */
+  async closeRevoked(): Promise<void> {
+    for (const open of [...[...this.#idle.values()].flat(), ...this.#used.keys()]) {
+      const { session, target } = open;
+      if (!(await target.isRevoked(session.security))) continue;
+      const text =
+        'the certificate of the remote server was revoked: its session ends, after the transfer that it runs';
+      this.#options.events.publish(SESSION_TOLERATED, { session: open.observed, text });
+      this.#used.get(open)?.();
+      const idle = this.#idle.get(target.key)?.find(({ sessionId }) => sessionId === open.sessionId);
+      if (idle !== undefined) void this.#discard(idle);
+    }
+  }
+
   /** Releases every idle session; those in use are closed when they are given back. */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -170,11 +186,13 @@ export class SessionPool {
     events.publish(SESSION_TAKEN, { session: observed, transfer, reused });
     let given = false;
     let outdated = false;
+    this.#used.set(open, () => (outdated = true));
     let error: unknown;
     const isUsable = (): boolean => session.usable && !outdated;
     const release = (): void => {
       if (given) return;
       given = true;
+      this.#used.delete(open);
       events.publish(SESSION_GIVEN_BACK, { session: observed, error });
       const { maxEntitySize } = session.fileTerms ?? {};
       if (maxEntitySize !== undefined) events.publish(SERVER_SEEN, { serverId: target.serverId, maxEntitySize });

@@ -1,5 +1,5 @@
 import { dataLimits } from '@pesit-node/net';
-import type { RequesterOptions } from '@pesit-node/net';
+import type { RequesterOptions, TransportSecurity } from '@pesit-node/net';
 import type { SyncPointOptions } from '@pesit-node/protocol';
 import { NO_SYNC, PesitError } from '@pesit-node/protocol';
 import { SecretError } from '@pesit-node/service';
@@ -25,6 +25,8 @@ export interface SessionTarget {
   /** Sessions of the same key do for each other. Holds the sealed password, never the password. */
   readonly key: string;
   readonly options: () => RequesterOptions;
+  /** Whether the certificate of the server was revoked since the handshake of a session. @throws errors of the database */
+  readonly isRevoked: (security: TransportSecurity | undefined) => Promise<boolean>;
   /** Until when its sessions are traced; null: they are not. */
   readonly traceUntil: Date | null;
 }
@@ -67,7 +69,7 @@ const openPassword = (secrets: SecretBox, column: SealedColumn, server: Server, 
 export interface SessionTargetDeps {
   readonly settings: ExchangeSettings;
   readonly secrets: SecretBox;
-  readonly tls: Pick<RemoteTls, 'connecting'>;
+  readonly tls: Pick<RemoteTls, 'connecting' | 'isRevoked'>;
 }
 
 /** TLS port of a remote server that does not name one. */
@@ -108,6 +110,7 @@ export const sessionTarget = (
       ...[identifier, sealedPreconnect, layout, isTraced, server.max_connections !== null],
     ]),
     traceUntil,
+    isRevoked: (security) => tls.isRevoked(server, security),
     options: () => ({
       host,
       port,

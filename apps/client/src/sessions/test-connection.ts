@@ -73,7 +73,7 @@ export type TestResult =
 export interface TestConnectionDeps {
   readonly settings: ExchangeSettings;
   readonly secrets: SecretBox;
-  readonly tls: Pick<RemoteTls, 'connecting'>;
+  readonly tls: Pick<RemoteTls, 'connecting' | 'isRevoked'>;
   readonly pool: Pick<SessionPool, 'reserve' | 'giveBack'>;
   readonly contacts: Pick<Contacts, 'settled'>;
   readonly traces: Pick<ServerTraces, 'open'>;

@@ -10,6 +10,8 @@ export interface OpenSession {
   readonly look: (now: PartnerStanding | undefined) => void;
   /** Ends it after the file that is running, if there is one. */
   readonly leave: (reason: PesitError) => void;
+  /** Ends the session if its certificate was revoked. */
+  readonly lookAtCertificate: () => Promise<void>;
 }
 
 /** The sessions of this process whose partners are proven, so that they end when those are not what they were. */
@@ -32,6 +34,11 @@ export class OpenSessions {
   /** Ends all: at once, or after the files that are running. */
   leave(reason: PesitError): void {
     for (const session of [...this.#sessions]) session.leave(reason);
+  }
+
+  /** A truststore was changed. @throws when the database fails */
+  async lookAtCertificates(): Promise<void> {
+    for (const session of [...this.#sessions]) await session.lookAtCertificate();
   }
 
   /** Shows every session its partner as it is now: one statement for all. @throws when the database fails */

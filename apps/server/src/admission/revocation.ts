@@ -16,6 +16,8 @@ export interface Login {
   readonly listener: string;
   /** The terms of its connection. */
   readonly security: TransportSecurity | undefined;
+  /** Whether its certificate was revoked since the handshake, in words. @throws errors of the database */
+  readonly revokedSince: () => Promise<string | undefined>;
   /** `access.default`, as it is now. */
   readonly byDefault: () => Config<'server'>['access.default'];
 }

@@ -2,6 +2,7 @@ import type { PesitError } from '@pesit-node/protocol';
 
 import type { PartnerStanding } from '../partners/fields.js';
 import type { OpenSession } from './open-sessions.js';
+import { refusal } from '../exchange/refusal.js';
 import { revocationOf } from './revocation.js';
 import type { Login } from './revocation.js';
 
@@ -30,6 +31,12 @@ export class Standing implements OpenSession {
     if (this.#isOver || this.#revoked !== undefined) return;
     this.#revoked = reason;
     this.#revoke(reason);
+  };
+
+  readonly lookAtCertificate = async (): Promise<void> => {
+    const text = await this.#login.revokedSince();
+    if (text === undefined) return;
+    this.leave(refusal('3-304', text, 'the certificate of this session was revoked: connect with another one'));
   };
 
   /** @returns the partner as it is now @throws PesitError 3-304 or 3-322 when the session has to end */

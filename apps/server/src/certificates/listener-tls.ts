@@ -1,6 +1,7 @@
-import { MadeTerms, revocationCheck } from '@pesit-node/certificates';
+import { MadeTerms, revocationCheck, revokedSince } from '@pesit-node/certificates';
 import type { Certificates, Identity } from '@pesit-node/certificates';
 import { TlsServerTerms } from '@pesit-node/net';
+import type { TransportSecurity } from '@pesit-node/net';
 import { tlsProtocolOf } from '@pesit-node/service';
 import type { Config, EventStream, TlsProtocolConfig } from '@pesit-node/service';
 import { PEER_UNCHECKED } from '@pesit-node/transfers';
@@ -13,6 +14,7 @@ export type ListenerTlsConfig = TlsProtocolConfig & Pick<Config<'server'>, 'ssl.
 
 /** The terms that each listener brings to its handshakes: see `MadeTerms`. */
 export class ListenerTls {
+  readonly #certificates: Pick<Certificates, 'identity' | 'trust'>;
   readonly #config: ListenerTlsConfig;
   readonly #events: Pick<EventStream, 'publish'>;
   readonly #made: MadeTerms<string, TlsServerTerms>;
@@ -22,6 +24,7 @@ export class ListenerTls {
     config: ListenerTlsConfig,
     events: Pick<EventStream, 'publish'>,
   ) {
+    this.#certificates = certificates;
     this.#made = new MadeTerms(certificates);
     this.#config = config;
     this.#events = events;
@@ -56,5 +59,17 @@ export class ListenerTls {
         return new TlsServerTerms({ identity: identity as Identity, trust, clientAuth, revocation, ...protocol });
       },
     });
+  }
+
+  /**
+   * Whether the certificate of a session of `listener` was revoked since its handshake, in words.
+   * @throws StoreMissingError; errors of the database
+   */
+  async revoked(listener: Named, security: TransportSecurity | undefined): Promise<string | undefined> {
+    const { ssl_client_auth: clientAuth, revocation: mode } = listener;
+    const truststore = listener.truststore_name ?? this.#config['ssl.truststore-name'];
+    const raw = security?.peerCertificate?.raw;
+    if (raw === undefined || clientAuth === 'NONE' || mode === 'off') return undefined;
+    return revokedSince(raw, await this.#certificates.trust(truststore), truststore);
   }
 }

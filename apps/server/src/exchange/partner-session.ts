@@ -120,6 +120,8 @@ export class PartnerSession implements ServerHandler {
     }
     const { partner } = this.#proven;
     admitting.sessions.add(this.#standing);
+    // It may have been revoked between the handshake and now; a database that is away says nothing of it.
+    this.#standing.lookAtCertificate().catch(() => undefined);
     const seen = seenIn(indication, where);
     this.#see(seen);
     const { dialect, freeMessage } = seen;
@@ -257,6 +259,7 @@ export class PartnerSession implements ServerHandler {
     const { config } = parts.admitting;
     const login = {
       ...{ partner, listener: listener.server_id, security: connection.security },
+      revokedSince: () => parts.tls.revoked(listener, connection.security),
       byDefault: () => config['access.default'],
     };
     return new Standing(login, (error) => {

@@ -93,7 +93,7 @@ export interface ExchangeParts {
     | 'transfer.socket-buffer-size'
   >;
   /** The terms that listeners bring to their handshakes. */
-  readonly tls: Pick<ListenerTls, 'terms'>;
+  readonly tls: Pick<ListenerTls, 'terms' | 'revoked'>;
   readonly admitting: Admitting;
   readonly records: Records;
   readonly files: Files;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 
 import { entity } from '@pesit-node/protocol/testing';
 
@@ -30,6 +31,15 @@ export class RawPeer {
   /** A partner that has said `steps`. */
   static async open(port: number, ...steps: readonly Step[]): Promise<RawPeer> {
     const peer = await RawPeer.from('127.0.0.1', port);
+    await peer.sendAll(...steps);
+    return peer;
+  }
+
+  /** A partner on a TLS port, with a certificate of its own, that has said `steps`; whom it meets is not its test. */
+  static async openTls(port: number, cert: string, key: string, ...steps: readonly Step[]): Promise<RawPeer> {
+    const socket = connectTls({ port, host: '127.0.0.1', cert, key, rejectUnauthorized: false });
+    await once(socket, 'secureConnect');
+    const peer = new RawPeer(socket);
     await peer.sendAll(...steps);
     return peer;
   }
