@@ -1,7 +1,8 @@
 /** Every certificate that a peer may show, on both sides: who gets in, and what both are told. */
+import { readFileSync } from 'node:fs';
 import { describe, expect, beforeAll, test } from '@jest/globals';
 import type { PesitError } from '@pesit-node/protocol';
-import { TlsError, TlsServerTerms, serveTls } from '../src/index.js';
+import { TLS_FAILURES, TlsError, TlsServerTerms, serveTls } from '../src/index.js';
 import type { ClientAuth, TlsFailureCode } from '../src/index.js';
 import { connect, listen, rejectionOf } from './support/harness.js';
 import { accepting, createPki, opening, revoking, trusting } from './support/tls.js';
@@ -187,4 +188,10 @@ test('a changed keystore is used by the next handshake; the session that is open
   expect(first.security?.peerCertificate?.fingerprint).toBe(pki.server.fingerprint);
   expect(second.security).toMatchObject({ resumed: false, peerCertificate: { fingerprint: pki.rsa.fingerprint } });
   expect(first.usable).toBe(true);
+});
+
+test('docs/tls.md has a row for each code of a failed handshake, and no other', () => {
+  const page = readFileSync(new URL('../../../docs/tls.md', import.meta.url), 'utf8');
+  const rows = [...page.matchAll(/^\| `(TLS_\w+)` +\| \S.* \| \S.* \|$/gm)].map(([, code]) => code);
+  expect(rows).toEqual(Object.keys(TLS_FAILURES));
 });
