@@ -162,7 +162,7 @@ withDatabase((harness) => {
     await bank();
     expect(await world.send(service)).toMatchObject({
       ...{ status: 'FAILED', attempts: 1 },
-      errorMessage: expect.stringContaining('There is no keystore "nowhere"'),
+      errorMessage: expect.stringContaining('there is no keystore "nowhere"'),
     });
   });
 

@@ -117,10 +117,10 @@ withDatabase((harness) => {
       // As in a database that was put back without it.
       await node().database.knex('keystores').where({ name: 'late' }).delete();
       await expect(node().call('post', `${LISTENER}/start`)).rejects.toThrow(
-        /There is no keystore \\"late\\": create it/,
+        /Listener NODE1: there is no keystore \\"late\\": create it/,
       );
       expect(await node().call('get', LISTENER)).toMatchObject({
-        ...{ status: 'FAILED', statusReason: expect.stringContaining('There is no keystore "late"') },
+        ...{ status: 'FAILED', statusReason: expect.stringContaining('there is no keystore "late"') },
       });
       await node().call('post', '/api/v1/certificates/keystores', { name: 'late', ...keystore(server) });
       await until(async () => (await node().call('get', LISTENER))['status'] === 'RUNNING' || undefined);
@@ -265,6 +265,12 @@ withDatabase((harness) => {
       const wrong = node().connect({ port, transport: as(partner), password: 'wrong' });
       expect(await refusal(wrong)).toMatchObject(refused);
       expect(JSON.stringify(node().log.lines)).toContain(`fingerprint ${server.fingerprint}`);
+    });
+
+    test.each([['zz'], [['zz']]])('is not bound to %j: the answer says how a fingerprint is written', async (wrong) => {
+      await expect(node().call('put', PARTNER, { certificateFingerprint: wrong })).rejects.toThrow(
+        /certificateFingerprint.*expected a SHA-256 fingerprint: 64 hexadecimal digits, with or without colons, such as 3A:5F/,
+      );
     });
 
     test('changes its certificate with two fingerprints', async () => {

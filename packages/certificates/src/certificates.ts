@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 
-import { conflict } from '@pesit-node/service';
+import { capital, conflict } from '@pesit-node/service';
 import type { PeriodicHandle, PeriodicWork, SecretBox } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
@@ -120,9 +120,10 @@ export class Certificates extends EventEmitter<CertificatesEvents> {
   async require({ keystoreName, truststoreName }: StoreNames): Promise<void> {
     const lacks = async (store: KeystoreStore | TruststoreStore, name: string | null | undefined): Promise<boolean> =>
       typeof name === 'string' && (await store.get(name)) === undefined;
-    if (await lacks(this.keystores, keystoreName)) throw conflict(missing('keystore', keystoreName ?? '').message);
+    if (await lacks(this.keystores, keystoreName))
+      throw conflict(capital(missing('keystore', keystoreName ?? '').message));
     if (await lacks(this.truststores, truststoreName))
-      throw conflict(missing('truststore', truststoreName ?? '').message);
+      throw conflict(capital(missing('truststore', truststoreName ?? '').message));
   }
 
   /** This pod has changed stores: it uses them from now on, and the others learn of it. Resolves when it does. */
@@ -167,7 +168,7 @@ export class Certificates extends EventEmitter<CertificatesEvents> {
 
 const missing = (kind: StoreKind, name: string): StoreMissingError =>
   new StoreMissingError(
-    `There is no ${kind} ${JSON.stringify(name)}: create it with POST /api/v1/certificates/${kind}s`,
+    `there is no ${kind} ${JSON.stringify(name)}: create it with POST /api/v1/certificates/${kind}s`,
   );
 
 /** The blocks of PEM as this package writes it. */

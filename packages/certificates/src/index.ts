@@ -23,6 +23,7 @@ export type { CertificatesOptions, Identity } from './certificates.js';
 export { fetchCrls } from './crls/fetching.js';
 export { followExpiry } from './expiry.js';
 export { KEYSTORE, storeName, TRUSTSTORE } from './fields.js';
+export { fingerprints } from './fingerprint.js';
 export { inspect } from './inspect.js';
 export type { CertificateView } from './inspect.js';
 export { MadeTerms } from './made-terms.js';

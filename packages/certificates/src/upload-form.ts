@@ -60,7 +60,9 @@ export const readUploadForm = async (
     // The rest of the body is not read: the connection cannot be used again.
     if (!req.complete) res.set('Connection', 'close');
     if (error instanceof ApiError) throw error;
-    throw new ApiError('VALIDATION_ERROR', 'The upload ended before all of it had come', { cause: error });
+    throw new ApiError('VALIDATION_ERROR', 'The upload ended before all of it had come: send it again', {
+      cause: error,
+    });
   }
   return { fields: Object.fromEntries(fields), file };
 };

@@ -146,7 +146,7 @@ withDatabase((harness) => {
     const pod = stores.pod();
     const { post, ...rest } = stores.rest(pod);
     const { certificates } = pod;
-    await expect(certificates.identity('LATER')).rejects.toThrow('There is no keystore "LATER"');
+    await expect(certificates.identity('LATER')).rejects.toThrow('there is no keystore "LATER"');
     const came = once(certificates, 'changed');
     await post('/keystores', { name: 'LATER', certificate: leaf.pem, privateKey: leaf.keyPem });
     expect(await came).toEqual(['keystore', 'LATER']);
@@ -154,7 +154,7 @@ withDatabase((harness) => {
     const went = once(certificates, 'changed');
     await rest.delete('/keystores/LATER');
     expect(await went).toEqual(['keystore', 'LATER']);
-    await expect(certificates.identity('LATER')).rejects.toThrow('There is no keystore');
+    await expect(certificates.identity('LATER')).rejects.toThrow('there is no keystore');
   });
 
   test('keys are sealed anew with a newer secrets.key', async () => {

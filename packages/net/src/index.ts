@@ -22,7 +22,6 @@ export type { ConnectIndication, Preconnection, ServerConnection, ServerHandler 
 export { PesitListener } from './listener.js';
 export type { ListenerOptions } from './listener.js';
 export { networkOf } from './network.js';
-export { fingerprintOf } from './peer-certificate.js';
 export { PesitRequester } from './requester.js';
 export type {
   MessageReply,

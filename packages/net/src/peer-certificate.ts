@@ -36,15 +36,3 @@ export const peerCertificateOf = (certificate: X509Certificate): PeerCertificate
   notAfter: new Date(certificate.validTo),
   raw: certificate.raw,
 });
-
-/**
- * A SHA-256 fingerprint as it is written here, upper-case hex with colons, from any spelling (lower case, blanks, hyphens, without
- * colons, `SHA256:` before it). @returns undefined where it is none
- */
-export const fingerprintOf = (text: string): string | undefined => {
-  const hex = text
-    .replace(/^sha-?256\s*(?:fingerprint)?\s*[:=]/i, '')
-    .replace(/[\s:-]/g, '')
-    .toUpperCase();
-  return /^[0-9A-F]{64}$/.test(hex) ? (hex.match(/../g) ?? []).join(':') : undefined;
-};

@@ -61,6 +61,9 @@ export class ApiError extends Error {
   }
 }
 
+/** `virtual file` → `Virtual file`: a text at the beginning of a sentence. */
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** 404, for example `notFound('Partner', 'ACME')`. */
 export const notFound = (what: string, id: string | number): ApiError =>
   new ApiError('NOT_FOUND', `${what} ${JSON.stringify(id)} does not exist`);

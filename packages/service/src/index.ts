@@ -49,6 +49,7 @@ export type { Database, DatabaseMode } from './database/types.js';
 export {
   API_ERRORS,
   ApiError,
+  capital,
   conflict,
   notBuiltYet,
   notFound,
@@ -102,7 +103,7 @@ export { fetchPage, pageOf, pagingFields, periodFields } from './http/paging.js'
 export type { Page, PageMapping, Paging, PagingOptions, Sort } from './http/paging.js';
 export { roleOf, Routes } from './http/routes.js';
 export type { Access, Answer, Endpoint, Method, MountedOperation, Operation, ResourceMethods } from './http/routes.js';
-export { identifier, orDefault, plainText, readOnly, rowId, storedTime, timestamp } from './http/schemas.js';
+export { identifier, oneOrMore, orDefault, plainText, readOnly, rowId, storedTime, timestamp } from './http/schemas.js';
 export { fetchStatistics, statisticsAnswer } from './http/statistics.js';
 export type { Statistics } from './http/statistics.js';
 export { check, endpoint } from './http/validate.js';

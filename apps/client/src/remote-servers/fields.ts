@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 
-import { REVOCATION_MODES, storeName } from '@pesit-node/certificates';
-import { fingerprintOf } from '@pesit-node/net';
+import { fingerprints, REVOCATION_MODES, storeName } from '@pesit-node/certificates';
 import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
 import { FieldTable, identifier, plainText, storedTime } from '@pesit-node/service';
 import type { CreateOf, GivenOf, RowOf, ValuesOf, ViewOf } from '@pesit-node/service';
@@ -23,24 +22,6 @@ const host = () =>
   z.string().refine((value) => isIP(value) !== 0 || HOST_NAME.test(value), 'expected a host name or an address');
 
 const port = () => z.int().min(1).max(65_535);
-
-const FINGERPRINT = 'expected a SHA-256 fingerprint: 64 hexadecimal digits, with or without colons';
-
-const fingerprint = () =>
-  z
-    .string()
-    .max(200)
-    .refine((value) => fingerprintOf(value) !== undefined, FINGERPRINT)
-    .transform((value) => fingerprintOf(value) ?? value);
-
-/** A text or a list of them. */
-const fingerprints = () =>
-  z
-    .union(
-      [fingerprint().transform((value) => [value]), z.array(fingerprint()).min(1).max(100)],
-      'expected a fingerprint or a list of fingerprints',
-    )
-    .pipe(z.array(z.string()));
 
 /** PI 5 carries 8 characters, and blanks at its end are not significant (pesit-e.md §2). */
 const password = () =>

@@ -122,7 +122,7 @@ export const remoteServerService = ({ store, certificates, events, test, changed
         if (!(await store.remove(id))) throw serverNotFound(id);
       } catch (error) {
         if (!isCheckViolation(error, 'transfers_of_a_server')) throw error;
-        throw conflict('Transfers with this server are pending or running: let them end first');
+        throw conflict(`Remote server ${id} has transfers that wait or run: let them end, or cancel them, first`);
       }
       say('deleted', { serverRow: id });
       changed(id);

@@ -58,7 +58,10 @@ export const createEntrance = ({ store, servers, queue, events }: EntranceDeps) 
     const { total, delayed } = await store.countQueued();
     if (total < queue.room) return;
     const waiting = `${total} transfers wait, ${delayed} of them for their next attempt`;
-    throw unavailable(`The queue is full: ${waiting} (transfer.executor.queue-capacity)`, RETRY_AFTER);
+    throw unavailable(
+      `The queue is full: ${waiting}. Try again later, or raise transfer.executor.queue-capacity`,
+      RETRY_AFTER,
+    );
   };
 
   /** @throws {ApiError} when it cannot be queued; any other error may come after it was */
@@ -66,7 +69,7 @@ export const createEntrance = ({ store, servers, queue, events }: EntranceDeps) 
     const row = await store.insert(transfer, queue.room);
     if (row === undefined) {
       await admit(transfer.server);
-      throw unavailable('The queue was full: try again', RETRY_AFTER);
+      throw unavailable('The queue was full a moment ago: try again', RETRY_AFTER);
     }
     const { id, direction, server_name: server, filename } = row;
     const facts = { direction, server, filename };

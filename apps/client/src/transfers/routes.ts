@@ -79,7 +79,7 @@ async function* bodyOf(req: Request): AsyncGenerator<Buffer> {
     // Not destroyed when the reader gives up: the caller shall still hear why.
     yield* req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
   } catch (cause) {
-    throw new ApiError('VALIDATION_ERROR', 'The upload ended before all of it had come', { cause });
+    throw new ApiError('VALIDATION_ERROR', 'The upload ended before all of it had come: send it again', { cause });
   }
 }
 
@@ -151,7 +151,12 @@ const download = (res: Response, { path, name }: { readonly path: string; readon
       for (const header of ['Content-Type', 'Content-Disposition', 'Content-Range']) res.removeHeader(header);
       const { code, headers: answered } = error as SendError;
       const size = answered?.['Content-Range'];
-      if (code === 'ENOENT') reject(new ApiError('FILE_NOT_FOUND', 'The received file was removed', { cause: error }));
+      if (code === 'ENOENT')
+        reject(
+          new ApiError('FILE_NOT_FOUND', 'The file of this transfer is no longer in the received tree', {
+            cause: error,
+          }),
+        );
       else if (size !== undefined) reject(noSuchPart(size));
       else reject(error);
     });

@@ -92,13 +92,14 @@ export const transferService = (deps: TransferServiceDeps) => {
         const row = await existing(id);
         const { status, server_id: serverId, server_name: server } = row;
         if (status !== 'FAILED' && status !== 'PENDING') {
-          throw conflict(`Only a transfer that FAILED, or waits, can be tried again: this one is ${status}`);
+          throw conflict(`Transfer ${id} is ${status}: only one that FAILED, or that waits, can be tried again`);
         }
         if (serverId === null) throw serverIsGone(server);
         requireContent(row);
         await (status === 'FAILED' ? admit(serverId) : requireEnabled(serverId));
         const again = await store.again(id);
-        if (again === undefined) throw conflict('The transfer can no longer be tried again: see its status');
+        if (again === undefined)
+          throw conflict(`Transfer ${id} has changed meanwhile and can no longer be tried again: see its status`);
         const facts = { restartable: again.restartable };
         events.publish(TRANSFER_NOTED, { session: undefined, id, note: 'tried again', facts });
         queue.arrived(again);
@@ -110,7 +111,7 @@ export const transferService = (deps: TransferServiceDeps) => {
       const row = await existing(id);
       const { status, direction, server_id: server, server_name: name, settings } = row;
       if (status === 'PENDING' || status === 'IN_PROGRESS') {
-        throw conflict(`Only a transfer that has ended can be replayed: this one is ${status}`);
+        throw conflict(`Transfer ${id} is ${status}: only one that has ended can be replayed`);
       }
       if (server === null) throw serverIsGone(name);
       await requireFreeName(settings);
@@ -136,7 +137,7 @@ export const transferService = (deps: TransferServiceDeps) => {
         const row = await store.cancel(id, 'cancelled on request');
         if (row === undefined) {
           throw conflict(
-            `Only a transfer that has not ended can be cancelled: this one is ${(await existing(id)).status}`,
+            `Transfer ${id} is ${(await existing(id)).status}: only one that has not ended can be cancelled`,
           );
         }
         const facts = { status: row.status };
@@ -162,10 +163,11 @@ export const transferService = (deps: TransferServiceDeps) => {
     /** A received file: its path, and the name to offer. */
     content: async (id: string): Promise<{ readonly path: string; readonly name: string }> => {
       const { direction, status, local_path: path } = await existing(id);
-      if (direction !== 'RECEIVE') throw conflict('Only received files can be downloaded: this transfer is a SEND');
-      if (status !== 'COMPLETED' || path === null) throw conflict(`The file is not there: the transfer is ${status}`);
+      if (direction !== 'RECEIVE') throw conflict(`Transfer ${id} is a SEND: only received files can be downloaded`);
+      if (status !== 'COMPLETED' || path === null)
+        throw conflict(`Transfer ${id} is ${status}: its file can be downloaded when it is COMPLETED`);
       const real = await receivedTree.find(path).catch((cause: unknown) => {
-        throw new ApiError('FILE_NOT_FOUND', 'The received file is no longer in the received tree', { cause });
+        throw new ApiError('FILE_NOT_FOUND', `The file of transfer ${id} is no longer in the received tree`, { cause });
       });
       return { path: real, name: basename(path) };
     },

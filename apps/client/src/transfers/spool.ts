@@ -154,7 +154,11 @@ export class Spool {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'ENOENT') return undefined;
       if (NO_HARD_LINKS.has(code)) return this.store(to, createReadStream(this.#pathOf(from)));
-      throw unavailable('The content cannot be stored once more', 60, error);
+      throw unavailable(
+        `The content of transfer ${from} cannot be kept for another one (${code ?? 'unknown'}): try again, or send it with a new request`,
+        60,
+        error,
+      );
     }
     await flush(this.#directory);
     const path = await realpath(this.#pathOf(to));

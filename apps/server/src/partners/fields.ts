@@ -1,5 +1,5 @@
-import { fingerprintOf } from '@pesit-node/net';
-import { FieldTable, plainText, storedTime } from '@pesit-node/service';
+import { fingerprints } from '@pesit-node/certificates';
+import { FieldTable, oneOrMore, plainText, storedTime } from '@pesit-node/service';
 import type { RowOf } from '@pesit-node/service';
 import { z } from 'zod';
 
@@ -26,24 +26,6 @@ const eight = (expected: string) =>
     .string(`expected ${expected}`)
     .regex(/^[\x20-\x7e]{1,8}$/, `expected ${expected}`)
     .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
-
-/** A text or a list of them; several are for a change-over. */
-const oneOrMore = (schema: z.ZodType<string, string>) =>
-  z
-    .union(
-      [schema.transform((value) => [value]), z.array(schema).min(1).max(100)],
-      'expected a text or a list of texts',
-    )
-    .pipe(z.array(z.string()));
-
-const FINGERPRINT = 'expected a SHA-256 fingerprint: 64 hexadecimal digits, with or without colons';
-
-const fingerprint = () =>
-  z
-    .string()
-    .max(200)
-    .refine((value) => fingerprintOf(value) !== undefined, FINGERPRINT)
-    .transform((value) => fingerprintOf(value) ?? value);
 
 const subject = () => plainText(1000).min(1, 'expected a subject such as CN=partner,O=Bank,C=FR');
 
@@ -156,7 +138,7 @@ export const PARTNER = new FieldTable(
     },
     certificateFingerprint: {
       column: 'certificate_fingerprint',
-      schema: oneOrMore(fingerprint()),
+      schema: fingerprints(),
       words:
         'SHA-256 fingerprints of its certificates, one of which it has to present (3-304 otherwise); several for a change-over. The listener has to ask for one (`sslClientAuth`). A partner that is bound so may leave PI 5 empty.',
       unset: 'any certificate that the listener lets in, or none',

@@ -84,7 +84,9 @@ export class LocalAuthority {
     return this.#knex.transaction(async (trx) => {
       const before = await currentAuthority(trx, true);
       if (before !== undefined && !replace) {
-        throw conflict('There is a CA already: ?replace=true puts another one in its place');
+        throw conflict(
+          'There is a CA already: POST /api/v1/certificates/ca?replace=true puts another one in its place',
+        );
       }
       if (before !== undefined) await trx('authorities').where({ id: before.id }).update({ replaced_at: trx.fn.now() });
       const [row] = (await trx('authorities')
@@ -267,7 +269,7 @@ export class LocalAuthority {
     // A certificate that outlives its CA is of no use to anybody.
     const notAfter = new Date(Math.min(wanted.getTime(), ca === undefined ? Infinity : endOf(ca)));
     if (notAfter.getTime() <= this.#now())
-      throw unprocessable('The CA has expired: replace it (POST /ca?replace=true)');
+      throw unprocessable('The CA has expired: replace it with POST /api/v1/certificates/ca?replace=true');
     const { kind } = request;
     const certificate = await makeLeaf(await signerOf(this.#secrets, authority), {
       ...{ name: nameDer({ commonName: request.commonName }), publicKey, isRsa, sans, kind, notBefore, notAfter },

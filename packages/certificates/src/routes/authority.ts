@@ -186,7 +186,8 @@ export const authorityRoutes = (routes: Routes, { authority, knex, events }: Aut
   routes.resource(`${PATH}/ca`, {
     get: endpoint({ summary: 'The local CA', answers: { 200: caAnswer, 404: 'There is none.' } }, async ({ res }) => {
       const row = await authority.current();
-      if (row === undefined) throw new ApiError('NOT_FOUND', 'There is no CA: create one with POST');
+      if (row === undefined)
+        throw new ApiError('NOT_FOUND', 'There is no CA: create one with POST /api/v1/certificates/ca');
       res.json(shownCa(row));
     }),
     post: endpoint(

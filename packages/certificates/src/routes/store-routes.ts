@@ -1,4 +1,4 @@
-import { check, conflict, CONFIGURATION_CHANGED, endpoint, notFound } from '@pesit-node/service';
+import { capital, check, conflict, CONFIGURATION_CHANGED, endpoint, notFound } from '@pesit-node/service';
 import type { Endpoint, EventStream, Routes } from '@pesit-node/service';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -50,8 +50,6 @@ export interface StoreResource<Row extends { readonly name: string }, Create ext
 }
 
 const params = z.strictObject({ name: storeName() });
-
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** An upload that cannot be used, as an answer. */
 const answering = async <T>(work: () => Promise<T>): Promise<T> => {

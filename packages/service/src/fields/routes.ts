@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { conflict, notFound } from '../errors.js';
+import { capital, conflict, notFound } from '../errors.js';
 import type { EventStream } from '../events/event-stream.js';
 import { CONFIGURATION_CHANGED } from '../events/events.js';
 import type { Answer, Endpoint, Routes } from '../http/routes.js';
@@ -28,8 +28,7 @@ export interface FieldResource<F extends FieldRows, Row extends RowOf<F>> {
   readonly events: EventStream;
 }
 
-/** `virtual file` → `Virtual file`, and `virtualFile` in the log. */
-const capital = (noun: string): string => noun.charAt(0).toUpperCase() + noun.slice(1);
+/** `virtual file` → `virtualFile` in the log. */
 const logKey = (noun: string): string => noun.replace(/ (\w)/g, (_, first: string) => first.toUpperCase());
 
 /**

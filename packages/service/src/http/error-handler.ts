@@ -62,7 +62,8 @@ const fromExpress = (error: Error & { readonly status?: unknown; readonly type?:
 const toApiError = (error: unknown): ApiError => {
   if (error instanceof ApiError) return error;
   if (isDatabaseUnavailable(error)) return unavailable('The database is not available: try again', 5, error);
-  if (isUniqueViolation(error)) return conflict('It exists already', { cause: error });
+  if (isUniqueViolation(error))
+    return conflict('Another object has this name or identifier already: choose another one', { cause: error });
   if (isUnstorableValue(error)) {
     // The driver's message begins with the whole statement.
     const message =

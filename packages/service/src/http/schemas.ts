@@ -39,6 +39,10 @@ export const timestamp = () => z.string().meta({ format: 'date-time' });
 export const storedTime = () =>
   z.codec(timestamp(), z.date(), { decode: (text) => new Date(text), encode: (time) => time.toISOString() });
 
+/** A text or a list of them; several are for a change-over. A list is answered. */
+export const oneOrMore = (schema: z.ZodType<string, string>) =>
+  z.union([schema.transform((value) => [value]), z.array(schema).min(1).max(100)]).pipe(z.array(z.string()));
+
 /** Null in a request is `preset`. */
 export const orDefault = <T extends string | boolean>(schema: z.ZodType<T, T>, preset: NoInfer<T>) =>
   schema
