@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 
+import { settledWithin } from '@pesit-node/ground';
 import { isDatabaseUnavailable, LeaseWatch } from '@pesit-node/service';
 import type { EventStream, Logger } from '@pesit-node/service';
 import { TRANSFER_BEGAN, TRANSFER_ENDED, TRANSFER_NOTED, TRANSFER_REFUSED } from '@pesit-node/transfers';
@@ -58,6 +59,8 @@ const MOST_TAKEN = 64;
 
 /** How long an interrupted transfer may take to end. */
 const INTERRUPT_MS = 8000;
+/** How long giving back those that did not end may take. */
+const GIVE_BACK_MS = 2000;
 
 /**
  * The queue over the table. Rows are taken, several at a time, when there are slots and reason to believe that one waits:
@@ -205,13 +208,25 @@ export class TransferQueue {
       if (!(await this.#emptied(INTERRUPT_MS))) {
         this.#log.error(
           { running: [...this.#running.keys()] },
-          'transfers did not end in time: the next start takes them back',
+          'transfers did not end in time: another process, or the next start, takes them back',
         );
+        await settledWithin(this.#giveBack(), GIVE_BACK_MS);
       }
     }
     this.#state = 'ended';
     await this.#work?.endRenewals();
     await looked;
+  }
+
+  /** Files that still run are another process's from now on: it need not wait until the leases are over. Messages are not sent twice. */
+  async #giveBack(): Promise<void> {
+    const left = [...this.#running.values()].filter(({ job }) => job.type === 'FILE');
+    const { diagnostic, message: errorMessage } = new Interruption('stopped');
+    const end = { status: 'PENDING', counts: 'none', delay: 0, restartable: true, diagnostic, errorMessage } as const;
+    for (const { job } of left) this.#leases.end(job.id);
+    await Promise.allSettled(
+      left.map(({ job }) => this.#options.store.end(job, { ...end, errorCode: 'TRANSFER_FAILED' }, [])),
+    );
   }
 
   async #start(): Promise<void> {

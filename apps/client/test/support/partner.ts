@@ -37,7 +37,10 @@ export interface PartnerOptions {
   readonly tcpipHeader?: ListenerOptions['tcpipHeader'];
   /** Called before the partner's own handling; what it rejects with is the answer. */
   readonly before?: Partial<
-    Record<'connect' | 'create' | 'select' | 'write' | 'read' | 'checkpoint' | 'endTransfer' | 'deselected', Step>
+    Record<
+      'connect' | 'create' | 'select' | 'write' | 'read' | 'fill' | 'checkpoint' | 'endTransfer' | 'deselected',
+      Step
+    >
   >;
   readonly timers?: ListenerOptions['timers'];
   readonly port?: number;
@@ -135,9 +138,16 @@ class MemorySource implements ArticleSource {
   readonly #content: Buffer;
   readonly #recordLength: number;
   readonly #offsets: Context['offsets'];
+  readonly #before: () => Promise<void> | void;
   #offset: number;
 
-  constructor({ content, offsets }: Context, recordLength: number, from: SyncPoint) {
+  constructor(
+    { content, offsets }: Context,
+    recordLength: number,
+    from: SyncPoint,
+    before: () => Promise<void> | void,
+  ) {
+    this.#before = before;
     this.#content = content;
     this.#recordLength = recordLength;
     this.#offsets = offsets;
@@ -147,6 +157,7 @@ class MemorySource implements ArticleSource {
   async fill(burst: Burst): Promise<boolean> {
     // As a file does: no data before the turn in which they were asked for is over.
     await new Promise(setImmediate);
+    await this.#before();
     const start = this.#offset;
     let end = start;
     while (end < this.#content.length) {
@@ -251,7 +262,7 @@ export const startPartner = async (options: PartnerOptions = {}): Promise<Partne
         state.reads.push(point);
         const from = context.offsets.get(point);
         if (from === undefined) throw refusal('2-214', `there is no point ${point}`);
-        return { from, source: new MemorySource(context, recordLength, from) };
+        return { from, source: new MemorySource(context, recordLength, from, () => before.fill?.(undefined, partner)) };
       },
       endTransfer: async () => {
         await before.endTransfer?.(undefined, partner);
