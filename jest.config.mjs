@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 /** Tests run from the TypeScript sources (export condition `source`), as native ES modules. */
 const project = (displayName, directory) => ({
   displayName,
@@ -33,8 +35,9 @@ export default {
     project('torture', 'torture'),
     project('repository', 'scripts'),
   ],
-  // By itself jest leaves one core idle, which is half of a small machine; most tests wait for sockets and disks.
-  maxWorkers: '100%',
+  // By itself jest leaves one core idle. Tests wait for sockets, disks and leases: two workers leave a third of two cores idle.
+  maxWorkers: Math.max(3, availableParallelism()),
+  testSequencer: './scripts/lib/slow-first.mjs',
   workerIdleMemoryLimit: '768MB',
   // No test waits for it: it ends one that hangs. A busy machine is ten times slower than an idle one.
   testTimeout: 120_000,
