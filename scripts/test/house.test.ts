@@ -45,6 +45,34 @@ test('every file that a command of package.json runs exists', () => {
   expect(files.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
 
+/** A path as documents write it, with a star or `<resource>` for a part of it, as an expression over tracked paths. */
+const asExpression = (path: string): string =>
+  path
+    .replace(/[.+$()[\]{}|^\\]/g, String.raw`\$&`)
+    .replaceAll('*', '[^/]*')
+    .replace(/<\w+>/g, '[^/]+');
+
+test('every file that the documentation names exists', () => {
+  const isThere = (path: string, from = '^'): boolean => {
+    const wanted = new RegExp(`${from}${asExpression(path)}${path.endsWith('/') ? '' : '(?:$|/)'}`);
+    return tracked.some((file) => wanted.test(file));
+  };
+  const missing = tracked
+    .filter((path) => path.endsWith('.md'))
+    .flatMap((document) =>
+      [...read(document).matchAll(/`([\w./*<>-]+)`/g)]
+        .map(([, path]) => path!)
+        .filter((path) => !path.includes('/dist/'))
+        .filter((path) =>
+          /^(?:packages|apps|bench|torture|scripts|deploy|helm|docs|\.ci)\//.test(path)
+            ? !isThere(path)
+            : document === 'docs/architecture.md' && /^[\w*-]+\.(?:ts|mjs)$/.test(path) && !isThere(path, '(?:^|/)'),
+        )
+        .map((path) => `${document}: ${path}`),
+    );
+  expect(missing).toEqual([]);
+});
+
 test('no tracked file names a path of one machine or a package registry', () => {
   // In pieces, so that this file does not name them either.
   const forbidden = new RegExp(
