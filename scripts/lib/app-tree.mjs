@@ -8,6 +8,7 @@
  *   check-storage.mjs            tries a directory, as npm run check-storage does
  *   hash-password.mjs            prints the hash of a password, as npm run hash-password does
  *   pesit.mjs                    the command line (docs/cli.md)
+ *   audit-verify.mjs             looks whether the audit log is whole, as npm run audit-verify does
  *   sbom.json                    what is inside (CycloneDX)
  *   node_modules/                @pesit-node/<workspace> beside the others
  */
@@ -240,6 +241,14 @@ export async function layOut({ app, tree, scratch, seconds, embedded }) {
   ]) {
     writeFileSync(join(tree, `${name}.mjs`), `import './node_modules/${SCOPE}${program}.js';\n`);
   }
+  writeFileSync(
+    join(tree, 'audit-verify.mjs'),
+    `import { auditVerify } from '${SCOPE}service';
+
+const [argv, cwd] = [process.argv.slice(2), process.cwd()];
+process.exitCode = await auditVerify({ app: '${app}', env: process.env, argv, cwd }, console.log);
+`,
+  );
   cpSync(join(root, 'deploy/healthcheck.mjs'), join(tree, 'healthcheck.mjs'));
   const lock = treeLock(tree, installed, needed);
   const named = await writeSbom(tree, lock, seconds);

@@ -7,7 +7,7 @@ const nothing = new Proxy(() => nothing, {
 });
 
 /** Parts that every app hands on by name. */
-const COMMON = ['info', 'logger', 'health', 'metrics', 'events', 'database', 'periodic', 'license', 'cluster'];
+const COMMON = ['info', 'logger', 'health', 'metrics', 'events', 'database', 'periodic', 'license', 'audit', 'cluster'];
 
 /** @returns {Promise<Record<'server' | 'client', readonly object[]>>} the operations of each app */
 export const declaredOperations = async () => {

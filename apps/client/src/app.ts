@@ -32,7 +32,14 @@ export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
 export const createApp = (deps: AppDeps): Express => {
   const { logger, events, exchange, servers } = deps;
   const { queue, test, serverChanged: changed } = exchange;
-  const remoteServers = remoteServerService({ store: servers, certificates: deps.certificates, events, test, changed });
+  const remoteServers = remoteServerService({
+    store: servers,
+    audit: deps.audit,
+    certificates: deps.certificates,
+    events,
+    test,
+    changed,
+  });
   const { sendTree, receivedTree } = deps;
   const transfers = transferService({ store: deps.transfers, servers, sendTree, receivedTree, queue, events });
   return createLicensedApp({

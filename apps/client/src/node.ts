@@ -6,7 +6,7 @@ import { DataDirectoryError, HistoryRetention, retentionDays, Traces } from '@pe
 import type { Config, LifecycleStep, Logger } from '@pesit-node/service';
 import { ProcessDirectory, SpaceReserve } from '@pesit-node/storage';
 import type { FileOperations } from '@pesit-node/storage';
-import { oneAtATime, storageHealth, watchVolumes } from '@pesit-node/transfers';
+import { auditTransfers, oneAtATime, storageHealth, watchVolumes } from '@pesit-node/transfers';
 
 import { RemoteTls } from './certificates/remote-tls.js';
 import { createApp } from './app.js';
@@ -70,7 +70,7 @@ export const createNode = (options: NodeOptions) => {
     sessions: () => exchange.pool.open,
     isFit: () => volumes.fault === undefined,
   });
-  const { metrics, events, supervisor, periodic, cluster, license, admission, reloaded } = foundation;
+  const { metrics, events, supervisor, periodic, cluster, license, audit, admission, reloaded } = foundation;
   const { watch: volumes, looks: volumeLooks } = watchVolumes({
     ...{ app: 'client', config, node: options.node, supervisor, periodic, health, logger },
     ...{ marks: cluster.volumeMarks, lookMs: options.volumeLookMs, files: options.volumeFiles },
@@ -113,6 +113,7 @@ export const createNode = (options: NodeOptions) => {
     periodic,
     logger,
   });
+  auditTransfers(events, audit, () => config['audit.transfers']);
   const exchange: Exchange = createExchange({
     ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
     tls: new RemoteTls(certificates, config, events),
@@ -138,7 +139,7 @@ export const createNode = (options: NodeOptions) => {
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
   clientMetrics(metrics, { knex: database.knex, secrets, supervisor, exchange, volumes, space });
   const app = createApp({
-    ...{ config, info, logger, health, metrics, events, database: supervisor, periodic, license, cluster },
+    ...{ config, info, logger, health, metrics, events, database: supervisor, periodic, license, audit, cluster },
     ...{ certificates, servers, transfers, sendTree, receivedTree, exchange, traces },
   });
 

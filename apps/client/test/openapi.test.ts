@@ -85,6 +85,7 @@ withDatabase((harness) => {
     const traces = '/api/v1/servers/{id}/trace';
     expect(roles.flatMap(([name, role]) => (role === 'operator' ? [name] : [])).sort()).toEqual([
       `DELETE ${traces}`,
+      ...['', '/export.csv', '/export.jsonl'].map((rest) => `GET /api/v1/audit${rest}`),
       `GET ${traces}/content`,
       `GET ${traces}/{session}`,
       'GET /api/v1/transfers/{id}/content',

@@ -42,7 +42,7 @@ export const createApp = (deps: AppDeps): Express => {
       listenerRoutes(routes, deps);
       partnerRoutes(routes, deps);
       partnerTraceRoutes(routes, deps.traces, logger);
-      virtualFileRoutes(routes, deps.virtualFiles, directories, events, deps.config['cluster.name']);
+      virtualFileRoutes(routes, deps.virtualFiles, directories, events, deps.audit, deps.config['cluster.name']);
       transferRoutes(routes, deps.transfers);
       authorityRoutes(routes, { authority, knex, events });
       certificateRoutes(routes, {

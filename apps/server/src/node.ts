@@ -18,7 +18,7 @@ import { HistoryRetention, PasswordHasher, PasswordVerifier, retentionDays, Trac
 import type { Config, DatabaseSupervisor, LifecycleStep, Metrics } from '@pesit-node/service';
 import { LocalFileStores, SpaceReserve } from '@pesit-node/storage';
 import type { FileOperations, FileStores } from '@pesit-node/storage';
-import { meterTransfers, oneAtATime, storageHealth, watchVolumes } from '@pesit-node/transfers';
+import { auditTransfers, meterTransfers, oneAtATime, storageHealth, watchVolumes } from '@pesit-node/transfers';
 import type { Express } from 'express';
 
 import { createApp } from './app.js';
@@ -142,7 +142,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     sessions: () => listenersHere.activeConnections,
     isFit: () => volumes.fault === undefined,
   });
-  const { metrics, events, supervisor, periodic, cluster, license, admission, reloaded } = foundation;
+  const { metrics, events, supervisor, periodic, cluster, license, audit, admission, reloaded } = foundation;
   const instance = randomUUID();
   const running = new RunningTransfers();
   const journal = new TransferJournal({
@@ -259,6 +259,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const renewals = new PasswordRenewals(partners, passwords, verifier, logger);
   logExchange(events, logger);
   meterTransfers(events, metrics);
+  auditTransfers(events, audit, () => config['audit.transfers']);
   periodic.add(new ProgressReporter(events, journal, options.progressMs).task);
   const places = new SessionPlaces({
     ...{ knex, logger, instance: cluster.pod.instance, exclusive: database.mode === 'embedded' },
@@ -315,7 +316,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     changed: () => void listeners.report(),
   });
   const listeners = new ListenerService({
-    ...{ store: listenerStore, here: listenersHere, events, logger },
+    ...{ store: listenerStore, here: listenersHere, events, audit, logger },
     lines: new PodLines(knex, cluster.pod.instance),
     pod: cluster.pod,
     living: () => cluster.members.view?.pods ?? [],
@@ -331,6 +332,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     database: supervisor,
     periodic,
     license,
+    audit,
     cluster,
     certificates,
     authority,

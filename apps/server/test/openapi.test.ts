@@ -109,13 +109,14 @@ withDatabase((harness) => {
     );
   });
 
-  test('an operator runs listeners and traces; whatever else changes something takes an admin', async () => {
+  test('an operator runs listeners and traces, and reads the audit log; whatever else changes something takes an admin', async () => {
     const operations = [...operationsOf(await read())];
     const named = (keep: (name: string, role: string | undefined) => boolean): string[] =>
       operations.filter(([name, operation]) => keep(name, operation['x-role'])).map(([name]) => name);
     const traces = '/api/v1/config/partners/{partnerId}/trace';
     expect(named((_, role) => role === 'operator').sort()).toEqual([
       `DELETE ${traces}`,
+      ...['', '/export.csv', '/export.jsonl'].map((rest) => `GET /api/v1/audit${rest}`),
       `GET ${traces}/content`,
       `GET ${traces}/{session}`,
       ...['restart', 'start', 'stop'].map((verb) => `POST /api/servers/{serverId}/${verb}`),

@@ -7,6 +7,7 @@ import { networkInterfaces } from 'node:os';
 import { CLUSTER_MIGRATIONS, createCluster } from '@pesit-node/cluster';
 import type { Cluster } from '@pesit-node/cluster';
 import {
+  Audit,
   databaseMetrics,
   DatabaseSupervisor,
   eventStream,
@@ -72,6 +73,8 @@ export interface Foundation<A extends AppName> {
   /** The app stands for election (`leader.start`) when it can do the leader's work. */
   readonly cluster: Cluster;
   readonly license: LicenseKeeper;
+  /** The audit log of the app. */
+  readonly audit: Audit;
   /** Whether this pod takes work. */
   readonly admission: Admission;
   /** Starts and stops all of this: the first step to start, and the last to stop. */
@@ -115,6 +118,7 @@ export const createFoundation = <A extends AppName>(options: FoundationOptions<A
     ...options.licenseTimes,
   });
   databaseMetrics(metrics, { knex, supervisor });
+  const audit = new Audit({ knex, asLeader: cluster.asLeader, node, config, periodic, logger });
   licenseMetrics(metrics, { license, admission, cluster });
   health.register('database', () => supervisor.health(), { readiness: true });
   health.register('license', () => licenseHealth(license), { readiness: true });
@@ -122,6 +126,7 @@ export const createFoundation = <A extends AppName>(options: FoundationOptions<A
   supervisor.on('ready', () => {
     cluster.members.start();
     license.start();
+    audit.start();
   });
   cluster.leader.on('gain', () => periodic.lead());
   const step: LifecycleStep = {
@@ -132,6 +137,7 @@ export const createFoundation = <A extends AppName>(options: FoundationOptions<A
     },
     stop: async () => {
       await license.stop();
+      await audit.stop();
       await cluster.stop();
       await periodic.stop();
       await supervisor.stop();
@@ -139,5 +145,5 @@ export const createFoundation = <A extends AppName>(options: FoundationOptions<A
     },
   };
   const reloaded = (): void => license.useSources(sources());
-  return { metrics, events, supervisor, periodic, cluster, license, admission, step, reloaded };
+  return { metrics, events, supervisor, periodic, cluster, license, audit, admission, step, reloaded };
 };

@@ -1,7 +1,7 @@
 import { clusterRoutes } from '@pesit-node/cluster';
 import type { Cluster } from '@pesit-node/cluster';
-import { createHttpApp, keysWithoutEffect } from '@pesit-node/service';
-import type { CommonConfig, EventStream, HttpAppOptions } from '@pesit-node/service';
+import { auditRoutes, auditService, createHttpApp, keysWithoutEffect } from '@pesit-node/service';
+import type { Audit, CommonConfig, EventStream, HttpAppOptions } from '@pesit-node/service';
 import type { Express } from 'express';
 
 import { licenseGate } from './gate.js';
@@ -19,12 +19,14 @@ export interface LicensedAppOptions extends Pick<
   readonly database: NonNullable<HttpAppOptions['database']>;
   readonly periodic: NonNullable<HttpAppOptions['periodic']>;
   readonly license: LicenseKeeper;
+  readonly audit: Audit;
   readonly cluster: Pick<Cluster, 'status' | 'overview'>;
 }
 
 /** The REST interface of an app behind the 402 gate, with the endpoints of license and cluster before its own; it does not listen. */
 export const createLicensedApp = (options: LicensedAppOptions): Express => {
-  const { config, info, logger, health, metrics, events, database, periodic, license, routes } = options;
+  const { config, info, logger, health, metrics, events, database, periodic, license, audit, routes } = options;
+  auditService(events, audit);
   return createHttpApp({
     ...{ config, info, logger, health, metrics, events, database, periodic },
     keysWithoutEffect: () => [
@@ -36,6 +38,7 @@ export const createLicensedApp = (options: LicensedAppOptions): Express => {
     routes: (mounted) => {
       licenseRoutes(mounted, license);
       clusterRoutes(mounted, options.cluster);
+      auditRoutes(mounted, audit);
       routes(mounted);
     },
   });

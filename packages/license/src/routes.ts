@@ -91,6 +91,7 @@ export const licenseRoutes = (routes: Routes, keeper: LicenseKeeper): void => {
     post: endpoint(
       {
         summary: 'Installs a license',
+        audit: ['license', 'installed'],
         access: 'login',
         body: installation,
         query: force,
@@ -110,6 +111,7 @@ export const licenseRoutes = (routes: Routes, keeper: LicenseKeeper): void => {
     post: endpoint(
       {
         summary: 'Adds days to the evaluation',
+        audit: ['license', 'evaluation extended'],
         access: 'login',
         body: extension,
         answers: { 200: status, 409: 'The build has a cap on all extensions together, and this would be beyond it.' },

@@ -54,9 +54,9 @@ withDatabase((harness) => {
       ...{ secrets: new SecretBox([Buffer.alloc(32, 7)]), licenseKey: VENDOR_KEY },
       licenseTimes: { clock: new VirtualClock('2027-03-01T08:00:00Z') },
     });
-    const { supervisor, periodic, cluster, license, events, metrics, step, reloaded } = foundation;
+    const { supervisor, periodic, cluster, license, audit, events, metrics, step, reloaded } = foundation;
     const app = createLicensedApp({
-      ...{ config, info, logger, health, metrics, events, periodic, license, cluster, database: supervisor },
+      ...{ config, info, logger, health, metrics, events, periodic, license, audit, cluster, database: supervisor },
       routes: () => undefined,
     });
     const ask = async () => (await request(app).get('/api/v1/license').auth('ann', 'drawer-9')).body as unknown;

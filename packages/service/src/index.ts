@@ -12,8 +12,19 @@
  *
  * Nothing here reads the environment, knows a resource of an app, or speaks PeSIT.
  */
+export { Audit } from './audit/audit.js';
+export type { AuditChange, AuditOptions, ChangeAudit } from './audit/audit.js';
+export { Collapse } from './audit/collapse.js';
+export { SYSTEM } from './audit/entry.js';
+export type { Caller, NewAuditEntry } from './audit/entry.js';
+export { auditService } from './audit/follow.js';
+export { auditRoutes } from './audit/routes.js';
+export { createAuditTables } from './audit/tables.js';
+export { verifyAudit } from './audit/verify.js';
+export { auditVerify } from './audit/verify-command.js';
+export type { AuditVerdict } from './audit/verify.js';
 export type { VerifyCredentials } from './auth/basic-strategy.js';
-export { ROLES, loginOf, reaches } from './auth/roles.js';
+export { callerOf, ROLES, loginOf, reaches } from './auth/roles.js';
 export type { Login, Role } from './auth/roles.js';
 export { rolesMarkdown } from './auth/roles-markdown.js';
 export { FailureLimiter } from './auth/failure-limiter.js';
@@ -62,7 +73,7 @@ export { CertificateFileError, RestCertificate } from './https/certificate.js';
 export type { HttpsTools, RestIdentity, RestKeystores } from './https/certificate.js';
 export { EventKind, EventStream, eventStream } from './events/event-stream.js';
 export type { EventStreamOptions, Published } from './events/event-stream.js';
-export { CONFIGURATION_CHANGED, LOGIN_FAILED } from './events/events.js';
+export { CONFIGURATION_CHANGED, LOGIN_FAILED, OPERATION_DONE } from './events/events.js';
 export { fieldRoutes } from './fields/routes.js';
 export type { FieldResource } from './fields/routes.js';
 export type { ComputedOf, CreateOf, FieldRow, FieldRows, GivenOf, RowOf, ValuesOf, ViewOf } from './fields/row.js';

@@ -61,6 +61,7 @@ export { spaceReadings, storageHealth } from './space.js';
 export { oneAtATime, volumeReadings, watchVolumes } from './volumes.js';
 export type { VolumesFollowed, WatchVolumesOptions } from './volumes.js';
 export { freeMessageText, messageText } from './texts.js';
+export { auditTransfers } from './audit-transfers.js';
 export { meterTransfers } from './transfer-meter.js';
 export {
   compressionMode,

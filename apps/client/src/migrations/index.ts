@@ -22,6 +22,7 @@ import { history } from './0019-history.js';
 import { tls } from './0020-tls.js';
 import { revocation } from './0021-revocation.js';
 import { fetchedCrls } from './0022-fetched-crls.js';
+import { audit } from './0023-audit.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -49,5 +50,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     tls,
     revocation,
     fetchedCrls,
+    audit,
   ],
 };

@@ -1,4 +1,4 @@
-import { endpoint, rowId } from '@pesit-node/service';
+import { callerOf, endpoint, rowId } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
@@ -24,8 +24,8 @@ export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService)
         body: create,
         answers: { 201: answer, 409: 'The name is taken, or there is no such store.', ...UNBUILT },
       },
-      async ({ body, res }) => {
-        const server = await servers.create(body);
+      async ({ body, req, res }) => {
+        const server = await servers.create(body, callerOf(req));
         res.status(201).location(`/api/v1/servers/${server.id}`).json(server);
       },
     ),
@@ -42,7 +42,7 @@ export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService)
         body: update,
         answers: { 200: answer, ...NOT_FOUND, 409: 'The name is taken, or there is no such store.', ...UNBUILT },
       },
-      async ({ params: { id }, body, res }) => res.json(await servers.update(id, body)),
+      async ({ params: { id }, body, req, res }) => res.json(await servers.update(id, body, callerOf(req))),
     ),
     delete: endpoint(
       {
@@ -50,8 +50,8 @@ export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService)
         params,
         answers: { 204: 'Removed.', ...NOT_FOUND, 409: 'Transfers with it wait or run.' },
       },
-      async ({ params: { id }, res }) => {
-        await servers.remove(id);
+      async ({ params: { id }, req, res }) => {
+        await servers.remove(id, callerOf(req));
         res.status(204).end();
       },
     ),

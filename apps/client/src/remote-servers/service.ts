@@ -7,7 +7,7 @@ import {
   isUniqueViolation,
   validation,
 } from '@pesit-node/service';
-import type { EventStream } from '@pesit-node/service';
+import type { Caller, ChangeAudit, EventStream } from '@pesit-node/service';
 import { productOf } from '@pesit-node/transfers';
 
 import type { TestResult } from '../sessions/test-connection.js';
@@ -35,6 +35,7 @@ export interface RemoteServerServiceDeps {
   readonly store: RemoteServerStore;
   readonly certificates: Pick<Certificates, 'require'>;
   readonly events: EventStream;
+  readonly audit: ChangeAudit;
   /** A real CONNECT and RELEASE. */
   readonly test: (server: RemoteServerRow) => Promise<TestResult>;
   /** The server was changed or removed: its idle sessions have the old terms, and its transfers may run now. */
@@ -65,9 +66,13 @@ const requirePasswords = (change: RemoteServerChange, before: RemoteServerRow): 
 };
 
 /** The remote servers: what an administrator may do with them. */
-export const remoteServerService = ({ store, certificates, events, test, changed }: RemoteServerServiceDeps) => {
-  const say = (action: 'created' | 'changed' | 'deleted', facts: Readonly<Record<string, unknown>>): void => {
-    events.publish(CONFIGURATION_CHANGED, { what: 'remote server', action, facts });
+export const remoteServerService = ({ store, certificates, events, audit, test, changed }: RemoteServerServiceDeps) => {
+  const say = (
+    action: 'created' | 'changed' | 'deleted',
+    facts: Readonly<Record<string, unknown>>,
+    by: Caller | undefined,
+  ): void => {
+    events.publish(CONFIGURATION_CHANGED, { what: 'remote server', action, facts, by, recorded: true });
   };
   const nameIsTaken = (error: unknown, name: string | undefined): unknown =>
     isUniqueViolation(error, 'remote_servers_name_unique')
@@ -84,31 +89,32 @@ export const remoteServerService = ({ store, certificates, events, test, changed
 
     get: async (id: number): Promise<RemoteServerView> => view(await existing(id)),
 
-    create: async (body: CreateRemoteServer): Promise<RemoteServerView> => {
+    create: async (body: CreateRemoteServer, by?: Caller): Promise<RemoteServerView> => {
       const asked = REMOTE_SERVER.asked(body);
       await certificates.require(asked);
       try {
-        const row = await store.create(asked);
-        say('created', { server: row.name, serverRow: row.id });
+        const row = await store.create(asked, audit.change(REMOTE_SERVER, by));
+        say('created', { server: row.name, serverRow: row.id }, by);
         return view(row);
       } catch (error) {
         throw nameIsTaken(error, body.name);
       }
     },
 
-    update: async (id: number, body: RemoteServerChange): Promise<RemoteServerView> => {
+    update: async (id: number, body: RemoteServerChange, by?: Caller): Promise<RemoteServerView> => {
       let fields: readonly string[] = [];
       await certificates.require(REMOTE_SERVER.changes(body, await existing(id)));
       try {
-        const row = await store.update(id, (before) => {
-          const change = REMOTE_SERVER.changes(body, before);
-          requirePasswords(change, before);
-          fields = Object.keys(change);
-          return change;
-        });
+        const change = (before: RemoteServerRow): RemoteServerChange => {
+          const changes = REMOTE_SERVER.changes(body, before);
+          requirePasswords(changes, before);
+          fields = Object.keys(changes);
+          return changes;
+        };
+        const row = await store.update(id, change, audit.change(REMOTE_SERVER, by));
         if (row === undefined) throw serverNotFound(id);
         if (fields.length > 0) {
-          say('changed', { server: row.name, serverRow: id, fields });
+          say('changed', { server: row.name, serverRow: id, fields }, by);
           changed(id);
         }
         return view(row);
@@ -117,14 +123,14 @@ export const remoteServerService = ({ store, certificates, events, test, changed
       }
     },
 
-    remove: async (id: number): Promise<void> => {
+    remove: async (id: number, by?: Caller): Promise<void> => {
       try {
-        if (!(await store.remove(id))) throw serverNotFound(id);
+        if (!(await store.remove(id, audit.change(REMOTE_SERVER, by)))) throw serverNotFound(id);
       } catch (error) {
         if (!isCheckViolation(error, 'transfers_of_a_server')) throw error;
         throw conflict(`Remote server ${id} has transfers that wait or run: let them end, or cancel them, first`);
       }
-      say('deleted', { serverRow: id });
+      say('deleted', { serverRow: id }, by);
       changed(id);
     },
 

@@ -1,5 +1,5 @@
 import { SecretError } from '@pesit-node/service';
-import type { SecretBox } from '@pesit-node/service';
+import type { AuditChange, SecretBox } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { REMOTE_SERVER } from './fields.js';
@@ -44,18 +44,19 @@ export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
         .first()) as RemoteServerRow | undefined,
 
     /** @throws a unique violation (`remote_servers_name_unique`) when the name is taken */
-    create: async (asked: RemoteServerChange): Promise<RemoteServerRow> => {
+    create: async (asked: RemoteServerChange, audited?: AuditChange<RemoteServerRow>): Promise<RemoteServerRow> => {
       // The id first: the password is sealed for it.
       const sequence = await knex.raw<{ rows: { id: number }[] }>(
         "select nextval(pg_get_serial_sequence('remote_servers', 'id')) as id",
       );
       const { id } = sequence.rows[0] as { id: number };
       const unset = { id, ...REMOTE_SERVER.defaults };
-      const [row] = (await knex(table).insert(
-        { ...unset, ...(await valuesOf(asked, unset)) },
-        '*',
-      )) as RemoteServerRow[];
-      return row as RemoteServerRow;
+      const values = { ...unset, ...(await valuesOf(asked, unset)) };
+      return knex.transaction(async (trx) => {
+        const [row] = (await trx(table).insert(values, '*')) as [RemoteServerRow];
+        await audited?.(trx, undefined, row);
+        return row;
+      });
     },
 
     /**
@@ -65,13 +66,16 @@ export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
     update: (
       id: number,
       change: (before: RemoteServerRow) => RemoteServerChange,
+      audited?: AuditChange<RemoteServerRow>,
     ): Promise<RemoteServerRow | undefined> =>
       knex.transaction(async (trx) => {
         const [before] = (await trx(table).where({ id }).forUpdate()) as RemoteServerRow[];
         if (before === undefined) return undefined;
         const values = await valuesOf(change(before), before);
         if (Object.keys(values).length === 0) return before;
-        return ((await trx(table).where({ id }).update(values, '*')) as RemoteServerRow[])[0];
+        const [after] = (await trx(table).where({ id }).update(values, '*')) as RemoteServerRow[];
+        await audited?.(trx, before, after);
+        return after;
       }),
 
     /**
@@ -111,7 +115,12 @@ export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
     },
 
     /** @throws a check violation (`transfers_of_a_server`) while transfers of the server wait or run */
-    remove: async (id: number): Promise<boolean> => (await knex(table).where({ id }).delete()) > 0,
+    remove: (id: number, audited?: AuditChange<RemoteServerRow>): Promise<boolean> =>
+      knex.transaction(async (trx) => {
+        const [before] = (await trx(table).where({ id }).delete('*')) as RemoteServerRow[];
+        if (before !== undefined) await audited?.(trx, before, undefined);
+        return before !== undefined;
+      }),
 
     /** Stores the outcome of the last contact with the server; `negotiated` stays when there was no session. */
     contacted: async (

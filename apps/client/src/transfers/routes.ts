@@ -227,16 +227,17 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
       async ({ params: { id }, res }) => res.json(await transfers.get(id)),
     ),
   });
-  for (const [verb, act, summary] of [
-    ['retry', transfers.retry, 'Tries a failed transfer again, from where it was interrupted'],
-    ['replay', transfers.replay, 'Makes a new transfer of the same request'],
-    ['cancel', transfers.cancel, 'Ends a transfer for good'],
+  for (const [verb, act, done, summary] of [
+    ['retry', transfers.retry, 'retried', 'Tries a failed transfer again, from where it was interrupted'],
+    ['replay', transfers.replay, 'replayed', 'Makes a new transfer of the same request'],
+    ['cancel', transfers.cancel, 'cancelled', 'Ends a transfer for good'],
   ] as const) {
     routes.resource(`/api/v1/transfers/:id/${verb}`, {
       post: endpoint(
         {
           summary,
           role: 'operator',
+          audit: ['transfer', done],
           headers: WAIT_HEADER,
           params,
           query: waitQuery,

@@ -1,5 +1,5 @@
 import type { Certificates } from '@pesit-node/certificates';
-import { endpoint } from '@pesit-node/service';
+import { callerOf, endpoint } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
@@ -83,11 +83,11 @@ export const listenerRoutes = (routes: Routes, { listeners, directories, certifi
         body: create,
         answers: { 201: answer, 409: 'It exists already, or names a store that does not.', ...UNBUILT },
       },
-      async ({ query, body, res }) => {
+      async ({ query, body, req, res }) => {
         const asked = LISTENER.asked(body);
         await admit(asked);
         const start = query.start === 'true' && asked.autoStart !== false;
-        const view = await listeners.create(body.serverId, await LISTENER.values(asked), start);
+        const view = await listeners.create(body.serverId, await LISTENER.values(asked), start, callerOf(req));
         res
           .status(201)
           .location(`${PATH}/${encodeURIComponent(body.serverId)}`)
@@ -111,18 +111,20 @@ export const listenerRoutes = (routes: Routes, { listeners, directories, certifi
         body: update,
         answers: { 200: answer, ...NOT_FOUND, 409: 'The port cannot be taken, or there is no such store.', ...UNBUILT },
       },
-      async ({ params: { serverId: id }, body, res }) => {
+      async ({ params: { serverId: id }, body, req, res }) => {
         const before = await listeners.get(id);
         const change = LISTENER.changes(body, before.row);
         await admit(change);
         const isSame = Object.keys(change).length === 0;
-        res.json(toListener(isSame ? before : await listeners.update(id, await LISTENER.values(change))));
+        res.json(
+          toListener(isSame ? before : await listeners.update(id, await LISTENER.values(change), callerOf(req))),
+        );
       },
     ),
     delete: endpoint(
       { summary: 'Stops and deletes a listener on every pod', params, answers: { 204: 'Deleted.', ...NOT_FOUND } },
-      async ({ params: { serverId: id }, res }) => {
-        await listeners.delete(id);
+      async ({ params: { serverId: id }, req, res }) => {
+        await listeners.delete(id, callerOf(req));
         res.status(204).end();
       },
     ),
@@ -133,6 +135,7 @@ export const listenerRoutes = (routes: Routes, { listeners, directories, certifi
       {
         summary: 'Starts a listener on every pod',
         role: 'operator',
+        audit: ['listener', 'started'],
         description: 'Answered when this pod has it; `message` and `pods` say what the others do.',
         params,
         answers: { 200: listenerOutcome, ...NOT_FOUND, 409: 'The port cannot be taken, or there is no such store.' },
@@ -148,6 +151,7 @@ export const listenerRoutes = (routes: Routes, { listeners, directories, certifi
       {
         summary: 'Stops a listener on every pod',
         role: 'operator',
+        audit: ['listener', 'stopped'],
         description: 'STOPPING while running transfers come to their end. It stays stopped until it is started.',
         params,
         answers: { 200: listenerOutcome, ...NOT_FOUND },
@@ -163,6 +167,7 @@ export const listenerRoutes = (routes: Routes, { listeners, directories, certifi
       {
         summary: 'Restarts a listener on every pod',
         role: 'operator',
+        audit: ['listener', 'restarted'],
         description: 'Sessions end as when it is stopped; the port is taken again at once.',
         params,
         answers: { 200: listenerOutcome, ...NOT_FOUND, 409: 'It is stopped, or the port cannot be taken.' },

@@ -1,5 +1,5 @@
 import { CONFIGURATION_CHANGED, conflict, notFound } from '@pesit-node/service';
-import type { EventStream, Logger } from '@pesit-node/service';
+import type { Caller, ChangeAudit, EventStream, Logger } from '@pesit-node/service';
 
 import { onAllPods } from './all-pods.js';
 import type { NamedLine, OnAllPods } from './all-pods.js';
@@ -27,6 +27,7 @@ export interface ListenerServiceOptions {
   /** Tells the other pods to look. */
   readonly tell: () => void;
   readonly events: EventStream;
+  readonly audit: ChangeAudit;
   readonly logger: Logger;
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
@@ -73,18 +74,18 @@ export class ListenerService {
   }
 
   /** @param start whether it is to run; FAILED with the reason when its port cannot be taken here */
-  async create(id: string, values: Partial<ListenerValues>, start: boolean): Promise<ListenerView> {
+  async create(id: string, values: Partial<ListenerValues>, start: boolean, by?: Caller): Promise<ListenerView> {
     admitTogether({ ...(LISTENER.defaults as ListenerRow), ...values });
-    const row = await this.#options.store.add(id, values, start);
+    const row = await this.#options.store.add(id, values, start, this.#options.audit.change(LISTENER, by));
     if (row === undefined) throw conflict(`Listener ${JSON.stringify(id)} exists already`);
-    this.#changed('created', { listener: id, port: row.port });
+    this.#changed('created', { listener: id, port: row.port }, by);
     await this.#converge(id);
     return this.get(id);
   }
 
   /** New sessions get the new settings. Another port is taken here before anything is stored: 409 when it cannot be taken. */
-  async update(id: string, values: Partial<ListenerValues>): Promise<ListenerView> {
-    const { store, here } = this.#options;
+  async update(id: string, values: Partial<ListenerValues>, by?: Caller): Promise<ListenerView> {
+    const { store, here, audit } = this.#options;
     let row: StoredListener | undefined;
     const after = async (): Promise<StoredListener> => {
       const before = await store.get(id);
@@ -95,19 +96,19 @@ export class ListenerService {
       return whole;
     };
     await here.change(id, after, async () => {
-      row = await store.change(id, values);
+      row = await store.change(id, values, audit.change(LISTENER, by));
       if (row === undefined) throw notFound('Listener', id);
-      this.#changed('changed', { listener: id, fields: Object.keys(values), port: row.port });
+      this.#changed('changed', { listener: id, fields: Object.keys(values), port: row.port }, by);
     });
     await this.report();
     return this.get(id);
   }
 
   /** It is stopped on every pod: no new sessions, running transfers end in peace. */
-  async delete(id: string): Promise<void> {
-    const { store, here } = this.#options;
-    if (!(await store.delete(id))) throw notFound('Listener', id);
-    this.#changed('deleted', { listener: id });
+  async delete(id: string, by?: Caller): Promise<void> {
+    const { store, here, audit } = this.#options;
+    if (!(await store.delete(id, audit.change(LISTENER, by)))) throw notFound('Listener', id);
+    this.#changed('deleted', { listener: id }, by);
     const running = here.get(id);
     await this.#converge(id);
     await within(running?.ending);
@@ -178,8 +179,9 @@ export class ListenerService {
     await this.report();
   }
 
-  #changed(action: 'created' | 'changed' | 'deleted', facts: object): void {
-    this.#options.events.publish(CONFIGURATION_CHANGED, { what: 'listener', action, facts: { ...facts } });
+  #changed(action: 'created' | 'changed' | 'deleted', facts: object, by: Caller | undefined): void {
+    const said = { what: 'listener', action, facts: { ...facts }, by, recorded: true };
+    this.#options.events.publish(CONFIGURATION_CHANGED, said);
     this.#options.tell();
   }
 

@@ -1,4 +1,5 @@
 import { conflict, FieldStore, isCheckViolation } from '@pesit-node/service';
+import type { AuditChange } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { LISTENER } from './fields.js';
@@ -17,15 +18,24 @@ export class ListenerStore extends FieldStore<typeof LISTENER.rows, StoredListen
   }
 
   /** @returns undefined when the identifier is taken. */
-  add(id: string, values: Partial<ListenerValues>, wanted: boolean): Promise<StoredListener | undefined> {
+  add(
+    id: string,
+    values: Partial<ListenerValues>,
+    wanted: boolean,
+    audited?: AuditChange<StoredListener>,
+  ): Promise<StoredListener | undefined> {
     const columns = { ...values, wanted };
-    return this.create(id, columns);
+    return this.create(id, columns, audited);
   }
 
   /** @returns undefined when there is none. @throws {ApiError} 409 when another pod has stored what does not go with it */
-  async change(id: string, values: Partial<ListenerValues>): Promise<StoredListener | undefined> {
+  async change(
+    id: string,
+    values: Partial<ListenerValues>,
+    audited?: AuditChange<StoredListener>,
+  ): Promise<StoredListener | undefined> {
     try {
-      return await this.update(id, values, { revision: this.#next() });
+      return await this.update(id, values, { revision: this.#next() }, audited);
     } catch (error) {
       if (!isCheckViolation(error)) throw error;
       const text = `Listener ${id} was changed by somebody else at the same time, and cannot be both: look at it, and try again`;

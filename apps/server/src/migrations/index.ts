@@ -30,6 +30,7 @@ import { tls } from './0026-tls.js';
 import { proxyProtocol } from './0027-proxy-protocol.js';
 import { revocation } from './0028-revocation.js';
 import { fetchedCrls } from './0029-fetched-crls.js';
+import { audit } from './0030-audit.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -65,5 +66,6 @@ export const MIGRATIONS: MigrationSet = {
     proxyProtocol,
     revocation,
     fetchedCrls,
+    audit,
   ],
 };

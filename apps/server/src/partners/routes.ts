@@ -1,5 +1,5 @@
 import { fieldRoutes, validation } from '@pesit-node/service';
-import type { Config, EventStream, PasswordHasher, Routes } from '@pesit-node/service';
+import type { ChangeAudit, Config, EventStream, PasswordHasher, Routes } from '@pesit-node/service';
 import { productOf } from '@pesit-node/transfers';
 
 import { PARTNER } from './fields.js';
@@ -18,11 +18,12 @@ export interface PartnerRoutesDeps {
   readonly partners: PartnerStore;
   readonly passwords: PasswordHasher;
   readonly events: EventStream;
+  readonly audit: ChangeAudit;
 }
 
 export const partnerRoutes = (
   routes: Routes,
-  { config, partners: store, passwords, events }: PartnerRoutesDeps,
+  { config, partners: store, passwords, events, audit }: PartnerRoutesDeps,
 ): void => {
   fieldRoutes(routes, {
     path: '/api/v1/config/partners',
@@ -37,6 +38,6 @@ export const partnerRoutes = (
       return Promise.resolve();
     },
     keep: (password) => passwords.hash(password),
-    events,
+    ...{ events, audit },
   });
 };

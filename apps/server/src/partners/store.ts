@@ -1,5 +1,5 @@
 import { FieldStore } from '@pesit-node/service';
-import type { ValuesOf } from '@pesit-node/service';
+import type { AuditChange, ValuesOf } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { PARTNER } from './fields.js';
@@ -61,14 +61,19 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
   }
 
   /** Stores a change by an administrator. A hash of the same password, made anew, does not go this way: it ends no session. */
-  override async update(id: string, values: PartnerValues): Promise<PartnerRow | undefined> {
-    const row = await super.update(id, values, this.#beside(values));
+  override async update(
+    id: string,
+    values: PartnerValues,
+    _beside: undefined,
+    audited?: AuditChange<PartnerRow>,
+  ): Promise<PartnerRow | undefined> {
+    const row = await super.update(id, values, this.#beside(values), audited);
     if (row !== undefined && concernsSessions(values)) await this.#changed();
     return row;
   }
 
-  override async delete(id: string): Promise<boolean> {
-    const deleted = await super.delete(id);
+  override async delete(id: string, audited?: AuditChange<PartnerRow>): Promise<boolean> {
+    const deleted = await super.delete(id, audited);
     if (deleted) await this.#changed();
     return deleted;
   }

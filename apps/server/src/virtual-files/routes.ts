@@ -1,5 +1,5 @@
 import { fieldRoutes, notFound } from '@pesit-node/service';
-import type { EventStream, Routes } from '@pesit-node/service';
+import type { ChangeAudit, EventStream, Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
 import type { Directories } from '../files/directories.js';
@@ -11,6 +11,7 @@ export const virtualFileRoutes = (
   store: VirtualFileStore,
   directories: Directories,
   events: EventStream,
+  audit: ChangeAudit,
   /** `cluster.name` */
   cluster: string,
 ): void => {
@@ -27,7 +28,7 @@ export const virtualFileRoutes = (
         { field: 'sendFile', path: sendFile, create: false },
       ]),
     answers: { 422: 'A field whose behaviour this version does not have.' },
-    events,
+    ...{ events, audit },
   });
   routes.resource('/api/v1/clusters/:clusterId/virtual-files', {
     post: {

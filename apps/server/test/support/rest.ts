@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { Certificates, LocalAuthority } from '@pesit-node/certificates';
 import { KnexLicenseStore, LICENSE_MIGRATIONS, LicenseKeeper, loadPublicKey } from '@pesit-node/license';
-import { eventStream, HealthRegistry, PeriodicWork, Traces } from '@pesit-node/service';
+import { Audit, eventStream, HealthRegistry, PeriodicWork, Traces } from '@pesit-node/service';
 import type { Config, OpenApiDocument } from '@pesit-node/service';
 import {
   answerViolations,
@@ -57,6 +57,7 @@ export interface Rest {
   readonly data: string;
   readonly log: CapturedLog;
   readonly listeners: ListenerService;
+  readonly audit: Audit;
   readonly listenersHere: ListenersHere;
   /** Lets time pass for the listeners, for which it stands still otherwise. */
   readonly pass: (ms: number) => void;
@@ -109,6 +110,11 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
     });
     const { knex } = rest.database;
     const events = eventStream({ app: 'server', node: 'rest' }, rest.log.logger);
+    // Never started: nothing happens beside a test.
+    const periodic = new PeriodicWork({ logger: rest.log.logger });
+    rest.audit = new Audit({
+      ...{ knex, asLeader: (work) => work(knex), node: 'rest', config, periodic, logger: rest.log.logger },
+    });
     const listenerStore = new ListenerStore(knex);
     rest.listenersHere = new ListenersHere({
       store: listenerStore,
@@ -120,15 +126,13 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
     });
     const pod = { name: 'rest', instance: randomUUID() };
     rest.listeners = new ListenerService({
-      ...{ events, pod, store: listenerStore, here: rest.listenersHere, logger: rest.log.logger },
+      ...{ events, audit: rest.audit, pod, store: listenerStore, here: rest.listenersHere, logger: rest.log.logger },
       lines: new PodLines(knex, pod.instance),
       living: () => [pod],
       tell: () => undefined,
       now: () => began + passed,
     });
     const store = new KnexLicenseStore(knex);
-    // Never started: nothing happens beside a test.
-    const periodic = new PeriodicWork({ logger: rest.log.logger });
     const keeper = { store, key, evaluationDays: 30, periodic, logger: rest.log.logger, node: 'rest' };
     const license = new LicenseKeeper(keeper);
     await license.refresh();
@@ -146,6 +150,7 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
       database: { ready: true, statusReason: undefined },
       periodic,
       license,
+      audit: rest.audit,
       cluster: { status: noCluster, overview: noCluster },
       certificates,
       authority: new LocalAuthority({ knex, secrets, certificates }),

@@ -1,5 +1,6 @@
 import {
   ApiError,
+  callerOf,
   CONFIGURATION_CHANGED,
   endpoint,
   fetchPage,
@@ -180,8 +181,8 @@ const NO_CA = { 409: 'There is no CA, or it is in the way: the message says whic
 
 /** The endpoints of the local CA. */
 export const authorityRoutes = (routes: Routes, { authority, knex, events }: AuthorityRoutesDeps): void => {
-  const say = (what: string, action: 'created' | 'changed', facts: object): void =>
-    events.publish(CONFIGURATION_CHANGED, { what, action, facts: { ...facts } });
+  const say = (req: Request, what: string, action: 'created' | 'changed', facts: object): void =>
+    events.publish(CONFIGURATION_CHANGED, { what, action, facts: { ...facts }, by: callerOf(req) });
 
   routes.resource(`${PATH}/ca`, {
     get: endpoint({ summary: 'The local CA', answers: { 200: caAnswer, 404: 'There is none.' } }, async ({ res }) => {
@@ -197,9 +198,9 @@ export const authorityRoutes = (routes: Routes, { authority, knex, events }: Aut
         query: replaceQuery,
         answers: { 201: caAnswer, 409: 'There is one: `?replace=true` puts another in its place.' },
       },
-      async ({ body, query, res }) => {
+      async ({ body, query, req, res }) => {
         const row = await authority.create(body, query.replace ?? false);
-        say('certificate authority', 'created', { subject: shownCa(row).details?.subject });
+        say(req, 'certificate authority', 'created', { subject: shownCa(row).details?.subject });
         res.status(201).location(`${PATH}/ca`).json(shownCa(row));
       },
     ),
@@ -212,7 +213,7 @@ export const authorityRoutes = (routes: Routes, { authority, knex, events }: Aut
         body: issueBody,
         answers: { 201: issueAnswer, ...NO_CA, 422: 'The request for a certificate cannot be used.' },
       },
-      async ({ body, res }) => {
+      async ({ body, req, res }) => {
         const { name, csr, ...request } = withName(body);
         try {
           const issue =
@@ -221,7 +222,7 @@ export const authorityRoutes = (routes: Routes, { authority, knex, events }: Aut
               : await (request.kind === 'server'
                   ? authority.issueKeystore(name, request)
                   : authority.issuePkcs12(name, request));
-          say('certificate', 'created', { name, serial: issue.row.serial, kind: request.kind });
+          say(req, 'certificate', 'created', { name, serial: issue.row.serial, kind: request.kind });
           res.status(201).location(`${PATH}/issued/${issue.row.serial}`).json(shownIssue(issue));
         } catch (error) {
           throw error instanceof UploadError ? uploadAnswer(error) : error;
@@ -265,9 +266,9 @@ export const authorityRoutes = (routes: Routes, { authority, knex, events }: Aut
         params: z.strictObject({ name: storeName() }),
         answers: { 200: issueAnswer, 404: 'There is no such keystore.', 409: 'The local CA does not manage it.' },
       },
-      async ({ params: { name }, res }) => {
+      async ({ params: { name }, req, res }) => {
         const issue = await authority.rotate(name);
-        say('keystore', 'changed', { keystore: name, serial: issue.row.serial });
+        say(req, 'keystore', 'changed', { keystore: name, serial: issue.row.serial });
         res.json(shownIssue(issue));
       },
     ),
@@ -280,9 +281,9 @@ export const authorityRoutes = (routes: Routes, { authority, knex, events }: Aut
         body: revokeBody,
         answers: { 200: issuedAnswer, 404: 'It issued none of this serial.', 409: 'It is revoked already.' },
       },
-      async ({ body: { serial, reason }, res }) => {
+      async ({ body: { serial, reason }, req, res }) => {
         const row = await authority.revoke(serial, reason);
-        say('certificate', 'changed', { name: row.name, serial, reason });
+        say(req, 'certificate', 'changed', { name: row.name, serial, reason });
         res.json(shownIssued(row));
       },
     ),

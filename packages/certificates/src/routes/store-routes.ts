@@ -1,4 +1,4 @@
-import { capital, check, conflict, CONFIGURATION_CHANGED, endpoint, notFound } from '@pesit-node/service';
+import { callerOf, capital, check, conflict, CONFIGURATION_CHANGED, endpoint, notFound } from '@pesit-node/service';
 import type { Endpoint, EventStream, Routes } from '@pesit-node/service';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -70,21 +70,23 @@ export const storeRoutes = <Row extends { readonly name: string }, Create extend
   const path = `/api/v1/certificates/${kind}s`;
   const missing = { 404: `There is no such ${kind}.` };
   const refusals = { 422: 'What was given can be read, and not be used: the message says why.' };
-  const say = (name: string, action: 'created' | 'changed' | 'deleted', more: object = {}): void =>
-    events.publish(CONFIGURATION_CHANGED, { what: kind, action, facts: { [kind]: name, ...more } });
+  const say = (req: Request, name: string, action: 'created' | 'changed' | 'deleted', more: object = {}): void => {
+    const facts = { [kind]: name, ...more };
+    events.publish(CONFIGURATION_CHANGED, { what: kind, action, facts, by: callerOf(req) });
+  };
   const existing = (row: Row | undefined, name: string): Row => {
     if (row === undefined) throw notFound(capital(kind), name);
     return row;
   };
 
-  const created = (body: Create, res: Response): Promise<void> =>
+  const created = (body: Create, req: Request, res: Response): Promise<void> =>
     answering(async () => {
       const { name } = body as { readonly name: string };
       const taken = (): Error => conflict(`${capital(kind)} ${JSON.stringify(name)} exists already`);
       if ((await store.get(name)) !== undefined) throw taken();
       const made = await resource.add(name, body);
       if (made === undefined) throw taken();
-      say(name, 'created');
+      say(req, name, 'created');
       await certificates.changed();
       const { row, said } = made;
       res
@@ -93,13 +95,13 @@ export const storeRoutes = <Row extends { readonly name: string }, Create extend
         .json(view(row, { uses: await uses(), said }));
     });
 
-  const changed = (name: string, body: Update, res: Response): Promise<void> =>
+  const changed = (name: string, body: Update, req: Request, res: Response): Promise<void> =>
     answering(async () => {
       const before = existing(await store.get(name), name);
       const { row, said, fields } = (await resource.change(before, body)) ?? { row: undefined, said: [], fields: [] };
       const after = existing(row, name);
       if (fields.length > 0) {
-        say(name, 'changed', { fields });
+        say(req, name, 'changed', { fields });
         await certificates.changed();
       }
       res.json(view(after, { uses: await uses(), said }));
@@ -132,9 +134,9 @@ export const storeRoutes = <Row extends { readonly name: string }, Create extend
       res.json((await store.list()).map((row) => view(row, shown)));
     }),
     post: orForm(
-      endpoint({ ...creates, body: create }, ({ body, res }) => created(body, res)),
+      endpoint({ ...creates, body: create }, ({ body, req, res }) => created(body, req, res)),
       endpoint(creates, ({ req, res }) =>
-        answering(async () => created(check(create, await formBody(req, res), 'body'), res)),
+        answering(async () => created(check(create, await formBody(req, res), 'body'), req, res)),
       ),
     ),
   });
@@ -147,9 +149,9 @@ export const storeRoutes = <Row extends { readonly name: string }, Create extend
       },
     ),
     put: orForm(
-      endpoint({ ...changes, body: update }, ({ params: { name }, body, res }) => changed(name, body, res)),
+      endpoint({ ...changes, body: update }, ({ params: { name }, body, req, res }) => changed(name, body, req, res)),
       endpoint(changes, ({ params: { name }, req, res }) =>
-        answering(async () => changed(name, check(update, await formBody(req, res), 'body'), res)),
+        answering(async () => changed(name, check(update, await formBody(req, res), 'body'), req, res)),
       ),
     ),
     delete: endpoint(
@@ -157,7 +159,7 @@ export const storeRoutes = <Row extends { readonly name: string }, Create extend
         ...{ summary: `Deletes a ${kind}`, params },
         answers: { 204: 'Deleted.', ...missing, 409: 'It is in use: the message says by what.' },
       },
-      async ({ params: { name }, res }) => {
+      async ({ params: { name }, req, res }) => {
         existing(await store.get(name), name);
         const users = (await uses()).filter((use) => use.kind === kind && use.store === name);
         if (users.length > 0) {
@@ -167,7 +169,7 @@ export const storeRoutes = <Row extends { readonly name: string }, Create extend
           );
         }
         if (!(await store.delete(name))) throw notFound(capital(kind), name);
-        say(name, 'deleted');
+        say(req, name, 'deleted');
         await certificates.changed();
         res.status(204).end();
       },

@@ -26,7 +26,8 @@ const SHOWN = 64;
 /** `192.0.2.1:55044` and `[::1]:55044`, as some proxies forward addresses. */
 const WITH_PORT = /^(?:([\d.]+)|\[([\da-f:.]+)\]):\d{1,5}$/i;
 
-const withoutPort = (address: string): string => {
+/** An address as it is shown and counted. */
+export const withoutPort = (address: string): string => {
   const [, four, six] = WITH_PORT.exec(address) ?? [];
   return four !== undefined && isIPv4(four) ? four : (six ?? address);
 };

@@ -1,6 +1,8 @@
-import type { Request, RequestHandler } from 'express';
+import type { Request } from 'express';
 
+import type { Caller } from '../audit/entry.js';
 import { ApiError } from '../errors.js';
+import { withoutPort } from './login-guard.js';
 
 /** Each may do all that those before it may: a viewer reads, an operator moves files and runs listeners, an admin configures. */
 export const ROLES = ['viewer', 'operator', 'admin'] as const;
@@ -21,14 +23,17 @@ export const loginOf = (req: Pick<Request, 'user'>): Login | undefined => req.us
 /** Whether `role` may do what `least` may. */
 export const reaches = (role: Role, least: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(least);
 
-/** Answers 403 to a caller whose role is a lesser one; to be mounted behind the login. */
-export const requireRole =
-  (least: Role): RequestHandler =>
-  (req, _res, next) => {
-    const login = loginOf(req);
-    if (login !== undefined && reaches(login.role, least)) next();
-    else next(new ApiError('FORBIDDEN', refusal(least, login)));
-  };
+/** @throws {ApiError} 403 for a caller whose role is a lesser one, and for one who has not logged in */
+export const requireRole = (req: Pick<Request, 'user'>, least: Role): void => {
+  const login = loginOf(req);
+  if (login === undefined || !reaches(login.role, least)) throw new ApiError('FORBIDDEN', refusal(least, login));
+};
+
+/** Undefined where nobody has logged in. */
+export const callerOf = (req: Pick<Request, 'user' | 'ip'>): Caller | undefined => {
+  const login = loginOf(req);
+  return login === undefined ? undefined : { actor: login.username, address: withoutPort(req.ip ?? 'unknown') };
+};
 
 const refusal = (least: Role, login: Login | undefined): string =>
   login === undefined

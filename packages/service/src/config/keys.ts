@@ -1,3 +1,4 @@
+import { AUDIT_KEYS } from './audit-keys.js';
 import { FLOW_KEYS } from './flow-keys.js';
 import { HISTORY_KEYS } from './history-keys.js';
 import { decimal, flag, integer, label, list, networks, oneOf, requiredText, size, text } from './kinds.js';
@@ -298,6 +299,7 @@ export const CONFIG_KEYS = {
       'The same for a transfer that is FAILED or CANCELLED; without its content it can be neither retried nor replayed.',
   }),
   ...HISTORY_KEYS,
+  ...AUDIT_KEYS,
   'trace.retention-days': key('both', {
     type: integer(1, 3650),
     default: 7,

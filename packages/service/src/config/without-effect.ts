@@ -5,7 +5,6 @@ import type { ConfigKey } from './row.js';
 
 const NO_GZIP =
   'PeSIT knows no GZIP, only the strings of its annex A (PI 21): set compression of the virtual file, of the remote server or of the request instead';
-const NO_AUDIT = 'the audit log is not built yet in this version';
 const NO_BOOTSTRAP =
   'objects of the file are not created in this version: post each to /api/v1/config/partners, /api/v1/config/files, /api/v1/servers';
 const ONE_PORT = 'each app has one REST interface: set server.port';
@@ -29,7 +28,6 @@ export const KEYS_WITHOUT_EFFECT = {
   'transfer.compression.enabled': row(NO_GZIP, flag()),
   'transfer.compression.algorithm': row(NO_GZIP, requiredText()),
   'transfer.compression.level': row(NO_GZIP, integer(1, 9)),
-  'pesit.audit-max-entries': row(NO_AUDIT, integer(1, 100_000_000)),
   // Their items hold passwords.
   partners: row(NO_BOOTSTRAP, objects(), { secret: true, notFromEnvironment: true }),
   files: row(NO_BOOTSTRAP, objects(), { secret: true, notFromEnvironment: true }),

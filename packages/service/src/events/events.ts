@@ -1,4 +1,5 @@
 /** The events of what every service of ours has: every channel, and what an event of it carries. */
+import type { Caller } from '../audit/entry.js';
 import { EventKind } from './event-stream.js';
 
 /** Somebody configured something; it is stored. */
@@ -8,7 +9,27 @@ export const CONFIGURATION_CHANGED = new EventKind<{
   readonly action: 'created' | 'changed' | 'deleted';
   /** Fields of its log line: its identifier, and the names of the fields that changed. Never a value. */
   readonly facts: Readonly<Record<string, unknown>>;
+  /** Undefined: nobody asked for it. */
+  readonly by?: Caller | undefined;
+  /** Its audit entry is stored with it. */
+  readonly recorded?: boolean;
 }>('pesit:configuration:changed');
+
+/** A call of the REST interface has been handled, or was refused for the role of its caller. */
+export const OPERATION_DONE = new EventKind<{
+  /** Undefined where no login is needed. */
+  readonly by: Caller | undefined;
+  /** As it is declared: kind of object, and what was done to it. */
+  readonly audit: readonly [objectType: string, action: string] | undefined;
+  /** `POST` */
+  readonly method: string;
+  /** As it is declared: `/api/v1/servers/:serverId/start`. */
+  readonly path: string;
+  /** The parameter of the path that names an object. */
+  readonly object: string | undefined;
+  /** Why it failed; undefined: it did not. */
+  readonly error: { readonly code: string; readonly message: string } | undefined;
+}>('pesit:operation:done');
 
 /** A login to the REST interface failed. */
 export const LOGIN_FAILED = new EventKind<{

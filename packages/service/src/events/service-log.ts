@@ -8,8 +8,8 @@ import { CONFIGURATION_CHANGED, LOGIN_FAILED } from './events.js';
 /** The log lines of what was configured, and of failed logins, which strangers can cause: so many an address and minute. */
 export const logService = (events: EventStream, logger: Logger, bound: LogBudgetOptions = {}): void => {
   const budget = new LogBudget(bound);
-  events.subscribe(CONFIGURATION_CHANGED, ({ what, action, facts }) => {
-    logger.info(facts, `${what} ${action}`);
+  events.subscribe(CONFIGURATION_CHANGED, ({ what, action, facts, by }) => {
+    logger.info({ ...facts, ...(by === undefined ? {} : { actor: by.actor }) }, `${what} ${action}`);
   });
   events.subscribe(LOGIN_FAILED, ({ address, user, result, blockedSeconds }) => {
     // The line of the last wrong one says for how long the next are not looked at.

@@ -1,5 +1,8 @@
+import type { Request } from 'express';
 import { z } from 'zod';
 
+import type { AuditChange, ChangeAudit } from '../audit/audit.js';
+import { callerOf } from '../auth/roles.js';
 import { capital, conflict, notFound } from '../errors.js';
 import type { EventStream } from '../events/event-stream.js';
 import { CONFIGURATION_CHANGED } from '../events/events.js';
@@ -26,6 +29,8 @@ export interface FieldResource<F extends FieldRows, Row extends RowOf<F>> {
   /** Answers to a request that configures something, besides those of all requests. */
   readonly answers?: Readonly<Record<number, Answer>>;
   readonly events: EventStream;
+  /** Stores each change with its audit entry. */
+  readonly audit: ChangeAudit;
 }
 
 /** `virtual file` → `virtualFile` in the log. */
@@ -37,16 +42,18 @@ const logKey = (noun: string): string => noun.replace(/ (\w)/g, (_, first: strin
  */
 export const fieldRoutes = <F extends FieldRows, Row extends RowOf<F>>(
   routes: Routes,
-  { path, fields, store, computed, keep, admit, answers = {}, events }: FieldResource<F, Row>,
+  { path, fields, store, computed, keep, admit, answers = {}, events, audit }: FieldResource<F, Row>,
 ): Endpoint => {
   const { noun, key, answer } = fields;
   const params = z.strictObject({ [key.field]: key.schema });
   const idOf = (values: unknown): string => (values as Readonly<Record<string, string>>)[key.field] as string;
   const missing = { 404: `There is no such ${noun}.` };
   const view = (row: Row) => fields.view(row, computed(row));
-  const say = (id: string, action: 'created' | 'changed' | 'deleted', more: object = {}): void => {
-    events.publish(CONFIGURATION_CHANGED, { what: noun, action, facts: { [logKey(noun)]: id, ...more } });
+  const say = (req: Request, id: string, action: 'created' | 'changed' | 'deleted', more: object = {}): void => {
+    const facts = { [logKey(noun)]: id, ...more };
+    events.publish(CONFIGURATION_CHANGED, { what: noun, action, facts, by: callerOf(req), recorded: true });
   };
+  const audited = (req: Request): AuditChange<Row> => audit.change(fields, callerOf(req));
   const existing = (row: Row | undefined, id: string): Row => {
     if (row === undefined) throw notFound(capital(noun), id);
     return row;
@@ -58,16 +65,16 @@ export const fieldRoutes = <F extends FieldRows, Row extends RowOf<F>>(
       body: fields.create,
       answers: { 201: answer, 409: 'It exists already.', ...answers },
     },
-    async ({ body, res }) => {
+    async ({ body, req, res }) => {
       const id = fields.idOf(body);
       const taken = (): Error => conflict(`${capital(noun)} ${JSON.stringify(id)} exists already`);
       // Before anything is made for it, and once more when it is stored.
       if ((await store.get(id)) !== undefined) throw taken();
       const asked = fields.asked(body);
       await admit?.(asked);
-      const row = await store.create(id, await fields.values(asked, keep));
+      const row = await store.create(id, await fields.values(asked, keep), audited(req));
       if (row === undefined) throw taken();
-      say(id, 'created');
+      say(req, id, 'created');
       res
         .status(201)
         .location(`${path}/${encodeURIComponent(id)}`)
@@ -92,23 +99,23 @@ export const fieldRoutes = <F extends FieldRows, Row extends RowOf<F>>(
     ),
     put: endpoint(
       { summary: `Changes a ${noun}`, params, body: fields.update, answers: { 200: answer, ...missing, ...answers } },
-      async ({ params: values, body, res }) => {
+      async ({ params: values, body, req, res }) => {
         const id = idOf(values);
         const before = existing(await store.get(id), id);
         const change = fields.changes(body, before);
         if (Object.keys(change).length === 0) return res.json(view(before));
         await admit?.(change);
-        const row = existing(await store.update(id, await fields.values(change, keep)), id);
-        say(id, 'changed', { fields: Object.keys(change) });
+        const row = existing(await store.update(id, await fields.values(change, keep), undefined, audited(req)), id);
+        say(req, id, 'changed', { fields: Object.keys(change) });
         return res.json(view(row));
       },
     ),
     delete: endpoint(
       { summary: `Deletes a ${noun}`, params, answers: { 204: 'Deleted.', ...missing } },
-      async ({ params: values, res }) => {
+      async ({ params: values, req, res }) => {
         const id = idOf(values);
-        if (!(await store.delete(id))) throw notFound(capital(noun), id);
-        say(id, 'deleted');
+        if (!(await store.delete(id, audited(req)))) throw notFound(capital(noun), id);
+        say(req, id, 'deleted');
         res.status(204).end();
       },
     ),

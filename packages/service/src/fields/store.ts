@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 
+import type { AuditChange } from '../audit/audit.js';
 import type { FieldRows, RowOf, ValuesOf } from './row.js';
 import type { FieldTable } from './table.js';
 
@@ -29,32 +30,50 @@ export class FieldStore<F extends FieldRows, Row extends RowOf<F> = RowOf<F>> {
   }
 
   /** @returns undefined when the identifier is taken. */
-  async create(id: string, values: Partial<ValuesOf<F>>): Promise<Row | undefined> {
-    const rows = (await this.knex(this.#table)
-      .insert({ [this.#key]: id, ...this.#defaults, ...values })
-      .onConflict(this.#key)
-      .ignore()
-      .returning('*')) as readonly Row[];
-    return rows[0];
+  async create(id: string, values: Partial<ValuesOf<F>>, audited?: AuditChange<Row>): Promise<Row | undefined> {
+    return this.#within(audited, async (knex) => {
+      const rows = (await knex(this.#table)
+        .insert({ [this.#key]: id, ...this.#defaults, ...values })
+        .onConflict(this.#key)
+        .ignore()
+        .returning('*')) as readonly Row[];
+      if (rows[0] !== undefined) await audited?.(knex, undefined, rows[0]);
+      return rows[0];
+    });
   }
 
   /**
    * @param beside columns of no field that change with it: SQL over the row as it was
+   * @param audited appends the audit entry in the same transaction; its row is locked meanwhile
    * @returns undefined when there is none.
    */
   async update(
     id: string,
     values: Partial<ValuesOf<F>>,
     beside: Readonly<Record<string, Knex.Raw>> = {},
+    audited?: AuditChange<Row>,
   ): Promise<Row | undefined> {
-    const rows = (await this.knex(this.#table)
-      .where(this.#key, id)
-      .update({ ...values, ...beside, updated_at: this.knex.fn.now() })
-      .returning('*')) as readonly Row[];
-    return rows[0];
+    return this.#within(audited, async (knex) => {
+      const before = audited && ((await knex(this.#table).where(this.#key, id).forUpdate().first()) as Row | undefined);
+      const rows = (await knex(this.#table)
+        .where(this.#key, id)
+        .update({ ...values, ...beside, updated_at: this.knex.fn.now() })
+        .returning('*')) as readonly Row[];
+      if (before !== undefined && rows[0] !== undefined) await audited?.(knex, before, rows[0]);
+      return rows[0];
+    });
   }
 
-  async delete(id: string): Promise<boolean> {
-    return (await this.knex(this.#table).where(this.#key, id).delete()) > 0;
+  async delete(id: string, audited?: AuditChange<Row>): Promise<boolean> {
+    return this.#within(audited, async (knex) => {
+      const rows = (await knex(this.#table).where(this.#key, id).delete().returning('*')) as readonly Row[];
+      if (rows[0] !== undefined) await audited?.(knex, rows[0], undefined);
+      return rows[0] !== undefined;
+    });
+  }
+
+  /** With an audit entry in one transaction, without one as a statement of its own. */
+  #within<T>(audited: AuditChange<Row> | undefined, work: (knex: Knex) => Promise<T>): Promise<T> {
+    return audited === undefined ? work(this.knex) : this.knex.transaction(work);
   }
 }

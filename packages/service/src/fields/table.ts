@@ -128,6 +128,35 @@ export class FieldTable<const F extends FieldRows> {
     ) as ViewOf<F>;
   }
 
+  /**
+   * The fields that differ between two rows, for the audit: of a secret only that it is `set`, or `changed`. Columns that the service
+   * keeps by itself are left out.
+   * @param before undefined: it is made, and the fields that are set differ. @param after undefined: it is deleted
+   */
+  differences(
+    before: RowOf<F> | undefined,
+    after: RowOf<F> | undefined,
+  ): Readonly<Record<string, { readonly before?: unknown; readonly after?: unknown }>> {
+    const entries = Object.entries(this.rows as FieldRows).flatMap(([name, { column, secret, readOnly, key }]) => {
+      if (column === undefined || (readOnly && !key)) return [];
+      const [was, is] = [before, after].map((row) => (row as Body | undefined)?.[column] ?? null);
+      if (isDeepStrictEqual(was, is)) return [];
+      const shown = secret
+        ? { before: was === null ? null : 'set', after: secretState(was, is) }
+        : { before: was, after: is };
+      return [
+        [
+          name,
+          {
+            ...(before === undefined ? {} : { before: shown.before }),
+            ...(after === undefined ? {} : { after: shown.after }),
+          },
+        ] as const,
+      ];
+    });
+    return Object.fromEntries(entries);
+  }
+
   #nameOf(name: string): FieldName {
     const found = this.#names.get(name);
     if (found === undefined) throw new Error(`${this.noun} has no field ${name}: the body was not checked`);
@@ -161,6 +190,11 @@ export class FieldTable<const F extends FieldRows> {
     return completed as GivenOf<F>;
   }
 }
+
+const secretState = (was: unknown, is: unknown): string | null => {
+  if (is === null) return null;
+  return was === null ? 'set' : 'changed';
+};
 
 /** So that no secret is stored as it came because nobody said what to do with it. */
 const refuseSecrets: KeepSecret = (_secret, field) => {

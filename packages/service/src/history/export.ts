@@ -1,3 +1,4 @@
+import type { Role } from '../auth/roles.js';
 import { answerText } from '../http/answer-text.js';
 import type { Answer, Endpoint, Routes } from '../http/routes.js';
 import { endpoint } from '../http/validate.js';
@@ -43,6 +44,8 @@ export async function* asJsonLines(batches: AsyncIterable<readonly FlatRecord[]>
 export interface ExportOptions<Q extends z.ZodType> {
   /** Path of the collection: `/api/v1/transfers`. */
   readonly path: string;
+  /** Least role of who may have it. Default: `viewer`. */
+  readonly role?: Role;
   /** The filters. */
   readonly query: Q;
   /** Fields of a record, in order. */
@@ -53,7 +56,7 @@ export interface ExportOptions<Q extends z.ZodType> {
 /** A history as a file: `<path>/export.csv` and `<path>/export.jsonl`. To be mounted before `<path>/:id`. */
 export const exportRoutes = <Q extends z.ZodType>(
   routes: Routes,
-  { path, query, fields, batches }: ExportOptions<Q>,
+  { path, role = 'viewer', query, fields, batches }: ExportOptions<Q>,
 ): void => {
   const formats = [
     {
@@ -71,11 +74,12 @@ export const exportRoutes = <Q extends z.ZodType>(
     const get: Endpoint = endpoint(
       {
         summary: `The records that the filters leave, as ${extension === 'csv' ? 'CSV' : 'JSON lines'}`,
+        role,
         query,
         answers,
       },
       async ({ query: filter, res }) => {
-        const file = { type: contentType, filename: `transfers.${extension}` };
+        const file = { type: contentType, filename: `${path.split('/').at(-1) ?? ''}.${extension}` };
         await answerText(res, file, text(filter as z.output<Q>));
       },
     );

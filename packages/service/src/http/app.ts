@@ -1,3 +1,4 @@
+import { reasonOf } from '@pesit-node/ground';
 import express from 'express';
 import type { Express, RequestHandler } from 'express';
 import helmet from 'helmet';
@@ -6,13 +7,15 @@ import { basicAuth } from '../auth/basic-auth.js';
 import type { VerifyCredentials } from '../auth/basic-strategy.js';
 import type { FailureLimiterOptions } from '../auth/failure-limiter.js';
 import { LoginGuard } from '../auth/login-guard.js';
+import { callerOf } from '../auth/roles.js';
 import { configuredApiKey, configuredLogins } from '../auth/logins.js';
 import type { CommonConfig } from '../config/keys.js';
 import { keysWithoutEffect } from '../config/unused.js';
 import type { KeyWithoutEffect } from '../config/unused.js';
-import { unavailable } from '../errors.js';
+import { ApiError, unavailable } from '../errors.js';
 import { eventStream } from '../events/event-stream.js';
 import type { EventStream } from '../events/event-stream.js';
+import { OPERATION_DONE } from '../events/events.js';
 import { logService, meterLogins } from '../events/service-log.js';
 import type { HealthRegistry } from '../health/registry.js';
 import { healthRoutes, infoRoutes } from '../health/routes.js';
@@ -27,7 +30,7 @@ import { accessLog } from './access-log.js';
 import { errorHandler, notFoundHandler } from './error-handler.js';
 import { requestBound } from './request-bound.js';
 import { Routes } from './routes.js';
-import type { MountedOperation } from './routes.js';
+import type { MountedOperation, OperationOutcome } from './routes.js';
 import { sameOrigin } from './same-origin.js';
 
 export interface HttpAppOptions {
@@ -98,6 +101,21 @@ const strictTransport: RequestHandler = (req, res, next) => {
 /** For an app without a node: before one is there, and in tests. */
 const ownStream = (logger: Logger): EventStream => eventStream({ app: 'server', node: '' }, logger);
 
+/** Says on the event stream what was done. */
+const publishing =
+  (events: EventStream) =>
+  ({ req, operation, path, error }: OperationOutcome): void => {
+    const object = Object.values(req.params).at(0);
+    events.publish(OPERATION_DONE, {
+      ...{ by: callerOf(req), audit: operation.audit, method: req.method, path },
+      object: typeof object === 'string' ? object : undefined,
+      error:
+        error === undefined
+          ? undefined
+          : { code: error instanceof ApiError ? error.code : 'INTERNAL_ERROR', message: reasonOf(error) },
+    });
+  };
+
 const declared = new WeakMap<Express, () => readonly MountedOperation[]>();
 
 /** Every operation of an app that `createHttpApp` made, as it was declared. */
@@ -140,7 +158,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   metricsRoutes(figures, metrics, access);
   const open = new Routes();
   options.open?.(open);
-  const own = new Routes();
+  const own = new Routes(publishing(events));
   routes(own);
   const documents = documentRoutes(info, () => [probes, figures, open, own].flatMap(({ mounted }) => mounted));
   declared.set(app, () => [probes, figures, open, documents, own].flatMap(({ mounted }) => mounted));

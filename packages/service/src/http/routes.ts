@@ -1,5 +1,5 @@
 import { Router } from 'express';
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import type { z } from 'zod';
 
 import { requireRole } from '../auth/roles.js';
@@ -35,6 +35,8 @@ export interface Operation {
   readonly access?: Access;
   /** Least role of who may call. Default: `viewer` for GET, else `admin`. */
   readonly role?: Role;
+  /** Its audit entry: kind of object, and what is done to it, in the past. Changes of the configuration have their own. */
+  readonly audit?: readonly [objectType: string, action: string];
   readonly params?: z.ZodType;
   /** Default: no field at all. */
   readonly query?: z.ZodType;
@@ -78,10 +80,24 @@ const allowHeader = (methods: readonly string[]): string =>
   // Express answers HEAD with the handler of GET.
   methods.flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()])).join(', ');
 
+/** An operation that has been handled. */
+export interface OperationOutcome {
+  readonly req: Request;
+  readonly operation: Operation;
+  readonly path: string;
+  readonly error: unknown;
+}
+
 /** The routes of an app: what Express serves, and what the document says of it, from one declaration. */
 export class Routes {
   readonly router = Router();
   readonly #mounted: MountedOperation[] = [];
+  readonly #done: (outcome: OperationOutcome) => void;
+
+  /** @param done an operation that needs a login has been handled, or failed; must not throw. Default: nobody is told */
+  constructor(done: (outcome: OperationOutcome) => void = () => undefined) {
+    this.#done = done;
+  }
 
   get mounted(): readonly MountedOperation[] {
     return this.#mounted;
@@ -98,8 +114,7 @@ export class Routes {
     for (const one of paths) {
       const route = this.router.route(one);
       for (const [method, { operation, handle }] of Object.entries(methods) as [Method, Endpoint][]) {
-        if (operation.access !== 'open') route[method](requireRole(roleOf(method, operation)));
-        route[method](handle);
+        route[method](operation.access === 'open' ? handle : this.#guarded(method, one, { operation, handle }));
         this.#mounted.push({ method, path: one, aliasOf: one === paths[0] ? undefined : paths[0], operation });
       }
       route.all((req) => {
@@ -108,5 +123,22 @@ export class Routes {
         });
       });
     }
+  }
+
+  /** Behind the role that it declares. */
+  #guarded(method: Method, path: string, { operation, handle }: Endpoint): RequestHandler {
+    const least = roleOf(method, operation);
+    return async (req, res, next) => {
+      let error: unknown;
+      try {
+        requireRole(req, least);
+        await handle(req, res, next);
+      } catch (thrown) {
+        error = thrown;
+        throw thrown;
+      } finally {
+        this.#done({ req, operation, path, error });
+      }
+    };
   }
 }

@@ -136,6 +136,7 @@ export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: Tr
       {
         summary: 'Switches the trace on for a time, or off',
         role: 'operator',
+        audit: ['trace', 'switched'],
         params,
         body: traceSwitch,
         answers: { 200: traceState, ...NO_OWNER },
@@ -148,6 +149,7 @@ export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: Tr
       {
         summary: 'Switches the trace off; what was traced stays',
         role: 'operator',
+        audit: ['trace', 'switched off'],
         params,
         answers: { 204: 'Off.', ...NO_OWNER },
       },

@@ -311,9 +311,9 @@ describe('keys without effect', () => {
   });
 
   test('have bounds all the same', () => {
-    expect(problems({ TRANSFER_COMPRESSION_LEVEL: '12', PESIT_AUDIT_MAX_ENTRIES: '0' })).toEqual([
+    expect(problems({ TRANSFER_COMPRESSION_LEVEL: '12', TRANSFER_COMPRESSION_ENABLED: '2' })).toEqual([
+      'transfer.compression.enabled (environment TRANSFER_COMPRESSION_ENABLED): expected true or false, got "2"',
       'transfer.compression.level (environment TRANSFER_COMPRESSION_LEVEL): expected an integer from 1 to 9, got "12"',
-      'pesit.audit-max-entries (environment PESIT_AUDIT_MAX_ENTRIES): expected an integer from 1 to 100000000, got "0"',
     ]);
   });
 

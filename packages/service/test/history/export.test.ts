@@ -58,7 +58,7 @@ describe('CSV', () => {
       ),
     ).toEqual({
       type: 'text/csv; charset=utf-8',
-      disposition: 'attachment; filename=transfers.csv',
+      disposition: 'attachment; filename=records.csv',
       text: 'id,name,at\r\n1,"a,""b""",2026-11-21T10:00:00.000Z\r\n-2,,\r\n',
     });
   });
@@ -86,7 +86,7 @@ describe('CSV', () => {
 test('JSON lines: a record a line', async () => {
   expect(await answer([{ id: 1, name: 'a\nb' }, { id: 2 }], 'jsonl')).toEqual({
     type: 'application/x-ndjson',
-    disposition: 'attachment; filename=transfers.jsonl',
+    disposition: 'attachment; filename=records.jsonl',
     text: '{"id":1,"name":"a\\nb"}\n{"id":2}\n',
   });
 });

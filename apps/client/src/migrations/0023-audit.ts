@@ -1,0 +1,5 @@
+import { createAuditTables } from '@pesit-node/service';
+import type { Migration } from '@pesit-node/service';
+
+/** The audit log. */
+export const audit: Migration = { name: '0023-audit', up: createAuditTables };
