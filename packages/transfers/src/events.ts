@@ -6,7 +6,7 @@
 import type { FpduName, PeerDiagnostic, PesitError, SyncPoint } from '@pesit-node/protocol';
 import { EventKind } from '@pesit-node/service';
 
-import type { TransferNote } from './notes.js';
+import type { TransferAside } from './asides.js';
 import type { Direction } from './vocabulary.js';
 
 /** Fields of a log line: short words by name. */
@@ -140,16 +140,16 @@ export const TRANSFER_REMARKED = new EventKind<{
   readonly complement: Buffer;
 }>('pesit:transfer:remarked');
 
-/** Something of a transfer that is worth a line and changes nothing of its course: see `TRANSFER_NOTES`. */
-export const TRANSFER_NOTED = new EventKind<{
+/** Something of a transfer that is worth a line and changes nothing of its course: see `TRANSFER_ASIDES`. */
+export const TRANSFER_ASIDE = new EventKind<{
   readonly session: ObservedSession | undefined;
   /** Id of its record. */
   readonly id: string | number;
-  readonly note: TransferNote;
+  readonly aside: TransferAside;
   /** A fault of this side that was survived. */
   readonly error?: unknown;
   readonly facts: Facts;
-}>('pesit:transfer:noted');
+}>('pesit:transfer:aside');
 
 /** An attempt is over. */
 export const TRANSFER_ENDED = new EventKind<{

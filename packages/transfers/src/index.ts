@@ -25,7 +25,7 @@ export {
   TRANSFER_BEGAN,
   TRANSFER_DELIVERED,
   TRANSFER_ENDED,
-  TRANSFER_NOTED,
+  TRANSFER_ASIDE,
   TRANSFER_POINT,
   TRANSFER_REFUSED,
   TRANSFER_REMARKED,
@@ -45,8 +45,8 @@ export {
 export type { ContactErrorCode, Outcome, Phase, TransferErrorCode, Verdict } from './outcome.js';
 export { firstAnswer, firstAnswerIn, firstAnswerOf, formatIn } from './first-answer.js';
 export type { FirstAnswer, WantedCodePage } from './first-answer.js';
-export { logNotes } from './note-log.js';
-export type { TransferNote } from './notes.js';
+export { logAsides } from './aside-log.js';
+export type { TransferAside } from './asides.js';
 export { productOf, shownFreeMessage } from './partner-habits.js';
 export type { PartnerHabits } from './partner-habits.js';
 export { namesFor, receivedName } from './received-name.js';

@@ -1,7 +1,7 @@
 import { logWords, PesitError } from '@pesit-node/protocol';
 import type { EventStream, Logger } from '@pesit-node/service';
 import {
-  logNotes,
+  logAsides,
   PEER_UNCHECKED,
   SESSION_ENDED,
   SESSION_OPENED,
@@ -20,7 +20,7 @@ const ENDS = {
 
 /** The lines of the log about sessions with remote servers and about attempts of transfers, from their events. */
 export const logExchange = (events: EventStream, logger: Logger): void => {
-  logNotes(events, logger, 'transferId');
+  logAsides(events, logger, 'transferId');
   events.subscribe(SESSION_OPENED, ({ session, facts }) => {
     logger.info({ ...session.facts, ...facts }, 'session opened');
   });

@@ -21,10 +21,10 @@ import {
   receivedName,
   refusesRestart,
   TRANSFER_DELIVERED,
-  TRANSFER_NOTED,
+  TRANSFER_ASIDE,
   TRANSFER_POINT,
 } from '@pesit-node/transfers';
-import type { Facts, FirstAnswer, ObservedTransfer, TransferNote } from '@pesit-node/transfers';
+import type { Facts, FirstAnswer, ObservedTransfer, TransferAside } from '@pesit-node/transfers';
 
 import type { Job } from '../transfers/row.js';
 import { confirmName, fileToSelect, withAskedFile } from './asked-file.js';
@@ -74,7 +74,7 @@ interface Begun {
   readonly transferId: number | undefined;
 }
 
-const noteOf = ({ id }: Job, note: TransferNote, facts: Facts = {}) => ({ session: undefined, id, note, facts });
+const asideOf = ({ id }: Job, aside: TransferAside, facts: Facts = {}) => ({ session: undefined, id, aside, facts });
 
 const NOTHING: Begun = { resumed: undefined, transferId: undefined };
 
@@ -95,7 +95,7 @@ const resume = async (
   if (noted !== undefined) {
     const path = await findDelivered(root, job.id, noted, signal);
     if (path !== undefined) {
-      events.publish(TRANSFER_NOTED, noteOf(job, 'delivery completed', { localPath: path }));
+      events.publish(TRANSFER_ASIDE, asideOf(job, 'delivery completed', { localPath: path }));
       const { size, checksum, bytesTransferred, articles } = noted;
       const { transferId } = noted.first;
       return {
@@ -123,7 +123,7 @@ const resume = async (
   });
   const { point, reason } = resumed;
   const facts = { syncPoint: point.number, fileOffset: point.fileOffset, reason };
-  events.publish(TRANSFER_NOTED, noteOf(job, 'staging resumed', facts));
+  events.publish(TRANSFER_ASIDE, asideOf(job, 'staging resumed', facts));
   return { resumed: { ...resumed, first }, transferId };
 };
 
@@ -294,7 +294,7 @@ class Receiving implements Work {
       return { from: resumed.point, sink: resumed.file };
     }
     if (resumed !== undefined) {
-      events.publish(TRANSFER_NOTED, noteOf(this.#job, 'another file offered'));
+      events.publish(TRANSFER_ASIDE, asideOf(this.#job, 'another file offered'));
       await resumed.file.discard();
       this.#staged = undefined;
     }
@@ -321,7 +321,7 @@ class Receiving implements Work {
     }
     if (this.#nameConfirmed !== false) return;
     const facts = { virtualFile, remoteFilename };
-    this.#deps.events.publish(TRANSFER_NOTED, noteOf(this.#job, 'name not confirmed', facts));
+    this.#deps.events.publish(TRANSFER_ASIDE, asideOf(this.#job, 'name not confirmed', facts));
   }
 
   /** All data came. The note before TRANS.END: from then on the partner may count the file as received. */

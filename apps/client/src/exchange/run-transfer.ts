@@ -7,10 +7,10 @@ import {
   keepsTrust,
   outcomeOf,
   toPesitError,
-  TRANSFER_NOTED,
+  TRANSFER_ASIDE,
   verdictOn,
 } from '@pesit-node/transfers';
-import type { Facts, Figures, ObservedTransfer, Phase, TransferNote } from '@pesit-node/transfers';
+import type { Facts, Figures, ObservedTransfer, Phase, TransferAside } from '@pesit-node/transfers';
 
 import type { AttemptEnd, Ended, Job, TransferRow } from '../transfers/row.js';
 import { ATTEMPT_ENDED, ATTEMPT_STARTED, ATTEMPT_STARTED_OVER } from './events.js';
@@ -130,16 +130,16 @@ class Attempt {
     }
     const unclosed = direction === 'SEND' ? 'file not closed' : 'staging not released';
     await this.#work?.close(this.#kept(end)).catch((error: unknown) => {
-      this.#note(unclosed, {}, error);
+      this.#aside(unclosed, {}, error);
     });
     // Points that were on their way to the disk are there now.
     if ('restartable' in end) return { ...end, ...this.#work?.facts, ...this.#said };
     return 'counts' in end ? end : { ...end, ...this.#said };
   }
 
-  #note(note: TransferNote, facts: Facts, error?: unknown): void {
+  #aside(aside: TransferAside, facts: Facts, error?: unknown): void {
     const { server_name: server, id } = this.#job;
-    this.#deps.events.publish(TRANSFER_NOTED, { session: undefined, id, note, error, facts: { server, ...facts } });
+    this.#deps.events.publish(TRANSFER_ASIDE, { session: undefined, id, aside, error, facts: { server, ...facts } });
   }
 
   #begin(): Promise<Work | Completed> {
@@ -176,7 +176,7 @@ class Attempt {
     } catch (error) {
       taken.failed(error);
       if (!taken.reused || taken.usable || work.accepted || this.#signal.aborted) throw error;
-      this.#note('session replaced', { sessionId: taken.sessionId, reason: toPesitError(error).message });
+      this.#aside('session replaced', { sessionId: taken.sessionId, reason: toPesitError(error).message });
     } finally {
       this.#end(taken);
     }
@@ -248,7 +248,7 @@ class Attempt {
   /** Not from this side: whether another attempt follows is for the error to say. */
   #refused(thrown: unknown, mayRestart: boolean, figures: Pick<Ended, 'bytesTransferred' | 'articles'>): AttemptEnd {
     const error = toPesitError(thrown);
-    if (error !== thrown) this.#note('fault of this node', {}, thrown);
+    if (error !== thrown) this.#aside('fault of this node', {}, thrown);
     const { retry } = this.#deps.settings;
     const { failures, postponements } = this.#job;
     const isUnsure = this.#work?.repeatable === false && error.fault !== 'refused';

@@ -3,8 +3,8 @@ import { lstat, rm } from 'node:fs/promises';
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { EventStream, Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 import { DeliveryNotes, FIRST_FENCE, listLeftovers, removeLeftover } from '@pesit-node/storage';
-import { TRANSFER_NOTED } from '@pesit-node/transfers';
-import type { TransferNote } from '@pesit-node/transfers';
+import { TRANSFER_ASIDE } from '@pesit-node/transfers';
+import type { TransferAside } from '@pesit-node/transfers';
 
 import type { SendTree } from '../transfers/send-tree.js';
 import type { TransferStore } from '../transfers/store.js';
@@ -81,8 +81,8 @@ export class Leftovers {
     if (failures[0] !== undefined) throw failures[0];
   }
 
-  #note(id: string, note: TransferNote): void {
-    this.#options.events.publish(TRANSFER_NOTED, { session: undefined, id, note, facts: {} });
+  #aside(id: string, aside: TransferAside): void {
+    this.#options.events.publish(TRANSFER_ASIDE, { session: undefined, id, aside, facts: {} });
   }
 
   #isOld(modified: Date): boolean {
@@ -109,7 +109,7 @@ export class Leftovers {
       const upTo = staged.find(({ key }) => key === id)?.fence ?? FIRST_FENCE;
       if (!(await removeLeftover(root, id, { upTo }))) continue;
       await notes.remove(id);
-      this.#note(id, 'staging removed');
+      this.#aside(id, 'staging removed');
     }
   }
 
@@ -142,7 +142,7 @@ export class Leftovers {
     for (const [id, path] of old) {
       if (!ownerless.has(id)) continue;
       await rm(path, { force: true });
-      this.#note(id, 'points removed');
+      this.#aside(id, 'points removed');
     }
   }
 
@@ -158,7 +158,7 @@ export class Leftovers {
       const content = known.get(id);
       if (content === 'REMOVED') {
         await sendTree.spool.remove(id);
-        this.#note(id, 'content removed');
+        this.#aside(id, 'content removed');
       } else if (content === undefined && this.#isOld(await sendTree.spool.changedAt(id))) {
         await sendTree.spool.remove(id);
         logger.info({ transferId: id }, 'removed an upload that belongs to no transfer');

@@ -3,8 +3,8 @@ import { EventEmitter } from 'node:events';
 import { settledWithin } from '@pesit-node/ground';
 import { isDatabaseUnavailable, LeaseWatch } from '@pesit-node/service';
 import type { EventStream, Logger } from '@pesit-node/service';
-import { TRANSFER_BEGAN, TRANSFER_ENDED, TRANSFER_NOTED, TRANSFER_REFUSED } from '@pesit-node/transfers';
-import type { EndStatus, Facts, ObservedTransfer, TransferNote, TransferStatus } from '@pesit-node/transfers';
+import { TRANSFER_BEGAN, TRANSFER_ENDED, TRANSFER_ASIDE, TRANSFER_REFUSED } from '@pesit-node/transfers';
+import type { EndStatus, Facts, ObservedTransfer, TransferAside, TransferStatus } from '@pesit-node/transfers';
 
 import { isOver } from '../transfers/row.js';
 import type { AttemptEnd, Job, Progress, TransferRow } from '../transfers/row.js';
@@ -362,7 +362,7 @@ export class TransferQueue {
   /** Removes files kept for another attempt, or for a replay, now or with the next sweep. */
   async #cleanUp(row: TransferRow, transfer: RunningTransfer): Promise<void> {
     await transfer.cleanUp(row).catch((error: unknown) => {
-      this.#note(row.id, 'leftovers kept', {}, error);
+      this.#aside(row.id, 'leftovers kept', {}, error);
     });
   }
 
@@ -391,7 +391,7 @@ export class TransferQueue {
         const found = await store.find(job.id);
         // An earlier try was written, and its answer lost.
         if (attempt > 1 && found?.status === end.status && found.fence === job.fence) return found;
-        this.#note(job.id, 'end belongs to another', { end: end.status });
+        this.#aside(job.id, 'end belongs to another', { end: end.status });
         return undefined;
       } catch (error) {
         this.#databaseFailed(error, 'could not write the end of a transfer yet');
@@ -421,14 +421,14 @@ export class TransferQueue {
     const { store, settings } = this.#options;
     const rows = await store.requeueOrphans(which, settings.retry.attempts, message);
     for (const row of rows) {
-      this.#note(row.id, 'taken back', { status: row.status, reason: message });
+      this.#aside(row.id, 'taken back', { status: row.status, reason: message });
       if (isOver(row)) this.over(row);
     }
     return rows.length;
   }
 
-  #note(id: string, note: TransferNote, facts: Facts, error?: unknown): void {
-    this.#options.events.publish(TRANSFER_NOTED, { session: undefined, id, note, error, facts });
+  #aside(id: string, aside: TransferAside, facts: Facts, error?: unknown): void {
+    this.#options.events.publish(TRANSFER_ASIDE, { session: undefined, id, aside, error, facts });
   }
 
   #databaseFailed(error: unknown, what: string): void {

@@ -1,6 +1,6 @@
 import { ApiError, conflict, isUniqueViolation, notFound, unavailable, unprocessable } from '@pesit-node/service';
 import type { EventStream } from '@pesit-node/service';
-import { TRANSFER_NOTED } from '@pesit-node/transfers';
+import { TRANSFER_ASIDE } from '@pesit-node/transfers';
 
 import type { TransferQueue } from '../queue/transfer-queue.js';
 import { serverNotFound } from '../remote-servers/service.js';
@@ -73,7 +73,7 @@ export const createEntrance = ({ store, servers, queue, events }: EntranceDeps) 
     }
     const { id, direction, server_name: server, filename } = row;
     const facts = { direction, server, filename };
-    events.publish(TRANSFER_NOTED, { session: undefined, id, note: 'queued', facts });
+    events.publish(TRANSFER_ASIDE, { session: undefined, id, aside: 'queued', facts });
     return row;
   };
 

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 
 import { ApiError, conflict, validation } from '@pesit-node/service';
 import type { HistoryPage } from '@pesit-node/service';
-import { TRANSFER_NOTED } from '@pesit-node/transfers';
+import { TRANSFER_ASIDE } from '@pesit-node/transfers';
 import type { z } from 'zod';
 
 import type { ReceivedTree } from '../exchange/received-tree.js';
@@ -101,7 +101,7 @@ export const transferService = (deps: TransferServiceDeps) => {
         if (again === undefined)
           throw conflict(`Transfer ${id} has changed meanwhile and can no longer be tried again: see its status`);
         const facts = { restartable: again.restartable };
-        events.publish(TRANSFER_NOTED, { session: undefined, id, note: 'tried again', facts });
+        events.publish(TRANSFER_ASIDE, { session: undefined, id, aside: 'tried again', facts });
         queue.arrived(again);
         return again;
       }),
@@ -141,7 +141,7 @@ export const transferService = (deps: TransferServiceDeps) => {
           );
         }
         const facts = { status: row.status };
-        events.publish(TRANSFER_NOTED, { session: undefined, id, note: 'cancel requested', facts });
+        events.publish(TRANSFER_ASIDE, { session: undefined, id, aside: 'cancel requested', facts });
         if (row.status === 'CANCELLED') {
           if (row.direction === 'RECEIVE') await receivedTree.forget(id);
           queue.over(row);

@@ -10,9 +10,9 @@ import {
   compressionName,
   keepsTrust,
   TRANSFER_DELIVERED,
-  TRANSFER_NOTED,
+  TRANSFER_ASIDE,
 } from '@pesit-node/transfers';
-import type { TransferNote } from '@pesit-node/transfers';
+import type { TransferAside } from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type {
@@ -269,13 +269,13 @@ export class IncomingFile implements IncomingTransfer {
     try {
       await work();
     } catch (problem) {
-      this.#note('staging not released', { error: problem });
+      this.#aside('staging not released', { error: problem });
     }
   }
 
-  #note(note: TransferNote, { error, ...facts }: { readonly error?: unknown; readonly path?: string }): void {
+  #aside(aside: TransferAside, { error, ...facts }: { readonly error?: unknown; readonly path?: string }): void {
     const { events, observed: session } = this.#proven;
-    events.publish(TRANSFER_NOTED, { session, id: this.record.id, note, error, facts });
+    events.publish(TRANSFER_ASIDE, { session, id: this.record.id, aside, error, facts });
   }
 
   /** Keeps what a restart can use, and removes nothing that another session may be at work with. */
@@ -307,10 +307,10 @@ export class IncomingFile implements IncomingTransfer {
   async #takeBack(staged: ReceivedFile, path: string): Promise<boolean> {
     try {
       const outcome = await staged.takeBack();
-      this.#note(TAKEN_BACK[outcome], { path });
+      this.#aside(TAKEN_BACK[outcome], { path });
       return outcome === 'fetched';
     } catch (error) {
-      this.#note('delivery not taken back', { path, error });
+      this.#aside('delivery not taken back', { path, error });
       return false;
     }
   }
@@ -320,7 +320,7 @@ const TAKEN_BACK = {
   fetched: 'fetched before recorded',
   stays: 'delivery stays',
   'taken back': 'delivery taken back',
-} as const satisfies Record<TakenBack, TransferNote>;
+} as const satisfies Record<TakenBack, TransferAside>;
 
 const isClaimLost = (error: unknown): boolean => error instanceof PesitError && error.condition === 'claim lost';
 

@@ -13,7 +13,7 @@ import {
   hasCompressed,
   pacingsWith,
   pesitDate,
-  TRANSFER_NOTED,
+  TRANSFER_ASIDE,
 } from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';
@@ -222,7 +222,7 @@ export class OutgoingFile implements OutgoingTransfer {
     this.#giveBack();
     await this.#offer.source.close().catch((problem: unknown) => {
       const about = { session: this.#proven.observed, id: this.record.id, facts: {} };
-      this.#proven.events.publish(TRANSFER_NOTED, { ...about, note: 'file not closed', error: problem });
+      this.#proven.events.publish(TRANSFER_ASIDE, { ...about, aside: 'file not closed', error: problem });
     });
     if (this.#before?.status === 'COMPLETED') return failure;
     const { restartable } = await this.#records.journal.failed(this.record, failure, progress);

@@ -1,7 +1,7 @@
 import { logWords, PesitError, printable } from '@pesit-node/protocol';
 import type { EventStream, Logger } from '@pesit-node/service';
 import {
-  logNotes,
+  logAsides,
   PEER_UNCHECKED,
   SESSION_ENDED,
   SESSION_FAILED,
@@ -22,7 +22,7 @@ import { StrangerLog } from './stranger-log.js';
 /** Every line of the log about sessions and transfers, from their events. */
 export const logExchange = (events: EventStream, logger: Logger): void => {
   const strangers = new StrangerLog();
-  logNotes(events, logger, 'transfer');
+  logAsides(events, logger, 'transfer');
 
   events.subscribe(SESSION_OPENED, ({ session, facts }) => {
     logger.info({ ...session.facts, ...facts }, 'partner connected');

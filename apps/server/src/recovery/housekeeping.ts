@@ -1,7 +1,7 @@
 import { listLeftovers, removeLeftover } from '@pesit-node/storage';
 import type { Leftover, RemoveOptions } from '@pesit-node/storage';
 import type { AsLeader, EventStream, Logger, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
-import { TRANSFER_NOTED } from '@pesit-node/transfers';
+import { TRANSFER_ASIDE } from '@pesit-node/transfers';
 
 import type { TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
@@ -73,7 +73,7 @@ export class Housekeeping {
   async expire(): Promise<void> {
     const { contexts, events } = this.#options;
     for (const { id, fence, filename, directory, context } of await contexts.expire()) {
-      events.publish(TRANSFER_NOTED, { session: undefined, id, note: 'expired', facts: { filename } });
+      events.publish(TRANSFER_ASIDE, { session: undefined, id, aside: 'expired', facts: { filename } });
       if (directory !== null) await this.#remove(directory, context, { claim: fence });
     }
   }

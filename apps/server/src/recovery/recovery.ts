@@ -10,8 +10,8 @@ import {
   StagedFile,
 } from '@pesit-node/storage';
 
-import { TRANSFER_NOTED } from '@pesit-node/transfers';
-import type { Facts, TransferNote } from '@pesit-node/transfers';
+import { TRANSFER_ASIDE } from '@pesit-node/transfers';
+import type { Facts, TransferAside } from '@pesit-node/transfers';
 
 import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
@@ -74,7 +74,7 @@ export class Recovery {
         await this.#bringToEnd(row);
         this.#stuck.delete(row.id);
       } catch (error) {
-        if (!this.#stuck.has(row.id)) this.#note(row, 'not inspected', {}, error);
+        if (!this.#stuck.has(row.id)) this.#aside(row, 'not inspected', {}, error);
         this.#stuck.add(row.id);
       }
     }
@@ -101,16 +101,16 @@ export class Recovery {
     }
     if (finding.kind === 'interrupted') {
       await journal.failed(record, { ...STOPPED, restartable: context !== null });
-      this.#note(row, 'failed with its process', { filename });
+      this.#aside(row, 'failed with its process', { filename });
       return;
     }
     await journal.completions.complete(record, finding.completion, journal.completions.deadline());
-    this.#note(row, 'completed without its process', { filename, path: finding.completion.path });
+    this.#aside(row, 'completed without its process', { filename, path: finding.completion.path });
     if (directory !== null && context !== null) await removeLeftover(directory, context, { claim: record.fence });
   }
 
-  #note({ id }: ContextRow, note: TransferNote, facts: Facts, error?: unknown): void {
-    this.#options.events.publish(TRANSFER_NOTED, { session: undefined, id, note, error, facts });
+  #aside({ id }: ContextRow, aside: TransferAside, facts: Facts, error?: unknown): void {
+    this.#options.events.publish(TRANSFER_ASIDE, { session: undefined, id, aside, error, facts });
   }
 
   /** Gives back the transfers that could not be looked at: another look may follow, here or in another process. */
@@ -134,7 +134,7 @@ export class Recovery {
     if (final?.isFile() !== true) return { kind: 'interrupted' };
     if (staged !== undefined && staged.size > 0) {
       if (!row.overwrite && (await freeEmptyName(path))) {
-        this.#note(row, 'name freed', { path });
+        this.#aside(row, 'name freed', { path });
       }
       return { kind: 'interrupted' };
     }

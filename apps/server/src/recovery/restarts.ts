@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { EventStream } from '@pesit-node/service';
-import { TRANSFER_NOTED } from '@pesit-node/transfers';
+import { TRANSFER_ASIDE } from '@pesit-node/transfers';
 
 import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
 import type { AttemptOrigin, TransferStart } from '../transfers/record.js';
@@ -77,7 +77,7 @@ export class Restarts {
   #isSame(row: ContextRow, { label, creationDate }: TransferStart): boolean {
     if (row.label === (label ?? null) && row.creation_date === (creationDate ?? null)) return true;
     const facts = { label, creationDate };
-    this.#options.events.publish(TRANSFER_NOTED, { session: undefined, id: row.id, note: 'another file sent', facts });
+    this.#options.events.publish(TRANSFER_ASIDE, { session: undefined, id: row.id, aside: 'another file sent', facts });
     return false;
   }
 }

@@ -1,5 +1,5 @@
-/** Remarks on a transfer beside its course, each with its line in the log: what an operator should know, and nothing else waits for. */
-export const TRANSFER_NOTES = {
+/** Things about a transfer that are worth a line in the log and change nothing of its course, each with that line. */
+export const TRANSFER_ASIDES = {
   // At its end.
   'file not closed': ['warn', 'could not close the file that was sent'],
   'staging not released': ['error', 'could not release or remove the staged file'],
@@ -44,4 +44,4 @@ export const TRANSFER_NOTES = {
   'cancel requested': ['info', 'transfer cancelled on request'],
 } as const satisfies Readonly<Record<string, readonly ['info' | 'warn' | 'error', string]>>;
 
-export type TransferNote = keyof typeof TRANSFER_NOTES;
+export type TransferAside = keyof typeof TRANSFER_ASIDES;
