@@ -51,6 +51,7 @@ export {
 } from './database/faults.js';
 export { migrate, MigrationError } from './database/migrate.js';
 export type { Migration, MigrationSet, SchemaName } from './database/migrate.js';
+export { DATABASE_SSL_MODES, DatabaseTlsError } from './database/database-tls.js';
 export { openDatabase } from './database/open.js';
 export type { OpenDatabaseOptions } from './database/open.js';
 export { databaseMetrics } from './database/database-metrics.js';

@@ -1,4 +1,5 @@
 import { AUDIT_KEYS } from './audit-keys.js';
+import { DATABASE_SSL_KEYS } from './database-ssl-keys.js';
 import { FLOW_KEYS } from './flow-keys.js';
 import { HISTORY_KEYS } from './history-keys.js';
 import { decimal, flag, integer, label, list, networks, oneOf, requiredText, size, text } from './kinds.js';
@@ -131,6 +132,7 @@ export const CONFIG_KEYS = {
     description:
       'Where the embedded database lies, a directory of its own. Empty = `database` in `data.directory`. A server app and a client app that name the same one share one PostgreSQL.',
   }),
+  ...DATABASE_SSL_KEYS,
   'database.pool-max': key('both', {
     type: integer(2, 200),
     default: 10,

@@ -1,5 +1,6 @@
 import { join, resolve, sep } from 'node:path';
 
+import { databaseTls, DatabaseTlsError } from '../database/database-tls.js';
 import { CONFIG_KEYS, configRows } from './keys.js';
 import type { AppName, CommonConfig, Config, ConfigKey, ConfigKeyName } from './keys.js';
 import { nearest } from './nearest.js';
@@ -115,6 +116,7 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
       `database.url: expected ${CONFIG_KEYS['database.url'].type.description ?? ''}, got a value that is not shown`,
     );
   }
+  if (typeof url === 'string' && isUrl(url, ['postgres:', 'postgresql:'])) problems.push(...tlsProblems(url, values));
   if (url === '' && values.get('cluster.enabled') === true) {
     problems.push(
       'cluster.enabled: expected false with the embedded database, which belongs to one node; set database.url, or disable the cluster',
@@ -136,7 +138,7 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
       password: values.get('database.password') as string,
     }),
   );
-  for (const name of ['server.ssl.certificate-file', 'server.ssl.key-file'] as const) {
+  for (const name of FILES) {
     const path = values.get(name) as string;
     if (path !== '') values.set(name, resolve(cwd, path));
   }
@@ -151,6 +153,16 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
   values.set('data.temp-directory', temp);
   values.set('storage.roots', Object.freeze(roots.length === 0 ? [data] : roots));
   return Object.freeze(Object.fromEntries(values)) as Config<A>;
+};
+
+const tlsProblems = (url: string, values: ReadonlyMap<string, unknown>): readonly string[] => {
+  try {
+    databaseTls(url, Object.fromEntries(values) as unknown as CommonConfig);
+    return [];
+  } catch (error) {
+    if (error instanceof DatabaseTlsError) return [`database.url: ${error.message}`];
+    throw error;
+  }
 };
 
 /** The URL of the database with the login that has keys of its own; the driver reads one that has no host from the query. */
@@ -168,6 +180,12 @@ const urlOf = (url: string, login: { readonly user: string; readonly password: s
   }
   return whole.href;
 };
+
+/** Files that are named relative to the working directory. */
+const FILES = [
+  ...(['server.ssl.certificate-file', 'server.ssl.key-file', 'database.ssl.ca-file'] as const),
+  ...(['database.ssl.certificate-file', 'database.ssl.key-file'] as const),
+];
 
 /** Trees of the two apps in `data.directory`, in which files are found by their names. */
 const TREES = ['send', 'received', 'from-partners', 'to-partners'] as const;
@@ -212,6 +230,11 @@ export const configWarnings = (config: CommonConfig): readonly string[] => {
   if (apiKey !== '' && apiKey.length < API_KEY_LENGTH) {
     warnings.push(
       `admin.api-key (PESIT_API_KEY) has ${apiKey.length} characters, which can be guessed: take ${API_KEY_LENGTH} random ones or more`,
+    );
+  }
+  if (config['database.url'] !== '' && databaseTls(config['database.url'], config).mode === 'require') {
+    warnings.push(
+      'sslmode require encrypts the line to PostgreSQL, and checks nobody: set database.ssl.mode to verify-full, and database.ssl.ca-file',
     );
   }
   if (config['cluster.enabled'] && config['redis.url'] === '' && config['redis.sentinels'].length === 0) {

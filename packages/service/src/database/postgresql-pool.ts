@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { Socket } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
 
 import knexFactory from 'knex';
 import type { Knex } from 'knex';
@@ -16,7 +17,10 @@ const STANDSTILL_MS = 10_000;
 const GOODBYE_MS = 2000;
 
 export interface PoolOptions {
+  /** Without a word on TLS. */
   readonly url: string;
+  /** Asked for each connection; false: plain. */
+  readonly tls: () => ConnectionOptions | false;
   readonly searchPath: readonly string[];
   readonly max: number;
   /** Milliseconds; 0 = no limit. */
@@ -96,17 +100,22 @@ export const createPool = (options: PoolOptions): PostgresqlPool => {
     client: 'pg',
     // All that knex wants to know of the version is whether it is a recent one; `migrate` checks it.
     version: '14.0',
-    connection: {
-      connectionString: options.url,
-      connectionTimeoutMillis: CONNECT_MS,
-      statement_timeout: options.statementTimeout,
-      idle_in_transaction_session_timeout: STANDSTILL_MS,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: 10_000,
-      application_name: 'pesit-node',
-      types: typeParsers,
-      stream: openSocket,
-    } as Knex.PgConnectionConfig,
+    connection: () =>
+      ({
+        connectionString: options.url,
+        // Read by the driver for each connection: knex asks the function once.
+        get ssl() {
+          return options.tls();
+        },
+        connectionTimeoutMillis: CONNECT_MS,
+        statement_timeout: options.statementTimeout,
+        idle_in_transaction_session_timeout: STANDSTILL_MS,
+        keepAlive: true,
+        keepAliveInitialDelayMillis: 10_000,
+        application_name: 'pesit-node',
+        types: typeParsers,
+        stream: openSocket,
+      }) as Knex.PgConnectionConfig,
     acquireConnectionTimeout: ACQUIRE_MS,
     pool: {
       min: 0,

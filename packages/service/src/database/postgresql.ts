@@ -2,6 +2,8 @@ import type { Knex } from 'knex';
 import type { Client } from 'pg';
 
 import { within } from '@pesit-node/ground';
+import { databaseTls, explainTls } from './database-tls.js';
+import type { DatabaseSslKeys } from './database-tls.js';
 import { createPool } from './postgresql-pool.js';
 import type { Database } from './types.js';
 
@@ -41,6 +43,8 @@ const checkWritable = async (knex: Knex, description: string): Promise<void> => 
 
 export interface OpenPostgresqlOptions {
   readonly url: string;
+  /** Default: as the URL says. */
+  readonly ssl?: DatabaseSslKeys;
   /** Default: host, port and name of the URL. */
   readonly description?: string;
   readonly searchPath: readonly string[];
@@ -52,11 +56,15 @@ export interface OpenPostgresqlOptions {
 /**
  * A pool on PostgreSQL. Connects when first asked, so that it opens while the server is down; a connection that the server
  * ended is thrown away and replaced.
+ * @throws {DatabaseTlsError} when files of TLS cannot be read
  */
 export const openPostgresql = (options: OpenPostgresqlOptions): Database => {
-  const { url, searchPath, poolMax, silenceMs = SILENCE_MS } = options;
-  const description = options.description ?? describeUrl(url);
-  const pool = createPool({ url, searchPath, max: poolMax, statementTimeout: STATEMENT_MS, silenceMs });
+  const { searchPath, poolMax, silenceMs = SILENCE_MS } = options;
+  const description = options.description ?? describeUrl(options.url);
+  const { url, terms } = databaseTls(options.url, options.ssl);
+  // Files that are missing are said now, not when the first query is asked.
+  terms();
+  const pool = createPool({ url, tls: terms, searchPath, max: poolMax, statementTimeout: STATEMENT_MS, silenceMs });
   let closing: Promise<void> | undefined;
   return {
     knex: pool.knex,
@@ -64,12 +72,14 @@ export const openPostgresql = (options: OpenPostgresqlOptions): Database => {
     description,
     ping: (timeoutMs = PING_MS) =>
       within(
-        checkWritable(pool.knex, description),
+        checkWritable(pool.knex, description).catch((error: unknown) => {
+          throw explainTls(error, description);
+        }),
         timeoutMs,
         `PostgreSQL at ${description} does not answer within ${timeoutMs} ms`,
       ),
     withUnlimitedConnection: async (work) => {
-      const unlimited = createPool({ url, searchPath, max: 1, statementTimeout: 0, silenceMs: 0 });
+      const unlimited = createPool({ url, tls: terms, searchPath, max: 1, statementTimeout: 0, silenceMs: 0 });
       try {
         return await work(unlimited.knex);
       } finally {

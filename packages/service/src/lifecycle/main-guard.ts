@@ -1,4 +1,5 @@
 import { ConfigError } from '../config/load.js';
+import { DatabaseTlsError } from '../database/database-tls.js';
 import { DirectoryLockedError } from '../database/directory-lock.js';
 import { EmbeddedDatabaseError } from '../database/embedded/error.js';
 import { isError } from '@pesit-node/ground';
@@ -29,6 +30,7 @@ export const runMain = async (
     const sentences: readonly ErrorClass[] = [
       ConfigError,
       DataDirectoryError,
+      DatabaseTlsError,
       DirectoryLockedError,
       EmbeddedDatabaseError,
       ListenError,

@@ -139,7 +139,7 @@ const start = async <A extends AppName, Read>(
   await prepareDataDirectory(dataDirectory);
   const secrets = await openSecretBox(config);
   const database = await openDatabase({
-    ...{ url: config['database.url'], dataDirectory, directory: config['database.directory'], name: app },
+    ...{ url: config['database.url'], ssl: config, dataDirectory, directory: config['database.directory'], name: app },
     ...{ searchPath: [schema], poolMax: config['database.pool-max'], logger },
   });
   const health = new HealthRegistry();

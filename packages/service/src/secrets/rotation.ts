@@ -54,7 +54,7 @@ export const rotateSecrets = async (options: RotationOptions): Promise<Rotation>
   }
   const secrets = await openSecretBox(config);
   const database = await openDatabase({
-    ...{ url, dataDirectory, directory: config['database.directory'], searchPath: [schema] },
+    ...{ url, ssl: config, dataDirectory, directory: config['database.directory'], searchPath: [schema] },
     // A name of its own: the app may be running.
     ...{ name: `rotate-secrets-${app}`, poolMax: 2 },
     logger: createLogger({ 'log.level': 'silent' }, { name: 'rotate-secrets' }),
