@@ -332,6 +332,6 @@ test.each([
   [{ SERVER_SSL_CERTIFICATE_FILE: 'c' }, 'server.ssl.key-file: expected a file beside server.ssl.certificate-file'],
   [{ ...KEYSTORE, SERVER_PORT: '8443', SERVER_SSL_HTTP_PORT: '8443' }, 'server.ssl.http-port: expected another port'],
 ])('settings that contradict themselves are refused: %j', async (env, words) => {
-  const { process } = await start(env as Record<string, string>);
+  const { process } = await start(env);
   expect(process.wrong).toContain(words);
 });
