@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dialect } from '@pesit-node/protocol';
 import type { Observation } from './judge.js';
+import type { Papers } from './papers.js';
 import type { SessionPlan, TransferPlan } from './plan.js';
 import type { Traffic } from './proxy.js';
 import { call, RestError, type Json } from './rest.js';
@@ -17,6 +18,8 @@ const PARTNER_PASSWORD = 'torture1';
 const INBOX = { binary: 'INB', text: 'INT' } as const;
 /** The virtual file that partners read; it gets the format of each round. */
 const OUTBOX = 'OUT';
+/** Names of the stores, the same in both apps. */
+const STORES = { keystoreName: 'own', truststoreName: 'everybody' } as const;
 const STAGING = '.pesit';
 const RETRY_MS = 50;
 /** A client app that has not begun again after so long does not mean to. */
@@ -68,11 +71,13 @@ export class Exchange {
    * @param port of the listener
    * @param proxies where the client app finds it, by dialect
    * @param readTimeout of the listener, milliseconds
+   * @param papers with them the listener takes TLS alone, from those who have a certificate
    */
   async configure(
     port: number,
     proxies: ReadonlyMap<Dialect, { readonly port: number }>,
     readTimeout: number,
+    papers?: Papers,
   ): Promise<void> {
     const server = this.#server;
     await call('POST', `${server}/api/v1/config/partners`, {
@@ -97,13 +102,19 @@ export class Exchange {
       sendDirectory: 'outbox',
       compression: 'both',
     });
-    await call('POST', `${server}/api/v1/servers`, { serverId: SERVER_ID, port, readTimeout });
+    if (papers !== undefined) await this.#bringPapers(papers);
+    const door =
+      papers === undefined
+        ? { port }
+        : { port: null, tlsPort: port, sslEnabled: true, sslClientAuth: 'NEED', ...STORES };
+    await call('POST', `${server}/api/v1/servers`, { serverId: SERVER_ID, readTimeout, ...door });
     await call('POST', `${server}/api/v1/servers/${SERVER_ID}/start`);
     for (const [dialect, proxy] of proxies) {
       await call('POST', `${this.#client}/api/v1/servers`, {
         name: dialect,
         host: '127.0.0.1',
         port: proxy.port,
+        ...(papers === undefined ? {} : { tlsEnabled: true, tlsPort: proxy.port, ...STORES }),
         serverId: SERVER_ID,
         clientId: PARTNER_ID,
         password: PARTNER_PASSWORD,
@@ -112,6 +123,17 @@ export class Exchange {
     }
     await mkdir(this.#sendTree, { recursive: true });
     await mkdir(this.#outbox, { recursive: true });
+  }
+
+  async #bringPapers({ ca, ...papers }: Papers): Promise<void> {
+    for (const [base, paper] of [
+      [this.#server, papers.server],
+      [this.#client, papers.client],
+    ] as const) {
+      const stores = `${base}/api/v1/certificates`;
+      await call('POST', `${stores}/keystores`, { name: STORES.keystoreName, ...paper });
+      await call('POST', `${stores}/truststores`, { name: STORES.truststoreName, certificates: ca });
+    }
   }
 
   get #sendTree(): string {

@@ -13,6 +13,8 @@ export interface Options {
   readonly embedded: boolean;
   /** No faults: what fails then is not for the network to blame. */
   readonly calm: boolean;
+  /** Every connection is TLS with certificates on both sides. */
+  readonly tls: boolean;
   /** Print what passed between the apps. */
   readonly wire: boolean;
   /** Pods of the server app, over one database and one directory. */
@@ -43,6 +45,7 @@ export const USAGE = `npm run torture -- [flags]
   --listeners WHO      of such pods: all of them, or the leader alone (default all)
   --transfers N        of each such round (default 300)
   --leader-rounds N    instead, on such processes and a Redis: N times a leader ends, is killed, frozen, or Redis is away
+  --tls                the same transfers over TLS, with certificates on both sides
   --wire               print what passed between the apps, one line an FPDU
   --giant GIB          instead, push one sparse file of that size, cut the network at 95 %, and show what is sent again`;
 
@@ -69,6 +72,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
       directory: { type: 'string', default: tmpdir() },
       embedded: { type: 'boolean', default: false },
       calm: { type: 'boolean', default: false },
+      tls: { type: 'boolean', default: false },
       wire: { type: 'boolean', default: false },
       pods: { type: 'string' },
       giant: { type: 'string' },
@@ -86,6 +90,8 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
   const pods = count('pods', values.pods ?? (ofProcesses ? '3' : '1'), 1);
   if (ofProcesses ? pods !== 3 : pods > 2)
     throw new Error(`--pods: expected ${ofProcesses ? '3 with --rolling and --leader-rounds' : '1 or 2'}, got ${pods}`);
+  if (values.tls && (ofProcesses || values.giant !== undefined))
+    throw new Error('--tls is for rounds of transfers: not with --rolling, --leader-rounds or --giant');
   if (pods > 1 && values.embedded) throw new Error('--pods and --embedded exclude each other: pods share PostgreSQL');
   return {
     rounds: count('rounds', values.rounds ?? (rolling === undefined ? '40' : '1'), 1),
@@ -94,6 +100,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
     directory: values.directory,
     embedded: values.embedded,
     calm: values.calm,
+    tls: values.tls,
     wire: values.wire,
     pods,
     rolling,

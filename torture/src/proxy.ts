@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dialect } from '@pesit-node/protocol';
+import { TLSSocket, connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 import { EntityReader, lineOf, type Framing, type SeenEntity } from './entities.js';
 import { Trigger, type Action, type Direction, type Fault, type Victim } from './faults.js';
 
@@ -35,22 +36,37 @@ export interface Traffic {
   readonly wire: readonly string[];
 }
 
+/** PEM of the proxy, which ends TLS on both sides to see the entities, and of the CA of everybody. */
+export interface ProxyIdentity {
+  readonly certificate: string;
+  readonly privateKey: string;
+  readonly ca: string;
+}
+
+/** A connection, and the socket below it where it is secured. */
+interface End {
+  readonly socket: Socket;
+  readonly raw: Socket;
+}
+
 /** One connection of the requester, and the one to the server that belongs to it. */
 class Link {
   readonly #proxy: FaultProxy;
   readonly #sockets: Readonly<Record<Direction, Socket>>;
+  readonly #raw: readonly Socket[];
   readonly #framing: Framing;
   /** A fault was here, and may still hold bytes back. */
   impaired = false;
 
-  constructor(proxy: FaultProxy, fromRequester: Socket, fromServer: Socket, dialect: Dialect) {
+  constructor(proxy: FaultProxy, fromRequester: End, fromServer: End, dialect: Dialect) {
     this.#proxy = proxy;
-    this.#sockets = { request: fromRequester, answer: fromServer };
+    this.#sockets = { request: fromRequester.socket, answer: fromServer.socket };
+    this.#raw = [fromRequester.raw, fromServer.raw];
     this.#framing = { dialect, crc: false };
-    for (const socket of [fromRequester, fromServer]) {
-      socket.setNoDelay(true);
+    for (const { socket, raw } of [fromRequester, fromServer]) {
+      raw.setNoDelay(true);
       // Whatever ends a connection ends the pipe that reads or writes it.
-      socket.on('error', () => undefined);
+      for (const one of [socket, raw]) one.on('error', () => undefined);
     }
   }
 
@@ -65,7 +81,8 @@ class Link {
   }
 
   reset(): void {
-    for (const socket of Object.values(this.#sockets)) socket.resetAndDestroy();
+    for (const raw of this.#raw) raw.resetAndDestroy();
+    this.destroy();
   }
 
   async #pipe(direction: Direction): Promise<void> {
@@ -169,7 +186,17 @@ export class FaultProxy {
   #began = performance.now();
   #run: { direction: Direction; fpdus: number; bytes: number } | undefined;
 
-  private constructor(hosts: readonly string[], targetPort: number, dialect: Dialect) {
+  /** Undefined: plain TCP. */
+  readonly #context: SecureContext | undefined;
+
+  private constructor(hosts: readonly string[], targetPort: number, dialect: Dialect, identity?: ProxyIdentity) {
+    this.#context =
+      identity &&
+      createSecureContext({
+        ...{ cert: identity.certificate, key: identity.privateKey, ca: identity.ca },
+        // Without it no session is resumed where certificates are asked for.
+        sessionIdContext: 'torture',
+      });
     this.#hosts = hosts;
     this.#dialect = dialect;
     // Half-open: the end of one direction is not yet the end of the other.
@@ -178,13 +205,17 @@ export class FaultProxy {
     });
   }
 
-  /** Listens on a free port of the loopback address, for connections to `targetPort` of the hosts in turn. */
+  /**
+   * Listens on a free port of the loopback address, for connections to `targetPort` of the hosts in turn.
+   * @param identity with it both connections are TLS, and everybody has to show a certificate
+   */
   static async listen(
     targetPort: number,
     dialect: Dialect,
     hosts: readonly string[] = ['127.0.0.1'],
+    identity?: ProxyIdentity,
   ): Promise<FaultProxy> {
-    const proxy = new FaultProxy(hosts, targetPort, dialect);
+    const proxy = new FaultProxy(hosts, targetPort, dialect, identity);
     proxy.#server.listen(0, '127.0.0.1');
     await once(proxy.#server, 'listening');
     return proxy;
@@ -346,10 +377,30 @@ export class FaultProxy {
     }
     this.#connections++;
     this.#line(`*** connected${this.#hosts.length > 1 ? ` to ${host}` : ''}`);
-    const link = new Link(this, fromRequester, fromServer, this.#dialect);
+    const link = new Link(this, ...this.#secured(fromRequester, fromServer), this.#dialect);
     this.#links.add(link);
     await link.run();
     this.#links.delete(link);
     this.#line('*** connection over');
+  }
+
+  /** Bytes that are written before a handshake is over wait for it; one that fails ends both connections. */
+  #secured(fromRequester: Socket, fromServer: Socket): readonly [End, End] {
+    const secureContext = this.#context;
+    if (secureContext === undefined) {
+      return [
+        { socket: fromRequester, raw: fromRequester },
+        { socket: fromServer, raw: fromServer },
+      ];
+    }
+    const accepted = new TLSSocket(fromRequester, {
+      ...{ isServer: true, secureContext, requestCert: true, rejectUnauthorized: true },
+    });
+    // The servers have addresses of their own, and one certificate.
+    const opened = connectTls({ socket: fromServer, secureContext, checkServerIdentity: () => undefined });
+    return [
+      { socket: accepted, raw: fromRequester },
+      { socket: opened, raw: fromServer },
+    ];
   }
 }

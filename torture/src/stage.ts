@@ -8,6 +8,7 @@ import { appProcess, freePort, type App, type AppName } from './app-process.js';
 import { Exchange } from './exchange.js';
 import type { Victim } from './faults.js';
 import { SILENCE_MS, type RoundPlan } from './plan.js';
+import { issuePapers } from './papers.js';
 import { FaultProxy, type Traffic } from './proxy.js';
 import type { VictimProcess } from './victim.js';
 
@@ -26,6 +27,8 @@ export interface StageOptions {
   readonly silenceMs?: number;
   /** Pods of the server app; default 1. */
   readonly pods?: number;
+  /** Every connection is TLS, and everybody shows a certificate. Default false. */
+  readonly tls?: boolean;
 }
 
 export class Stage {
@@ -59,7 +62,7 @@ export class Stage {
     directory: string,
     database: Database | undefined,
     name: string,
-    { silenceMs = SILENCE_MS, pods = 1 }: StageOptions = {},
+    { silenceMs = SILENCE_MS, pods = 1, tls = false }: StageOptions = {},
   ): Promise<Stage> {
     mkdirSync(directory, { recursive: true });
     const shared = {
@@ -77,14 +80,15 @@ export class Stage {
       client: await appProcess('client', directory, shared, first),
     };
     const port = await freePort();
+    const papers = tls ? await issuePapers() : undefined;
     const proxies = new Map<Dialect, FaultProxy>();
     for (const dialect of DIALECTS) {
-      proxies.set(dialect, await FaultProxy.listen(port, dialect, HOSTS.slice(0, pods)));
+      proxies.set(dialect, await FaultProxy.listen(port, dialect, HOSTS.slice(0, pods), papers?.proxy));
     }
     const stage = new Stage(directory, apps, database, proxies);
     try {
       await Promise.all([apps.servers[0].process.start(), apps.client.process.start()]);
-      await stage.exchange.configure(port, proxies, silenceMs);
+      await stage.exchange.configure(port, proxies, silenceMs, papers);
       // With the listener that is there now.
       for (const { process } of others) await process.start();
     } catch (error) {
