@@ -27,6 +27,7 @@ export { fingerprints } from './fingerprint.js';
 export { inspect } from './inspect.js';
 export type { CertificateView } from './inspect.js';
 export { MadeTerms } from './made-terms.js';
+export { OcspClient } from './ocsp/client.js';
 export type { StoreHints, StoreKind, StoreUse, StoreUses } from './ports.js';
 export { REVOCATION_MODES, revocationCheck, revokedSince } from './revocation.js';
 export type { RevocationMode } from './revocation.js';

@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { isIssuedBy, isSelfSigned } from './chain.js';
 import { issuerName, nameOf } from './inspect.js';
 import type { Revoked } from './read/crl-entries.js';
+import type { OcspClient } from './ocsp/client.js';
 import type { RevocationList, Trust } from './trust.js';
 
 /** Revocation of peers: `soft` lets those in of whom nobody can say whether they were revoked, `hard` does not. */
@@ -22,6 +23,8 @@ export interface RevocationOptions {
   readonly trust: Trust | undefined;
   /** Name of the truststore. */
   readonly store: string;
+  /** Asked where no CRL tells, and the certificate names a responder. Default: nobody is asked. */
+  readonly ocsp?: Pick<OcspClient, 'ask'> | undefined;
   /** Told of a peer that `soft` lets in although nobody can say whether it was revoked. A sentence without its end. */
   readonly notice: (text: string) => void;
   /** Milliseconds since 1970. Default `Date.now`. */
@@ -84,10 +87,10 @@ const verdictOf = (
 };
 
 /**
- * The check of a peer whose chain is good, by the CRLs of a truststore: its certificate and those above it but the root, nearest first.
+ * The check of a peer whose chain is good, by the CRLs of a truststore, and by OCSP: its certificate and those above it but the root, nearest first.
  * @returns undefined for `off`; a check that answers undefined where the peer may come in
  */
-export const revocationCheck = ({ mode, trust, store, notice, now = Date.now }: RevocationOptions) => {
+export const revocationCheck = ({ mode, trust, store, notice, ocsp, now = Date.now }: RevocationOptions) => {
   if (mode === 'off') return undefined;
   const { cas, lists } = trust ?? { cas: [], lists: new Map<string, readonly RevocationList[]>() };
 
@@ -107,27 +110,40 @@ export const revocationCheck = ({ mode, trust, store, notice, now = Date.now }: 
     return verdictOf(of, certificate.serialNumber, issuer, store, now());
   };
 
+  /** Asks the responder of a certificate of which no CRL tells. */
+  const asking = async (
+    certificate: X509Certificate,
+    issuer: X509Certificate | undefined,
+    verdict: Verdict,
+  ): Promise<Verdict> => {
+    if (verdict.is !== 'unknown' || issuer === undefined) return verdict;
+    const said = await ocsp?.ask(certificate, issuer);
+    if (said === undefined) return verdict;
+    if (said.is === 'unknown') return { is: 'unknown', why: `${verdict.why}; ${said.why}` };
+    return said.entry === undefined ? { is: 'good' } : { is: 'revoked', entry: said.entry };
+  };
+
   /** @param chain of the peer, itself first; the rest as far as it is known */
-  return (chain: readonly X509Certificate[]): Promise<RevocationRefusal | undefined> => {
+  return async (chain: readonly X509Certificate[]): Promise<RevocationRefusal | undefined> => {
     const unknown: string[] = [];
     let certificate = chain[0];
     for (let depth = 0; certificate !== undefined && depth < MAX_CHAIN && !isSelfSigned(certificate); depth++) {
       const below = certificate;
       const issuer: X509Certificate | undefined = [...cas, ...chain].find((one) => isIssuedBy(below, one));
-      const verdict = verdictFor(below, issuer);
+      const verdict = await asking(below, issuer, verdictFor(below, issuer));
       const what = shown(below, depth === 0);
       if (verdict.is === 'revoked') {
         const text = revokedText(what, issuer ?? below, verdict.entry, depth === 0);
-        return Promise.resolve({ code: 'TLS_CERTIFICATE_REVOKED', text });
+        return { code: 'TLS_CERTIFICATE_REVOKED', text };
       }
       if (verdict.is === 'unknown') unknown.push(`nobody can say whether ${what} was revoked: ${verdict.why}`);
       certificate = issuer;
     }
     const [first] = unknown;
-    if (first === undefined) return Promise.resolve(undefined);
-    if (mode === 'hard') return Promise.resolve({ code: 'TLS_REVOCATION_UNKNOWN', text: first });
+    if (first === undefined) return undefined;
+    if (mode === 'hard') return { code: 'TLS_REVOCATION_UNKNOWN', text: first };
     for (const text of unknown) notice(text);
-    return Promise.resolve(undefined);
+    return undefined;
   };
 };
 

@@ -1,4 +1,4 @@
-import { MadeTerms, revocationCheck, revokedSince } from '@pesit-node/certificates';
+import { MadeTerms, OcspClient, revocationCheck, revokedSince } from '@pesit-node/certificates';
 import type { Certificates } from '@pesit-node/certificates';
 import { TlsClientTerms, connectTls } from '@pesit-node/net';
 import type { Connect, TransportSecurity } from '@pesit-node/net';
@@ -14,13 +14,15 @@ type Server = Pick<
   'id' | 'name' | 'keystore_name' | 'truststore_name' | 'tls_server_name' | 'certificate_fingerprint' | 'revocation'
 >;
 
-export type RemoteTlsConfig = TlsProtocolConfig & Pick<Config<'client'>, 'ssl.keystore-name' | 'ssl.truststore-name'>;
+export type RemoteTlsConfig = TlsProtocolConfig &
+  Pick<Config<'client'>, 'ssl.keystore-name' | 'ssl.truststore-name' | 'ssl.ocsp'>;
 
 /** The terms that this node brings to its handshakes with each remote server: see `MadeTerms`. */
 export class RemoteTls {
   readonly #certificates: Pick<Certificates, 'identity' | 'trust'>;
   readonly #config: RemoteTlsConfig;
   readonly #events: Pick<EventStream, 'publish'>;
+  readonly #ocsp = new OcspClient();
   readonly #made: MadeTerms<number, TlsClientTerms>;
 
   constructor(
@@ -56,15 +58,16 @@ export class RemoteTls {
     const keystore = server.keystore_name ?? this.#config['ssl.keystore-name'];
     const truststore = server.truststore_name ?? this.#config['ssl.truststore-name'];
     const protocol = tlsProtocolOf(this.#config);
+    const ocsp = this.#config['ssl.ocsp'] ? this.#ocsp : undefined;
     const notice = (text: string): void => {
       this.#events.publish(PEER_UNCHECKED, { facts: { server: server.name }, text });
     };
     try {
       return await this.#made.get(id, {
-        ...{ keystore, truststore, settings: [serverName, fingerprints, mode, protocol] },
+        ...{ keystore, truststore, settings: [serverName, fingerprints, mode, ocsp !== undefined, protocol] },
         make: (identity, trust) =>
           new TlsClientTerms({
-            revocation: revocationCheck({ mode, trust, store: truststore, notice }),
+            revocation: revocationCheck({ mode, trust, store: truststore, notice, ocsp }),
             ...{ identity, trust, fingerprints: fingerprints ?? undefined, serverName: serverName ?? undefined },
             ...protocol,
           }),

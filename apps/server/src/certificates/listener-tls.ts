@@ -1,4 +1,4 @@
-import { MadeTerms, revocationCheck, revokedSince } from '@pesit-node/certificates';
+import { MadeTerms, OcspClient, revocationCheck, revokedSince } from '@pesit-node/certificates';
 import type { Certificates, Identity } from '@pesit-node/certificates';
 import { TlsServerTerms } from '@pesit-node/net';
 import type { TransportSecurity } from '@pesit-node/net';
@@ -10,13 +10,15 @@ import type { ListenerRow } from '../listeners/fields.js';
 
 type Named = Pick<ListenerRow, 'server_id' | 'ssl_client_auth' | 'keystore_name' | 'truststore_name' | 'revocation'>;
 
-export type ListenerTlsConfig = TlsProtocolConfig & Pick<Config<'server'>, 'ssl.keystore-name' | 'ssl.truststore-name'>;
+export type ListenerTlsConfig = TlsProtocolConfig &
+  Pick<Config<'server'>, 'ssl.keystore-name' | 'ssl.truststore-name' | 'ssl.ocsp'>;
 
 /** The terms that each listener brings to its handshakes: see `MadeTerms`. */
 export class ListenerTls {
   readonly #certificates: Pick<Certificates, 'identity' | 'trust'>;
   readonly #config: ListenerTlsConfig;
   readonly #events: Pick<EventStream, 'publish'>;
+  readonly #ocsp = new OcspClient();
   readonly #made: MadeTerms<string, TlsServerTerms>;
 
   constructor(
@@ -47,15 +49,16 @@ export class ListenerTls {
       );
     }
     const protocol = tlsProtocolOf(this.#config);
+    const ocsp = this.#config['ssl.ocsp'] ? this.#ocsp : undefined;
     const notice = (text: string): void => {
       this.#events.publish(PEER_UNCHECKED, { facts: { listener: id }, text });
     };
     return this.#made.get(id, {
       keystore,
       truststore: clientAuth === 'NONE' ? '' : truststore,
-      settings: [clientAuth, truststore, mode, protocol],
+      settings: [clientAuth, truststore, mode, ocsp !== undefined, protocol],
       make: (identity, trust) => {
-        const revocation = trust && revocationCheck({ mode, trust, store: truststore, notice });
+        const revocation = trust && revocationCheck({ mode, trust, store: truststore, notice, ocsp });
         return new TlsServerTerms({ identity: identity as Identity, trust, clientAuth, revocation, ...protocol });
       },
     });

@@ -2,6 +2,7 @@ import { createHash, sign, X509Certificate } from 'node:crypto';
 
 import {
   BasicOCSPResponse,
+  CertID,
   CertStatus,
   id_pkix_ocsp_basic,
   id_pkix_ocsp_nonce,
@@ -15,7 +16,6 @@ import {
   RevokedInfo,
   SingleResponse,
 } from '@peculiar/asn1-ocsp';
-import type { CertID } from '@peculiar/asn1-ocsp';
 import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
 import { AlgorithmIdentifier, Certificate, CRLReason, CRLReasons, Extension } from '@peculiar/asn1-x509';
 
@@ -30,9 +30,11 @@ const MAX_NONCE = 128;
 /** How long an answer may be kept. */
 const VALID_MS = 3_600_000;
 
+const SHA1 = '1.3.14.3.2.26';
+
 /** RFC 6960 §4.3 asks for SHA-1: it names the CA, and protects nothing. */
 const HASHES: Readonly<Record<string, string>> = {
-  '1.3.14.3.2.26': 'sha1',
+  [SHA1]: 'sha1',
   '2.16.840.1.101.3.4.2.1': 'sha256',
   '2.16.840.1.101.3.4.2.2': 'sha384',
   '2.16.840.1.101.3.4.2.3': 'sha512',
@@ -86,6 +88,20 @@ export class OcspIssuer {
     const digest = (bytes: Buffer): Buffer => createHash(hash).update(bytes).digest();
     const name = Buffer.from(AsnConvert.serialize(this.#certificate.tbsCertificate.subject));
     return digest(name).equals(bytesOf(issuerNameHash)) && digest(this.#key).equals(bytesOf(issuerKeyHash));
+  }
+
+  /** The name of a certificate of this CA in a request (RFC 6960 §4.1.1). @param serial hex */
+  idOf(serial: string): CertID {
+    const digest = (bytes: Buffer): OctetString => new OctetString(createHash('sha1').update(bytes).digest());
+    const hex = serial.length % 2 === 0 ? serial : `0${serial}`;
+    // The first bit of a DER number is its sign.
+    const number = Buffer.from(/^[89a-f]/i.test(hex) ? `00${hex}` : hex, 'hex');
+    return new CertID({
+      hashAlgorithm: new AlgorithmIdentifier({ algorithm: SHA1, parameters: null }),
+      issuerNameHash: digest(Buffer.from(AsnConvert.serialize(this.#certificate.tbsCertificate.subject))),
+      issuerKeyHash: digest(this.#key),
+      serialNumber: new Uint8Array(number).buffer,
+    });
   }
 
   get #key(): Buffer {

@@ -1,6 +1,4 @@
-import { verify } from 'node:crypto';
-import type { KeyObject, X509Certificate } from 'node:crypto';
-import { promisify } from 'node:util';
+import type { X509Certificate } from 'node:crypto';
 
 import * as asn1 from 'asn1js';
 
@@ -13,6 +11,7 @@ import { derOf, DerError, itemsOf, oidOf, readDer, slicesIn } from './der.js';
 import type { DerSlice } from './der.js';
 import { readPem } from './pem.js';
 import { SerialIndex } from './serial-index.js';
+import { SIGNATURES, verifies } from './signatures.js';
 
 /** A certificate revocation list (RFC 5280 §5), as far as it is judged here. */
 export interface Crl {
@@ -33,23 +32,8 @@ export interface Crl {
   readonly entries: () => Promise<SerialIndex>;
 }
 
-/** In a thread of the pool: a hash over a long CRL takes a moment. */
-const verifies = promisify<string | null, Buffer, KeyObject, Buffer, boolean>(verify);
-
 /** Bytes of CRLs in PEM: base64 and its lines. */
 export const PEM_BYTES = Math.ceil(BOUNDS.crlBytes * 1.4);
-
-/** Hash of the signature algorithms that CAs use; null: the algorithm has one of its own. */
-const SIGNATURES: Readonly<Record<string, string | null>> = {
-  '1.2.840.113549.1.1.11': 'sha256',
-  '1.2.840.113549.1.1.12': 'sha384',
-  '1.2.840.113549.1.1.13': 'sha512',
-  '1.2.840.10045.4.3.2': 'sha256',
-  '1.2.840.10045.4.3.3': 'sha384',
-  '1.2.840.10045.4.3.4': 'sha512',
-  '1.3.101.112': null,
-  '1.3.101.113': null,
-};
 
 /** Tags of DER. */
 const [INTEGER, BIT_STRING, SEQUENCE, EXTENSIONS] = [0x02, 0x03, 0x30, 0xa0];

@@ -1,4 +1,4 @@
-import { integer, list, oneOf, text } from './kinds.js';
+import { flag, integer, list, oneOf, text } from './kinds.js';
 import { key } from './row.js';
 
 const NEXT = 'Counts from the next handshake on.';
@@ -41,6 +41,12 @@ export const SSL_KEYS = {
     default: '',
     reload: true,
     description: 'Truststore of listeners and remote servers that name none (`truststoreName`). Empty = none.',
+  }),
+  'ssl.ocsp': key('both', {
+    type: flag(),
+    default: false,
+    reload: true,
+    description: `With \`revocation\` \`soft\` or \`hard\`: of a peer of which no CRL tells, the OCSP responder is asked that its certificate names (http or https, at most 3 seconds). ${NEXT}`,
   }),
   'ssl.crl-refresh': key('both', {
     type: integer(1, 10_080),
