@@ -23,6 +23,7 @@ import { tls } from './0020-tls.js';
 import { revocation } from './0021-revocation.js';
 import { fetchedCrls } from './0022-fetched-crls.js';
 import { audit } from './0023-audit.js';
+import { createdBy } from './0024-created-by.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -51,5 +52,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     revocation,
     fetchedCrls,
     audit,
+    createdBy,
   ],
 };

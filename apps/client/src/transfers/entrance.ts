@@ -23,6 +23,8 @@ export interface Caller {
   readonly wait?: Wait | undefined;
   /** `Idempotency-Key`: the same request with the same key makes no second transfer. */
   readonly key?: string | undefined;
+  /** Name of who makes it. */
+  readonly actor?: string | undefined;
 }
 
 export interface EntranceDeps {
@@ -109,11 +111,12 @@ export const createEntrance = ({ store, servers, queue, events }: EntranceDeps) 
    * @param queued called as soon as it is in the queue
    */
   const enqueue = async (
-    transfer: NewTransfer,
-    { wait, key }: Caller,
+    asked: NewTransfer,
+    { wait, key, actor }: Caller,
     checksum?: string,
     queued?: () => Promise<void>,
   ): Promise<TransferRecord> => {
+    const transfer = { ...asked, createdBy: actor };
     if (key === undefined) return enqueueNew(transfer, wait, queued);
     const hash = requestHash(transfer, checksum);
     try {

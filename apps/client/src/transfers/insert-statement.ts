@@ -20,7 +20,7 @@ const insertStatement = (conflict: string): string => `
     from json_to_recordset(cast(:rows as json)) as g (n integer, id uuid, type text, direction text, server_id integer,
       server_name text, partner_id text, filename text, remote_filename text, virtual_file text, source_path text,
       source_version jsonb, size bigint, content text, settings jsonb, pesit_transfer_id integer, idempotency_key text,
-      request_hash text)
+      request_hash text, created_by text)
     join remote_servers s on s.id = coalesce(g.server_id, (select id from remote_servers where name = g.server_name))
     where s.enabled
   ), queued as (
@@ -28,10 +28,10 @@ const insertStatement = (conflict: string): string => `
   )
   insert into transfers (id, type, status, direction, server_id, server_name, partner_id, filename, remote_filename,
     virtual_file, source_path, source_version, size, content, settings, pesit_transfer_id,
-    idempotency_key, request_hash)
+    idempotency_key, request_hash, created_by)
   select e.id, e.type, 'PENDING', e.direction, e.server, e.name, coalesce(e.partner_id, e.client_id), e.filename,
     e.remote_filename, e.virtual_file, e.source_path, e.source_version, e.size, e.content, e.settings, e.pesit_transfer_id,
-    e.idempotency_key, e.request_hash
+    e.idempotency_key, e.request_hash, e.created_by
   from eligible e cross join queued where queued.total + e.place <= :room
   order by e.n
   ${conflict}
@@ -77,4 +77,5 @@ const valuesOf = (transfer: NewTransfer) => ({
   pesit_transfer_id: transfer.settings.pesitTransferId,
   idempotency_key: transfer.idempotency?.key,
   request_hash: transfer.idempotency?.hash,
+  created_by: transfer.createdBy,
 });

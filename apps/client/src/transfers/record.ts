@@ -30,6 +30,7 @@ export const toPageRecord = (row: TransferRow, live?: Progress) => ({
   size: row.size,
   bytesTransferred: (row.status === 'IN_PROGRESS' ? live?.bytesTransferred : undefined) ?? row.bytes_transferred,
   articles: (row.status === 'IN_PROGRESS' ? live?.articles : undefined) ?? row.articles,
+  createdBy: row.created_by,
   createdTime: row.created_time,
   startTime: row.start_time,
   endTime: row.end_time,

@@ -1,4 +1,4 @@
-import { ApiError, check, endpoint, exportRoutes, historyPageOf } from '@pesit-node/service';
+import { ApiError, check, endpoint, exportRoutes, historyPageOf, loginOf } from '@pesit-node/service';
 import type { Answer, Endpoint, Routes } from '@pesit-node/service';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
@@ -61,6 +61,7 @@ const waitOf = (seconds: number | undefined, req: Request, res: Response, otherw
 const callerOf = (...[seconds, req, res, otherwise]: Parameters<typeof waitOf>): Caller => ({
   wait: waitOf(seconds, req, res, otherwise),
   key: idempotencyKeyOf(req.get('Idempotency-Key')),
+  actor: loginOf(req)?.username,
 });
 
 /** 202 while the transfer runs, 200 when its end is known. */
@@ -248,7 +249,7 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
         },
         async ({ params: { id }, query, req, res }) => {
           const wait = waitOf(query.wait, req, res);
-          const record = await act(id, wait);
+          const record = await act(id, wait, loginOf(req)?.username);
           // One that waited is CANCELLED at once: the wish was still taken, and nobody waited for the end.
           if (wait === undefined) answered(res, record, 202);
           else accepted(res, record);

@@ -29,6 +29,8 @@ export interface TransferRow {
   /** State of the content that came with the request, or with the replayed one: REMOVED or about to be; null: none came. */
   readonly content: 'KEPT' | 'REMOVED' | null;
   readonly settings: TransferSettings;
+  /** User of the REST interface who asked for it; null in a record of an older version. */
+  readonly created_by: string | null;
   readonly created_time: Date;
   readonly start_time: Date | null;
   readonly end_time: Date | null;
@@ -109,6 +111,8 @@ export interface NewTransfer {
   /** The source came with the request: it is ours, and is removed when nobody needs it. */
   readonly hasContent: boolean;
   readonly settings: TransferSettings;
+  /** Who asked for it. */
+  readonly createdBy?: string | undefined;
   readonly idempotency?: Idempotency | undefined;
 }
 
@@ -190,7 +194,7 @@ const COLUMNS = [
   ...['pesit_transfer_id', 'attempts', 'failures', 'postponements', 'next_attempt_at', 'restartable', 'sync_point'],
   ...['pacings', 'reply', 'label', 'free_message', 'original_sender', 'final_receiver', 'fence', 'node'],
   ...['round_trip', 'advice', 'creation_date', 'reply_data_code', 'diagnostic_complement', 'answer_free_message'],
-  ...['name_confirmed', 'content'],
+  ...['name_confirmed', 'content', 'created_by'],
 ];
 export const columnsOf = (table: string): string => COLUMNS.map((column) => `${table}.${column}`).join(', ');
 

@@ -172,6 +172,10 @@ export const transferAnswer = z
     size: z.int().nullable().meta({ description: 'Bytes of the file.' }),
     bytesTransferred: z.int().meta({ description: 'As PI 27 counts them.' }),
     articles: z.int(),
+    createdBy: z
+      .string()
+      .nullable()
+      .meta({ description: 'The user who asked for it, or `api-key`; null in records of older versions.' }),
     createdTime: timestamp(),
     startTime: timestamp().nullable(),
     endTime: timestamp().nullable(),

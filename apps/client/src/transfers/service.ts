@@ -107,7 +107,7 @@ export const transferService = (deps: TransferServiceDeps) => {
       }),
 
     /** A new transfer from the request of one that has ended. */
-    replay: async (id: string, wait?: Wait): Promise<TransferRecord> => {
+    replay: async (id: string, wait?: Wait, actor?: string): Promise<TransferRecord> => {
       const row = await existing(id);
       const { status, direction, server_id: server, server_name: name, settings } = row;
       if (status === 'PENDING' || status === 'IN_PROGRESS') {
@@ -128,7 +128,7 @@ export const transferService = (deps: TransferServiceDeps) => {
         filename: direction === 'RECEIVE' ? nameToReceive({ ...names, ...settings }) : row.filename,
         ...{ sourcePath: source?.path, sourceVersion: source?.version, size: source?.size },
       };
-      return hasContent ? contents.enqueue(transfer, { wait }) : enqueue(transfer, { wait });
+      return (hasContent ? contents : entrance).enqueue(transfer, { wait, actor });
     },
 
     /** Ends a transfer that has not ended: at once when it waits, as soon as the partner knows when it runs. */
