@@ -60,6 +60,30 @@ suite('the chart (left out without helm: npm run helm -- build)', () => {
   });
 
   test.each([
+    [
+      'https.existingSecret=rest-tls',
+      { 'certificate-file': '/etc/pesit/tls/tls.crt', 'key-file': '/etc/pesit/tls/tls.key' },
+    ],
+    ['https.keystoreName=rest', { 'keystore-name': 'rest' }],
+  ])('with https.enabled and %s probes, Services and scraping speak HTTPS', (set, keys) => {
+    const flags = [...REQUIRED, '--set', `https.enabled=true,serviceMonitor.enabled=true,${set}`];
+    const made = render(helm, 'pesit', flags);
+    const text = JSON.stringify(made);
+    expect(text.match(/"scheme":"HTTPS"/g)).toHaveLength(6);
+    expect(text.match(/"appProtocol":"https"/g)).toHaveLength(2);
+    expect(text).toContain('"scheme":"https","tlsConfig":{"insecureSkipVerify":true}');
+    expect(text).not.toMatch(/http:\/\/pesit/);
+    expect(text.includes('"secretName":"rest-tls"')).toBe(set.includes('rest-tls'));
+    for (const { data } of made.filter(({ kind }) => kind === 'ConfigMap') as unknown as readonly Secret[]) {
+      const config = parse(data['pesit.yaml'] ?? '') as Record<string, unknown>;
+      const expected = Object.entries(keys).map(([name, value]) => [`server.ssl.${name}`, value]);
+      expect(config).toMatchObject({ 'server.ssl.enabled': true, ...Object.fromEntries(expected) });
+    }
+  });
+
+  test.each([
+    ['https.enabled=true', 'https: existingSecret or keystoreName is required, and not both'],
+    ['https.enabled=true,https.existingSecret=a,https.keystoreName=b', 'https: existingSecret or keystoreName'],
     ['database.url=', 'database.url is required'],
     ['database.url=postgresql://pesit:secret@db:5432/pesit', 'database/url'],
     ['config.admin\\.password=x', 'admin.password is a secret, and a ConfigMap is none'],

@@ -54,6 +54,17 @@ app.kubernetes.io/component: {{ .app }}
 {{- define "pesit.config" -}}
 {{- $given := merge (deepCopy .values.config) .root.Values.config -}}
 {{- $own := dict "server.port" 8080 "data.directory" "/data" "cluster.enabled" true "cluster.name" (.root.Values.cluster.name | default (include "pesit.name" .root)) "shutdown.drain-timeout" (int .root.Values.drainTimeout) -}}
+{{- with .root.Values.https -}}
+{{- if .enabled -}}
+{{- $_ := set $own "server.ssl.enabled" true -}}
+{{- if .existingSecret -}}
+{{- $_ := set $own "server.ssl.certificate-file" "/etc/pesit/tls/tls.crt" -}}
+{{- $_ := set $own "server.ssl.key-file" "/etc/pesit/tls/tls.key" -}}
+{{- else -}}
+{{- $_ := set $own "server.ssl.keystore-name" .keystoreName -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- range $key := compact (.root.Files.Lines "secret-keys.txt") -}}
 {{- if hasKey $given $key }}{{ fail (printf "config: %s is a secret, and a ConfigMap is none: see admin, database, redis, secretsKey, license and extraEnv" $key) }}{{ end -}}
 {{- end -}}
@@ -79,6 +90,9 @@ app.kubernetes.io/component: {{ .app }}
 {{- if and $values.ingress.enabled (not (and $values.ingress.host $values.ingress.tlsSecret)) -}}
 {{- fail (printf "%s.ingress: host and tlsSecret are required" $app) -}}
 {{- end -}}
+{{- end -}}
+{{- with .Values.https -}}
+{{- if and .enabled (eq (empty .existingSecret) (empty .keystoreName)) }}{{ fail "https: existingSecret or keystoreName is required, and not both" }}{{ end -}}
 {{- end -}}
 {{- $ports := list -}}
 {{- range .Values.server.listeners -}}
