@@ -26,7 +26,10 @@ import { ADMIN } from './support/rest.js';
 type Env = Readonly<Record<string, string>>;
 
 /** The state of certificates is told to everybody, always. */
-const OCSP = { 'POST /ocsp': 200, 'PATCH /ocsp': 405, 'GET /ocsp/1': 200, 'PATCH /ocsp/1': 405 };
+const OPEN = {
+  ...{ 'POST /ocsp': 200, 'PATCH /ocsp': 405, 'GET /ocsp/1': 200, 'PATCH /ocsp/1': 405 },
+  ...{ 'GET /crl': 409, 'PATCH /crl': 405 },
+};
 
 withDatabase((harness) => {
   let database: TestDatabase;
@@ -90,12 +93,12 @@ withDatabase((harness) => {
   describe('blocked', () => {
     test('every route of the app: 402 behind the login', async () => {
       const node = await start();
-      await expectBlocked(node.node.app, ADMIN, () => block(node), OCSP);
+      await expectBlocked(node.node.app, ADMIN, () => block(node), OPEN);
     });
 
     test('with metrics.public information and metrics stay open', async () => {
       const node = await start({ METRICS_PUBLIC: 'true' });
-      await expectBlocked(node.node.app, ADMIN, () => block(node), { ...OCSP, ...PUBLIC });
+      await expectBlocked(node.node.app, ADMIN, () => block(node), { ...OPEN, ...PUBLIC });
     });
 
     test('health names it, and the pod stays ready', async () => {
