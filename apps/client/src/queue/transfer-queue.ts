@@ -3,19 +3,19 @@ import { EventEmitter } from 'node:events';
 import { settledWithin } from '@pesit-node/ground';
 import { isDatabaseUnavailable, LeaseWatch } from '@pesit-node/service';
 import type { EventStream, Logger } from '@pesit-node/service';
-import { TRANSFER_BEGAN, TRANSFER_ENDED, TRANSFER_ASIDE, TRANSFER_REFUSED } from '@pesit-node/transfers';
-import type { EndStatus, Facts, ObservedTransfer, TransferAside, TransferStatus } from '@pesit-node/transfers';
+import { TRANSFER_ASIDE, TRANSFER_BEGAN } from '@pesit-node/transfers';
+import type { Facts, TransferAside } from '@pesit-node/transfers';
 
 import { isOver } from '../transfers/row.js';
-import type { AttemptEnd, Job, Progress, TransferRow } from '../transfers/row.js';
+import type { Job, Progress, TransferRow } from '../transfers/row.js';
 import type { TransferStore } from '../transfers/store.js';
-import { TRANSFER_OVER, TRANSFER_PUT_OFF } from '../exchange/events.js';
+import { AttemptEnds } from './attempt-ends.js';
 import { Interruption } from './interruption.js';
 import { LEASE_MS, Leases } from './leases.js';
 import { beginQueueWork } from './queue-work.js';
 import type { QueueWorkOptions, RunningQueueWork } from './queue-work.js';
 import type { RunningTransfer } from '../exchange/run-transfer.js';
-import type { ExchangeSettings, SpoolRetention } from '../exchange/settings.js';
+import type { ExchangeSettings } from '../exchange/settings.js';
 import { WaitingCallers } from './waiting-callers.js';
 
 export interface TransferQueueOptions extends QueueWorkOptions {
@@ -43,17 +43,6 @@ interface Running {
   readonly transfer: RunningTransfer;
 }
 
-/** Why another attempt follows, as the metrics name it. */
-const RETRY_REASONS = { failed: 'failed', later: 'postponed', none: 'interrupted', untouched: 'interrupted' } as const;
-
-/** Where nothing is to be kept for later, the content of the request is given up with the end of its transfer. */
-const endsWithoutContent = ({ completed, failed }: SpoolRetention): readonly EndStatus[] => [
-  ...(completed === 0 ? (['COMPLETED'] as const) : []),
-  ...(failed === 0 ? (['FAILED', 'CANCELLED'] as const) : []),
-];
-
-const isEnd = (status: TransferStatus): status is EndStatus => status !== 'PENDING' && status !== 'IN_PROGRESS';
-
 /** Rows that one statement takes, at most. */
 const MOST_TAKEN = 64;
 
@@ -76,6 +65,7 @@ export class TransferQueue {
   readonly #others: LeaseWatch;
   readonly #running = new Map<string, Running>();
   readonly #callers: WaitingCallers;
+  readonly #ends: AttemptEnds;
   readonly #idle = new EventEmitter<{ idle: [] }>();
   #state: 'new' | 'running' | 'draining' | 'ended' = 'new';
   /** Rows believed due; the first look tells. */
@@ -99,6 +89,11 @@ export class TransferQueue {
     this.#options = options;
     this.#log = options.logger;
     this.#callers = new WaitingCallers(options.events);
+    this.#ends = new AttemptEnds({
+      ...options,
+      failed: (error, what) => this.#databaseFailed(error, what),
+      isStopped: () => this.#state === 'ended',
+    });
     this.#leases = new Leases({
       renew: (seconds, running) => options.store.renew(seconds, running),
       progressOf: (id) => this.progressOf(id),
@@ -151,13 +146,7 @@ export class TransferQueue {
 
   /** A transfer that does not run here is over: its record. */
   over(row: TransferRow): void {
-    const { direction, server_name: peer, status, type } = row;
-    const { events } = this.#options;
-    if (isEnd(status)) {
-      const about = { type, direction, peer, status, diagnostic: row.diagnostic ?? undefined };
-      events.publish(TRANSFER_REFUSED, { session: undefined, ...about, error: undefined, counted: false, facts: {} });
-    }
-    events.publish(TRANSFER_OVER, { row });
+    this.#ends.overElsewhere(row);
   }
 
   /** Rows may have become due that nobody told of: the database knows. */
@@ -333,36 +322,18 @@ export class TransferQueue {
     const { events } = this.#options;
     events.publish(TRANSFER_BEGAN, { session: undefined, transfer: observed, facts: {} });
     void transfer.ended.then(async (end) => {
-      const row = await this.#record(job, end);
+      const row = await this.#ends.record(job, end);
       this.#leases.end(id);
       this.#running.delete(id);
-      this.#publishEnd(observed, end, row);
+      this.#ends.publish(observed, end, row);
       if (row !== undefined && isOver(row)) {
-        await this.#cleanUp(row, transfer);
-        events.publish(TRANSFER_OVER, { row });
+        await this.#ends.over(row, transfer);
       } else if (row?.status === 'PENDING') {
         this.#wakeIn('delay' in end ? end.delay : 0, row);
       }
       this.#look(job.server_id);
       if (this.#running.size === 0) this.#idle.emit('idle');
       this.wake();
-    });
-  }
-
-  /** @param row undefined: another process has the transfer */
-  #publishEnd(transfer: ObservedTransfer, end: AttemptEnd, row: TransferRow | undefined): void {
-    const { events } = this.#options;
-    const status = row !== undefined && isEnd(row.status) ? row.status : undefined;
-    const diagnostic = 'diagnostic' in end ? end.diagnostic : undefined;
-    events.publish(TRANSFER_ENDED, { session: undefined, transfer, status, diagnostic, facts: {} });
-    if (row?.status !== 'PENDING' || end.status !== 'PENDING') return;
-    events.publish(TRANSFER_PUT_OFF, { reason: RETRY_REASONS[end.counts] });
-  }
-
-  /** Removes files kept for another attempt, or for a replay, now or with the next sweep. */
-  async #cleanUp(row: TransferRow, transfer: RunningTransfer): Promise<void> {
-    await transfer.cleanUp(row).catch((error: unknown) => {
-      this.#aside(row.id, 'leftovers kept', {}, error);
     });
   }
 
@@ -378,27 +349,6 @@ export class TransferQueue {
       this.arrived(row);
     }, delay).unref();
     this.#alarms.add(alarm);
-  }
-
-  /** Writes the end of an attempt, however long the database is away: the partner knows it as ended. */
-  async #record(job: Job, end: AttemptEnd): Promise<TransferRow | undefined> {
-    const { store, settings, pollMs = 5000 } = this.#options;
-    const contentGoesWith = endsWithoutContent(settings.spoolRetention);
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const row = await store.end(job, end, contentGoesWith);
-        if (row !== undefined) return row;
-        const found = await store.find(job.id);
-        // An earlier try was written, and its answer lost.
-        if (attempt > 1 && found?.status === end.status && found.fence === job.fence) return found;
-        this.#aside(job.id, 'end belongs to another', { end: end.status });
-        return undefined;
-      } catch (error) {
-        this.#databaseFailed(error, 'could not write the end of a transfer yet');
-        if (!isDatabaseUnavailable(error) || this.#state === 'ended') return undefined;
-        await new Promise((resolve) => setTimeout(resolve, Math.min(pollMs, 1000)).unref());
-      }
-    }
   }
 
   async #poll(): Promise<void> {
