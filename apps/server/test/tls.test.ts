@@ -1,4 +1,8 @@
 /** Listeners with TLS, and partners that are bound to their certificates. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { connect as connectSecure } from 'node:tls';
+
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { TlsClientTerms, connectTls } from '@pesit-node/net';
 import type { Connect } from '@pesit-node/net';
@@ -31,6 +35,21 @@ beforeAll(async () => {
   next = await ca.issue('acme-next', { subject: 'CN=acme,O=Acme SA,C=FR', sans });
   stranger = await (await TestCa.create('Other CA')).issue('stranger');
 });
+
+/** How a health check of a balancer leaves: by FIN, or by RST as most do. */
+const LEAVES = ['end', 'resetAndDestroy'] as const;
+
+/** Connects, says at most what the balancer says of itself, and leaves. */
+const look = async (port: number, header: string, leave: (typeof LEAVES)[number]): Promise<void> => {
+  const socket = connect({ host: '127.0.0.1', port });
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  if (header !== '') await new Promise((resolve) => socket.write(header, resolve));
+  const closed = once(socket, 'close');
+  socket[leave]();
+  socket.resume();
+  await closed;
+};
 
 /** As which the requester comes. */
 const as = (identity?: TestCertificate): Connect => {
@@ -155,6 +174,35 @@ withDatabase((harness) => {
         expect(said).not.toContain(privateKey.split('\n')[1]);
       }
       expect(said).not.toContain('PRIVATE KEY');
+    });
+
+    test('says and counts nothing of balancers that look whether it is there, over either door and with PROXY', async () => {
+      const header = 'PROXY UNKNOWN\r\n';
+      await tls();
+      const doors = [node().port, port];
+      const before = node().log.lines.length;
+      for (const at of doors) {
+        for (const leave of LEAVES) await look(at, '', leave);
+      }
+      const handshake = connectSecure({ host: '127.0.0.1', port, rejectUnauthorized: false });
+      await once(handshake, 'secureConnect');
+      handshake.end();
+      await once(handshake, 'close');
+      await tls({ proxyProtocol: 'required', trustedProxies: ['127.0.0.0/8'] });
+      for (const at of doors) {
+        for (const leave of LEAVES) {
+          await look(at, '', leave);
+          await look(at, header, leave);
+        }
+      }
+      // Whatever they were to cause is there before this one.
+      await tls({ proxyProtocol: 'off', trustedProxies: [] });
+      await node().connect({ port, transport: as() });
+      expect(await node().call('get', LISTENER)).toMatchObject({ refusedConnections: 0 });
+      const said = node()
+        .log.lines.slice(before)
+        .map((line) => JSON.stringify(line));
+      expect(said.filter((line) => /rejected|refused|127\.0\.0\.1.*(?:closed|reset|ended)/.test(line))).toEqual([]);
     });
 
     test('keeps its stores from being deleted', async () => {
