@@ -2,7 +2,8 @@
  * `npm run rotate-secrets -- server|client [--key=value …]`: finishes the rotation of `secrets.key` for one app (docs/secrets.md), with the
  * configuration that the app has: its environment, its file, its flags. Safe beside running services; may be broken off.
  */
-import { Failure, main, requireNode } from './lib/process.mjs';
+import { rotateSecrets } from '../deploy/rotation.mjs';
+import { main, requireNode } from './lib/process.mjs';
 import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
 
 const USAGE = `npm run rotate-secrets -- server|client [--key=value …]
@@ -10,52 +11,6 @@ const USAGE = `npm run rotate-secrets -- server|client [--key=value …]
 Seals anew with the first key of secrets.key what an older one has sealed (private keys of keystores; client app: passwords for remote servers, too),
 and counts what still needs an older key. Give it the environment and the flags that the app is started with.
 Exit code 1 when something is left that cannot be opened.`;
-
-const SHOWN_NAMES = 20;
-
-const names = (owners, total) => {
-  const shown = owners.slice(0, SHOWN_NAMES).map((name) => JSON.stringify(name));
-  return [...shown, ...(total > shown.length ? [`and ${total - shown.length} more`] : [])].join(', ');
-};
-
-/** Which keys the secrets of a column need. */
-function columnLine({ table, column, keys }, { keyId, keyIds }) {
-  const place = (id) => (id === keyId ? '' : keyIds.includes(id) ? ' (older)' : ' (not in secrets.key)');
-  const counts = Object.entries(keys).map(([id, total]) =>
-    id === 'none' ? `${total} without a key, as the first versions made them` : `${total} under ${id}${place(id)}`,
-  );
-  return `  ${table}.${column}: ${counts.join(', ') || 'none'}`;
-}
-
-function report(app, rotation) {
-  const { keyId, keyIds, sealed, unreadable, columns } = rotation;
-  const olderOf = (kind) => columns.filter((one) => one.kind === kind && one.older > 0);
-  const total = (some) => some.reduce((sum, { older }) => sum + older, 0);
-  console.log(`${app} app, first key of secrets.key: ${keyId}; ${sealed} sealed anew`);
-  for (const column of columns) console.log(columnLine(column, rotation));
-  const [left, hashes] = [olderOf('sealed'), olderOf('hash')];
-  if (unreadable.length > 0)
-    console.log(
-      `Cannot be opened, and stay as they are: ${names(unreadable, unreadable.length)}. Set their passwords again (PUT /api/v1/servers/{id}), give keystores anew (PUT /api/v1/certificates/keystores/{name}), or add the key to secrets.key.`,
-    );
-  for (const { column, owners, older } of hashes)
-    console.log(
-      `Still under older keys, ${column}: ${names(owners, older)}. The next login of each renews it, and so does a new password.`,
-    );
-  const count = total(left) + total(hashes);
-  const others = keyIds.length > 1 ? ': the others can be removed from secrets.key' : ', and secrets.key holds none';
-  console.log(
-    count === 0
-      ? `Nothing needs an older key${others}`
-      : `${count} still need an older key: leave it in secrets.key, and run this again later`,
-  );
-  return total(left) === 0 && unreadable.length === 0 ? 0 : 1;
-}
-
-const progress = (looked, of) => console.error(`${looked} of ${of} remote servers`);
-
-/** An error that the operator can correct: printed as a sentence, without a stack. */
-const SENTENCES = ['ConfigError', 'EmbeddedDatabaseError', 'DirectoryLockedError', 'SecretError'];
 
 await main(async () => {
   requireNode();
@@ -66,17 +21,8 @@ await main(async () => {
   }
   await ensureInstalled();
   await ensureBuilt([`apps/${app}`]);
-  const module = await import(new URL(`../apps/${app}/dist/index.js`, import.meta.url).href);
-  const options = { env: process.env, argv, cwd: process.cwd() };
-  try {
-    const rotation =
-      app === 'client'
-        ? await module.rotateClientSecrets(options, progress)
-        : await module.rotateServerSecrets(options);
-    return report(app, rotation);
-  } catch (error) {
-    // Errors of the system and of PostgreSQL, which is not reached or refuses.
-    const isSentence = SENTENCES.includes(error.name) || error.code !== undefined;
-    throw isSentence ? new Failure(error.message || String(error.code)) : error;
-  }
+  const { rotateClientSecrets, rotateServerSecrets } = await import(
+    new URL(`../apps/${app}/dist/index.js`, import.meta.url).href
+  );
+  return rotateSecrets(app, app === 'client' ? rotateClientSecrets : rotateServerSecrets, argv);
 });

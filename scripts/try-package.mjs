@@ -73,6 +73,13 @@ async function requireKey(rest, tree) {
   if (!isRight) throw new Failure(`a build for ${kind} (${vendorKey}) verifies with ${JSON.stringify(publicKey)}`);
 }
 
+/** The tool of the tarball, beside the running app and with what that has been given. */
+async function rotate(node, app, tree, { data, database, secrets }) {
+  const env = { ...secrets, DATABASE_URL: database, DATA_DIRECTORY: data };
+  const said = await runQuietly(node, [join(tree, 'rotate-secrets.mjs')], { cwd: tree, env });
+  if (!said.includes('Nothing needs an older key')) throw new Failure(`rotate-secrets.mjs of the ${app} app: ${said}`);
+}
+
 /** Lays out the images of both apps and tries what is said of them. */
 async function makeImages(node, folder, options) {
   const images = {};
@@ -104,6 +111,9 @@ async function tryOn(node, trees, folder, options) {
   const rest = { server: server.rest, client: client.rest };
   for (const app of APPS) await requireKey(rest[app], trees[app]);
   await createSample(rest, { pesitPort: await freePort() });
+  if (!options.embedded && !options.sandbox) {
+    for (const app of APPS) await rotate(node, app, trees[app], { data: join(folder, app), database, secrets });
+  }
   const pathHere = (path) => (images ? join(folder, 'client', relative('/data', path)) : path);
   await exchange(rest, { data: folder, megabytes: options.megabytes, pathHere });
   await Promise.all([server, client].map(({ service }) => stop(service, options.sandbox)));

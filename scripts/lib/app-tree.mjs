@@ -7,6 +7,7 @@
  *   healthcheck.mjs              exit code 0 while the app answers
  *   check-storage.mjs            tries a directory, as npm run check-storage does
  *   hash-password.mjs            prints the hash of a password, as npm run hash-password does
+ *   rotate-secrets.mjs           finishes the rotation of secrets.key, as npm run rotate-secrets does; rotation.mjs is its other half
  *   pesit.mjs                    the command line (docs/cli.md)
  *   audit-verify.mjs             looks whether the audit log is whole, as npm run audit-verify does
  *   sbom.json                    what is inside (CycloneDX)
@@ -250,6 +251,13 @@ process.exitCode = await auditVerify({ app: '${app}', env: process.env, argv, cw
 `,
   );
   cpSync(join(root, 'deploy/healthcheck.mjs'), join(tree, 'healthcheck.mjs'));
+  cpSync(join(root, 'deploy/rotation.mjs'), join(tree, 'rotation.mjs'));
+  const rotate = app === 'client' ? 'rotateClientSecrets' : 'rotateServerSecrets';
+  writeFileSync(
+    join(tree, 'rotate-secrets.mjs'),
+    `import { ${rotate} } from './node_modules/${SCOPE}${app}-app/dist/index.js';\nimport { rotateSecrets } from './rotation.mjs';\n\n` +
+      `process.exitCode = await rotateSecrets('${app}', ${rotate}, process.argv.slice(2));\n`,
+  );
   const lock = treeLock(tree, installed, needed);
   const named = await writeSbom(tree, lock, seconds);
   const inside = purls(lock);
