@@ -24,8 +24,10 @@ import type { Victim } from './faults.js';
 import { resentBytes, statuses, type Fate, type Finding } from './judge.js';
 import { GIANT_SILENCE_MS, runGiant } from './giant.js';
 import { leaderRound } from './pods/leader-round.js';
-import { PodStage } from './pods/pod-stage.js';
-import { rollingRound } from './pods/rolling-round.js';
+import { PodStage, type PodStageOptions } from './pods/pod-stage.js';
+import { rollingRound, type PodRound } from './pods/rolling-round.js';
+import { scaleOut } from './pods/scale-out.js';
+import { verbsRound } from './pods/verbs.js';
 import { parseOptions, USAGE, type Options } from './options.js';
 import { planRound, type RoundPlan } from './plan.js';
 import { inWords, runRound, type RoundResult } from './round.js';
@@ -118,22 +120,47 @@ const roundOf = async (plan: RoundPlan, on: Stage, report: Report, options: Opti
   return findings;
 };
 
+/** Rounds of the processes of `pods/`. */
+const isOfPods = ({ rolling, leaderRounds, scaleOut: scales, verbs }: Options): boolean =>
+  rolling !== undefined || leaderRounds !== undefined || scales || verbs;
+
+const startPods = async (directory: string, options: Partial<PodStageOptions>): Promise<PodStage> =>
+  PodStage.start(directory, database as Database, { redisUrl: process.env['TORTURE_REDIS'], ...options });
+
+/** One round after the other on a stage of its own, until one finds something. */
+const podRounds = async function* (options: Options, directory: string): AsyncGenerator<PodRound> {
+  const { listeners, rolling, transfers, leaderRounds, rounds, seed } = options;
+  if (options.scaleOut) {
+    for (const servers of [1, 2, 3]) {
+      pods = await startPods(join(directory, `of-${servers}`), { servers, databaseName: `pods_${servers}` });
+      yield await scaleOut(pods, servers);
+      await pods.stop();
+    }
+    return;
+  }
+  pods = await startPods(directory, { listeners });
+  if (options.verbs) {
+    yield await verbsRound(pods);
+    return;
+  }
+  for (let k = 0; k < (leaderRounds ?? rounds); k++) {
+    const plan = { seed: seed + k, signal: rolling ?? 'term', transfers };
+    yield await (leaderRounds === undefined ? rollingRound(pods, plan) : leaderRound(pods, seed + k));
+  }
+};
+
 /** Rounds of processes: what they found, as a report for `--json`. */
 const runPods = async (options: Options): Promise<void> => {
   const directory = join(await begin(options), 'pods');
-  const { listeners } = options;
-  pods = await PodStage.start(directory, database as Database, { redisUrl: process.env['TORTURE_REDIS'], listeners });
   const findings: string[] = [];
   const figures: unknown[] = [];
-  for (let k = 0; k < (options.leaderRounds ?? options.rounds) && findings.length === 0; k++) {
-    const seed = options.seed + k;
-    const round = await (options.leaderRounds === undefined
-      ? rollingRound(pods, { seed, signal: options.rolling ?? 'term', transfers: options.transfers })
-      : leaderRound(pods, seed));
-    console.error(`${String(k + 1).padStart(5)}  seed ${seed}  ${round.words}`);
+  for await (const round of podRounds(options, directory)) {
+    const which = typeof round.figures['seed'] === 'number' ? `seed ${round.figures['seed']}  ` : '';
+    console.error(`${String(figures.length + 1).padStart(5)}  ${which}${round.words}`);
     for (const finding of round.findings) console.error(`       ${finding}`);
     findings.push(...round.findings);
     figures.push(round.figures);
+    if (findings.length > 0) break;
   }
   if (findings.length > 0) {
     console.error(`       evidence: ${directory}`);
@@ -169,7 +196,7 @@ try {
   const options = parseOptions(process.argv.slice(2));
   if (options === undefined) {
     console.log(USAGE);
-  } else if (options.rolling !== undefined || options.leaderRounds !== undefined) {
+  } else if (isOfPods(options)) {
     await runPods(options);
   } else if (options.giant !== undefined) {
     await runOne(options, options.giant);

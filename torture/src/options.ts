@@ -27,6 +27,10 @@ export interface Options {
   readonly transfers: number;
   /** Instead: so many times the leader of an app is lost. */
   readonly leaderRounds: number | undefined;
+  /** Instead: one, two and three processes of the server app are measured. */
+  readonly scaleOut: boolean;
+  /** Instead: how long each verb of a listener takes until it is true on all pods. */
+  readonly verbs: boolean;
   /** Instead of rounds one sparse file of so many GiB, cut at 95 %; undefined: rounds. */
   readonly giant: number | undefined;
 }
@@ -45,6 +49,8 @@ export const USAGE = `npm run torture -- [flags]
   --listeners WHO      of such pods: all of them, or the leader alone (default all)
   --transfers N        of each such round (default 300)
   --leader-rounds N    instead, on such processes and a Redis: N times a leader ends, is killed, frozen, or Redis is away
+  --verbs              instead, how long each verb that is said of a listener to one pod takes to be true on all
+  --scale-out          instead, transfers and MB a second of one, two and three server processes
   --tls                the same transfers over TLS, with certificates on both sides
   --wire               print what passed between the apps, one line an FPDU
   --giant GIB          instead, push one sparse file of that size, cut the network at 95 %, and show what is sent again`;
@@ -67,6 +73,8 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
       transfers: { type: 'string', default: '300' },
       'leader-rounds': { type: 'string' },
       listeners: { type: 'string', default: 'all' },
+      verbs: { type: 'boolean', default: false },
+      'scale-out': { type: 'boolean', default: false },
       seed: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
       json: { type: 'string' },
       directory: { type: 'string', default: tmpdir() },
@@ -86,7 +94,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
   if (listeners !== 'all' && listeners !== 'leader')
     throw new Error(`--listeners: expected all or leader, got "${listeners}"`);
   const leaders = values['leader-rounds'];
-  const ofProcesses = rolling !== undefined || leaders !== undefined;
+  const ofProcesses = rolling !== undefined || leaders !== undefined || values.verbs || values['scale-out'];
   const pods = count('pods', values.pods ?? (ofProcesses ? '3' : '1'), 1);
   if (ofProcesses ? pods !== 3 : pods > 2)
     throw new Error(`--pods: expected ${ofProcesses ? '3 with --rolling and --leader-rounds' : '1 or 2'}, got ${pods}`);
@@ -107,6 +115,8 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
     listeners,
     transfers: count('transfers', values.transfers, 10),
     leaderRounds: leaders === undefined ? undefined : count('leader-rounds', leaders, 1),
+    scaleOut: values['scale-out'],
+    verbs: values.verbs,
     giant: values.giant === undefined ? undefined : count('giant', values.giant, 1),
   };
 };

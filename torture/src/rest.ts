@@ -30,7 +30,7 @@ export interface CallOptions {
  * @throws RestError with the answer's own words when its status is not 2xx; another Error when there was no answer
  */
 export const call = async (
-  method: 'GET' | 'POST' | 'PUT',
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   url: string,
   body?: unknown,
   { key, limitMs = LIMIT_MS }: CallOptions = {},
@@ -47,7 +47,7 @@ export const call = async (
   });
   const text = await response.text();
   if (!response.ok) throw new RestError(response.status, `${method} ${url}: ${response.status} ${text}`);
-  return JSON.parse(text) as Json;
+  return (text === '' ? {} : JSON.parse(text)) as Json;
 };
 
 /**

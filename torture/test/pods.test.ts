@@ -41,6 +41,7 @@ test('rounds of processes have three pods of the server app', () => {
     [['--rolling', 'term', '--listeners', 'none'], '--listeners: expected all or leader'],
     [['--rolling', 'term', '--pods', '2'], '--pods: expected 3 with --rolling'],
     [['--pods', '3'], '--pods: expected 1 or 2'],
+    [['--verbs', '--pods', '1'], '--pods: expected 3'],
     [['--rolling', 'term', '--embedded'], 'exclude each other'],
   ] as const)
     expect(() => parseOptions(flags)).toThrow(reason);

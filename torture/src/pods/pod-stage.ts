@@ -40,6 +40,10 @@ export interface PodStageOptions {
   readonly redisUrl: string | undefined;
   /** `cluster.listeners`. Default `all`. */
   readonly listeners?: 'all' | 'leader' | undefined;
+  /** Pods of the server app, 1 to 3. Default 3. */
+  readonly servers?: number;
+  /** Name of a database that is not there yet. Default `pods`. */
+  readonly databaseName?: string;
 }
 
 interface Gateways {
@@ -79,11 +83,12 @@ export class PodStage {
   static async start(
     directory: string,
     database: Database,
-    { redisUrl, listeners = 'all' }: PodStageOptions,
+    { redisUrl, listeners = 'all', servers = SERVER_HOSTS.length, databaseName = DATABASE }: PodStageOptions,
   ): Promise<PodStage> {
     for (const path of ['client/send', 'server/outbox', 'server/inbox'])
       await mkdir(join(directory, path), { recursive: true });
-    const url = await database.createOwned(DATABASE);
+    const hosts = SERVER_HOSTS.slice(0, servers);
+    const url = await database.createOwned(databaseName);
     const postgres = new Gateway([database.address]);
     await postgres.open();
     const throughPostgres = Object.assign(new URL(url), { host: `127.0.0.1:${postgres.port}` }).href;
@@ -109,11 +114,11 @@ export class PodStage {
       return { app, name, ...(await appProcess(app, directory, settings, host, name)) };
     };
     const pods = [
-      ...(await Promise.all(SERVER_HOSTS.map((host, k) => pod('server', host, k)))),
+      ...(await Promise.all(hosts.map((host, k) => pod('server', host, k)))),
       ...(await Promise.all(Array.from({ length: CLIENTS }, (_, k) => pod('client', '127.0.0.1', k)))),
     ];
     const port = await freePort();
-    const balancer = new Gateway(SERVER_HOSTS.map((host) => ({ host, port })));
+    const balancer = new Gateway(hosts.map((host) => ({ host, port })));
     const stage = new PodStage(directory, database, pods, throughPostgres, { postgres, balancer, redis });
     try {
       await Promise.all(pods.map(({ process }) => process.start()));
@@ -124,6 +129,11 @@ export class PodStage {
       throw error;
     }
     return stage;
+  }
+
+  /** Addresses of the pods of the server app. */
+  get serverHosts(): readonly string[] {
+    return SERVER_HOSTS.slice(0, this.of('server').length);
   }
 
   /** Whether the listener can be reached on one of the pods. */

@@ -23,7 +23,7 @@ export interface RollingPlan {
   readonly transfers: number;
 }
 
-interface Crossing {
+export interface Crossing {
   readonly name: string;
   readonly direction: 'push' | 'pull';
   readonly hash: string;
@@ -60,7 +60,7 @@ const make = async (stage: PodStage, { seed, transfers }: RollingPlan): Promise<
 };
 
 /** Asks any pod of the client app until one has taken the request: the key keeps it from being taken twice. */
-const request = async (stage: PodStage, { name, direction }: Crossing, turn: number): Promise<string> => {
+export const request = async (stage: PodStage, { name, direction }: Crossing, turn: number): Promise<string> => {
   const limit = performance.now() + START_AGAIN_MS;
   const common = { server: REMOTE, syncPointsEnabled: true, syncInterval: 64, syncWindow: 4 };
   const body =
@@ -81,10 +81,13 @@ const request = async (stage: PodStage, { name, direction }: Crossing, turn: num
   }
 };
 
-const isFinal = ({ status }: Json): boolean => !['PENDING', 'IN_PROGRESS'].includes(String(status));
+export const isFinal = ({ status }: Json): boolean => !['PENDING', 'IN_PROGRESS'].includes(String(status));
 
 /** Records of the client app, by id. */
-const recordsOf = async (stage: PodStage, crossings: readonly Crossing[]): Promise<ReadonlyMap<string, Json>> => {
+export const recordsOf = async (
+  stage: PodStage,
+  crossings: readonly Crossing[],
+): Promise<ReadonlyMap<string, Json>> => {
   const records = new Map<string, Json>();
   for (let page = 0; page * PAGE < crossings.length; page++) {
     const answer = await stage.ask(
@@ -97,7 +100,7 @@ const recordsOf = async (stage: PodStage, crossings: readonly Crossing[]): Promi
 };
 
 /** Looks until so few are under way. @returns the records then, or at the limit */
-const settled = async (stage: PodStage, asked: readonly Crossing[], most: number, limitMs: number) => {
+export const settled = async (stage: PodStage, asked: readonly Crossing[], most: number, limitMs: number) => {
   const limit = performance.now() + limitMs;
   for (;;) {
     const records = await recordsOf(stage, asked).catch(() => new Map<string, Json>());
@@ -202,7 +205,7 @@ const serverRecords = async (stage: PodStage, count: number): Promise<readonly J
   return records;
 };
 
-const judge = async (stage: PodStage, crossings: readonly Crossing[], records: ReadonlyMap<string, Json>) => {
+export const judge = async (stage: PodStage, crossings: readonly Crossing[], records: ReadonlyMap<string, Json>) => {
   const findings: string[] = [];
   const arrived = {
     push: await contents(join(stage.directory, 'server/inbox')),
@@ -236,7 +239,7 @@ const judge = async (stage: PodStage, crossings: readonly Crossing[], records: R
   return { findings, counts };
 };
 
-const tidy = async ({ directory }: PodStage): Promise<void> => {
+export const tidy = async ({ directory }: PodStage): Promise<void> => {
   for (const place of ['client/send', 'server/outbox', 'server/inbox', 'client/received'])
     for (const entry of await readdir(join(directory, place), { withFileTypes: true }))
       if (entry.isFile()) await rm(join(directory, place, entry.name));
