@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { connectTls, TlsClientTerms } from '@pesit-node/net';
+import { TestCa } from '@pesit-node/net/testing/certificates';
 import type { Config } from '@pesit-node/service';
 import { summaryOf } from '@pesit-node/protocol/testing';
 import { captureLog, emptyTables, freePort, withDatabase } from '@pesit-node/service/testing';
@@ -61,6 +63,7 @@ withDatabase((harness) => {
     count: number,
     settings: Partial<Config<'server'>>,
     listenerLookMs?: number,
+    storeLookMs?: number,
   ): Promise<readonly TestNode[]> => {
     for (let number = 1; number <= count; number++) {
       const own = await harness.another({ ...database, searchPath: [MIGRATIONS.schema] });
@@ -68,6 +71,7 @@ withDatabase((harness) => {
         node: `pod-${number}`,
         answerMs: 0,
         ...(listenerLookMs === undefined ? {} : { listenerLookMs }),
+        ...(storeLookMs === undefined ? {} : { storeLookMs }),
       };
       const pod = new TestNode(own, join(directory, 'data'), captureLog(), {
         settings: { 'listener.host': hostOf(number), ...settings },
@@ -123,12 +127,52 @@ withDatabase((harness) => {
     for (const pod of pods) expect(await pod.call('get', SERVERS)).toEqual([]);
   };
 
+  /** A keystore is changed at another pod than the one that partners meet. */
+  const changedKeystore = async (): Promise<void> => {
+    const [here, there] = pods as [TestNode, TestNode];
+    const ca = await TestCa.create('Bank CA');
+    const issued = async (name: string) => {
+      const { certificateChain: certificate, privateKey, fingerprint } = await ca.issue(name);
+      return { body: { certificate, privateKey }, fingerprint };
+    };
+    const [before, after] = [await issued('before'), await issued('after')];
+    await there.call('post', '/api/v1/certificates/keystores', { name: 'k', ...before.body });
+    await here.call('post', SERVERS, { serverId: 'S', port: null, sslEnabled: true, tlsPort: port, keystoreName: 'k' });
+    await here.partner('ACME');
+    const connect = () => {
+      const terms = new TlsClientTerms({ trust: { certificates: [ca.certificate] }, sessionCacheSize: 0 });
+      return here.connect({ port, transport: connectTls(() => terms), server: 'S' });
+    };
+    const open = await connect();
+    expect(open.security?.peerCertificate?.fingerprint).toBe(before.fingerprint);
+    await there.call('put', '/api/v1/certificates/keystores/k', after.body);
+    await until(async () => {
+      const next = await connect();
+      await next.release();
+      return next.security?.peerCertificate?.fingerprint === after.fingerprint || undefined;
+    });
+    // The session that was open has not noticed.
+    await open.release();
+  };
+
+  test('without Redis: a changed keystore is used by the handshakes of the other pod, and no session drops', async () => {
+    await startPods(2, {}, 200, 200);
+    await changedKeystore();
+  });
+
   test('without Redis: every verb said to one pod is true on all', async () => {
     await startPods(3, {}, 200);
     await everyVerb();
   });
 
   withRedis(({ url, unique }) => {
+    test('with Redis: a changed keystore is used by the other pod before it looks by itself', async () => {
+      const settings = { 'cluster.enabled': true, 'cluster.name': unique(), 'redis.url': url };
+      await startPods(2, settings, 3_600_000, 3_600_000);
+      for (const { node } of pods) await until(() => node.cluster.redisConnected || undefined);
+      await changedKeystore();
+    });
+
     test('with Redis: every verb said to one pod is true on all, before they look by themselves', async () => {
       await startPods(3, { 'cluster.enabled': true, 'cluster.name': unique(), 'redis.url': url }, 3_600_000);
       for (const { node } of pods) await until(() => node.cluster.redisConnected || undefined);
