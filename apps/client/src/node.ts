@@ -4,7 +4,7 @@ import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions } from '@pesit-node/license';
 import { DataDirectoryError, HistoryRetention, retentionDays, Traces } from '@pesit-node/service';
 import type { Config, LifecycleStep, Logger } from '@pesit-node/service';
-import { ProcessDirectory, SpaceReserve } from '@pesit-node/storage';
+import { ProcessDirectory, SpaceReserve, useSynchronousIo } from '@pesit-node/storage';
 import type { FileOperations } from '@pesit-node/storage';
 import { auditTransfers, oneAtATime, storageHealth, watchVolumes } from '@pesit-node/transfers';
 
@@ -94,6 +94,7 @@ export const createNode = (options: NodeOptions) => {
   });
   const places = placeStore(database.knex, { node: options.node, instance: cluster.pod.instance });
   const transfers = transferStore(database.knex, () => exchange.queue.running);
+  useSynchronousIo(config['storage.synchronous-io']);
   const reserve = new SpaceReserve({
     bytes: () => config['storage.reserve'],
     fault: () => volumes.fault,

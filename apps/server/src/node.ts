@@ -16,7 +16,7 @@ import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions, LicenseKeeper } from '@pesit-node/license';
 import { HistoryRetention, PasswordHasher, PasswordVerifier, retentionDays, Traces } from '@pesit-node/service';
 import type { Config, DatabaseSupervisor, LifecycleStep, Metrics } from '@pesit-node/service';
-import { LocalFileStores, SpaceReserve } from '@pesit-node/storage';
+import { LocalFileStores, SpaceReserve, useSynchronousIo } from '@pesit-node/storage';
 import type { FileOperations, FileStores } from '@pesit-node/storage';
 import { auditTransfers, meterTransfers, oneAtATime, storageHealth, watchVolumes } from '@pesit-node/transfers';
 import type { Express } from 'express';
@@ -232,6 +232,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     const configured = rows.map(({ receive_directory: path }) => path).filter((path) => path !== null);
     return [...new Set([directories.received, ...configured.map((path) => directories.resolve(path))])];
   };
+  useSynchronousIo(config['storage.synchronous-io']);
   const reserve = new SpaceReserve({
     bytes: () => config['storage.reserve'],
     fault: () => volumes.fault,

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 import { answerQuestion } from './check-other.js';
 import type { StorageAnswer, StorageQuestion } from './check-other.js';
-import { nodeFiles } from './files.js';
+import { nodeFiles } from './node-files.js';
 import { checkStorage } from './storage-check.js';
 import type { StorageFinding, StorageState } from './storage-check.js';
 

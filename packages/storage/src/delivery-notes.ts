@@ -2,8 +2,9 @@ import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '@pesit-node/ground';
 import { storageError } from './errors.js';
-import { flushDirectories, nodeFiles, readFully, unlinkIfThere, writeFully } from './files.js';
+import { flushDirectories, readFully, unlinkIfThere, writeFully } from './files.js';
 import type { FileOperations } from './files.js';
+import { nodeFiles } from './node-files.js';
 import { STAGING_DIRECTORY } from './path-safety.js';
 
 const SUFFIX = '.delivery';

@@ -9,7 +9,8 @@
  */
 import { AtOnce, breathe, forEachAtOnce } from './at-once.js';
 import type { FileFacts } from './files.js';
-import { nodeFiles } from './files.js';
+import { nodeFiles } from './node-files.js';
+
 import { byAge, isPlainName, sendableIn } from './sendable-file.js';
 import type { LookFiles, SendableFile } from './sendable-file.js';
 

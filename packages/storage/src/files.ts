@@ -1,9 +1,5 @@
 import { constants } from 'node:fs';
-import * as fs from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
 import { codeOf } from '@pesit-node/ground';
-import { THIS_BOOT } from '@pesit-node/ground';
-import { fileLane } from './file-lane.js';
 
 /** Facts of a name or an open file. */
 export interface FileFacts {
@@ -50,60 +46,6 @@ export interface FileOperations {
   /** Twelve hex digits that name this run of the operating system: what it was told and did not flush is there as long as it runs. */
   readonly boot: string;
 }
-
-interface BigStats {
-  readonly size: bigint;
-  readonly mtimeNs: bigint;
-  readonly dev: bigint;
-  readonly ino: bigint;
-  readonly nlink: bigint;
-  isFile(): boolean;
-  isDirectory(): boolean;
-  isSymbolicLink(): boolean;
-}
-
-const factsOf = (stats: BigStats): FileFacts => ({
-  kind: stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'link' : 'other',
-  size: Number(stats.size),
-  mtimeNs: stats.mtimeNs,
-  device: stats.dev,
-  inode: stats.ino,
-  links: Number(stats.nlink),
-});
-
-/** @param urgent before other calls that wait for a thread */
-const filesIn = (urgent: boolean): FileOperations => {
-  const run = <T>(call: () => Promise<T>): Promise<T> => fileLane.run(call, urgent);
-  const openFile = (handle: FileHandle): OpenFile => ({
-    writev: async (buffers, position) => (await run(() => handle.writev(buffers, position))).bytesWritten,
-    readv: async (buffers, position) => (await run(() => handle.readv(buffers, position))).bytesRead,
-    datasync: () => run(() => handle.datasync()),
-    sync: () => run(() => handle.sync()),
-    truncate: (size) => run(() => handle.truncate(size)),
-    stat: async () => factsOf(await run(() => handle.stat({ bigint: true }))),
-    close: () => run(() => handle.close()),
-  });
-  return {
-    open: async (path, flags, mode) => openFile(await run(() => fs.open(path, flags, mode))),
-    mkdir: async (path, mode) => {
-      await run(() => fs.mkdir(path, { mode }));
-    },
-    link: (existing, name) => run(() => fs.link(existing, name)),
-    unlink: (path) => run(() => fs.unlink(path)),
-    rename: (from, to) => run(() => fs.rename(from, to)),
-    lstat: async (path) => factsOf(await run(() => fs.lstat(path, { bigint: true }))),
-    realpath: (path) => run(() => fs.realpath(path)),
-    readdir: (path) => run(() => fs.readdir(path)),
-    // Without /proc every process has one of its own: nothing is believed that was not flushed.
-    boot: THIS_BOOT,
-  };
-};
-
-/** The real file system; at most as many calls at a time as `fileLane` lets. */
-export const nodeFiles = filesIn(false);
-
-/** The same for looks at a volume: they wait for no other call longer than for one that runs. */
-export const urgentFiles = filesIn(true);
 
 /** Facts of a name, a link not followed; undefined when there is none. */
 export const factsIfThere = async (files: FileOperations, path: string): Promise<FileFacts | undefined> => {

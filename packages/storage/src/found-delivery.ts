@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { storageError } from './errors.js';
-import { nodeFiles, readFully, unlinkIfThere } from './files.js';
+import { readFully, unlinkIfThere } from './files.js';
 import type { FileFacts, FileOperations } from './files.js';
+import { nodeFiles } from './node-files.js';
 import { peekStaged } from './leftovers.js';
 
 /** The file that was about to be delivered. */

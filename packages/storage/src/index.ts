@@ -85,7 +85,7 @@ export { DEFAULT_RECEIVE_PATTERN, expandPattern, sanitiseValue, validatePattern 
 export type { NameValues } from './name-pattern.js';
 export { STAGING_DIRECTORY, isInsideRoots, realPathOf, resolveInside } from './path-safety.js';
 export { FileLane, fileLane } from './file-lane.js';
-export { nodeFiles } from './files.js';
+export { nodeFiles, useSynchronousIo } from './node-files.js';
 export type { FileFacts, FileOperations, OpenFile } from './files.js';
 export { answerQuestion } from './check-other.js';
 export type { StorageAnswer, StorageQuestion } from './check-other.js';

@@ -16,8 +16,9 @@ import type {
   ResumedReceiving,
 } from './file-store.js';
 import type { FileVersion } from './file-version.js';
-import { nodeFiles } from './files.js';
+
 import type { FileFacts, FileOperations, OpenFile } from './files.js';
+import { nodeFiles } from './node-files.js';
 import { isWithin, resolveInside } from './path-safety.js';
 import type { SendableFile } from './sendable-file.js';
 import { StagedFile } from './staged-file.js';

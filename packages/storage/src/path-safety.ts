@@ -1,8 +1,9 @@
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { codeOf } from '@pesit-node/ground';
 import { StorageError } from './errors.js';
-import { nodeFiles } from './files.js';
+
 import type { FileOperations } from './files.js';
+import { nodeFiles } from './node-files.js';
 
 /** Holds staged files inside each receive directory; nothing may be delivered into it. */
 export const STAGING_DIRECTORY = '.pesit';

@@ -13,8 +13,9 @@ import { join } from 'node:path';
 import { makePrivateDirectory } from './directories.js';
 import { codeOf } from '@pesit-node/ground';
 import { StorageError, storageError } from './errors.js';
-import { nodeFiles, readFully, unlinkIfThere, writeFully } from './files.js';
+import { readFully, unlinkIfThere, writeFully } from './files.js';
 import type { FileOperations } from './files.js';
+import { nodeFiles } from './node-files.js';
 import { placeIn, readStagedName, requireKey } from './staging-place.js';
 import type { StagedName, StagingPlace } from './staging-place.js';
 

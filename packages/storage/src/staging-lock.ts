@@ -82,7 +82,11 @@ export class StagingLock {
     held.add(path);
     try {
       if (await isLinked(files, staging, path)) return new StagingLock(files, path, Promise.resolve());
-      const file = await files.open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+      const file = await files.open(
+        path,
+        constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+        0o600,
+      );
       return new StagingLock(files, path, file.close());
     } catch (error) {
       held.delete(path);

@@ -8,8 +8,9 @@ import { join } from 'node:path';
 import { contentOf, isMaker, putFile, readFile } from './check-other.js';
 import type { StorageAnswer, StorageQuestion } from './check-other.js';
 import { codeOf } from '@pesit-node/ground';
-import { flushDirectories, nodeFiles, unlinkIfThere } from './files.js';
+import { flushDirectories, unlinkIfThere } from './files.js';
 import type { FileOperations } from './files.js';
+import { nodeFiles } from './node-files.js';
 
 /** `weaker`: the node works, with less safety or speed than elsewhere; `fails`: files can be lost, doubled or mixed up. */
 export type StorageState = 'holds' | 'weaker' | 'fails';

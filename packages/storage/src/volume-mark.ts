@@ -5,8 +5,9 @@ import { dirname, join } from 'node:path';
 import { codeOf } from '@pesit-node/ground';
 
 import { StorageError } from './errors.js';
-import { flushDirectories, readFully, urgentFiles, writeFully } from './files.js';
+import { flushDirectories, readFully, writeFully } from './files.js';
 import type { FileOperations } from './files.js';
+import { urgentFiles } from './node-files.js';
 
 /** The mark that the pods of a cluster expect in a directory. */
 export interface KnownMark {

@@ -15,8 +15,9 @@ import { codeOf, settledWithin } from '@pesit-node/ground';
 import type { Settled } from '@pesit-node/ground';
 
 import { StorageError, storageError } from './errors.js';
-import { unlinkIfThere, urgentFiles, writeFully } from './files.js';
+import { unlinkIfThere, writeFully } from './files.js';
 import type { FileOperations } from './files.js';
+import { urgentFiles } from './node-files.js';
 
 /** `silent`: a call has not returned in time; `slow`: it has, late; `failed`: it failed; `not shared`: another volume than that of the cluster. */
 export type VolumeFaultKind = 'silent' | 'slow' | 'failed' | 'not shared';

@@ -30,7 +30,8 @@ class Transfer {
 
   constructor(seed: number, durability: Durability, checksum: ChecksumKind) {
     this.#chance = chances(seed);
-    this.disk = new ModelDisk(this.#chance);
+    // A disk that is asked through the pool alone, one whose calls are mostly made at once, and a mixture.
+    this.disk = new ModelDisk(this.#chance, [0, 0.5, 0.95][Math.floor(this.#chance() * 3)]);
     this.#durability = durability;
     this.#checksum = checksum;
     this.#articles = Array.from({ length: 40 }, (_, i) => {

@@ -7,6 +7,7 @@ import { createRequire, syncBuiltinESMExports } from 'node:module';
 
 const require = createRequire(import.meta.url);
 const files = require('node:fs/promises');
+const fs = require('node:fs');
 const { Client } = require('pg');
 
 const [when, step] = (process.env.KILL_AT ?? '').split(':');
@@ -36,11 +37,35 @@ const isMark = (path) => /\.(linked|moved)$/.test(String(path));
 const isNote = (path) => String(path).endsWith('.delivery');
 const isPart = (path) => String(path).endsWith('.part');
 
-const { link, open, rm, unlink } = files;
-files.link = (from, to) => around(isMark(to) ? 'mark' : 'link', () => link(from, to));
-files.unlink = (path) => around(isMark(path) ? 'settle' : isPart(path) ? 'unlink' : '', () => unlink(path));
-files.open = (path, ...given) => around(isNote(path) ? 'note' : '', () => open(path, ...given));
+/** A step by a synchronous call. */
+const aroundAtOnce = (name, work) => {
+  die('before', name);
+  const value = work();
+  die('after', name);
+  return value;
+};
+
+const linking = (to) => (isMark(to) ? 'mark' : 'link');
+const unlinking = (path) => (isMark(path) ? 'settle' : isPart(path) ? 'unlink' : '');
+const opening = (path) => (isNote(path) ? 'note' : '');
+
+const { link, rm, unlink } = files;
+files.link = (from, to) => around(linking(to), () => link(from, to));
+files.unlink = (path) => around(unlinking(path), () => unlink(path));
 files.rm = (path, ...given) => around(isNote(path) ? 'forget' : '', () => rm(path, ...given));
+
+const { linkSync, open, openSync, unlinkSync } = fs;
+fs.linkSync = (from, to) => aroundAtOnce(linking(to), () => linkSync(from, to));
+fs.unlinkSync = (path) => aroundAtOnce(unlinking(path), () => unlinkSync(path));
+fs.openSync = (path, ...given) => aroundAtOnce(opening(path), () => openSync(path, ...given));
+fs.open = (path, ...given) => {
+  die('before', opening(path));
+  const answer = given.at(-1);
+  open(path, ...given.slice(0, -1), (...answered) => {
+    die('after', opening(path));
+    answer(...answered);
+  });
+};
 syncBuiltinESMExports();
 
 /** The statements by which each app writes down how far a transfer is. */

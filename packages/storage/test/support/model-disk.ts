@@ -29,11 +29,13 @@ const SECTOR = 512;
  * after the write has ended. `kill` ends the process: all that was written stays. `cutPower` keeps of what was not
  * flushed any sectors, and of the changes of names any number from the oldest on; a directory that is flushed keeps its own.
  *
- * Every operation waits for its turn: `inFlight` holds them, whoever drives the test lets one after the other happen.
+ * Every operation waits for its turn: `inFlight` holds them, whoever drives the test lets one after the other happen. Some happen at
+ * once instead, as synchronous calls do: never a flush, nor a write that is one (`synchronous-calls.ts`).
  */
 export class ModelDisk {
   inFlight: { readonly what: string; readonly effect: () => unknown; readonly answer: () => void }[] = [];
   readonly #chance: () => number;
+  readonly #atOnce: number;
   #ids = 0n;
   #names = new Map<string, Inode>();
   #stableNames = new Map<string, Inode>();
@@ -42,9 +44,13 @@ export class ModelDisk {
   /** What processes that are gone go on to ask for is not heard. */
   #kills = 0;
 
-  /** @param chance 0 ≤ x < 1: decides short writes and what a power cut keeps */
-  constructor(chance: () => number) {
+  /**
+   * @param chance 0 ≤ x < 1: decides short writes and what a power cut keeps
+   * @param atOnce share of the operations that happen at once, 0 to 1
+   */
+  constructor(chance: () => number, atOnce = 0) {
     this.#chance = chance;
+    this.#atOnce = atOnce;
     this.#names.set('/d', this.#inode(true));
     this.#stableNames = new Map(this.#names);
   }
@@ -98,8 +104,14 @@ export class ModelDisk {
   mountedAt(root: string): FileOperations {
     const at = (path: string) => `/d${path.slice(root.length)}`;
     const kills = this.#kills;
-    const later: Later = (what, effect) =>
+    const queued: Later = (what, effect) =>
       kills === this.#kills ? this.#later(what, effect) : new Promise<never>(() => undefined);
+    const later: Later = (what, effect) =>
+      kills === this.#kills && this.#atOnce > 0 && this.#chance() < this.#atOnce
+        ? new Promise((resolve) => {
+            resolve(effect());
+          })
+        : queued(what, effect);
     const find = (path: string) => {
       const inode = this.#names.get(at(path));
       if (inode === undefined) throw osError('ENOENT');
@@ -128,7 +140,7 @@ export class ModelDisk {
           const exists = this.#names.has(at(path));
           if (exists && flags & constants.O_EXCL) throw osError('EEXIST');
           const inode = exists || !(flags & constants.O_CREAT) ? find(path) : create(path, false);
-          return this.#openFile(at(path), inode, (flags & constants.O_DSYNC) !== 0, () => facts(inode), later);
+          return this.#openFile(at(path), inode, (flags & constants.O_DSYNC) !== 0, () => facts(inode), later, queued);
         }),
       mkdir: (path) =>
         later(`mkdir ${at(path)}`, () => {
@@ -166,7 +178,14 @@ export class ModelDisk {
     };
   }
 
-  #openFile(path: string, inode: Inode, synchronous: boolean, facts: () => FileFacts, later: Later): OpenFile {
+  #openFile(
+    path: string,
+    inode: Inode,
+    synchronous: boolean,
+    facts: () => FileFacts,
+    later: Later,
+    queued: Later,
+  ): OpenFile {
     const change = (made: Change) => {
       inode.now = applied(inode.now, made);
       inode.pending.push(made);
@@ -174,7 +193,7 @@ export class ModelDisk {
     const flush = () => {
       const before = inode.pending.length;
       const names = this.#pendingNames.filter((made) => [...made.keys()].some((name) => dirname(name) === path));
-      return later(`flush ${path}`, () => {
+      return queued(`flush ${path}`, () => {
         for (const made of inode.pending.splice(0, before)) inode.stable = applied(inode.stable, made);
         for (const made of names) applyNames(this.#stableNames, made);
         this.#pendingNames = this.#pendingNames.filter((made) => !names.includes(made));
@@ -184,7 +203,7 @@ export class ModelDisk {
       writev: (buffers, position) => {
         const bytes = Buffer.concat(buffers);
         const taken = this.#chance() < 0.3 ? Math.max(1, Math.ceil(bytes.length * this.#chance())) : bytes.length;
-        return later(`write ${path}`, () => {
+        return (synchronous ? queued : later)(`write ${path}`, () => {
           const made = { position, bytes: Buffer.from(bytes.subarray(0, taken)) };
           change(made);
           if (synchronous) {
