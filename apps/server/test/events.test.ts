@@ -61,4 +61,27 @@ withDatabase((harness) => {
     ]);
     expectPoints();
   });
+
+  test('the log has one line a transfer at info; by what a session came the first of its lines says', async () => {
+    const lines = async (end: string, ...sizes: readonly number[]) => {
+      node().log.clear();
+      const session = await node().connect();
+      for (const size of sizes) await node().send(session, 'IN', bytes(size));
+      const ended = node().log.next(end);
+      await session.release();
+      await ended;
+      return node()
+        .log.entries()
+        .filter(({ level, session: id }) => level !== 'debug' && id !== undefined);
+    };
+    const came = { partner: 'ACME', dialect: 'length-prefixed' };
+    const sent = await lines('partner disconnected', 10, 20);
+    expect(sent).toMatchObject([
+      { msg: 'transfer completed', direction: 'RECEIVE', ...came },
+      { msg: 'transfer completed', direction: 'RECEIVE' },
+    ]);
+    expect(sent[1]).not.toHaveProperty('dialect');
+    const without = 'partner connected and disconnected without a transfer';
+    expect(await lines(without)).toMatchObject([{ msg: without, ...came }]);
+  });
 });

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import type { DestinationStream, Logger } from 'pino';
+import type { DestinationStream, LogFn, Logger } from 'pino';
 
 import type { CommonConfig } from './config/keys.js';
 
@@ -37,17 +37,49 @@ export interface LoggerOptions {
   readonly destination?: DestinationStream;
 }
 
-/** As pino's own. Only with a `minLength` does `flush` wait for what is being written, which `Lifecycle` needs. */
-const standardOutput = (): DestinationStream => pino.destination({ dest: 1, sync: false, minLength: 1 });
+/** Bytes of lines that are written together. */
+const TOGETHER = 4096;
+/** How long a line waits for others, milliseconds. */
+const WAIT_MS = 250;
+/** Lines of this level and above wait for nothing, nor does what was written before them: the process may end with them. */
+const AT_ONCE = pino.levels.values['warn'] ?? 40;
+
+/**
+ * Lines gather for a while, and pino writes what is left when the process ends by itself, or because of an error. Only with a
+ * `minLength` does `flush` wait for what is being written, which `Lifecycle` needs.
+ */
+const standardOutput = (): { readonly stream: DestinationStream; readonly writeNow: () => void } => {
+  const stream = pino.destination({ dest: 1, sync: false, minLength: TOGETHER, periodicFlush: WAIT_MS });
+  let isAwaited = false;
+  const writeNow = (): void => {
+    stream.flush();
+    if (isAwaited) return;
+    isAwaited = true;
+    // While it writes `flush` does nothing, and what came meanwhile would gather again.
+    stream.once('drain', () => {
+      isAwaited = false;
+      stream.flush();
+    });
+  };
+  return { stream, writeNow };
+};
 
 /** JSON lines with ISO times; `log.level` of the configuration; secrets masked whatever is logged. */
 export const createLogger = (config: Pick<CommonConfig, 'log.level'>, { name, destination }: LoggerOptions): Logger => {
+  const { stream, writeNow } =
+    destination === undefined ? standardOutput() : { stream: destination, writeNow: () => undefined };
   const options = {
     name,
     level: config['log.level'],
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    hooks: { streamWrite: redact },
+    hooks: {
+      streamWrite: redact,
+      logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn, level: number): void {
+        method.apply(this, args);
+        if (level >= AT_ONCE) writeNow();
+      },
+    },
   };
-  return pino(options, destination ?? standardOutput());
+  return pino(options, stream);
 };

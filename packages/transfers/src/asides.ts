@@ -39,9 +39,9 @@ export const TRANSFER_ASIDES = {
   'points removed': ['info', 'removed the table of points of the transfer: nobody came back for it'],
   'content removed': ['info', 'removed the content of a transfer that has ended'],
   // By REST.
-  queued: ['info', 'transfer queued'],
+  queued: ['debug', 'transfer queued'],
   'tried again': ['info', 'transfer tried again on request'],
   'cancel requested': ['info', 'transfer cancelled on request'],
-} as const satisfies Readonly<Record<string, readonly ['info' | 'warn' | 'error', string]>>;
+} as const satisfies Readonly<Record<string, readonly ['debug' | 'info' | 'warn' | 'error', string]>>;
 
 export type TransferAside = keyof typeof TRANSFER_ASIDES;

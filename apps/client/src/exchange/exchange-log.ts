@@ -18,11 +18,14 @@ const ENDS = {
   interrupted: ['warn', 'transfer interrupted'],
 } as const;
 
-/** The lines of the log about sessions with remote servers and about attempts of transfers, from their events. */
+/**
+ * The lines of the log about sessions with remote servers and about attempts of transfers, from their events: at `info` one for each
+ * transfer, which says all; how it came about is at `debug`.
+ */
 export const logExchange = (events: EventStream, logger: Logger): void => {
   logAsides(events, logger, 'transferId');
   events.subscribe(SESSION_OPENED, ({ session, facts }) => {
-    logger.info({ ...session.facts, ...facts }, 'session opened');
+    logger.debug({ ...session.facts, ...facts }, 'session opened');
   });
   events.subscribe(SESSION_TAKEN, ({ session, transfer: transferId, reused }) => {
     logger.debug({ ...session.facts, transferId, reused }, 'session taken');
@@ -36,7 +39,7 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
     else logger.warn({ server, ...logWords(error) }, 'connection test failed');
   });
   events.subscribe(ATTEMPT_STARTED, (facts) => {
-    logger.info(facts, 'transfer started');
+    logger.debug(facts, 'transfer started');
   });
   events.subscribe(ATTEMPT_STARTED_OVER, (facts) => {
     logger.warn(facts, 'partner refused the restart: sending the whole file as a new transfer');

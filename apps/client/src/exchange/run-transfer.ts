@@ -68,6 +68,7 @@ class Attempt {
   readonly #signal: AbortSignal;
   readonly #requireLease: () => Promise<void>;
   readonly #names: AttemptFacts;
+  readonly #about: AttemptFacts;
   #phase: Phase = 'connecting';
   #work: Work | undefined;
   /** An earlier attempt had delivered the file: its note is all that is left. */
@@ -86,6 +87,8 @@ class Attempt {
     const { id, type, direction, server_name: peer } = job;
     this.observed = { id, type, direction, peer, progress: () => this.progress, from: () => this.from };
     this.#names = { transferId: job.id, server: job.server_name };
+    const { filename, partner_id: partner, pesit_transfer_id: pesitTransferId } = job;
+    this.#about = { direction, filename, partner, pesitTransferId };
   }
 
   get totals(): TransferTotals | undefined {
@@ -111,9 +114,8 @@ class Attempt {
   }
 
   async run(): Promise<AttemptEnd> {
-    const { direction, filename, partner_id: partner, pesit_transfer_id: pesitTransferId, attempts } = this.#job;
-    const about = { direction, filename, partner, pesitTransferId, attempt: attempts };
-    this.#deps.events.publish(ATTEMPT_STARTED, { ...this.#names, ...about });
+    const { attempts, direction } = this.#job;
+    this.#deps.events.publish(ATTEMPT_STARTED, { ...this.#names, ...this.#about, attempt: attempts });
     let end: AttemptEnd;
     try {
       const begun = await this.#begin();
@@ -216,7 +218,7 @@ class Attempt {
   }
 
   #publishEnd(outcome: 'completed' | 'failed' | 'put off' | 'interrupted', facts: AttemptFacts): void {
-    this.#deps.events.publish(ATTEMPT_ENDED, { outcome, facts: { ...this.#names, ...facts } });
+    this.#deps.events.publish(ATTEMPT_ENDED, { outcome, facts: { ...this.#names, ...this.#about, ...facts } });
   }
 
   #failed(thrown: unknown): AttemptEnd {

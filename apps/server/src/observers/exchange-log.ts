@@ -15,17 +15,30 @@ import {
   TRANSFER_REMARKED,
   TRANSFER_WENT_ON,
 } from '@pesit-node/transfers';
+import type { Facts, ObservedSession } from '@pesit-node/transfers';
 
 import { revocationText } from '../admission/revocation.js';
 import { StrangerLog } from './stranger-log.js';
 
-/** Every line of the log about sessions and transfers, from their events. */
+/**
+ * Every line of the log about sessions and transfers, from their events: at `info` one for each transfer, which says all; how it came
+ * about is at `debug`.
+ */
 export const logExchange = (events: EventStream, logger: Logger): void => {
   const strangers = new StrangerLog();
+  /** Facts with which sessions were opened, until a line has shown them: the first about a transfer, or the last of the session. */
+  const unshown = new WeakMap<ObservedSession, Facts>();
+  const factsOf = (session: ObservedSession | undefined): Facts => {
+    if (session === undefined) return {};
+    const opened = unshown.get(session) ?? {};
+    unshown.delete(session);
+    return { ...session.facts, ...opened };
+  };
   logAsides(events, logger, 'transfer');
 
   events.subscribe(SESSION_OPENED, ({ session, facts }) => {
-    logger.info({ ...session.facts, ...facts }, 'partner connected');
+    unshown.set(session, facts);
+    logger.debug({ ...session.facts, ...facts }, 'partner connected');
   });
   events.subscribe(PEER_UNCHECKED, ({ facts, text }) => {
     logger.warn(facts, `a partner was let in, for revocation is soft: ${text}`);
@@ -51,11 +64,14 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
   events.subscribe(SESSION_ENDED, ({ session, opened, error }) => {
     if (!opened && error !== undefined) {
       logger.debug({ ...session.facts, ...logWords(error) }, 'connection ended before a partner was known');
-    } else if (opened && error === undefined) logger.info(session.facts, 'partner disconnected');
-    else if (opened && error !== undefined) logger.warn({ ...session.facts, ...logWords(error) }, 'connection ended');
+    } else if (opened && error !== undefined) {
+      logger.warn({ ...factsOf(session), ...logWords(error) }, 'connection ended');
+    } else if (opened && unshown.has(session)) {
+      logger.info(factsOf(session), 'partner connected and disconnected without a transfer');
+    } else if (opened) logger.debug(session.facts, 'partner disconnected');
   });
   events.subscribe(TRANSFER_BEGAN, ({ session, transfer: { id, type, direction }, facts }) => {
-    if (type === 'FILE') logger.info({ ...session?.facts, transfer: id, direction, ...facts }, 'transfer begins');
+    if (type === 'FILE') logger.debug({ ...session?.facts, transfer: id, direction, ...facts }, 'transfer begins');
   });
   events.subscribe(TRANSFER_WENT_ON, ({ session, transfer: { id }, from, attempt, facts }) => {
     if (attempt === 'first') return;
@@ -72,8 +88,8 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
       'partner sent a text with its answer (PI 29)',
     );
   });
-  events.subscribe(TRANSFER_ENDED, ({ session, transfer: { id, type }, status, error, facts }) => {
-    const all = { ...session?.facts, transfer: id, ...facts };
+  events.subscribe(TRANSFER_ENDED, ({ session, transfer: { id, type, direction }, status, error, facts }) => {
+    const all = { ...factsOf(session), transfer: id, direction, ...facts };
     if (type === 'MESSAGE') logger.info(all, 'message received');
     else if (error === undefined) logger.info(all, 'transfer completed');
     else logger.warn({ ...all, ...logWords(error) }, status === 'CANCELLED' ? 'transfer cancelled' : 'transfer failed');
@@ -81,7 +97,7 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
   events.subscribe(TRANSFER_REFUSED, ({ session, type, peer, error, counted, facts }) => {
     // A fault of this program is reported by the session itself.
     if (!(error instanceof PesitError) || counted) return;
-    const all = { ...session?.facts, ...facts, ...logWords(error) };
+    const all = { ...factsOf(session), ...facts, ...logWords(error) };
     if (type === 'FILE') logger.warn(all, 'transfer refused');
     // Refused files are counted in their records, which messages have not.
     else strangers.warnOfPartner(logger, peer, all, 'message refused');

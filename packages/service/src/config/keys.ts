@@ -155,7 +155,8 @@ export const CONFIG_KEYS = {
     type: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     default: 'info',
     reload: true,
-    description: 'Least severe log line that is written.',
+    description:
+      'Least severe log line that is written. At `info` each transfer has one on each side. Lines below `warn` wait for others, 250 ms at most.',
   }),
   'metrics.public': key('both', {
     type: flag(),
