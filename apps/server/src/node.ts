@@ -357,7 +357,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
     const { listenerRetryMs, listenerLookMs } = options;
     const tasks = servingTasks({ listenersHere, journal, waitingFiles, listenerRetryMs });
     const renewal = renewManaged({
-      ...{ authority, logger, days: () => config['pesit.cert-rotation-days'] },
+      ...{ authority, events, days: () => config['pesit.cert-rotation-days'] },
       asLeader: (work) => cluster.asLeader(work),
     });
     whileServing.push(periodic.add(renewal));

@@ -318,12 +318,14 @@ withDatabase((harness) => {
         ]),
       );
     const before = await serials();
+    const said: unknown[] = [];
     let leads = true;
     const periodic = new PeriodicWork({ logger: stores.log.logger, isLeader: () => leads });
     const { knex } = stores.database();
     const task = periodic.add(
       renewManaged({
-        ...{ authority: pod.authority, days: () => 30, logger: stores.log.logger },
+        ...{ authority: pod.authority, days: () => 30 },
+        events: { publish: (_kind, event) => void said.push(event) },
         asLeader: (work) => (leads ? knex.transaction(work) : Promise.reject(new Error('late'))),
       }),
     );
@@ -337,6 +339,8 @@ withDatabase((harness) => {
     await task.runNow();
     const after = await serials();
     expect([after['SOON'] === before['SOON'], after['LATER']]).toEqual([false, before['LATER']]);
+    const facts = { keystore: 'SOON', serial: after['SOON'], notAfter: expect.any(String) as unknown };
+    expect(said).toEqual([{ what: 'keystore', action: 'renewed', facts }]);
     await periodic.stop();
   });
 

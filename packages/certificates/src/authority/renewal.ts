@@ -1,4 +1,5 @@
-import type { Logger, PeriodicTask } from '@pesit-node/service';
+import { CONFIGURATION_CHANGED } from '@pesit-node/service';
+import type { EventStream, PeriodicTask } from '@pesit-node/service';
 
 import type { LocalAuthority, RunInTransaction } from './authority.js';
 
@@ -8,13 +9,14 @@ export interface RenewalOptions {
   readonly days: () => number;
   /** A transaction that a leader who is late is refused. */
   readonly asLeader: RunInTransaction;
-  readonly logger: Logger;
+  /** Told of each renewal. */
+  readonly events: Pick<EventStream, 'publish'>;
 }
 
 const HOUR_MS = 3_600_000;
 
 /** The leader renews the keystores that the local CA manages. */
-export const renewManaged = ({ authority, days, asLeader, logger }: RenewalOptions): PeriodicTask => ({
+export const renewManaged = ({ authority, days, asLeader, events }: RenewalOptions): PeriodicTask => ({
   ...{ name: 'renewal of managed keystores', intervalMs: HOUR_MS, jitter: 0.1, runsOn: 'leader' },
   run: async (signal) => {
     let failed: unknown;
@@ -23,7 +25,7 @@ export const renewManaged = ({ authority, days, asLeader, logger }: RenewalOptio
       try {
         const { row } = await authority.rotate(name, asLeader);
         const facts = { keystore: name, serial: row.serial, notAfter: row.not_after.toISOString() };
-        logger.info(facts, 'keystore renewed by the local CA');
+        events.publish(CONFIGURATION_CHANGED, { what: 'keystore', action: 'renewed', facts });
       } catch (error) {
         // The others are renewed; the runner says why this one was not.
         failed = error;

@@ -6,7 +6,8 @@ import { EventKind } from './event-stream.js';
 export const CONFIGURATION_CHANGED = new EventKind<{
   /** Kind of thing: `partner`, `virtual file`, `listener`, `remote server` … */
   readonly what: string;
-  readonly action: 'created' | 'changed' | 'deleted';
+  /** `renewed`: by the local CA, in time. */
+  readonly action: 'created' | 'changed' | 'deleted' | 'renewed';
   /** Fields of its log line: its identifier, and the names of the fields that changed. Never a value. */
   readonly facts: Readonly<Record<string, unknown>>;
   /** Undefined: nobody asked for it. */
