@@ -1,13 +1,12 @@
 /** Connections that balancers pass on, over real sockets: who is believed, who is refused, and that nothing after a header is lost. */
 import { once } from 'node:events';
-import { connect as connectSocket } from 'node:net';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { connect as connectTlsSocket } from 'node:tls';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { serveTcpBehind } from '../src/index.js';
 import type { ProxyServing } from '../src/index.js';
-import { atEnd, closing, listen } from './support/harness.js';
+import { bareSocket, closing, listen } from './support/harness.js';
 import type { TestListener } from './support/harness.js';
 import { accepting, createPki } from './support/tls.js';
 import type { Pki } from './support/tls.js';
@@ -29,17 +28,6 @@ const behind = (serving: Partial<ProxyServing> = {}): ProxyServing => ({
   ...serving,
 });
 const untrusting = { isTrusted: () => false };
-
-const bare = async (port: number): Promise<Socket> => {
-  const socket = connectSocket({ host: LOCAL, port });
-  socket.on('error', () => undefined);
-  atEnd(async () => {
-    socket.destroy();
-    if (!socket.closed) await once(socket, 'close');
-  });
-  await once(socket, 'connect');
-  return socket;
-};
 
 const gone = async (socket: Socket): Promise<void> => {
   socket.resume();
@@ -66,14 +54,14 @@ describe('a listener behind a balancer', () => {
     ['LOCAL', V2_LOCAL, LOCAL],
   ])('sees the address that the header tells, and loses nothing after it: %s', async (_, header, address) => {
     const listening = await plain();
-    await session(await bare(listening.port), header);
+    await session(await bareSocket(listening.port), header);
     expect(await addressOf(listening)).toBe(address);
     expect(listening.rejected).toEqual([]);
   });
 
   test('takes a header byte by byte', async () => {
     const listening = await plain();
-    const socket = await bare(listening.port);
+    const socket = await bareSocket(listening.port);
     socket.setNoDelay(true);
     for (const byte of V1) await new Promise((sent) => socket.write(Buffer.of(byte), sent));
     await session(socket);
@@ -82,16 +70,16 @@ describe('a listener behind a balancer', () => {
 
   test('optional: takes a partner without a header as the connection says', async () => {
     const listening = await plain({ mode: () => 'optional' });
-    await session(await bare(listening.port));
-    await session(await bare(listening.port), V1);
+    await session(await bareSocket(listening.port));
+    await session(await bareSocket(listening.port), V1);
     expect([await addressOf(listening), await addressOf(listening, 1)]).toEqual([LOCAL, '192.0.2.7']);
   });
 
   test('optional: takes a partner that is no balancer, and never believes its header', async () => {
     const listening = await plain({ mode: () => 'optional', ...untrusting });
-    await session(await bare(listening.port));
+    await session(await bareSocket(listening.port));
     expect(await addressOf(listening)).toBe(LOCAL);
-    const liar = await bare(listening.port);
+    const liar = await bareSocket(listening.port);
     liar.resume().write(V1);
     await gone(liar);
     expect(listening.rejected).toEqual([
@@ -106,7 +94,7 @@ describe('a listener behind a balancer', () => {
 
   test('required: refuses at once who is not trusted', async () => {
     const listening = await plain(untrusting);
-    const socket = await bare(listening.port);
+    const socket = await bareSocket(listening.port);
     await gone(socket);
     expect(await listening.rejections(1)).toEqual([
       {
@@ -126,7 +114,7 @@ describe('a listener behind a balancer', () => {
     ],
   ])('required: refuses a trusted proxy with %s', async (_, bytes, words) => {
     const listening = await plain();
-    const socket = await bare(listening.port);
+    const socket = await bareSocket(listening.port);
     socket.resume().write(bytes);
     await gone(socket);
     expect(listening.rejected).toEqual([{ address: LOCAL, reason: expect.stringMatching(words) }]);
@@ -136,15 +124,15 @@ describe('a listener behind a balancer', () => {
   test('a change counts for the next connection', async () => {
     let mode: 'off' | 'required' = 'off';
     const listening = await plain({ mode: () => mode });
-    await session(await bare(listening.port));
+    await session(await bareSocket(listening.port));
     mode = 'required';
-    await session(await bare(listening.port), V1);
+    await session(await bareSocket(listening.port), V1);
     expect([await addressOf(listening), await addressOf(listening, 1)]).toEqual([LOCAL, '192.0.2.7']);
   });
 
   test('silence, and a header that does not end, end at the timeout', async () => {
     const listening = await plain({ timeout: 50 });
-    const [silent, slow] = [await bare(listening.port), await bare(listening.port)];
+    const [silent, slow] = [await bareSocket(listening.port), await bareSocket(listening.port)];
     slow.write(V1.subarray(0, 8));
     await Promise.all([silent, slow].map(gone));
     const reasons = (await listening.rejections(2)).map(({ reason }) => reason);
@@ -154,10 +142,10 @@ describe('a listener behind a balancer', () => {
 
   test('too many that wait: the oldest gives way', async () => {
     const listening = await plain({ maxWaiting: 2 });
-    const first = await bare(listening.port);
+    const first = await bareSocket(listening.port);
     const closed = once(first.resume(), 'close');
-    await bare(listening.port);
-    await session(await bare(listening.port), V1);
+    await bareSocket(listening.port);
+    await session(await bareSocket(listening.port), V1);
     await closed;
     expect(listening.rejected).toEqual([
       { address: LOCAL, reason: '2 connections wait for their PROXY header: the oldest gives way' },
@@ -166,9 +154,9 @@ describe('a listener behind a balancer', () => {
 
   test('one that waits does not hold up the end of the listener', async () => {
     const listening = await plain();
-    const silent = await bare(listening.port);
+    const silent = await bareSocket(listening.port);
     const closed = once(silent.resume(), 'close');
-    await session(await bare(listening.port), V1);
+    await session(await bareSocket(listening.port), V1);
     await Promise.all([listening.listener.close(closing, 0), closed]);
     expect(listening.rejected).toEqual([]);
   });
@@ -190,7 +178,7 @@ const prefixed = (socket: Socket, header: Buffer): Duplex => {
 
 /** Nothing was said of those before, whose connections are over: the listener speaks of this one alone. */
 const whoComesAfter = async (listening: TestListener, words: RegExp): Promise<void> => {
-  const other = await bare(listening.port);
+  const other = await bareSocket(listening.port);
   other.resume().write(hex('ffffffffffffffff'));
   await gone(other);
   await listening.listener.close(closing, 0);
@@ -209,7 +197,7 @@ describe('a health check that connects and leaves is not worth a word', () => {
     const proxy = behind();
     const transport = kind === 'TLS' ? accepting(pki, 'NONE', {}, { proxy }) : serveTcpBehind(proxy);
     const listening = await listen({ transport });
-    const socket = await bare(listening.port);
+    const socket = await bareSocket(listening.port);
     leave(socket.resume());
     await gone(socket);
     await whoComesAfter(listening, /^127\.0\.0\.1 sent no PROXY header/);
@@ -217,7 +205,7 @@ describe('a health check that connects and leaves is not worth a word', () => {
 
   test('by a reset, at a TLS port without a balancer', async () => {
     const listening = await listen({ transport: accepting(pki, 'NONE') });
-    const socket = await bare(listening.port);
+    const socket = await bareSocket(listening.port);
     socket.resetAndDestroy();
     await gone(socket);
     await whoComesAfter(listening, /^not PeSIT, and this port is for TLS/);
@@ -228,7 +216,7 @@ describe('TLS behind a balancer', () => {
   test('the handshake follows the header in one packet, and the address is the one told', async () => {
     const listening = await listen({ transport: accepting(pki, 'NONE', {}, { proxy: behind() }) });
     const secured = connectTlsSocket({
-      socket: prefixed(await bare(listening.port), V2),
+      socket: prefixed(await bareSocket(listening.port), V2),
       ca: pki.ca.certificate,
       servername: 'localhost',
       checkServerIdentity: () => undefined,
@@ -243,7 +231,7 @@ describe('TLS behind a balancer', () => {
   test('a header from elsewhere is refused as on TCP', async () => {
     const proxy = behind({ mode: () => 'optional', ...untrusting });
     const listening = await listen({ transport: accepting(pki, 'NONE', {}, { proxy }) });
-    const liar = await bare(listening.port);
+    const liar = await bareSocket(listening.port);
     liar.resume().write(V2);
     await gone(liar);
     expect(listening.rejected).toMatchObject([{ reason: expect.stringContaining('is not among trustedProxies') }]);

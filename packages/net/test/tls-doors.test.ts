@@ -1,11 +1,10 @@
 /** What happens at a TLS port beside certificates: dialects, wrong doors, half-open handshakes, resumption. */
 import { once } from 'node:events';
-import { connect as connectSocket } from 'node:net';
 import type { Socket } from 'node:net';
 import { connect as connectTlsSocket } from 'node:tls';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { connectTcp } from '../src/tcp-transport.js';
-import { atEnd, articlesOf, connect, create, listen, rejectionOf } from './support/harness.js';
+import { articlesOf, bareSocket, closeAtEnd, connect, create, listen, rejectionOf } from './support/harness.js';
 import { MemorySource } from './support/memory.js';
 import { accepting, createPki, opening } from './support/tls.js';
 import type { Pki } from './support/tls.js';
@@ -18,23 +17,8 @@ beforeAll(async () => {
   pki = await createPki();
 });
 
-const bare = async (port: number): Promise<Socket> => {
-  const socket = connectSocket({ host: LOCAL, port });
-  socket.on('error', () => undefined);
-  atEnd(async () => {
-    socket.destroy();
-    if (!socket.closed) await once(socket, 'close');
-  });
-  await once(socket, 'connect');
-  return socket;
-};
-
 const secured = async (port: number): Promise<Socket> => {
-  const socket = connectTlsSocket({ host: LOCAL, port, ca: pki.ca.certificate });
-  atEnd(async () => {
-    socket.destroy();
-    if (!socket.closed) await once(socket, 'close');
-  });
+  const socket = closeAtEnd(connectTlsSocket({ host: LOCAL, port, ca: pki.ca.certificate }));
   await once(socket, 'secureConnect');
   return socket;
 };
@@ -97,7 +81,7 @@ describe('the wrong door is named, counted and closed at once', () => {
     ['anything else', 'ffffffffffffffff', /^not PeSIT, and this port is for TLS: .*; first bytes ffffffffffffffff$/],
   ])('%s on a TLS port', async (_, bytes, words) => {
     const listening = await listen({ transport: accepting(pki, 'NONE') });
-    const socket = await bare(listening.port);
+    const socket = await bareSocket(listening.port);
     socket.resume().write(hex(bytes));
     await once(socket, 'close');
     expect(await listening.rejections(1)).toEqual([
@@ -123,7 +107,7 @@ describe('the wrong door is named, counted and closed at once', () => {
 describe('half-open handshakes', () => {
   test('one that connects and leaves, as health checks do, is not worth a word', async () => {
     const listening = await listen({ transport: accepting(pki, 'NONE') });
-    const socket = await bare(listening.port);
+    const socket = await bareSocket(listening.port);
     socket.end();
     socket.resume();
     await once(socket, 'close');
@@ -134,7 +118,7 @@ describe('half-open handshakes', () => {
 
   test('silence, and a handshake that does not go on, end at the handshake timeout', async () => {
     const listening = await listen({ transport: accepting(pki, 'NONE', {}, { handshakeTimeout: 2000 }) });
-    const [silent, slow] = [await bare(listening.port), await bare(listening.port)];
+    const [silent, slow] = [await bareSocket(listening.port), await bareSocket(listening.port)];
     slow.write(hex('1603010200'));
     await Promise.all([silent, slow].map((socket) => once(socket.resume(), 'close')));
     const reasons = (await listening.rejections(2)).map(({ reason, code }) => [code, reason]);
@@ -146,7 +130,7 @@ describe('half-open handshakes', () => {
 
   test('a thousand of them do not stop a partner', async () => {
     const listening = await listen({ transport: accepting(pki, 'NONE', {}, { maxHandshakes: 100 }) });
-    const silent = await Promise.all(Array.from({ length: 1000 }, () => bare(listening.port)));
+    const silent = await Promise.all(Array.from({ length: 1000 }, () => bareSocket(listening.port)));
     for (const socket of silent) socket.resume();
     const requester = await connect(listening.port, { transport: opening(pki) });
     expect(requester.usable).toBe(true);

@@ -1,5 +1,8 @@
 /** Listeners and requesters of a test, all closed after it, and what they are given. */
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect as connectSocket } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterEach } from '@jest/globals';
 import { PesitError } from '@pesit-node/protocol';
 import type { CreateRequest, Dialect, SelectRequest } from '@pesit-node/protocol';
@@ -20,6 +23,23 @@ export function atEnd(close: () => Promise<unknown>): void {
 afterEach(async () => {
   for (const close of open.splice(0).reverse()) await close();
 });
+
+/** Destroys the socket after the test, and waits until it is closed. */
+export const closeAtEnd = <S extends Socket>(socket: S): S => {
+  atEnd(async () => {
+    socket.destroy();
+    if (!socket.closed) await once(socket, 'close');
+  });
+  return socket;
+};
+
+/** A connection that says nothing by itself, closed after the test; errors of it are its own affair. */
+export const bareSocket = async (port: number): Promise<Socket> => {
+  const socket = closeAtEnd(connectSocket({ host: '127.0.0.1', port }));
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+};
 
 export interface Rejection {
   readonly address: string;
