@@ -168,7 +168,7 @@ describe('with files', () => {
     );
   });
 
-  test('the next handshake uses changed files; connections that are open stay', async () => {
+  test('half of a change counts for nothing: the old files stay in use, and it is said', async () => {
     putFiles(first);
     const { port, ground } = await start(FILES);
     const url = `https://localhost:${port}${LIVENESS}`;
