@@ -3,6 +3,14 @@ import type { Measurement } from './figures.js';
 import { licenseGateRun } from './gate.js';
 import type { Sessions } from './node-pair.js';
 import type { Stage } from './stage.js';
+import { TLS_CASES } from './tls-cases.js';
+
+/** Medium, sessions and network of a stage. */
+export interface Place {
+  readonly medium: 'disk' | 'memory';
+  readonly sessions: Sessions;
+  readonly tls?: boolean;
+}
 
 /** Where rows run: each stage has its own folder, files and pair of apps. */
 export const STAGES = {
@@ -10,9 +18,11 @@ export const STAGES = {
   memory: { medium: 'memory', sessions: 'kept' },
   'small, one session': { medium: 'disk', sessions: 'kept' },
   'small, a session each': { medium: 'disk', sessions: 'each' },
+  'disk over TLS': { medium: 'disk', sessions: 'kept', tls: true },
+  'memory over TLS': { medium: 'memory', sessions: 'kept', tls: true },
   history: { medium: 'disk', sessions: 'kept' },
   'in process': { medium: 'disk', sessions: 'kept' },
-} as const satisfies Readonly<Record<string, { readonly medium: 'disk' | 'memory'; readonly sessions: Sessions }>>;
+} as const satisfies Readonly<Record<string, Place>>;
 
 export type StageName = keyof typeof STAGES;
 
@@ -55,6 +65,7 @@ export const CASES: readonly Case[] = [
     plain: TEXT,
     run: (stage) => stage.variation('compressed'),
   },
+  ...TLS_CASES,
   { name: 'small-one-session', stage: ONE, raw: 'alone', run: (stage) => stage.small(1) },
   { name: 'small-1', stage: EACH, raw: 'alone', run: (stage) => stage.small(1) },
   { name: 'small-8', stage: EACH, raw: 'alone', run: (stage) => stage.small(8) },

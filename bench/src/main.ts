@@ -19,7 +19,7 @@
  * The row `license-gate` moves no file: its transfers are requests, and a second divided by them is what the gate costs each.
  */
 import { existsSync, writeFileSync } from 'node:fs';
-import { select, STAGES, type Case, type StageName } from './cases.js';
+import { select, STAGES, type Case, type StageName, type Place } from './cases.js';
 import { rate, summarize, type CaseResult, type Measurement } from './figures.js';
 import { describeMachine } from './machine.js';
 import { parseOptions, USAGE, type Options } from './options.js';
@@ -46,7 +46,8 @@ const runStage = async (
   folder: string,
   options: Options,
 ): Promise<CaseResult[]> => {
-  const stage = new Stage(folder, STAGES[name].sessions, options);
+  const { sessions, tls = false }: Place = STAGES[name];
+  const stage = new Stage(folder, sessions, options, tls);
   open.add(stage);
   const runs = new Map<Case, Measurement[]>(rows.map((row) => [row, []]));
   try {

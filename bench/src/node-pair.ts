@@ -6,6 +6,7 @@ import { freshDatabase } from './database.js';
 import { sha256 } from './files.js';
 import type { Measurement } from './figures.js';
 import type { Options } from './options.js';
+import type { Papers } from './papers.js';
 import { call } from './rest.js';
 import { freePort, Service } from './service.js';
 
@@ -50,6 +51,18 @@ const filesIn = async (directory: string): Promise<string[]> => {
     .map((entry) => join(entry.parentPath, entry.name));
 };
 
+/** Names of the stores, the same in both apps. */
+const STORES = { keystoreName: 'bench', truststoreName: 'bench' } as const;
+
+/** Files and papers that a pair starts with. */
+interface Provisions {
+  /** Files to move, on the file system of the pair. */
+  readonly large: string | undefined;
+  readonly small: string | undefined;
+  /** With them sessions are over TLS alone. */
+  readonly papers: Papers | undefined;
+}
+
 export class NodePair {
   readonly #server: Service;
   readonly #client: Service;
@@ -75,7 +88,7 @@ export class NodePair {
     directory: string,
     sessions: Sessions,
     options: Options,
-    { large, small }: { readonly large: string | undefined; readonly small: string | undefined },
+    { large, small, papers }: Provisions,
   ): Promise<NodePair> {
     const server = await Service.start('server', directory, await freshDatabase(options.database, 'server'));
     const client = await Service.start('client', directory, {
@@ -86,7 +99,7 @@ export class NodePair {
       ...(sessions === 'each' ? { TRANSFER_CONNECTION_POOL_IDLE_TIMEOUT: '0' } : {}),
     });
     const pair = new NodePair(server, client);
-    await pair.#configure(options);
+    await pair.#configure(options, papers);
     await mkdir(join(client.dataDirectory, 'send'), { recursive: true });
     await mkdir(join(server.dataDirectory, 'outbox'), { recursive: true });
     if (large !== undefined) {
@@ -99,7 +112,7 @@ export class NodePair {
     return pair;
   }
 
-  async #configure({ entity, interval, window }: Options): Promise<void> {
+  async #configure({ entity, interval, window }: Options, papers: Papers | undefined): Promise<void> {
     const server = this.#server.base;
     const port = await freePort();
     this.#port = port;
@@ -124,22 +137,36 @@ export class NodePair {
       sendDirectory: 'outbox',
       recordLength,
     });
+    const stores = papers === undefined ? {} : STORES;
+    if (papers !== undefined) await this.#bring(papers);
     // The listener lowers nothing that a remote server asks for (PI 7).
     await call('POST', `${server}/api/v1/servers`, {
       serverId: SERVER_ID,
-      port,
+      ...(papers === undefined ? { port } : { port: null, tlsPort: port, sslEnabled: true, sslClientAuth: 'NEED' }),
+      ...stores,
       autoStart: false,
       syncInterval: 65_534,
       syncWindow: 255,
     });
     await call('POST', `${server}/api/v1/servers/${SERVER_ID}/start`);
-    await this.addRemote(REMOTE, { port, entity, interval, window });
+    const secured = papers === undefined ? {} : { ...stores, tlsEnabled: true, tlsPort: port };
+    await this.addRemote(REMOTE, { port, entity, interval, window }, secured);
+  }
+
+  /** The stores of both apps. */
+  async #bring({ ca, ...identity }: Papers): Promise<void> {
+    for (const { base } of [this.#server, this.#client]) {
+      const path = `${base}/api/v1/certificates`;
+      await call('POST', `${path}/keystores`, { name: STORES.keystoreName, ...identity });
+      await call('POST', `${path}/truststores`, { name: STORES.truststoreName, certificates: ca });
+    }
   }
 
   /** A remote server that leads to the listener, directly or by another port. */
   async addRemote(
     name: string,
     { port, entity, interval, window }: { readonly port: number } & Pick<Options, 'entity' | 'interval' | 'window'>,
+    more: Readonly<Record<string, unknown>> = {},
   ): Promise<void> {
     await call('POST', `${this.#client.base}/api/v1/servers`, {
       name,
@@ -151,6 +178,7 @@ export class NodePair {
       maxEntitySize: entity,
       syncInterval: interval,
       syncWindow: window,
+      ...more,
     });
   }
 

@@ -11,6 +11,8 @@
 import { closeSync, fdatasync, fstatSync, openSync, read, write } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { hrtime } from 'node:process';
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
+import type { Papers } from './papers.js';
 
 const BUFFER_SIZE = 2 << 20;
 const BUFFER_COUNT = 4;
@@ -18,6 +20,10 @@ const BUFFER_COUNT = 4;
 /** Messages of a peer to its parent: the port it listens on, or its figures at the end. */
 export type PeerMessage =
   { readonly port: number } | { readonly seconds: number; readonly cpuSeconds: number; readonly peakRssMb: number };
+
+/** With them the copy is over TLS, with certificates on both sides, as the node has it. */
+const papers = JSON.parse(process.env['BENCH_PAPERS'] ?? 'null') as Papers | null;
+const secured = papers && { cert: papers.certificate, key: papers.privateKey, ca: papers.ca };
 
 const buffers = (): Buffer[] => Array.from({ length: BUFFER_COUNT }, () => Buffer.allocUnsafeSlow(BUFFER_SIZE));
 
@@ -66,7 +72,7 @@ const pump = (file: number, socket: Socket): void => {
 
 const send = (path: string): void => {
   const file = openSync(path, 'r');
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
+  const accept = (socket: Socket): void => {
     const began = hrtime.bigint();
     server.close();
     socket.once('data', () => {
@@ -75,7 +81,11 @@ const send = (path: string): void => {
       closeSync(file);
     });
     pump(file, socket);
-  });
+  };
+  const server =
+    secured === null
+      ? createServer({ allowHalfOpen: true }, accept)
+      : createTlsServer({ ...secured, requestCert: true, allowHalfOpen: true }, accept);
   server.listen(0, '127.0.0.1', () => tell({ port: (server.address() as AddressInfo).port }));
 };
 
@@ -114,13 +124,13 @@ const receive = (path: string, port: number): void => {
     current = free.pop()!;
     filled = 0;
   };
-  const socket = connect({
+  const options = {
     host: '127.0.0.1',
     port,
     allowHalfOpen: true,
     onread: {
       buffer: () => current.subarray(filled),
-      callback: (length) => {
+      callback: (length: number): boolean => {
         filled += length;
         if (filled < BUFFER_SIZE) return true;
         store();
@@ -130,7 +140,8 @@ const receive = (path: string, port: number): void => {
         return false;
       },
     },
-  });
+  };
+  const socket: Socket = secured === null ? connect(options) : connectTls({ ...options, ...secured });
   socket.once('end', () => {
     ended = true;
     if (filled > 0) store();

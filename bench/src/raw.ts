@@ -3,6 +3,7 @@ import { fork } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Measurement } from './figures.js';
+import type { Papers } from './papers.js';
 import type { PeerMessage } from './raw-peer.js';
 
 const PEER = fileURLToPath(new URL('raw-peer.js', import.meta.url));
@@ -16,8 +17,9 @@ interface Peer {
   readonly kill: () => void;
 }
 
-const startPeer = (...args: readonly string[]): Peer => {
-  const child = fork(PEER, args, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
+const startPeer = (args: readonly string[], papers?: Papers): Peer => {
+  const env = { ...process.env, ...(papers === undefined ? {} : { BENCH_PAPERS: JSON.stringify(papers) }) };
+  const child = fork(PEER, args, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'], env });
   let complaint = '';
   child.stderr?.on('data', (chunk: Buffer) => (complaint += chunk.toString()));
   const ended = new Promise<never>((_, reject) => {
@@ -44,13 +46,16 @@ const startPeer = (...args: readonly string[]): Peer => {
   };
 };
 
-/** Copies `source` to the new file `target` through a socket between two processes; flushed at the end. */
-export const rawCopy = async (source: string, target: string): Promise<Measurement> => {
-  const sender = startPeer('send', source);
+/**
+ * Copies `source` to the new file `target` through a socket between two processes; flushed at the end.
+ * @param papers with them over TLS
+ */
+export const rawCopy = async (source: string, target: string, papers?: Papers): Promise<Measurement> => {
+  const sender = startPeer(['send', source], papers);
   let receiver: Peer | undefined;
   let figures: readonly [Figures, Figures];
   try {
-    receiver = startPeer('receive', target, String(await sender.port));
+    receiver = startPeer(['receive', target, String(await sender.port)], papers);
     figures = await Promise.all([sender.figures, receiver.figures]);
   } catch (error) {
     // The other side would wait for ever.
@@ -75,6 +80,6 @@ export const rawCopy = async (source: string, target: string): Promise<Measureme
 
 /** Writes `size` bytes to the new file `target` and flushes them. */
 export const writeAndFlush = async (target: string, size: number): Promise<Measurement> => {
-  const { seconds, cpuSeconds, peakRssMb } = await startPeer('write', target, String(size)).figures;
+  const { seconds, cpuSeconds, peakRssMb } = await startPeer(['write', target, String(size)]).figures;
   return { seconds, bytes: size, transfers: 1, processes: [{ name: 'writer', cpuSeconds, peakRssMb }] };
 };

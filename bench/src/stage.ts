@@ -7,6 +7,7 @@ import type { Measurement } from './figures.js';
 import { HistoryBench } from './history.js';
 import { LARGE_FILE, NodePair, PLAIN, type Direction, type Sessions, type Target } from './node-pair.js';
 import type { Options } from './options.js';
+import { issuePapers, type Papers } from './papers.js';
 import { rawCopy, writeAndFlush } from './raw.js';
 import { VARIATIONS, type Variation, type VariationName } from './variations.js';
 
@@ -16,6 +17,8 @@ export class Stage {
   readonly #directory: string;
   readonly #options: Options;
   readonly #sessions: Sessions;
+  readonly #tls: boolean;
+  #papers: Promise<Papers> | undefined;
   #large: string | undefined;
   #small: string | undefined;
   #pair: NodePair | undefined;
@@ -24,7 +27,9 @@ export class Stage {
   #checked = new Set<Direction>();
   #varied = new Map<VariationName, Target>();
 
-  constructor(medium: string, sessions: Sessions, options: Options) {
+  /** @param tls everything is over TLS, with certificates on both sides; default: plain TCP */
+  constructor(medium: string, sessions: Sessions, options: Options, tls = false) {
+    this.#tls = tls;
     this.#directory = mkdtempSync(join(medium, 'pesit-bench-'));
     this.#sessions = sessions;
     this.#options = options;
@@ -51,14 +56,20 @@ export class Stage {
   async #startedPair(files: { readonly large?: string; readonly small?: string }): Promise<NodePair> {
     this.#pair ??= await NodePair.start(this.#directory, this.#sessions, this.#options, {
       large: files.large,
-      small: files.small,
+      ...{ small: files.small, papers: await this.#ownPapers() },
     });
     return this.#pair;
   }
 
+  async #ownPapers(): Promise<Papers | undefined> {
+    if (!this.#tls) return undefined;
+    this.#papers ??= issuePapers();
+    return this.#papers;
+  }
+
   async raw(): Promise<Measurement> {
     const target = join(this.#directory, 'copy.bin');
-    const measurement = await rawCopy(await this.#largeFile(), target);
+    const measurement = await rawCopy(await this.#largeFile(), target, await this.#ownPapers());
     await rm(target);
     return measurement;
   }
