@@ -99,6 +99,7 @@ withDatabase((harness) => {
         nextAttemptAt: null,
         nameConfirmed: null,
         contentKept: false,
+        createdBy: 'admin',
         statusReason: null,
         restartable: false,
         syncPoint: null,

@@ -195,7 +195,10 @@ withDatabase((harness) => {
       expect((await service.api.get('/transfers/17')).status).toBe(400);
       expect((await service.api.get(`/transfers/${randomUUID()}/content`)).status).toBe(404);
       const send = await service.api.get(`/transfers/${id(0)}/content`);
-      expect([send.status, send.body.message]).toEqual([409, expect.stringContaining('this transfer is a SEND')]);
+      expect([send.status, send.body.message]).toEqual([
+        409,
+        expect.stringMatching(/^Transfer \S+ is a SEND: only received files/),
+      ]);
       const pending = await service.api.get(`/transfers/${id(3)}/content`);
       expect([pending.status, pending.body.message]).toEqual([409, expect.stringContaining('PENDING')]);
     });
