@@ -15,6 +15,9 @@ const TICKS_PER_SECOND = 100;
 const START_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 20_000;
 
+/** As the image and `npm start` have it. */
+const NODE_FLAGS = ['--max-semi-space-size=64'];
+
 /** A port that is free on the loopback address at this moment. */
 export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');
@@ -53,7 +56,7 @@ export class Service {
     const log = join(directory, `${name}.log`);
     mkdirSync(dataDirectory, { recursive: true });
     const output = openSync(log, 'a');
-    const child = spawn(process.execPath, [join(APPS, name, 'dist/main.js')], {
+    const child = spawn(process.execPath, [...NODE_FLAGS, join(APPS, name, 'dist/main.js')], {
       stdio: ['ignore', output, output],
       env: {
         PATH: process.env['PATH'],

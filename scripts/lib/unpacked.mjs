@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startApp } from './apps.mjs';
+import { NODE_FLAGS, startApp } from './apps.mjs';
 import { Failure, runQuietly } from './process.mjs';
 
 /** A number that no distribution gives to anybody, as in the image. */
@@ -54,7 +54,7 @@ export function ownFolder(path, user = STRANGER) {
  * Starts the app in `tree` with nothing of this machine's environment, and waits until it is ready.
  * @param options.database the URL of a PostgreSQL, or the folder of an embedded one
  * @param options.env settings beside those of addresses, directories and database
- * @param options.command what to run in place of `node main.js`; it finds `data` at /data
+ * @param options.command what to run in place of `node main.js`, with its flags; it finds `data` at /data
  */
 export function startUnpacked({ app, tree, node, port, data, database, env, command }) {
   const isEmbedded = !database.includes('://');
@@ -62,7 +62,7 @@ export function startUnpacked({ app, tree, node, port, data, database, env, comm
   if (isEmbedded) ownFolder(database, user);
   const isRoot = process.getuid?.() === 0;
   return startApp({
-    ...{ app, port, data: ownFolder(data, user), command: command ?? [node, join(tree, 'main.js')] },
+    ...{ app, port, data: ownFolder(data, user), command: command ?? [node, ...NODE_FLAGS, join(tree, 'main.js')] },
     as: {
       cwd: tree,
       env: {
