@@ -3,7 +3,6 @@ import type { Measurement } from './figures.js';
 import { licenseGateRun } from './gate.js';
 import type { Sessions } from './node-pair.js';
 import type { Stage } from './stage.js';
-import { TLS_CASES } from './tls-cases.js';
 
 /** Medium, sessions and network of a stage. */
 export interface Place {
@@ -65,7 +64,13 @@ export const CASES: readonly Case[] = [
     plain: TEXT,
     run: (stage) => stage.variation('compressed'),
   },
-  ...TLS_CASES,
+  // Beside a raw copy over TLS; certificates on both sides.
+  { name: 'raw-tls-disk', stage: 'disk over TLS', raw: 'yardstick', run: (stage) => stage.raw() },
+  { name: 'tls-push-disk', stage: 'disk over TLS', raw: 'compared', run: (stage) => stage.transfer('push') },
+  { name: 'tls-pull-disk', stage: 'disk over TLS', raw: 'compared', run: (stage) => stage.transfer('pull') },
+  { name: 'raw-tls-memory', stage: 'memory over TLS', raw: 'yardstick', run: (stage) => stage.raw() },
+  { name: 'tls-push-memory', stage: 'memory over TLS', raw: 'compared', run: (stage) => stage.transfer('push') },
+  { name: 'tls-pull-memory', stage: 'memory over TLS', raw: 'compared', run: (stage) => stage.transfer('pull') },
   { name: 'small-one-session', stage: ONE, raw: 'alone', run: (stage) => stage.small(1) },
   { name: 'small-1', stage: EACH, raw: 'alone', run: (stage) => stage.small(1) },
   { name: 'small-8', stage: EACH, raw: 'alone', run: (stage) => stage.small(8) },
