@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { Failure, main } from './lib/process.mjs';
-import { findPostgres, startPostgres } from './lib/postgres.mjs';
+import { findPostgres, FOR_TESTS, startPostgres } from './lib/postgres.mjs';
 import { findRedis, startRedis } from './lib/redis.mjs';
 
 await main(async () => {
@@ -12,7 +12,7 @@ await main(async () => {
   if (postgres === undefined) throw new Failure('no PostgreSQL 14 or newer found: install the package postgresql');
   const redis = findRedis();
   if (redis === undefined) throw new Failure('no redis-server found: install the package redis-server');
-  console.log(`TEST_DATABASE_URL=${await startPostgres(postgres)}`);
+  console.log(`TEST_DATABASE_URL=${await startPostgres(postgres, FOR_TESTS)}`);
   console.log(`TEST_REDIS_URL=${await startRedis(redis)}`);
   console.log('ready');
   process.stdin.resume();

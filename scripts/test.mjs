@@ -11,7 +11,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { atEnd, Failure, main, requireNode, root, run } from './lib/process.mjs';
-import { findPostgres, startPostgres } from './lib/postgres.mjs';
+import { findPostgres, FOR_TESTS, startPostgres } from './lib/postgres.mjs';
 import { findRedis, startRedis } from './lib/redis.mjs';
 import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
 
@@ -20,7 +20,7 @@ async function databaseUrl() {
   const postgres = findPostgres();
   if (postgres !== undefined) {
     console.log(`Tests run on ${postgres.version} (a private instance).`);
-    return startPostgres(postgres);
+    return startPostgres(postgres, FOR_TESTS);
   }
   throw new Failure(
     'No PostgreSQL for the tests: run npm ci without --omit=optional, install PostgreSQL 14 or newer, or set TEST_DATABASE_URL',

@@ -92,6 +92,9 @@ export async function createCluster(found, more = {}) {
   return { command: postgres, args, as, url: `postgres://pesit:${password}@127.0.0.1:${port}/postgres` };
 }
 
+/** Settings of an instance for the tests: statistics that come when they like change the plans that tests look at. */
+export const FOR_TESTS = { autovacuum: 'off' };
+
 /** Settings of an instance that keeps what it committed, as one in production does. */
 export const DURABLE = { fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on' };
 
