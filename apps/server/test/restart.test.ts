@@ -382,7 +382,7 @@ withDatabase((harness) => {
   });
 
   describe('while another pod that has claimed the transfer says nothing', () => {
-    const impatient = useNode(harness, { patienceMs: 600 });
+    const impatient = useNode(harness, { patienceMs: 1500 });
 
     test('the partner is told 2-207, and the file is left to that one', async () => {
       const peer = await RawPeer.open(impatient().port, CONNECT, create(), ORF, WRITE, DTF, DTF_END);

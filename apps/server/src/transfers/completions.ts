@@ -124,16 +124,20 @@ export class Completions {
   ): Promise<void> {
     const { logger } = this.#options;
     let told = false;
+    let isClaimed = false;
     for (;;) {
       const attempt = write();
       const outcome = await settledWithin(attempt, deadline - performance.now());
       if (outcome.kind === 'done' && outcome.value === 'written') return;
       if (outcome.kind === 'done' && outcome.value === 'claimed') {
+        isClaimed = true;
         if (performance.now() + RETRY_MS >= deadline) throw taken(id, true);
         await delay(RETRY_MS);
       }
       if (outcome.kind === 'done') continue;
       if (outcome.kind === 'failed' && !isDatabaseUnavailable(outcome.error)) throw outcome.error;
+      // The one that has claimed the transfer keeps it, whatever became of the last question.
+      if (isClaimed && outcome.kind === 'late') throw taken(id, true);
       const cause = outcome.kind === 'failed' ? outcome.error : new Error('no answer in time');
       if (outcome.kind === 'late' || performance.now() + RETRY_MS >= deadline) {
         late(attempt);
