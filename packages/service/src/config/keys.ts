@@ -110,7 +110,7 @@ export const CONFIG_KEYS = {
   }),
   'storage.synchronous-io': key('both', {
     type: oneOf(['auto', 'never']),
-    default: 'auto',
+    default: 'never',
     description:
       'Whether the service makes calls of the file system itself while they take less than a millisecond, which spares processor time. `auto`: on file systems of this machine alone (ext4, XFS, Btrfs, ZFS, tmpfs …), never on NFS, CIFS, FUSE, Ceph, Lustre and the like, and never to flush. `never`: each call goes through the thread pool. Say `never` where the disk itself is reached over a network (iSCSI, RBD, EBS) and may stop answering.',
   }),
