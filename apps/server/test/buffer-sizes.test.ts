@@ -1,12 +1,11 @@
 /** `transfer.*-size`: how much of a file is read, sent, received and written at a time. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
 
-import { measureFiles } from './support/faults.js';
+import { watchFiles } from './support/faults.js';
 import { bytes, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, ORF, READ, select } from './support/steps.js';
@@ -25,7 +24,7 @@ withDatabase((harness) => {
 
   test('a file is sent in bursts of the chunk size', async () => {
     await writeFile(join(node().data, 'OUT/out/file'), bytes(SIZE));
-    const measured = await measureFiles(fileURLToPath(import.meta.url));
+    const measured = watchFiles();
     try {
       const peer = await RawPeer.open(node().port, CONNECT, select('OUT'), ORF, READ);
       for (let received = 0; received < SIZE;) received += ((await peer.next())?.length ?? SIZE) - 6;
@@ -41,7 +40,7 @@ withDatabase((harness) => {
   test('a received file is written in pieces of the write buffer size', async () => {
     const content = bytes(SIZE);
     const session = await node().connect();
-    const measured = await measureFiles(fileURLToPath(import.meta.url));
+    const measured = watchFiles();
     try {
       await node().send(session, 'IN', content);
     } finally {

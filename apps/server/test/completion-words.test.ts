@@ -7,11 +7,12 @@ import { Outbox } from '../src/transfers/outbox.js';
 
 test('a database that is away while a transfer ends is said once, however often it is tried again', async () => {
   let attempts = 0;
-  const raw = (): Promise<{ readonly rows: readonly object[] }> => {
+  const options = (): Promise<{ readonly rows: readonly object[] }> => {
     attempts += 1;
-    if (attempts === 4) return Promise.resolve({ rows: [{}] });
+    if (attempts === 4) return Promise.resolve({ rows: [{ id: 7 }] });
     return Promise.reject(Object.assign(new Error('the database system is starting up'), { code: '57P03' }));
   };
+  const raw = () => ({ options });
   const log = captureLog();
   const outbox = new Outbox({ database: { ready: true, whenReady: () => Promise.resolve() }, logger: log.logger });
   const completions = new Completions({ knex: { raw } as unknown as Knex, logger: log.logger, outbox });

@@ -1,12 +1,11 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { diagnosticOf, pointOf, summaryOf } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 
-import { fillDisk } from './support/faults.js';
+import { watchFiles } from './support/faults.js';
 import { bytes, refusedWith, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
 import {
@@ -48,8 +47,10 @@ withDatabase((harness) => {
 
   describe('a disk that is full', () => {
     test('interrupts the transfer with 2-219; it goes on when there is space', async () => {
+      const files = watchFiles();
+      undo = files.stop;
       const peer = await open(create(), ORF, WRITE, DTF, syn(1));
-      undo = await fillDisk(fileURLToPath(import.meta.url));
+      files.isFull = true;
       await peer.send(DTF);
       const told = await peer.send(syn(2));
       expect(summaryOf(told)).toBe('IDT 2-219');

@@ -1,6 +1,7 @@
-import { open } from 'node:fs/promises';
-
+/** Faults that a test injects: a database that goes away and comes back, a disk that fills up. */
 import type { Database } from '@pesit-node/service';
+import { nodeFiles } from '@pesit-node/storage';
+import type { FileOperations } from '@pesit-node/storage';
 
 interface Client {
   acquireConnection: () => Promise<unknown>;
@@ -58,34 +59,37 @@ export const holdStatement = (
   return { held, release };
 };
 
-/** Every write to a file fails as on a full disk, until the returned function is called. */
-export const fillDisk = async (anyFile: string): Promise<() => void> => {
-  const handle = await open(anyFile);
-  const prototype = Object.getPrototypeOf(handle) as { writev: () => Promise<unknown> };
-  await handle.close();
-  const { writev } = prototype;
-  prototype.writev = () =>
-    Promise.reject(Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' }));
-  return () => {
-    prototype.writev = writev;
+/** Files that are opened from now on, until `stop`: the bytes of each read and write of them, and a disk that may be full. */
+export const watchFiles = () => {
+  const files = nodeFiles as { open: FileOperations['open'] };
+  const { open } = files;
+  const watched = {
+    read: [] as number[],
+    written: [] as number[],
+    /** Every write fails. */
+    isFull: false,
+    stop: (): void => {
+      files.open = open;
+      watched.isFull = false;
+    },
   };
-};
-
-type Vectored = (buffers: readonly Buffer[], position: number) => Promise<unknown>;
-
-/** The bytes of each vectored read and write of a file from now on, until `stop` is called. */
-export const measureFiles = async (anyFile: string) => {
-  const handle = await open(anyFile);
-  const prototype = Object.getPrototypeOf(handle) as { readv: Vectored; writev: Vectored };
-  await handle.close();
-  const { readv, writev } = prototype;
-  const sizes = { read: [] as number[], written: [] as number[] };
-  const noting = (original: Vectored, noted: number[]): Vectored =>
-    function (this: unknown, buffers, position) {
-      noted.push(buffers.reduce((sum, { length }) => sum + length, 0));
-      return original.call(this, buffers, position);
+  const bytesOf = (buffers: readonly Buffer[]): number => buffers.reduce((sum, { length }) => sum + length, 0);
+  files.open = async (path, flags, mode) => {
+    const file = await open(path, flags, mode);
+    return {
+      ...file,
+      readv: (buffers, position) => {
+        watched.read.push(bytesOf(buffers));
+        return file.readv(buffers, position);
+      },
+      writev: (buffers, position) => {
+        if (watched.isFull) {
+          return Promise.reject(Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' }));
+        }
+        watched.written.push(bytesOf(buffers));
+        return file.writev(buffers, position);
+      },
     };
-  prototype.readv = noting(readv, sizes.read);
-  prototype.writev = noting(writev, sizes.written);
-  return { ...sizes, stop: () => Object.assign(prototype, { readv, writev }) };
+  };
+  return watched;
 };
