@@ -164,7 +164,11 @@ export class PodStage {
     client.on('error', () => undefined);
     try {
       await client.connect();
-      return (await client.query<Epoch>('select app, epoch, instance from pesit_common.cluster_leaders')).rows;
+      // The driver of the harness gives a bigint as text, whose order is another one: '9' comes after '10'.
+      const { rows } = await client.query<Omit<Epoch, 'epoch'> & { epoch: string }>(
+        'select app, epoch, instance from pesit_common.cluster_leaders',
+      );
+      return rows.map(({ epoch, ...row }) => ({ ...row, epoch: Number(epoch) }));
     } finally {
       await client.end().catch(() => undefined);
     }

@@ -146,7 +146,7 @@ export const RESOURCES: readonly Resource[] = [
       apps: ['server', 'client'],
       path: '/api/v1/audit',
     },
-    columns: ['timestamp', 'actor', 'action', 'object', 'outcome'],
+    columns: ['time', 'actor', 'address', 'action', 'objectType', 'object', 'node'],
     verbs: ['list'],
   },
 ];
