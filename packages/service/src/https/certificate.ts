@@ -200,17 +200,17 @@ const made = (tools: HttpsTools, identity: RestIdentity, config: RestCertificate
 
 const filesOf = async (config: RestCertificateConfig): Promise<Found> => {
   const paths = [config['server.ssl.certificate-file'], config['server.ssl.key-file']] as const;
-  const seen = await Promise.all(
-    paths.map(async (path) => {
-      const { ino, size, mtimeNs } = await stat(path, { bigint: true });
-      return [path, ino, size, mtimeNs].join(' ');
-    }),
-  );
-  const read = async (): Promise<RestIdentity> => {
-    const [certificateChain = '', privateKey = ''] = await Promise.all(paths.map(textOf));
-    return { certificateChain, privateKey };
-  };
-  return { of: seen.join('\n'), read };
+  // One after the other: of two that are wrong it is always the certificate that is named, and nothing is read on behind the failure.
+  const read = async (): Promise<RestIdentity> => ({
+    certificateChain: await textOf(paths[0]),
+    privateKey: await textOf(paths[1]),
+  });
+  return { of: [await looksOf(paths[0]), await looksOf(paths[1])].join('\n'), read };
+};
+
+const looksOf = async (path: string): Promise<string> => {
+  const { ino, size, mtimeNs } = await stat(path, { bigint: true });
+  return [path, ino, size, mtimeNs].join(' ');
 };
 
 const textOf = async (path: string): Promise<string> => {
