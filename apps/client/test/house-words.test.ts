@@ -12,6 +12,14 @@ withDatabase((harness) => {
 
   test('what a request gets wrong is said in words of ours, for every field of every operation', async () => {
     const { app } = await world.service();
-    await expectHouseWords(app, AUTHORIZATION);
+    await expectHouseWords(app, AUTHORIZATION, [
+      'GET /api/v1/servers/{id}',
+      'DELETE /api/v1/servers/{id}',
+      'POST /api/v1/servers/{id}/test',
+      'GET /api/v1/servers/{id}/trace',
+      'GET /api/v1/transfers/{id}',
+      'POST /api/v1/transfers/{id}/cancel',
+      'GET /api/v1/certificates/truststores/{name}',
+    ]);
   });
 });

@@ -87,7 +87,10 @@ withDatabase((harness) => {
       expect((await rest.get(`${FILES}/F`)).body).toEqual(created.body);
       expect((await rest.post('/api/v1/clusters/pesit/virtual-files', given)).status).toBe(409);
       const other = await rest.post('/api/v1/clusters/lyon/virtual-files', { ...given, fileId: 'G' });
-      expect([other.status, other.body.message]).toEqual([404, 'Cluster "lyon" does not exist']);
+      expect([other.status, other.body.message]).toEqual([
+        404,
+        'Cluster "lyon" does not exist: see GET /api/v1/cluster/status',
+      ]);
       expect((await rest.get(`${FILES}/G`)).status).toBe(404);
     });
 

@@ -252,6 +252,24 @@ describe('receive', () => {
     expect(await readdir(user.directory)).toEqual(['x']);
   });
 
+  test('is continued by the same command when the process was interrupted', async () => {
+    const abort = new AbortController();
+    let bursts = 0;
+    const { port, reads, failures } = await serve({
+      ...FILES,
+      before: { fill: () => (++bursts === 3 ? abort.abort('SIGINT') : undefined) },
+    });
+    const command = ['receive', 'REPORT', '--file', 'x', '--json', ...session(port)];
+    const first = await user.pesit(command, { signal: abort.signal });
+    expect(first.json()).toMatchObject({ status: 'FAILED', error: 'interrupted', exitCode: 130, attempts: 1 });
+    expect(failures).toEqual([{ diagnostic: '2-223', endCode: 4 }]);
+    expect(await readdir(user.directory)).toEqual(['.pesit']);
+    const second = await user.pesit(command);
+    expect(second.json()).toMatchObject({ status: 'COMPLETED', attempts: 1, checksum: sha256(CONTENT) });
+    expect(reads).toHaveLength(2);
+    expect(await readdir(user.directory)).toEqual(['x']);
+  });
+
   test('a file that the partner does not have leaves nothing behind', async () => {
     const { port } = await serve(FILES);
     const ran = await user.pesit(['receive', 'NOTHING', '--json', ...session(port)]);

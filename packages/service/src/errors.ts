@@ -64,9 +64,13 @@ export class ApiError extends Error {
 /** `virtual file` → `Virtual file`: a text at the beginning of a sentence. */
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** 404, for example `notFound('Partner', 'ACME')`. */
-export const notFound = (what: string, id: string | number): ApiError =>
-  new ApiError('NOT_FOUND', `${what} ${JSON.stringify(id)} does not exist`);
+/** 404, for example `notFound('Partner', 'ACME', '/api/v1/config/partners')`. @param seen path that shows what exists */
+export const notFound = (
+  what: string,
+  id: string | number,
+  seen: string,
+  code: 'NOT_FOUND' | 'SERVER_NOT_FOUND' = 'NOT_FOUND',
+): ApiError => new ApiError(code, `${what} ${JSON.stringify(id)} does not exist: see GET ${seen}`);
 
 /** 409: the state of things forbids it (exists already, is running …). */
 export const conflict = (message: string, options?: ApiErrorOptions): ApiError =>

@@ -1,13 +1,13 @@
 import type { Certificates } from '@pesit-node/certificates';
 import {
-  ApiError,
   CONFIGURATION_CHANGED,
   conflict,
   isCheckViolation,
   isUniqueViolation,
+  notFound,
   validation,
 } from '@pesit-node/service';
-import type { Caller, ChangeAudit, EventStream } from '@pesit-node/service';
+import type { ApiError, Caller, ChangeAudit, EventStream } from '@pesit-node/service';
 import { productOf } from '@pesit-node/transfers';
 
 import type { TestResult } from '../sessions/test-connection.js';
@@ -43,7 +43,7 @@ export interface RemoteServerServiceDeps {
 }
 
 export const serverNotFound = (ref: number | string): ApiError =>
-  new ApiError('SERVER_NOT_FOUND', `Remote server ${JSON.stringify(ref)} does not exist: see GET /api/v1/servers`);
+  notFound('Remote server', ref, '/api/v1/servers', 'SERVER_NOT_FOUND');
 
 /** Passwords were entered for one destination: whoever leads them elsewhere has to know them. */
 const requirePasswords = (change: RemoteServerChange, before: RemoteServerRow): void => {

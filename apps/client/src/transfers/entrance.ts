@@ -41,7 +41,7 @@ const RETRY_AFTER = 5;
 export const createEntrance = ({ store, servers, queue, events }: EntranceDeps) => {
   const existing = async (id: string): Promise<TransferRow> => {
     const row = await store.find(id);
-    if (row === undefined) throw notFound('Transfer', id);
+    if (row === undefined) throw notFound('Transfer', id, '/api/v1/transfers');
     return row;
   };
 

@@ -70,7 +70,7 @@ export class SendTree {
     if (located.kind === 'nothing') {
       throw new ApiError(
         'FILE_NOT_FOUND',
-        `There is no file ${JSON.stringify(filename)} in the send tree ${this.root}`,
+        `There is no file ${JSON.stringify(filename)} in the send tree ${this.root}: put it there, or send its content with the request`,
       );
     }
     const hidden = segments.find((segment) => segment.startsWith('.'));

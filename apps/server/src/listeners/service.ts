@@ -46,6 +46,8 @@ export interface ListenerOutcome extends ListenerView {
   readonly message: string;
 }
 
+const noListener = (id: string): Error => notFound('Listener', id, '/api/v1/servers');
+
 /** How long an answer waits for sessions to end before it says STOPPING instead of STOPPED. */
 const STOP_ANSWER_MS = 1500;
 
@@ -69,7 +71,7 @@ export class ListenerService {
 
   async get(id: string): Promise<ListenerView> {
     const row = await this.#options.store.get(id);
-    if (row === undefined) throw notFound('Listener', id);
+    if (row === undefined) throw noListener(id);
     return this.#view(row, await this.#others());
   }
 
@@ -89,7 +91,7 @@ export class ListenerService {
     let row: StoredListener | undefined;
     const after = async (): Promise<StoredListener> => {
       const before = await store.get(id);
-      if (before === undefined) throw notFound('Listener', id);
+      if (before === undefined) throw noListener(id);
       const whole = { ...before, ...values };
       // In its turn: a change that was stored since the request was looked at counts.
       admitTogether(whole);
@@ -97,7 +99,7 @@ export class ListenerService {
     };
     await here.change(id, after, async () => {
       row = await store.change(id, values, audit.change(LISTENER, by));
-      if (row === undefined) throw notFound('Listener', id);
+      if (row === undefined) throw noListener(id);
       this.#changed('changed', { listener: id, fields: Object.keys(values), port: row.port }, by);
     });
     await this.report();
@@ -107,7 +109,7 @@ export class ListenerService {
   /** It is stopped on every pod: no new sessions, running transfers end in peace. */
   async delete(id: string, by?: Caller): Promise<void> {
     const { store, here, audit } = this.#options;
-    if (!(await store.delete(id, audit.change(LISTENER, by)))) throw notFound('Listener', id);
+    if (!(await store.delete(id, audit.change(LISTENER, by)))) throw noListener(id);
     this.#changed('deleted', { listener: id }, by);
     const running = here.get(id);
     await this.#converge(id);
@@ -122,7 +124,7 @@ export class ListenerService {
     if (here.isClosed) throw conflict(`The service is stopping: listener ${id} is not started`);
     const wasRunning = here.get(id)?.isRunning === true;
     const row = await store.want(id, true);
-    if (row === undefined) throw notFound('Listener', id);
+    if (row === undefined) throw noListener(id);
     await this.#told(id);
     const { status, statusReason } = here.line(id);
     if (status === 'FAILED')
@@ -135,7 +137,7 @@ export class ListenerService {
   async stop(id: string): Promise<ListenerOutcome> {
     const { store, here } = this.#options;
     const wasStopped = here.line(id).status === 'STOPPED';
-    if ((await store.want(id, false)) === undefined) throw notFound('Listener', id);
+    if ((await store.want(id, false)) === undefined) throw noListener(id);
     await this.#told(id);
     const running = here.get(id);
     await within(running?.ending);
@@ -150,7 +152,7 @@ export class ListenerService {
     const { store, here } = this.#options;
     const row = await store.renew(id);
     if (row === undefined) {
-      if ((await store.get(id)) === undefined) throw notFound('Listener', id);
+      if ((await store.get(id)) === undefined) throw noListener(id);
       throw conflict(`Listener ${id} is stopped: start it instead`);
     }
     await this.#told(id);

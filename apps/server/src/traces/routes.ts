@@ -11,6 +11,6 @@ export const partnerTraceRoutes = (routes: Routes, traces: Traces, logger: Logge
     path: '/api/v1/config/partners/:partnerId',
     params: z.strictObject({ partnerId: partnerId() }),
     ownerOf: ({ partnerId: id }) => id,
-    missing: (id) => notFound('Partner', id),
+    missing: (id) => notFound('Partner', id, '/api/v1/config/partners'),
   });
 };

@@ -111,7 +111,7 @@ export const transferRoutes = (routes: Routes, store: TransferStore): void => {
       },
       async ({ params: { id }, res }) => {
         const row = await store.get(id);
-        if (row === undefined) throw notFound('Transfer', id);
+        if (row === undefined) throw notFound('Transfer', id, '/api/v1/transfers');
         res.json(toDetail(row));
       },
     ),

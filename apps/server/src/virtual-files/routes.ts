@@ -40,7 +40,7 @@ export const virtualFileRoutes = (
       },
       handle: (req, res, next) => {
         const { clusterId } = req.params;
-        if (clusterId !== cluster) throw notFound('Cluster', String(clusterId));
+        if (clusterId !== cluster) throw notFound('Cluster', String(clusterId), '/api/v1/cluster/status');
         return handle(req, res, next);
       },
     },

@@ -135,7 +135,7 @@ export class LocalAuthority {
     const row = await inTransaction(async (trx) => {
       const store = new KeystoreStore(trx, this.#secrets);
       const keystore = await store.get(name);
-      if (keystore === undefined) throw notFound('Keystore', name);
+      if (keystore === undefined) throw notFound('Keystore', name, '/api/v1/certificates/keystores');
       const last = await trx('issued_certificates')
         .where({ keystore: name })
         .orderBy('issued_at', 'desc')
@@ -170,7 +170,7 @@ export class LocalAuthority {
   async revoke(serial: string, reason: Reason): Promise<IssuedRow> {
     const revoked = await this.#knex.transaction(async (trx) => {
       const before = await trx('issued_certificates').where({ serial }).forUpdate().first<IssuedRow | undefined>();
-      if (before === undefined) throw notFound('Certificate', serial);
+      if (before === undefined) throw notFound('Certificate', serial, '/api/v1/certificates/issued');
       const isHeld = before.reason === 'certificateHold';
       if (reason === 'removeFromCRL' ? !isHeld : before.revoked_at !== null && !isHeld) {
         throw conflict(

@@ -1,5 +1,6 @@
 import {
   ApiError,
+  notFound,
   callerOf,
   CONFIGURATION_CHANGED,
   endpoint,
@@ -253,7 +254,7 @@ export const authorityRoutes = (routes: Routes, { authority, knex, events }: Aut
       },
       async ({ params: { serial }, res }) => {
         const row = (await knex('issued_certificates').where({ serial }).first()) as IssuedRow | undefined;
-        if (row === undefined) throw new ApiError('NOT_FOUND', `Certificate "${serial}" does not exist`);
+        if (row === undefined) throw notFound('Certificate', serial, `${PATH}/issued`);
         res.json(shownIssued(row));
       },
     ),

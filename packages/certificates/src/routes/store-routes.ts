@@ -75,7 +75,7 @@ export const storeRoutes = <Row extends { readonly name: string }, Create extend
     events.publish(CONFIGURATION_CHANGED, { what: kind, action, facts, by: callerOf(req) });
   };
   const existing = (row: Row | undefined, name: string): Row => {
-    if (row === undefined) throw notFound(capital(kind), name);
+    if (row === undefined) throw notFound(capital(kind), name, path);
     return row;
   };
 
@@ -168,7 +168,7 @@ export const storeRoutes = <Row extends { readonly name: string }, Create extend
             `${capital(kind)} ${JSON.stringify(name)} is in use by ${named.join(', ')}${users.length > 10 ? ' and others' : ''}: let them use another one first`,
           );
         }
-        if (!(await store.delete(name))) throw notFound(capital(kind), name);
+        if (!(await store.delete(name))) throw notFound(capital(kind), name, path);
         say(req, name, 'deleted');
         await certificates.changed();
         res.status(204).end();

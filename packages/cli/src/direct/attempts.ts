@@ -33,7 +33,7 @@ export interface Attempts<T> {
   /** One attempt over an open session. @param signal interrupts it as one that is continued later */
   readonly run: (session: PesitRequester, signal: AbortSignal) => Promise<T>;
   /**
-   * Told of each failure of an attempt before another follows, or none does.
+   * Told of each failure of an attempt, an interruption too, before another follows, or none does.
    * @returns whether to try again at once, from the start: the partner did not want the restart
    */
   readonly failed?: (error: PesitError) => Promise<boolean>;
@@ -68,7 +68,7 @@ export const overAttempts = async <T>(work: Attempts<T>): Promise<Done<T>> => {
       const end = await attempt(work, signal);
       if ('result' in end) return { result: end.result, attempts: number };
       const { error, connecting } = end;
-      if (!signal.aborted && (await work.failed?.(error)) === true) {
+      if ((await work.failed?.(error)) === true && !signal.aborted) {
         terminal.note(`the partner does not continue the transfer (${explain(error)}): starting over`);
         continue;
       }

@@ -22,7 +22,7 @@ import type { Environment, Given } from '../frame/command.js';
 import { CliError } from '../frame/exit-codes.js';
 import { rate, size, time } from '../frame/figures.js';
 import { Progress } from '../frame/progress.js';
-import { mayBeContinued, overAttempts, TransferFailure } from './attempts.js';
+import { overAttempts } from './attempts.js';
 import { codePageIn, entitySizeIn, extrasIn, retryPolicy } from './file-settings.js';
 import { negotiatedIn, report, saidIn, tlsIn } from './report.js';
 import { targetOf } from './target.js';
@@ -81,9 +81,6 @@ class Receiving {
         failed: (error) => this.#failed(error),
       });
       return { ...result, attempts };
-    } catch (failure) {
-      if (failure instanceof TransferFailure) await this.#giveUp(failure.error);
-      throw failure;
     } finally {
       await this.#staged?.release();
       // Gone when nothing of anybody is left in it.
@@ -183,13 +180,6 @@ class Receiving {
     else await this.#staged?.release();
     this.#staged = undefined;
     return startsOver;
-  }
-
-  async #giveUp(error: PesitError): Promise<void> {
-    if (!mayBeContinued(error) || !this.#mayContinue(error)) {
-      await this.#staged?.discard();
-      this.#staged = undefined;
-    }
   }
 
   #mayContinue({ diagnostic, fault }: PesitError): boolean {

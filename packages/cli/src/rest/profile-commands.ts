@@ -1,7 +1,7 @@
 import type { Command, Flag } from '../frame/command.js';
 import { exitCode, usageError } from '../frame/exit-codes.js';
 import { table } from '../frame/figures.js';
-import { profilePath, readProfiles, writeProfiles } from './profiles.js';
+import { profileNamed, profilePath, readProfiles, writeProfiles } from './profiles.js';
 import type { Profile } from './profiles.js';
 
 const FILE_FLAG: Flag = {
@@ -31,17 +31,17 @@ export const PROFILE_COMMANDS: readonly Command[] = [
       const path = profilePath(given, environment);
       const file = await readProfiles(path);
       const name = given.required('NAME');
-      const given_ = FIELDS.flatMap((field) => {
+      const changes = FIELDS.flatMap((field) => {
         const value = given.text(field);
         return value === undefined ? [] : [[field === 'api-key' ? 'apiKey' : field, value] as const];
       });
-      for (const [field, value] of given_) {
+      for (const [field, value] of changes) {
         if ((field === 'server' || field === 'client') && !/^https?:\/\//.test(value))
           throw usageError(
             `--${field}: expected a base address such as https://host:8080, got ${JSON.stringify(value)}`,
           );
       }
-      const profile: Profile = { ...file.profiles[name], ...Object.fromEntries(given_) };
+      const profile: Profile = { ...file.profiles[name], ...Object.fromEntries(changes) };
       await writeProfiles(path, { use: file.use ?? name, profiles: { ...file.profiles, [name]: profile } });
       environment.terminal.say(`profile ${name} kept in ${path}`);
       return exitCode('done');
@@ -77,7 +77,7 @@ export const PROFILE_COMMANDS: readonly Command[] = [
       const path = profilePath(given, environment);
       const { profiles } = await readProfiles(path);
       const name = given.required('NAME');
-      if (profiles[name] === undefined) throw usageError(`there is no profile ${JSON.stringify(name)} in ${path}`);
+      profileNamed(name, profiles, path);
       await writeProfiles(path, { use: name, profiles });
       environment.terminal.say(`${name} is in use`);
       return exitCode('done');
@@ -92,7 +92,7 @@ export const PROFILE_COMMANDS: readonly Command[] = [
       const path = profilePath(given, environment);
       const { use, profiles } = await readProfiles(path);
       const name = given.required('NAME');
-      if (profiles[name] === undefined) throw usageError(`there is no profile ${JSON.stringify(name)} in ${path}`);
+      profileNamed(name, profiles, path);
       const left = Object.fromEntries(Object.entries(profiles).filter(([one]) => one !== name));
       await writeProfiles(path, { ...(use === undefined || use === name ? {} : { use }), profiles: left });
       environment.terminal.say(`profile ${name} removed`);

@@ -87,6 +87,14 @@ export const writeProfiles = async (path: string, file: ProfileFile): Promise<vo
   await rename(fresh, path);
 };
 
+/** @throws CliError usage: there is none of that name */
+export const profileNamed = (name: string, profiles: ProfileFile['profiles'], path: string): Profile => {
+  const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+  if (profile !== undefined) return profile;
+  const known = Object.keys(profiles).join(', ') || 'none yet';
+  throw usageError(`there is no profile ${JSON.stringify(name)} in ${path}; there are: ${known}`);
+};
+
 /** Whom to ask. */
 export interface Service {
   readonly url: URL;
@@ -128,11 +136,7 @@ export const serviceFor = async (given: Given, environment: Environment, apps: r
     throw usageError(
       'no service is known yet: make a profile (pesit profile set prod --server https://… --client https://… --user admin), or give --url',
     );
-  const profile = profiles[name];
-  if (profile === undefined) {
-    const known = Object.keys(profiles).join(', ') || 'none yet';
-    throw usageError(`there is no profile ${JSON.stringify(name)} in ${path}; there are: ${known}`);
-  }
+  const profile = profileNamed(name, profiles, path);
   const asked = given.text('app') as App | undefined;
   const app = (asked === undefined ? apps : [asked]).find((one) => profile[one] !== undefined);
   if (app === undefined)

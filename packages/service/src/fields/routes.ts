@@ -55,7 +55,7 @@ export const fieldRoutes = <F extends FieldRows, Row extends RowOf<F>>(
   };
   const audited = (req: Request): AuditChange<Row> => audit.change(fields, callerOf(req));
   const existing = (row: Row | undefined, id: string): Row => {
-    if (row === undefined) throw notFound(capital(noun), id);
+    if (row === undefined) throw notFound(capital(noun), id, path);
     return row;
   };
 
@@ -114,7 +114,7 @@ export const fieldRoutes = <F extends FieldRows, Row extends RowOf<F>>(
       { summary: `Deletes a ${noun}`, params, answers: { 204: 'Deleted.', ...missing } },
       async ({ params: values, req, res }) => {
         const id = idOf(values);
-        if (!(await store.delete(id, audited(req)))) throw notFound(capital(noun), id);
+        if (!(await store.delete(id, audited(req)))) throw notFound(capital(noun), id, path);
         say(req, id, 'deleted');
         res.status(204).end();
       },

@@ -109,5 +109,5 @@ export const errorHandler =
   };
 
 export const notFoundHandler: RequestHandler = (req) => {
-  throw new ApiError('NOT_FOUND', `There is nothing at ${pathOf(req)}`);
+  throw new ApiError('NOT_FOUND', `There is nothing at ${pathOf(req)}: GET /openapi.json lists what there is`);
 };

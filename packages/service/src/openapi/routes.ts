@@ -56,7 +56,7 @@ export const documentRoutes = (info: ServiceInfo, mounted: () => readonly Mounte
         },
       },
       async ({ params: { part }, res }) => {
-        if (!Object.hasOwn(DOCS_ASSETS, part)) throw notFound('A part of the page', part);
+        if (!Object.hasOwn(DOCS_ASSETS, part)) throw notFound('A part of the page', part, '/docs');
         const { contentType, read } = DOCS_ASSETS[part as DocsAsset];
         res.type(contentType).send(await read());
       },

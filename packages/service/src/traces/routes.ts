@@ -113,7 +113,10 @@ export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: Tr
     // Lines that this process recorded a moment ago belong to it.
     await traces.settled();
     const row = await store.find(owner, session);
-    if (row === undefined) throw notFound(`A trace of ${title(owner)} of the session`, session);
+    if (row === undefined) {
+      const seen = path.replace(/:\w+/, encodeURIComponent(String(owner)));
+      throw notFound(`A trace of ${title(owner)} of the session`, session, seen);
+    }
     return { owner, row };
   };
 

@@ -13,7 +13,7 @@ describe('error bodies', () => {
     expect(status).toBe(404);
     expect(body).toEqual({
       error: 'NOT_FOUND',
-      message: 'There is nothing at /api/v1/nothing',
+      message: 'There is nothing at /api/v1/nothing: GET /openapi.json lists what there is',
       path: '/api/v1/nothing',
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     });

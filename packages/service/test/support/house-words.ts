@@ -11,6 +11,10 @@ const RAW =
 /** None of them is right for all fields. */
 const VALUES = [null, true, 1.5, -1, 1e300, '', 'x'.repeat(5000), 'a\u0000b', [], [{}], {}, { a: 1 }];
 
+/** What stands behind a path with identifiers that nothing has. */
+const NOBODY = ['1', '00000000-0000-4000-8000-000000000000'];
+const LISTED = /^\S.* does not exist: see GET (\/\S+)$/;
+
 type Details = readonly { readonly field: string; readonly message: string }[];
 
 const propertiesOf = ({ components }: OpenApiDocument, schema: unknown): readonly string[] => {
@@ -25,22 +29,37 @@ const propertiesOf = ({ components }: OpenApiDocument, schema: unknown): readonl
   ];
 };
 
-/** Gives every field of every operation of an app what it cannot take, or nothing: each complaint is in words of ours. */
-export const expectHouseWords = async (app: Express, authorization: string): Promise<void> => {
+/**
+ * Gives every field of every operation of an app what it cannot take, or nothing: each complaint is in words of ours. Asks for
+ * what does not exist under every path: each answer names a request that lists what does.
+ * @param missing operations that must be among those that answered so
+ */
+export const expectHouseWords = async (
+  app: Express,
+  authorization: string,
+  missing: readonly string[],
+): Promise<void> => {
   const server = await listen(app, { host: '127.0.0.1', port: 0 });
   try {
-    await askEverything(`http://127.0.0.1:${server.port}`, authorization);
+    const unknown = await askEverything(`http://127.0.0.1:${server.port}`, authorization);
+    expect([...unknown]).toEqual(expect.arrayContaining([...missing]));
   } finally {
     await server.close();
   }
 };
 
-const askEverything = async (base: string, authorization: string): Promise<void> => {
+/** @returns the operations that something does not exist for */
+const askEverything = async (base: string, authorization: string): Promise<ReadonlySet<string>> => {
   const document = (await (
     await fetch(`${base}/openapi.json`, { headers: { authorization } })
   ).json()) as OpenApiDocument;
   const raw = new Set<string>();
   const missing = new Set<string>();
+  const unknown = new Set<string>();
+  const unlisted = new Set<string>();
+  const lists = Object.entries(document.paths).flatMap(([path, operations]) =>
+    'get' in operations ? [new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`)] : [],
+  );
   let asked = 0;
 
   const call = async (route: string, path: string, body?: object): Promise<void> => {
@@ -55,7 +74,15 @@ const askEverything = async (base: string, authorization: string): Promise<void>
       await response.body?.cancel();
       return;
     }
-    const { details = [] } = (await response.json()) as { readonly details?: Details };
+    const { details = [], message: text } = (await response.json()) as {
+      readonly details?: Details;
+      readonly message?: string;
+    };
+    if (response.status === 404 && route.includes('{')) {
+      unknown.add(route);
+      const seen = LISTED.exec(text ?? '')?.[1];
+      if (!lists.some((list) => seen !== undefined && list.test(seen))) unlisted.add(`${route}: ${text ?? ''}`);
+    }
     for (const { field, message } of details) {
       if (RAW.test(message)) raw.add(`${route} ${field}: ${message}`);
       if (message.startsWith('required')) missing.add(`${route} ${field}`);
@@ -73,6 +100,7 @@ const askEverything = async (base: string, authorization: string): Promise<void>
         await call(route, path, body);
       }
     }
+    if (template !== path) for (const id of NOBODY) await call(route, template.replace(/\{\w+\}/g, id), schema && {});
     for (const value of ['', 'x', '-1', '1.5', '99999999999999999999', 'a\u0000b']) {
       const query = new URLSearchParams(queries.map((name): [string, string] => [name, value]));
       if (queries.length > 0) await call(route, `${path}?${query.toString()}`);
@@ -80,6 +108,8 @@ const askEverything = async (base: string, authorization: string): Promise<void>
     }
   }
   expect([...raw]).toEqual([]);
+  expect([...unlisted]).toEqual([]);
   expect(asked).toBeGreaterThan(100);
   expect([...missing]).toContain('POST /api/v1/license license');
+  return unknown;
 };

@@ -59,7 +59,7 @@ withDatabase((harness) => {
       path: '/owners/:owner',
       params: z.strictObject({ owner: z.string() }),
       ownerOf: ({ owner }) => owner,
-      missing: (owner) => notFound('Owner', owner),
+      missing: (owner) => notFound('Owner', owner, '/owners'),
     });
     return request(app.use(loggedIn).use(routes.router).use(errorHandler(log.logger)));
   };
