@@ -1,4 +1,4 @@
-import { identifier, plainText } from '@pesit-node/service';
+import { identifier, isNetwork, plainText } from '@pesit-node/service';
 import { z } from 'zod';
 
 /** PI 4. */
@@ -27,6 +27,10 @@ export const grants = (of: string) =>
       `expected a list of ${of}, or null to allow what access.default says`,
     )
     .max(MAX_GRANTS, `expected at most ${MAX_GRANTS} entries: use globs`);
+
+/** Where a peer connects from. */
+export const network = () =>
+  z.string().max(50).refine(isNetwork, 'expected an address or a CIDR range such as 10.0.0.0/8 or 2001:db8::/32');
 
 /** A path of this machine; whether it may be used is a matter of `Directories`. */
 export const path = () => plainText(1024).min(1, 'expected a path, or null for the default');

@@ -6,6 +6,7 @@ import { describe, expect, test } from '@jest/globals';
 import { summaryOf } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
 
+import { addressProblem } from '../src/admission/addresses.js';
 import { PASSWORD, refusedWith, useNode } from './support/node.js';
 import type { TestNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
@@ -33,6 +34,32 @@ const CASES: readonly (readonly [files: Grants, partners: Grants, all: boolean, 
   [['BANK1.IN'], ['BANK1'], false, false],
   [['BANK2.IN'], ['BANK2'], false, false],
 ];
+
+/** `allowedAddresses`, and which of these addresses they let in. */
+const ADDRESSES = [
+  '192.0.2.7',
+  '::ffff:192.0.2.7',
+  '::ffff:c000:207',
+  '192.0.3.7',
+  '2001:db8::7',
+  '2001:db8:1::7',
+  'unknown',
+];
+const FROM: readonly (readonly [allowed: Grants, lets: string])[] = [
+  [null, 'yes yes yes yes yes yes yes'],
+  [['192.0.2.7'], 'yes yes yes no no no no'],
+  [['192.0.2.0/24'], 'yes yes yes no no no no'],
+  [['::ffff:192.0.2.0/120'], 'yes yes yes no no no no'],
+  [['0.0.0.0/0'], 'yes yes yes yes no no no'],
+  [['2001:db8::/48'], 'no no no no yes no no'],
+  [['2001:DB8:0:0::7', '192.0.3.0/24'], 'no no no yes yes no no'],
+];
+
+test.each(FROM)('allowedAddresses %j: %s', (allowed, lets) => {
+  const partner = { partner_id: 'ACME', allowed_addresses: allowed };
+  const told = ADDRESSES.map((address) => (addressProblem(partner, address) === undefined ? 'yes' : 'no'));
+  expect(told.join(' ')).toBe(lets);
+});
 
 withDatabase((harness) => {
   for (const byDefault of ['all', 'none'] as const) {
@@ -150,6 +177,66 @@ withDatabase((harness) => {
     });
   });
 
+  describe('a partner with allowedAddresses', () => {
+    const node = useNode(harness);
+    const PRECONNECTION = { identifier: 'PRE1', password: 'PRE~pass' };
+
+    const connecting = async (address: string, password = PASSWORD): Promise<string> => {
+      const peer = await RawPeer.from(address, node().port);
+      const answer = await peer.send(connectAs({ password }));
+      peer.socket.destroy();
+      return answer!.toString('latin1', 6);
+    };
+    const refusals = () =>
+      node().call('get', '/api/v1/audit?objectType=session&action=refused') as Promise<{
+        readonly content?: readonly { readonly object: string; readonly details: string }[];
+      }>;
+
+    test('is refused from elsewhere with the words of a wrong password, and let in from there; each is audited', async () => {
+      await node().call('put', '/api/v1/config/partners/ACME', { allowedAddresses: ['127.0.0.2', '2001:db8::/32'] });
+      const wrong = await connecting('127.0.0.2', 'wrong');
+      expect(await connecting('127.0.0.1')).toBe(wrong);
+      // Its password is not looked at.
+      expect(await connecting('127.0.0.3', 'wrong')).toBe(wrong);
+      const peer = await RawPeer.from('127.0.0.2', node().port);
+      expect(summaryOf(await peer.send(CONNECT))).toBe('ACONNECT');
+      peer.socket.destroy();
+      const { content = [] } = await refusals();
+      expect(content.map(({ object, details }) => [object, JSON.parse(details)])).toEqual(
+        ['127.0.0.3', '127.0.0.1', '127.0.0.2'].map((remoteAddress) => [
+          'ACME',
+          {
+            ...{ diagnostic: '3-304', listener: 'NODE1', remoteAddress },
+            reason: expect.stringMatching(
+              remoteAddress === '127.0.0.2'
+                ? /: the password \(PI 5\) of ACME is wrong$/
+                : new RegExp(`: ACME came from ${remoteAddress}, which its allowedAddresses leave out: `),
+            ) as unknown,
+          },
+        ]),
+      );
+    });
+
+    test('that tries from elsewhere again and again makes one entry', async () => {
+      await node().call('put', '/api/v1/config/partners/ACME', { allowedAddresses: ['192.0.2.0/24'] });
+      for (let time = 0; time < 12; time++) await connecting('127.0.0.1');
+      expect((await refusals()).content).toHaveLength(1);
+      expect(await node().call('get', '/api/v1/servers/NODE1')).toMatchObject({ refusedConnections: 12 });
+    });
+
+    test('does not come by its pre-connection from elsewhere', async () => {
+      const allow = (allowedAddresses: Grants) =>
+        node().call('put', '/api/v1/config/partners/ACME', {
+          ...{ allowedAddresses, preconnectId: PRECONNECTION.identifier, preconnectPassword: PRECONNECTION.password },
+        });
+      await allow(['192.0.2.0/24']);
+      await expect(node().connect({ preconnection: PRECONNECTION })).rejects.toEqual(refusedWith('3-304'));
+      expect(node().log.lines.join()).toContain('NAK0');
+      await allow(['127.0.0.1']);
+      await node().connect({ preconnection: PRECONNECTION });
+    });
+  });
+
   describe('a listener with access.default none', () => {
     const node = useNode(harness, { settings: { 'access.default': 'none' } });
 
@@ -191,6 +278,19 @@ withDatabase((harness) => {
         expect([grant, partner.status, faultyFields(partner)]).toEqual([grant, 400, ['allowedFiles[1]']]);
         const file = await rest.post(FILES, { fileId: 'F', allowedPartners: [grant] });
         expect([grant, file.status, faultyFields(file)]).toEqual([grant, 400, ['allowedPartners[0]']]);
+      }
+    });
+
+    test('refuses what is no address, by its place, and a list of none', async () => {
+      for (const [list, fault] of [
+        [['192.0.2.7', '192.0.2.0/33'], 'allowedAddresses[1]'],
+        [['bank.example'], 'allowedAddresses[0]'],
+        [[], 'allowedAddresses'],
+        ['192.0.2.7', 'allowedAddresses'],
+      ] as const) {
+        const asked = { partnerId: 'B', password: 'Zq!7xUp0', allowedAddresses: list };
+        const partner = await rest.post(PARTNERS, asked);
+        expect([list, partner.status, faultyFields(partner)]).toEqual([list, 400, [fault]]);
       }
     });
 

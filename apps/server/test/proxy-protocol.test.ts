@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
 
-import { bytes, until, useNode } from './support/node.js';
+import { bytes, refusedWith, until, useNode } from './support/node.js';
 
 const LISTENER = '/api/v1/servers/NODE1';
 const TOLD = '198.51.100.23';
@@ -64,6 +64,16 @@ withDatabase((harness) => {
       await node().send(await node().connect(), 'IN', bytes(10));
       expect(await node().ended()).toMatchObject({ remoteAddress: '127.0.0.1' });
     });
+  });
+
+  test('the address that the balancer says is that of allowedAddresses, not the one of the balancer', async () => {
+    await behind({});
+    await node().call('put', '/api/v1/config/partners/ACME', { allowedAddresses: ['127.0.0.0/8'] });
+    const port = await balancer();
+    await expect(node().connect({ port })).rejects.toEqual(refusedWith('3-304'));
+    expect(node().log.lines.at(-1)).toContain(`ACME came from ${TOLD}, which its allowedAddresses leave out`);
+    await node().call('put', '/api/v1/config/partners/ACME', { allowedAddresses: ['198.51.100.0/24'] });
+    await node().connect({ port });
   });
 
   test('the last trusted proxy cannot be taken away while it is needed', async () => {

@@ -20,6 +20,7 @@ const PARTNER: Changeable = {
       multiArticle: false,
     },
     ...{ concatenation: false, allowedFiles: ['A*', 'B'], allowedListeners: [] },
+    allowedAddresses: ['192.0.2.0/24', '2001:db8::1'],
     ...{
       tlsRequired: true,
       certificateFingerprint: ['00'.repeat(32)],

@@ -70,6 +70,12 @@ const CHANGES: readonly (readonly [what: string, change: Change, diagnostic: str
     '3-304',
     /^the partner ACME is no longer granted the listener NODE1 \(allowedListeners\)$/,
   ],
+  [
+    'it may only come from elsewhere',
+    put({ allowedAddresses: ['192.0.2.0/24'] }),
+    '3-304',
+    /^ACME came from 127.0.0.1, which its allowedAddresses leave out: /,
+  ],
 ];
 
 /** What ends nothing. */
@@ -80,6 +86,7 @@ const HARMLESS: readonly (readonly [what: string, change: Change])[] = [
   ['enabled, which it is', put({ enabled: true })],
   ['the rights that it has', put({ accessType: 'BOTH', preconnectId: null, preconnectPassword: null })],
   ['another list of files', put({ allowedFiles: ['IN', 'OUT'] })],
+  ['its address', put({ allowedAddresses: ['127.0.0.1'] })],
   ['its listener, by name', put({ allowedListeners: ['NODE1'] })],
   [
     'the same password, hashed anew',
@@ -308,7 +315,7 @@ withDatabase((harness) => {
 describe('a look at open sessions', () => {
   const standing = (credentials: string): PartnerStanding => ({
     ...{ partner_id: 'ACME', credentials, enabled: true, access_type: 'BOTH', allowed_files: null },
-    ...{ allowed_listeners: null, tls_required: false, certificate_fingerprint: null },
+    ...{ allowed_listeners: null, allowed_addresses: null, tls_required: false, certificate_fingerprint: null },
     ...{ certificate_subject: null, certificate_san: null },
   });
 

@@ -141,7 +141,7 @@ export { LogBudget } from './log-budget.js';
 export type { LogBudgetOptions } from './log-budget.js';
 export { createLogger } from './logging.js';
 export type { Logger, LoggerOptions } from './logging.js';
-export { isNetwork, liveNetworkMatcher } from './networks.js';
+export { isNetwork, liveNetworkMatcher, networkMatcher } from './networks.js';
 export { METRICS } from './metrics/table.js';
 export { metricsMarkdown } from './metrics/markdown.js';
 export { Metrics } from './metrics/metrics.js';

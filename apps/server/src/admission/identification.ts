@@ -4,6 +4,7 @@ import { adviseOn, readable } from '@pesit-node/protocol';
 import { isPlausible } from './plausible.js';
 import type { ListenerRow } from '../listeners/fields.js';
 import type { PartnerRow } from '../partners/fields.js';
+import { addressProblem } from './addresses.js';
 import { isBound, tlsProblem } from './certificate.js';
 import { mayUseListener } from './grants.js';
 import type { Admitting } from '../exchange/parts.js';
@@ -53,7 +54,7 @@ export const identify = async (
       'requester identification unknown (PI 3)',
     );
   }
-  const problem = tlsProblem(partner, connection.security);
+  const problem = addressProblem(partner, connection.remoteAddress) ?? tlsProblem(partner, connection.security);
   if (problem !== undefined) throw refusal('3-304', problem, NOT_AUTHORISED);
   const password = accessControl.slice(0, PASSWORD_LENGTH).trimEnd();
   const id = partner.partner_id;

@@ -3,6 +3,7 @@ import type { Preconnection } from '@pesit-node/net';
 
 import { isPlausible } from './plausible.js';
 import type { PartnerRow } from '../partners/fields.js';
+import { addressProblem } from './addresses.js';
 import { mayUseListener } from './grants.js';
 import type { Admitting, Observing } from '../exchange/parts.js';
 import { asking, refusal } from '../exchange/refusal.js';
@@ -27,10 +28,16 @@ export const admitPreconnection = async (
   );
   const known = named.filter((partner) => mayUseListener(partner, where.listener, config['access.default']));
   if (known.length === 0) return;
-  const proofs = await Promise.all(known.map((partner) => proves(passwords, partner, password, where.remoteAddress)));
+  const here = known.filter((partner) => addressProblem(partner, where.remoteAddress) === undefined);
+  const proofs = await Promise.all(here.map((partner) => proves(passwords, partner, password, where.remoteAddress)));
   if (proofs.includes(true)) return;
   for (const partner of known) traces.preconnectionRefused(partner, preconnection, where);
-  throw refusal('3-304', `the pre-connection of ${JSON.stringify(readable(identifier, LENGTH))} has a wrong password`);
+  const [first] = here.length === 0 ? known : [];
+  const problem = first && addressProblem(first, where.remoteAddress);
+  throw refusal(
+    '3-304',
+    problem ?? `the pre-connection of ${JSON.stringify(readable(identifier, LENGTH))} has a wrong password`,
+  );
 };
 
 /** Whether the session of a partner came by the pre-connection that is asked of it, if one is. */

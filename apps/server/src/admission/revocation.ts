@@ -4,6 +4,7 @@ import type { Config } from '@pesit-node/service';
 
 import { operationsOf } from '../partners/fields.js';
 import type { PartnerStanding } from '../partners/fields.js';
+import { addressProblem } from './addresses.js';
 import { tlsProblem } from './certificate.js';
 import { mayUseListener } from './grants.js';
 import { refusal } from '../exchange/refusal.js';
@@ -14,6 +15,8 @@ export interface Login {
   readonly partner: PartnerStanding;
   /** Identifier of the listener. */
   readonly listener: string;
+  /** Address of the partner. */
+  readonly remoteAddress: string;
   /** The terms of its connection. */
   readonly security: TransportSecurity | undefined;
   /** Whether its certificate was revoked since the handshake, in words. @throws errors of the database */
@@ -31,7 +34,7 @@ const LATER = 'this partner is not served for now: try again later';
  * @param now undefined: the partner no longer exists
  */
 export const revocationOf = (
-  { partner, listener, security, byDefault }: Login,
+  { partner, listener, remoteAddress, security, byDefault }: Login,
   now: PartnerStanding | undefined,
 ): PesitError | undefined => {
   const id = partner.partner_id;
@@ -41,7 +44,7 @@ export const revocationOf = (
     const text = `the partner ${id} is no longer granted the listener ${listener} (allowedListeners)`;
     return refusal('3-304', text, CONNECT_AGAIN);
   }
-  const problem = tlsProblem(now, security);
+  const problem = addressProblem(now, remoteAddress) ?? tlsProblem(now, security);
   if (problem !== undefined) return refusal('3-304', problem, CONNECT_AGAIN);
   return now.enabled ? undefined : refusal('3-322', `the partner ${id} was disabled`, LATER);
 };

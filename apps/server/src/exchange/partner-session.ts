@@ -258,7 +258,8 @@ export class PartnerSession implements ServerHandler {
     const { listener, connection, parts } = this.#options;
     const { config } = parts.admitting;
     const login = {
-      ...{ partner, listener: listener.server_id, security: connection.security },
+      ...{ partner, listener: listener.server_id },
+      ...{ remoteAddress: connection.remoteAddress, security: connection.security },
       revokedSince: () => parts.tls.revoked(listener, connection.security),
       byDefault: () => config['access.default'],
     };

@@ -1,10 +1,10 @@
 import { REVOCATION_MODES, storeName } from '@pesit-node/certificates';
-import { FieldTable, isNetwork, timestamp } from '@pesit-node/service';
+import { FieldTable, timestamp } from '@pesit-node/service';
 import type { GivenOf, RowOf, ValuesOf } from '@pesit-node/service';
 import type { ClientAuth, ProxyProtocol } from '@pesit-node/net';
 import { z } from 'zod';
 
-import { path, serverId } from '../schemas.js';
+import { network, path, serverId } from '../schemas.js';
 
 export const LISTENER_STATUSES = ['STOPPED', 'STARTING', 'RUNNING', 'STOPPING', 'FAILED'] as const;
 export type ListenerStatus = (typeof LISTENER_STATUSES)[number];
@@ -42,9 +42,6 @@ const sslClientAuth = () =>
     .pipe(z.enum(CLIENT_AUTHS));
 
 const PROXY_PROTOCOLS = ['off', 'optional', 'required'] as const satisfies readonly ProxyProtocol[];
-
-const network = () =>
-  z.string().max(50).refine(isNetwork, 'expected an address or a CIDR range such as 10.0.0.0/8 or 2001:db8::/32');
 
 /** A listener on one pod. */
 const listenerOnPod = z

@@ -31,6 +31,7 @@ import { proxyProtocol } from './0027-proxy-protocol.js';
 import { revocation } from './0028-revocation.js';
 import { fetchedCrls } from './0029-fetched-crls.js';
 import { audit } from './0030-audit.js';
+import { allowedAddresses } from './0031-allowed-addresses.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -67,5 +68,6 @@ export const MIGRATIONS: MigrationSet = {
     revocation,
     fetchedCrls,
     audit,
+    allowedAddresses,
   ],
 };

@@ -3,7 +3,7 @@ import { FieldTable, oneOrMore, plainText, storedTime } from '@pesit-node/servic
 import type { RowOf } from '@pesit-node/service';
 import { z } from 'zod';
 
-import { grants, partnerId } from '../schemas.js';
+import { grants, network, partnerId } from '../schemas.js';
 import type { PartnerSeen } from './seen.js';
 
 export const ACCESS_TYPES = ['READ', 'WRITE', 'BOTH'] as const;
@@ -97,6 +97,16 @@ export const PARTNER = new FieldTable(
       words:
         'Listeners on which it is known, identifiers and globs. Its open sessions on others end after their file (3-304).',
       unset: 'what `access.default` says',
+    },
+    allowedAddresses: {
+      column: 'allowed_addresses',
+      schema: z
+        .array(network(), 'expected a list of addresses and CIDR ranges, or null for every address')
+        .min(1, 'expected an address; to refuse everything set enabled to false')
+        .max(100),
+      words:
+        'Addresses and CIDR ranges from which it may connect (3-304 from elsewhere), IPv4 and IPv6; behind a balancer with `proxyProtocol` the address that the PROXY header says. Its open sessions from elsewhere end after their file (3-304).',
+      unset: 'every address',
     },
     maxConnections: {
       column: 'max_connections',
@@ -204,6 +214,7 @@ export type PartnerStanding = Pick<
   | 'access_type'
   | 'allowed_files'
   | 'allowed_listeners'
+  | 'allowed_addresses'
   | 'tls_required'
   | 'certificate_fingerprint'
   | 'certificate_subject'

@@ -24,6 +24,7 @@ const TLS_COLUMNS = ['certificate_fingerprint', 'certificate_subject', 'certific
 const concernsSessions = (values: PartnerValues): boolean =>
   values.enabled === false ||
   values.allowed_listeners !== undefined ||
+  Array.isArray(values.allowed_addresses) ||
   values.tls_required === true ||
   TLS_COLUMNS.some((column) => Array.isArray(values[column])) ||
   renewal(values) !== undefined;
@@ -87,7 +88,7 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
   async standings(ids: readonly string[]): Promise<readonly PartnerStanding[]> {
     const { rows } = await this.knex.raw<{ rows: PartnerStanding[] }>(
       `select partner_id, credentials, enabled, access_type, allowed_files, allowed_listeners,
-         tls_required, certificate_fingerprint, certificate_subject, certificate_san from partners
+         allowed_addresses, tls_required, certificate_fingerprint, certificate_subject, certificate_san from partners
        where partner_id = any(?::text[])`,
       [[...ids]],
     );
