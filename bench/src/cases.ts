@@ -1,14 +1,14 @@
 import { codecRun } from './codec.js';
 import type { Measurement } from './figures.js';
 import { licenseGateRun } from './gate.js';
-import type { Sessions } from './node-pair.js';
+import type { PairOptions } from './node-pair.js';
+import type { DatabaseKind } from './database.js';
 import type { Stage } from './stage.js';
 
-/** Medium, sessions and network of a stage. */
-export interface Place {
+export interface StageOptions extends PairOptions {
   readonly medium: 'disk' | 'memory';
-  readonly sessions: Sessions;
-  readonly tls?: boolean;
+  /** Default: that of the run. */
+  readonly database?: DatabaseKind;
 }
 
 /** Where rows run: each stage has its own folder, files and pair of apps. */
@@ -19,9 +19,13 @@ export const STAGES = {
   'small, a session each': { medium: 'disk', sessions: 'each' },
   'disk over TLS': { medium: 'disk', sessions: 'kept', tls: true },
   'memory over TLS': { medium: 'memory', sessions: 'kept', tls: true },
+  'many partners': { medium: 'disk', sessions: 'each', atOnce: 100 },
+  'small beside large': { medium: 'disk', sessions: 'kept' },
+  'small, embedded database': { medium: 'disk', sessions: 'each', database: 'embedded' },
+  'no checksum': { medium: 'memory', sessions: 'kept', settings: { TRANSFER_CHECKSUM: 'none' } },
   history: { medium: 'disk', sessions: 'kept' },
   'in process': { medium: 'disk', sessions: 'kept' },
-} as const satisfies Readonly<Record<string, Place>>;
+} as const satisfies Readonly<Record<string, StageOptions>>;
 
 export type StageName = keyof typeof STAGES;
 
@@ -29,8 +33,11 @@ export type StageName = keyof typeof STAGES;
 export interface Case {
   readonly name: string;
   readonly stage: StageName;
-  /** `yardstick`: the raw copy itself; `compared`: measured against it in the same round; `alone`: neither. */
-  readonly raw: 'yardstick' | 'compared' | 'alone';
+  /**
+   * `yardstick`: the raw copy itself; `hashed`: the one that computes the same hashes; `compared`: measured against those of its
+   * stage in the same round; `alone`: none of these.
+   */
+  readonly raw: 'yardstick' | 'hashed' | 'compared' | 'alone';
   /** The row of the same stage, before this one, of which it is a variation: the same but for one thing. */
   readonly plain?: string;
   readonly run: (stage: Stage) => Promise<Measurement>;
@@ -47,9 +54,11 @@ const CODEC_BYTES = 400_000_000;
 export const CASES: readonly Case[] = [
   { name: 'disk-write-flush', stage: 'disk', raw: 'alone', run: (stage) => stage.writeAndFlush() },
   { name: 'raw-disk', stage: 'disk', raw: 'yardstick', run: (stage) => stage.raw() },
+  { name: 'raw-disk-hashed', stage: 'disk', raw: 'hashed', run: (stage) => stage.raw('hashed') },
   { name: 'tcp-push-disk', stage: 'disk', raw: 'compared', run: (stage) => stage.transfer('push') },
   { name: 'tcp-pull-disk', stage: 'disk', raw: 'compared', run: (stage) => stage.transfer('pull') },
   { name: 'raw-memory', stage: 'memory', raw: 'yardstick', run: (stage) => stage.raw() },
+  { name: 'raw-memory-hashed', stage: 'memory', raw: 'hashed', run: (stage) => stage.raw('hashed') },
   { name: 'tcp-push-memory', stage: 'memory', raw: 'compared', run: (stage) => stage.transfer('push') },
   { name: 'tcp-pull-memory', stage: 'memory', raw: 'compared', run: (stage) => stage.transfer('pull') },
   { name: 'tcp-push-crc', stage: 'memory', raw: 'alone', plain: PUSH, run: (stage) => stage.variation('crc') },
@@ -66,15 +75,33 @@ export const CASES: readonly Case[] = [
   },
   // Beside a raw copy over TLS; certificates on both sides.
   { name: 'raw-tls-disk', stage: 'disk over TLS', raw: 'yardstick', run: (stage) => stage.raw() },
+  {
+    name: 'raw-tls-disk-hashed',
+    stage: 'disk over TLS',
+    raw: 'hashed',
+    run: (stage) => stage.raw('hashed'),
+  },
   { name: 'tls-push-disk', stage: 'disk over TLS', raw: 'compared', run: (stage) => stage.transfer('push') },
   { name: 'tls-pull-disk', stage: 'disk over TLS', raw: 'compared', run: (stage) => stage.transfer('pull') },
   { name: 'raw-tls-memory', stage: 'memory over TLS', raw: 'yardstick', run: (stage) => stage.raw() },
+  {
+    name: 'raw-tls-memory-hashed',
+    stage: 'memory over TLS',
+    raw: 'hashed',
+    run: (stage) => stage.raw('hashed'),
+  },
   { name: 'tls-push-memory', stage: 'memory over TLS', raw: 'compared', run: (stage) => stage.transfer('push') },
   { name: 'tls-pull-memory', stage: 'memory over TLS', raw: 'compared', run: (stage) => stage.transfer('pull') },
   { name: 'small-one-session', stage: ONE, raw: 'alone', run: (stage) => stage.small(1) },
   { name: 'small-1', stage: EACH, raw: 'alone', run: (stage) => stage.small(1) },
   { name: 'small-8', stage: EACH, raw: 'alone', run: (stage) => stage.small(8) },
   { name: 'small-32', stage: EACH, raw: 'alone', run: (stage) => stage.small(32) },
+  { name: 'partners-100', stage: 'many partners', raw: 'alone', run: (stage) => stage.smallOfPartners(100) },
+  { name: 'small-beside-large', stage: 'small beside large', raw: 'alone', run: (stage) => stage.smallBesideLarge() },
+  { name: 'small-32-embedded', stage: 'small, embedded database', raw: 'alone', run: (stage) => stage.small(32) },
+  { name: 'raw-unhashed', stage: 'no checksum', raw: 'yardstick', run: (stage) => stage.raw() },
+  { name: 'push-unhashed', stage: 'no checksum', raw: 'compared', run: (stage) => stage.transfer('push') },
+  { name: 'pull-unhashed', stage: 'no checksum', raw: 'compared', run: (stage) => stage.transfer('pull') },
   // Its transfers are requests for lists.
   { name: 'history', stage: 'history', raw: 'alone', run: (stage) => stage.history() },
   // No socket and no file: one article in each entity, and records of 80 bytes.
@@ -106,6 +133,7 @@ export const select = (only: readonly string[]): readonly Case[] => {
   return CASES.filter(
     (row) =>
       chosen.includes(row) ||
-      (row.raw === 'yardstick' && chosen.some(({ raw, stage }) => raw === 'compared' && stage === row.stage)),
+      ((row.raw === 'yardstick' || row.raw === 'hashed') &&
+        chosen.some(({ raw, stage }) => raw === 'compared' && stage === row.stage)),
   );
 };

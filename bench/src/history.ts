@@ -90,7 +90,7 @@ export class HistoryBench {
 
   /** Asks for all of it, one after the other. */
   async run(): Promise<Measurement> {
-    this.#service.begin();
+    await this.#service.begin();
     const began = performance.now();
     const lists: Timed[] = [];
     for (const filter of FILTERS) {
@@ -111,7 +111,7 @@ export class HistoryBench {
     console.error(
       `  ${lists.length} lists: p50 ${median(all).toFixed(1)} ms, p99 ${percentile(all, 0.99).toFixed(1)} ms, longest ${Math.max(...all).toFixed(1)} ms`,
     );
-    return { seconds, bytes: 0, transfers: all.length + ASKED, processes: [this.#service.end()] };
+    return { seconds, bytes: 0, transfers: all.length + ASKED, processes: [await this.#service.end()] };
   }
 
   async stop(): Promise<void> {

@@ -19,7 +19,7 @@
  * The row `license-gate` moves no file: its transfers are requests, and a second divided by them is what the gate costs each.
  */
 import { existsSync, writeFileSync } from 'node:fs';
-import { select, STAGES, type Case, type StageName, type Place } from './cases.js';
+import { select, STAGES, type Case, type StageName, type StageOptions } from './cases.js';
 import { rate, summarize, type CaseResult, type Measurement } from './figures.js';
 import { describeMachine } from './machine.js';
 import { parseOptions, USAGE, type Options } from './options.js';
@@ -46,8 +46,8 @@ const runStage = async (
   folder: string,
   options: Options,
 ): Promise<CaseResult[]> => {
-  const { sessions, tls = false }: Place = STAGES[name];
-  const stage = new Stage(folder, sessions, options, tls);
+  const how: StageOptions = STAGES[name];
+  const stage = new Stage(folder, how, { ...options, database: how.database ?? options.database });
   open.add(stage);
   const runs = new Map<Case, Measurement[]>(rows.map((row) => [row, []]));
   try {
@@ -67,6 +67,7 @@ const runStage = async (
     open.delete(stage);
   }
   const yardstick = rows.find(({ raw }) => raw === 'yardstick');
+  const hashed = rows.find(({ raw }) => raw === 'hashed');
   return rows.map((row) => {
     const plain = rows.find(({ name: other }) => other === row.plain);
     return summarize(
@@ -74,6 +75,7 @@ const runStage = async (
       runs.get(row)!,
       row.raw === 'compared' && yardstick !== undefined ? runs.get(yardstick)! : [],
       plain === undefined ? [] : runs.get(plain)!,
+      row.raw === 'compared' && hashed !== undefined ? runs.get(hashed)! : [],
     );
   });
 };

@@ -36,6 +36,17 @@ export interface Target {
 /** The plain remote server and inbox. */
 export const PLAIN: Target = { remote: REMOTE, inbox: INBOX };
 
+/** How a pair differs from one of the defaults. */
+export interface PairOptions {
+  readonly sessions: Sessions;
+  /** Everything is over TLS, with certificates on both sides. Default: plain TCP. */
+  readonly tls?: boolean;
+  /** Transfers of the client at a time. Default 32. */
+  readonly atOnce?: number;
+  /** Environment of both apps. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
 /** Record of the client for a transfer that has ended. */
 type Ended = Readonly<Record<string, unknown>>;
 
@@ -57,10 +68,10 @@ const STORES = { keystoreName: 'bench', truststoreName: 'bench' } as const;
 /** Files and papers that a pair starts with. */
 interface Provisions {
   /** Files to move, on the file system of the pair. */
-  readonly large: string | undefined;
-  readonly small: string | undefined;
+  readonly large?: string | undefined;
+  readonly small?: string | undefined;
   /** With them sessions are over TLS alone. */
-  readonly papers: Papers | undefined;
+  readonly papers?: Papers | undefined;
 }
 
 export class NodePair {
@@ -86,16 +97,20 @@ export class NodePair {
   /** Starts both apps with their data in `directory`; `large` and `small` are the files to move, on the same file system. */
   static async start(
     directory: string,
-    sessions: Sessions,
+    { sessions, atOnce = 32, settings = {} }: PairOptions,
     options: Options,
     { large, small, papers }: Provisions,
   ): Promise<NodePair> {
-    const server = await Service.start('server', directory, await freshDatabase(options.database, 'server'));
+    const server = await Service.start('server', directory, {
+      ...(await freshDatabase(options.database, 'server')),
+      ...settings,
+    });
     const client = await Service.start('client', directory, {
       ...(await freshDatabase(options.database, 'client')),
-      TRANSFER_EXECUTOR_CORE_POOL_SIZE: '32',
-      TRANSFER_EXECUTOR_MAX_POOL_SIZE: '32',
-      TRANSFER_CONNECTION_POOL_MAX_CONNECTIONS_PER_HOST: '32',
+      ...settings,
+      TRANSFER_EXECUTOR_CORE_POOL_SIZE: String(atOnce),
+      TRANSFER_EXECUTOR_MAX_POOL_SIZE: String(atOnce),
+      TRANSFER_CONNECTION_POOL_MAX_CONNECTIONS_PER_HOST: String(atOnce),
       ...(sessions === 'each' ? { TRANSFER_CONNECTION_POOL_IDLE_TIMEOUT: '0' } : {}),
     });
     const pair = new NodePair(server, client);
@@ -118,12 +133,7 @@ export class NodePair {
     this.#port = port;
     // The largest article that one entity carries whole: PI 25 less the 6 bytes of the DTF header (pesit-e.md §1).
     const recordLength = entity - 6;
-    await call('POST', `${server}/api/v1/config/partners`, {
-      partnerId: PARTNER_ID,
-      password: PARTNER_PASSWORD,
-      allowedOperations: ['READ', 'WRITE'],
-      enabled: true,
-    });
+    await this.#addPartner(PARTNER_ID);
     await call('POST', `${server}/api/v1/config/files`, {
       fileId: INBOX,
       direction: 'RECEIVE',
@@ -162,12 +172,22 @@ export class NodePair {
     }
   }
 
+  #addPartner(partnerId: string): Promise<unknown> {
+    return call('POST', `${this.#server.base}/api/v1/config/partners`, {
+      partnerId,
+      password: PARTNER_PASSWORD,
+      allowedOperations: ['READ', 'WRITE'],
+      enabled: true,
+    });
+  }
+
   /** A remote server that leads to the listener, directly or by another port. */
   async addRemote(
     name: string,
-    { port, entity, interval, window }: { readonly port: number } & Pick<Options, 'entity' | 'interval' | 'window'>,
+    remote: { readonly port: number } & Pick<Options, 'entity' | 'interval' | 'window'>,
     more: Readonly<Record<string, unknown>> = {},
   ): Promise<void> {
+    const { port, entity, interval, window } = remote;
     await call('POST', `${this.#client.base}/api/v1/servers`, {
       name,
       host: '127.0.0.1',
@@ -221,12 +241,11 @@ export class NodePair {
   }
 
   async #measured(transfers: number, bytes: number, work: () => Promise<unknown>): Promise<Measurement> {
-    this.#server.begin();
-    this.#client.begin();
+    await Promise.all([this.#server.begin(), this.#client.begin()]);
     const began = performance.now();
     await work();
     const seconds = (performance.now() - began) / 1000;
-    return { seconds, bytes, transfers, processes: [this.#server.end(), this.#client.end()] };
+    return { seconds, bytes, transfers, processes: await Promise.all([this.#server.end(), this.#client.end()]) };
   }
 
   /** The files received and not yet removed. */
@@ -276,23 +295,47 @@ export class NodePair {
     return { ...measurement, records: Number(ended['articles']), wireBytes: Number(ended['bytesTransferred']) };
   }
 
-  /** Sends the small file `count` times, `concurrency` transfers at a time. */
-  async small(count: number, concurrency: number): Promise<Measurement> {
+  /** As many partners, each with a remote server of its own. */
+  async addPartners(count: number, options: Options): Promise<readonly Target[]> {
+    const names = Array.from({ length: count }, (_, index) => `${PARTNER_ID}${index}`);
+    for (const clientId of names) {
+      await this.#addPartner(clientId);
+      await this.addRemote(clientId, { ...options, port: this.#port }, { clientId });
+    }
+    return names.map((remote) => ({ remote, inbox: INBOX, request: { partnerId: remote } }));
+  }
+
+  /**
+   * Sends the small file `count` times, `concurrency` transfers at a time, to each target in turn.
+   * @param beside while the large file is sent, again and again
+   */
+  async small(
+    count: number,
+    concurrency: number,
+    { beside = false, targets = [PLAIN] }: { readonly beside?: boolean; readonly targets?: readonly Target[] } = {},
+  ): Promise<Measurement> {
     const { size } = await stat(join(this.#client.dataDirectory, 'send', SMALL_FILE));
     let left = count;
+    const latenciesMs: number[] = [];
     const worker = async (): Promise<void> => {
       while (left > 0) {
         left--;
-        await this.#transfer('push', SMALL_FILE);
+        const began = performance.now();
+        await this.#transfer('push', SMALL_FILE, targets[left % targets.length]);
+        latenciesMs.push(performance.now() - began);
       }
     };
+    let large = 0;
+    const load = async (): Promise<void> => {
+      for (; beside && left > 0; large++) await this.#transfer('push', LARGE_FILE);
+    };
     const measurement = await this.#measured(count, count * size, async () => {
-      await Promise.all(Array.from({ length: concurrency }, worker));
+      await Promise.all([...Array.from({ length: concurrency }, worker), load()]);
     });
     const arrived = (await this.#received('push')).length;
-    if (arrived !== count) throw new Error(`small files: sent ${count}, ${arrived} arrived`);
+    if (arrived !== count + large) throw new Error(`small files: sent ${count + large}, ${arrived} arrived`);
     await this.#removeReceived('push');
-    return measurement;
+    return { ...measurement, latenciesMs };
   }
 
   async stop(): Promise<void> {

@@ -48,14 +48,20 @@ const startPeer = (args: readonly string[], papers?: Papers): Peer => {
 
 /**
  * Copies `source` to the new file `target` through a socket between two processes; flushed at the end.
+ * @param hashing `hashed`: both sides compute SHA-256
  * @param papers with them over TLS
  */
-export const rawCopy = async (source: string, target: string, papers?: Papers): Promise<Measurement> => {
-  const sender = startPeer(['send', source], papers);
+export const rawCopy = async (
+  source: string,
+  target: string,
+  hashing: 'plain' | 'hashed' = 'plain',
+  papers?: Papers,
+): Promise<Measurement> => {
+  const sender = startPeer(['send', source, '', hashing], papers);
   let receiver: Peer | undefined;
   let figures: readonly [Figures, Figures];
   try {
-    receiver = startPeer(['receive', target, String(await sender.port)], papers);
+    receiver = startPeer(['receive', target, String(await sender.port), hashing], papers);
     figures = await Promise.all([sender.figures, receiver.figures]);
   } catch (error) {
     // The other side would wait for ever.

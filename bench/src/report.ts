@@ -6,13 +6,26 @@ export interface Report {
   readonly cases: readonly CaseResult[];
 }
 
+type ProcessResult = CaseResult['processes'][number];
+
+/** One figure of each process that has it, by the name of the process. */
+const ofProcesses = (processes: readonly ProcessResult[], figure: (process: ProcessResult) => number | null): string =>
+  processes
+    .filter((process) => figure(process) !== null)
+    .map((process) => `${process.name} ${figure(process)}`)
+    .join(', ') || '-';
+
 const COLUMNS: readonly (readonly [title: string, cell: (result: CaseResult) => string])[] = [
   ['case', ({ name }) => name],
   ['MB/s', ({ mbPerSecond }) => String(mbPerSecond)],
   ['ratio to raw', ({ ratioToRaw }) => ratioToRaw?.toFixed(2) ?? '-'],
+  ['to hashed', ({ ratioToHashed }) => ratioToHashed?.toFixed(2) ?? '-'],
   ['to plain', ({ ratioToPlain }) => ratioToPlain?.toFixed(2) ?? '-'],
   ['CPU s/GB', ({ cpuSecondsPerGb }) => cpuSecondsPerGb?.toString() ?? '-'],
   ['transfers/s', ({ transfersPerSecond }) => transfersPerSecond?.toString() ?? '-'],
+  ['p50/p99 ms', ({ latencyMs }) => (latencyMs === null ? '-' : `${latencyMs.p50}/${latencyMs.p99}`)],
+  ['CPU ms each', ({ processes }) => ofProcesses(processes, ({ cpuMsPerTransfer }) => cpuMsPerTransfer)],
+  ['loop p99 ms', ({ processes }) => ofProcesses(processes, ({ loopDelayMs }) => loopDelayMs)],
   ['records/s', ({ recordsPerSecond }) => recordsPerSecond?.toString() ?? '-'],
   ['compressed', ({ compressionRatio }) => (compressionRatio === null ? '-' : `${compressionRatio} : 1`)],
   [

@@ -11,8 +11,7 @@ const AUTHORIZATION = `Basic ${Buffer.from(`${ADMIN.username}:${ADMIN.password}`
 /** Connections are kept, and `fetch` is not used: the one who asks runs on the cores of those who are measured. */
 const agent = new Agent({ keepAlive: true });
 
-/** Calls a service and returns its JSON answer. @throws Error with the answer's own words when the status is not 2xx. */
-export const call = async (method: 'GET' | 'POST', url: string, body?: unknown): Promise<Record<string, unknown>> => {
+const answerTo = async (method: 'GET' | 'POST', url: string, body?: unknown): Promise<string> => {
   const outgoing = request(url, {
     method,
     agent,
@@ -20,11 +19,18 @@ export const call = async (method: 'GET' | 'POST', url: string, body?: unknown):
   });
   outgoing.end(body === undefined ? undefined : JSON.stringify(body));
   const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
-  const text = await readText(answer);
+  const said = await readText(answer);
   const status = answer.statusCode ?? 0;
-  if (status < 200 || status > 299) throw new Error(`${method} ${url}: ${status} ${text}`);
-  return JSON.parse(text) as Record<string, unknown>;
+  if (status < 200 || status > 299) throw new Error(`${method} ${url}: ${status} ${said}`);
+  return said;
 };
+
+/** Calls a service and returns its JSON answer. @throws Error with the answer's own words when the status is not 2xx. */
+export const call = async (method: 'GET' | 'POST', url: string, body?: unknown): Promise<Record<string, unknown>> =>
+  JSON.parse(await answerTo(method, url, body)) as Record<string, unknown>;
+
+/** The text of a page of a service that is no JSON. @throws Error as `call` */
+export const text = (url: string): Promise<string> => answerTo('GET', url);
 
 /** True when the service says that it can work. */
 export const isReady = async (base: string): Promise<boolean> => {

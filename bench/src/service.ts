@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { ProcessFigures } from './figures.js';
-import { ADMIN, isReady } from './rest.js';
+import { ADMIN, isReady, text } from './rest.js';
 
 const APPS = fileURLToPath(new URL('../../apps', import.meta.url));
 /** Kernel clock ticks a second, as /proc counts CPU time (USER_HZ: 100 on every Linux). */
@@ -104,22 +104,35 @@ export class Service {
     return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
   }
 
+  async #loopDelayMs(): Promise<number | undefined> {
+    const metrics = await text(`${this.base}/metrics`);
+    const [, seconds] = /^nodejs_eventloop_lag_p99_seconds(?:\{[^}]*\})? (\S+)/m.exec(metrics) ?? [];
+    return seconds === undefined ? undefined : Number(seconds) * 1000;
+  }
+
   /** Takes the present memory as the idle figure. */
   markIdle(): void {
     this.#idleRssMb = this.#memoryMb('VmRSS');
   }
 
-  /** Begins a measurement: CPU from here, and the kernel's peak of resident memory starts again (proc(5), clear_refs 5). */
-  begin(): void {
+  /**
+   * Begins a measurement: CPU from here, the kernel's peak of resident memory starts again (proc(5), clear_refs 5), and so does what
+   * the service has seen of its event loop, which a scrape of its metrics resets.
+   */
+  async begin(): Promise<void> {
+    await this.#loopDelayMs();
     writeFileSync(`/proc/${String(this.#child.pid)}/clear_refs`, '5');
     this.#cpuSeconds = this.#cpu();
   }
 
   /** The figures since `begin`. */
-  end(): ProcessFigures {
+  async end(): Promise<ProcessFigures> {
+    const cpuSeconds = this.#cpu() - this.#cpuSeconds;
+    const loopDelayMs = await this.#loopDelayMs();
     return {
       name: this.#name,
-      cpuSeconds: this.#cpu() - this.#cpuSeconds,
+      cpuSeconds,
+      ...(loopDelayMs === undefined ? {} : { loopDelayMs }),
       peakRssMb: this.#memoryMb('VmHWM'),
       idleRssMb: this.#idleRssMb,
     };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { sha256, writeRandomFile } from './files.js';
 import type { Measurement } from './figures.js';
 import { HistoryBench } from './history.js';
-import { LARGE_FILE, NodePair, PLAIN, type Direction, type Sessions, type Target } from './node-pair.js';
+import { LARGE_FILE, NodePair, PLAIN, type Direction, type PairOptions, type Target } from './node-pair.js';
 import type { Options } from './options.js';
 import { issuePapers, type Papers } from './papers.js';
 import { rawCopy, writeAndFlush } from './raw.js';
@@ -16,8 +16,7 @@ const SMALL_SIZE = 4096;
 export class Stage {
   readonly #directory: string;
   readonly #options: Options;
-  readonly #sessions: Sessions;
-  readonly #tls: boolean;
+  readonly #how: PairOptions;
   #papers: Promise<Papers> | undefined;
   #large: string | undefined;
   #small: string | undefined;
@@ -25,13 +24,12 @@ export class Stage {
   #history: HistoryBench | undefined;
   #hash: string | undefined;
   #checked = new Set<Direction>();
+  #partners: Promise<readonly Target[]> | undefined;
   #varied = new Map<VariationName, Target>();
 
-  /** @param tls everything is over TLS, with certificates on both sides; default: plain TCP */
-  constructor(medium: string, sessions: Sessions, options: Options, tls = false) {
-    this.#tls = tls;
+  constructor(medium: string, how: PairOptions, options: Options) {
     this.#directory = mkdtempSync(join(medium, 'pesit-bench-'));
-    this.#sessions = sessions;
+    this.#how = how;
     this.#options = options;
   }
 
@@ -54,22 +52,22 @@ export class Stage {
   }
 
   async #startedPair(files: { readonly large?: string; readonly small?: string }): Promise<NodePair> {
-    this.#pair ??= await NodePair.start(this.#directory, this.#sessions, this.#options, {
-      large: files.large,
-      ...{ small: files.small, papers: await this.#ownPapers() },
+    this.#pair ??= await NodePair.start(this.#directory, this.#how, this.#options, {
+      ...files,
+      papers: await this.#ownPapers(),
     });
     return this.#pair;
   }
 
   async #ownPapers(): Promise<Papers | undefined> {
-    if (!this.#tls) return undefined;
+    if (this.#how.tls !== true) return undefined;
     this.#papers ??= issuePapers();
     return this.#papers;
   }
 
-  async raw(): Promise<Measurement> {
+  async raw(hashing: 'plain' | 'hashed' = 'plain'): Promise<Measurement> {
     const target = join(this.#directory, 'copy.bin');
-    const measurement = await rawCopy(await this.#largeFile(), target, await this.#ownPapers());
+    const measurement = await rawCopy(await this.#largeFile(), target, hashing, await this.#ownPapers());
     await rm(target);
     return measurement;
   }
@@ -117,6 +115,20 @@ export class Stage {
   async small(concurrency: number): Promise<Measurement> {
     const pair = await this.#startedPair({ small: await this.#smallFile() });
     return pair.small(this.#options.smallCount, concurrency);
+  }
+
+  /** Small files one after the other while the large one is sent, again and again. */
+  async smallBesideLarge(): Promise<Measurement> {
+    const pair = await this.#startedPair({ large: await this.#largeFile(), small: await this.#smallFile() });
+    return pair.small(this.#options.smallCount, 1, { beside: true });
+  }
+
+  /** Small files of many partners, each of which has one under way; five of each at least. */
+  async smallOfPartners(count: number): Promise<Measurement> {
+    const pair = await this.#startedPair({ small: await this.#smallFile() });
+    this.#partners ??= pair.addPartners(count, this.#options);
+    const targets = await this.#partners;
+    return pair.small(Math.max(5 * count, this.#options.smallCount), count, { targets });
   }
 
   /** Lists and totals of a large history; its transfers are requests. */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CASES, select } from '../src/cases.js';
 import { codecRun } from '../src/codec.js';
 import { writeListing, writeRecords } from '../src/files.js';
-import { median, summarize, type Measurement } from '../src/figures.js';
+import { median, percentile, summarize, type Measurement } from '../src/figures.js';
 import { parseOptions, parseSize } from '../src/options.js';
 
 describe('options', () => {
@@ -35,13 +35,14 @@ describe('options', () => {
 
 describe('rows', () => {
   test('a transfer brings the raw copy of its own medium along', () => {
-    expect(select(['tcp-push-disk']).map(({ name }) => name)).toEqual(['raw-disk', 'tcp-push-disk']);
+    expect(select(['tcp-push-disk']).map(({ name }) => name)).toEqual(['raw-disk', 'raw-disk-hashed', 'tcp-push-disk']);
     expect(select(['small-8']).map(({ name }) => name)).toEqual(['small-8']);
   });
 
   test('a variation brings its plain row along, and what that is compared with', () => {
     expect(select(['records-fixed']).map(({ name }) => name)).toEqual([
       'raw-memory',
+      'raw-memory-hashed',
       'tcp-push-memory',
       'records-fixed',
     ]);
@@ -75,6 +76,24 @@ describe('figures', () => {
   test('median', () => {
     expect(median([3, 1, 2])).toBe(2);
     expect(median([4, 1, 2, 3])).toBe(2.5);
+  });
+
+  test('percentiles are of the nearest rank', () => {
+    const values = Array.from({ length: 200 }, (_, i) => 200 - i);
+    expect([percentile(values, 0.5), percentile(values, 0.99), percentile([7], 0.99)]).toEqual([100, 198, 7]);
+  });
+
+  test('latencies count over all runs; processor time of a small transfer by process, and the delay of event loops', () => {
+    const small = (latenciesMs: readonly number[], cpuSeconds: number) =>
+      run(1, {
+        transfers: 100,
+        latenciesMs,
+        processes: [{ name: 'server', cpuSeconds, peakRssMb: 1, loopDelayMs: 3 }],
+      });
+    const result = summarize('small-1', [small([1, 2], 0.4), small([9], 0.4)], [], [], [run(1), run(1)]);
+    expect(result.latencyMs).toEqual({ p50: 2, p99: 9 });
+    expect(result.processes).toMatchObject([{ cpuMsPerTransfer: 4, loopDelayMs: 3 }]);
+    expect(result.ratioToHashed).toBe(1);
   });
 
   test('the ratio compares each run with the raw copy of its own round', () => {
