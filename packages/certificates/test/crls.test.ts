@@ -160,6 +160,11 @@ withDatabase((harness) => {
       /^the CRL that came has the number 4, and 5 was here before/,
     ],
     ['too much', () => ({ body: Buffer.alloc(16_777_217, 0x30) }), /^it has more than 16777216 bytes$/],
+    [
+      'blanks, and what no base64 has',
+      () => ({ body: Buffer.from(`-----BEGIN X509 CRL-----A${' '.repeat(10_000_000)}!-----END X509 CRL-----`) }),
+      /^what came is no CRL \(block 1 \(X509 CRL\) is not base64\)$/,
+    ],
     ['a file', () => ({ status: 302, headers: { Location: 'file:///etc/passwd' } }), /redirected to file:/],
     ['itself, for ever', () => ({ status: 302, headers: { Location: '/root.crl' } }), /redirected more than 3 times$/],
     [

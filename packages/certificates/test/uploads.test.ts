@@ -173,6 +173,7 @@ describe('PEM', () => {
     ['10 MB', () => trustFromPem(root.pem.repeat(15_000)), 'certificates', 'at most 1048576 bytes'],
     ['10,000 certificates', () => trustFromPem(`${BEGIN}AA==${END}\n`.repeat(10_000)), 'certificates', 'at most 1000'],
     ['an extension of 1 MB', () => trustFromPem(big(700_000)), 'certificates', 'at most 65536'],
+    ['a megabyte of blanks', () => trustFromPem(`${BEGIN}A${' '.repeat(1_000_000)}!${END}`), 'certificates', 'base64'],
     ['nothing', () => trustFromPem(''), 'certificates', 'got none'],
   ])('refused: %s', async (_, work, field, words) => {
     const begun = performance.now();
