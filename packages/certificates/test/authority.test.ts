@@ -271,8 +271,11 @@ withDatabase((harness) => {
     const good = await ask('sha1');
     expect(good).toContain('Cert Status: good');
     expect(good).toMatch(/Response Extensions:\s+OCSP Nonce/);
+    stores.clock.now = Math.floor(stores.clock.now / 1000) * 1000 + 123;
     await post('/revoked', { serial: body.serial, reason: 'superseded' });
     const revoked = await ask('sha256');
+    // RFC 5280 §4.1.2.5.2: no fractions of a second; some peers read none.
+    expect(revoked).toMatch(/Revocation Time: \w+ +\d+ \d\d:\d\d:\d\d \d{4} GMT/);
     expect(revoked).toContain('Cert Status: revoked');
     expect(revoked).toContain('Reason: superseded');
     // Of this CA, and never issued.
@@ -342,6 +345,24 @@ withDatabase((harness) => {
     const facts = { keystore: 'SOON', serial: after['SOON'], notAfter: expect.any(String) as unknown };
     expect(said).toEqual([{ what: 'keystore', action: 'renewed', facts }]);
     await periodic.stop();
+  });
+
+  test('one that lives shorter than that is not renewed all the time, nor one that the CA cannot let live longer', async () => {
+    const { post, get, pod } = await useCa({ validityDays: 50 });
+    await post('/issue', { name: 'SHORT', commonName: 'short.example', ttlDays: 9 });
+    await post('/issue', { name: 'LAST', commonName: 'last.example', ttlDays: 365 });
+    expect(await pod.authority.due(30)).toEqual([]);
+    stores.clock.now += 4 * DAY_MS;
+    expect(await pod.authority.due(30)).toEqual(['SHORT']);
+    await pod.authority.rotate('SHORT');
+    expect(await pod.authority.due(30)).toEqual([]);
+    // LAST ends with its CA: another one would, too.
+    stores.clock.now += 40 * DAY_MS;
+    await pod.authority.rotate('SHORT');
+    expect(await pod.authority.due(30)).toEqual([]);
+    await post('/ca?replace=true', CA);
+    expect(await pod.authority.due(30)).toEqual(['LAST']);
+    expect((await get('/issued')).body.totalElements).toBe(4);
   });
 
   test('the key of the CA is sealed, and sealed anew with a newer secrets.key', async () => {

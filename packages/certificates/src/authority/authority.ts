@@ -5,7 +5,7 @@ import type { SecretBox } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import type { Certificates } from '../certificates.js';
-import { endOf } from '../inspect.js';
+import { endOf, startOf } from '../inspect.js';
 import { KeystoreStore } from '../keystore-store.js';
 import { writePem } from '../read/pem.js';
 import { storedCertificates } from '../stored.js';
@@ -153,17 +153,24 @@ export class LocalAuthority {
     return { row };
   }
 
-  /** Managed keystores that end within so many days. */
+  /**
+   * Managed keystores that end within so many days: never in the first third of their life, so that short ones are not renewed all the
+   * time, and not those that would end no later if they were issued anew.
+   */
   async due(days: number): Promise<readonly string[]> {
     const rows = await this.#knex('keystores')
       .where({ managed: true })
+      .orderBy('name')
       .select<{ readonly name: string; readonly certificate: string }[]>('name', 'certificate');
-    const limit = this.#now() + days * DAY_MS;
-    const endsBefore = (pem: string): boolean => {
+    const [ca] = storedCertificates((await this.current())?.certificate ?? '');
+    const latest = ca === undefined ? Infinity : endOf(ca);
+    const isDue = (pem: string): boolean => {
       const [leaf] = storedCertificates(pem);
-      return leaf !== undefined && endOf(leaf) <= limit;
+      if (leaf === undefined || endOf(leaf) >= latest) return false;
+      const before = Math.min(days * DAY_MS, ((endOf(leaf) - startOf(leaf)) * 2) / 3);
+      return endOf(leaf) - before <= this.#now();
     };
-    return rows.filter(({ certificate }) => endsBefore(certificate)).map(({ name }) => name);
+    return rows.filter(({ certificate }) => isDue(certificate)).map(({ name }) => name);
   }
 
   /** @throws {ApiError} 404, or 409 when it is revoked for good already */

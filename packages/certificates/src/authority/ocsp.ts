@@ -118,13 +118,16 @@ export const serialIn = ({ serialNumber }: CertID): string => {
   return hex;
 };
 
+/** Without fractions of a second, which some peers do not read (RFC 5280 §4.1.2.5.2). */
+const wholeSeconds = (time: number): Date => new Date(Math.floor(time / 1000) * 1000);
+
 const statusOf = (row: Pick<IssuedRow, 'revoked_at' | 'reason'> | undefined): CertStatus => {
   if (row === undefined) return new CertStatus({ unknown: null });
   if (row.revoked_at === null) return new CertStatus({ good: null });
   const reason = row.reason ?? 'unspecified';
   return new CertStatus({
     revoked: new RevokedInfo({
-      revocationTime: row.revoked_at,
+      revocationTime: wholeSeconds(row.revoked_at.getTime()),
       ...(reason === 'unspecified' ? {} : { revocationReason: new CRLReason(CRLReasons[reason]) }),
     }),
   });
@@ -138,18 +141,16 @@ export const answerOcsp = (
   found: (id: CertID) => Pick<IssuedRow, 'revoked_at' | 'reason'> | undefined,
   now: number,
 ): Buffer => {
-  // Seconds are all that a GeneralizedTime has here (RFC 5280 §4.1.2.5.2).
-  const at = (time: number): Date => new Date(Math.floor(time / 1000) * 1000);
   const nonce = request.tbsRequest.requestExtensions?.find(({ extnID }) => extnID === id_pkix_ocsp_nonce);
   const echoed = nonce !== undefined && nonce.extnValue.byteLength <= MAX_NONCE + 4 ? [nonce] : [];
   const data = new ResponseData({
     responderID: new ResponderID({ byKey: new KeyHash(new Uint8Array(issuer.keyHash).buffer) }),
-    producedAt: at(now),
+    producedAt: wholeSeconds(now),
     responses: request.tbsRequest.requestList.map(
       ({ reqCert }) =>
         new SingleResponse({
           ...{ certID: reqCert, certStatus: statusOf(found(reqCert)) },
-          ...{ thisUpdate: at(now), nextUpdate: at(now + VALID_MS) },
+          ...{ thisUpdate: wholeSeconds(now), nextUpdate: wholeSeconds(now + VALID_MS) },
         }),
     ),
     ...(echoed.length === 0 ? {} : { responseExtensions: echoed.map((one) => new Extension(one)) }),
