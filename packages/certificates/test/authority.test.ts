@@ -182,8 +182,24 @@ withDatabase((harness) => {
     const inside = await post('/issue', { name: 'IN', commonName: 'a.bank.example' });
     openssl.write('in.pem', inside.body.certificate);
     expect(openssl.run('verify', '-CAfile', 'ca.pem', 'in.pem')).toContain('OK');
-    const outside = await post('/issue', { name: 'OUT', commonName: 'evilbank.example' });
-    expect([outside.status, outside.body.details[0].field]).toEqual([400, 'sans']);
+    // Peers read a common name as that of a host where no other name is one.
+    for (const names of [
+      { commonName: 'evilbank.example' },
+      { commonName: 'evilbank.example', sans: ['IP:192.0.2.7'] },
+      { commonName: 'a_b.evil.example' },
+      { commonName: 'inside', sans: ['a.bank.example', '*.evil.example'] },
+    ]) {
+      const outside = await post('/issue', { name: 'OUT', ...names });
+      expect([outside.status, outside.body.details?.[0].field]).toEqual([400, 'sans']);
+    }
+    const partner = await post('/issue', {
+      name: 'P',
+      commonName: 'Evil SA',
+      kind: 'partner',
+      sans: ['a@evil.example'],
+    });
+    openssl.write('partner.pem', partner.body.certificate);
+    expect(openssl.run('verify', '-CAfile', 'ca.pem', 'partner.pem')).toContain('OK');
   });
 
   test('what is revoked is on the next CRL, which openssl believes', async () => {

@@ -12,7 +12,7 @@ import { SocketTransport } from './socket-transport.js';
 import { SocketServer } from './tcp-transport.js';
 import { certificateMissing, failureOfChain, failureOfError } from './tls-failures.js';
 import type { TlsFailure } from './tls-failures.js';
-import { chainOf, explainer, isOver, isRevoked, lastFlight, securityOf } from './tls-security.js';
+import { chainOf, explainer, isOver, isRevoked, lastFlight, securityOf, verdictOf } from './tls-security.js';
 import type { ClientAuth, TlsServerTerms } from './tls-terms.js';
 import type { Arrivals, Serve, TransportSecurity } from './transport.js';
 
@@ -212,13 +212,4 @@ const refusalOf = (
   if (resumed && isOver(peerCertificate)) return failureOfChain('CERT_HAS_EXPIRED', peerCertificate, ROLE);
   const verdict = verdictOf(secured);
   return verdict === undefined ? undefined : failureOfChain(verdict, peerCertificate, ROLE);
-};
-
-/** The fault that OpenSSL found in the chain; the one who does not go through `tls.Server` has to ask for it. */
-const verdictOf = (socket: TLSSocket): string | undefined => {
-  const { _handle: handle } = socket as unknown as {
-    readonly _handle: { verifyError(): (Error & { readonly code: string }) | null | undefined } | null;
-  };
-  if (handle === null) return 'the connection is gone';
-  return handle.verifyError()?.code;
 };

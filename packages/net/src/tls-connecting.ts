@@ -6,7 +6,7 @@ import { SOCKET_OPTIONS, SocketTransport } from './socket-transport.js';
 import { notConnected } from './tcp-transport.js';
 import { TlsError, failureOfChain, failureOfError, nameMismatch, pinMismatch } from './tls-failures.js';
 import type { TlsFailure } from './tls-failures.js';
-import { chainOf, explainer, isOver, isRevoked, lastFlight, securityOf } from './tls-security.js';
+import { chainOf, explainer, isOver, isRevoked, lastFlight, securityOf, verdictOf } from './tls-security.js';
 import type { PeerChain, TlsClientTerms, TlsSession } from './tls-terms.js';
 import type { Connect, Target, TransportSecurity } from './transport.js';
 
@@ -155,7 +155,7 @@ class Handshake {
     const verdict = codeOf(this.#socket.authorizationError);
     return verdict === 'ERR_TLS_CERT_ALTNAME_INVALID'
       ? nameMismatch(peerCertificate, this.#name)
-      : failureOfChain(verdict, peerCertificate, ROLE);
+      : failureOfChain(verdictOf(this.#socket) ?? verdict, peerCertificate, ROLE);
   }
 }
 

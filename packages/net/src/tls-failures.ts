@@ -118,6 +118,12 @@ export const failureOfChain = (
         text: `${whose} is not meant for this (extended key usage without ${use}): the partner needs another one`,
       };
     }
+    case 'permitted subtree violation':
+    case 'excluded subtree violation':
+      return {
+        code: 'TLS_CERTIFICATE_INVALID',
+        text: `${whose} has a name for which a CA above it may not issue (name constraints): the partner needs another one`,
+      };
     default:
       return { code: 'TLS_CERTIFICATE_INVALID', text: `${whose} cannot be accepted (${verdict})` };
   }

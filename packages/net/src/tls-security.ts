@@ -24,6 +24,19 @@ export const securityFacts = (security: TransportSecurity | undefined): Readonly
   return { tls, cipher, ...(peerCertificate && { certificateFingerprint: peerCertificate.fingerprint }) };
 };
 
+/**
+ * The fault that OpenSSL found in the chain of the peer, by Node's name for it, else in OpenSSL's own words; undefined: it is good. Node keeps
+ * it to itself where nobody goes through `tls.Server`, and names few faults.
+ */
+export const verdictOf = (socket: TLSSocket): string | undefined => {
+  const { _handle: handle } = socket as unknown as {
+    readonly _handle: { verifyError(): (Error & { readonly code: string }) | null | undefined } | null;
+  };
+  if (handle === null) return 'the connection is gone';
+  const fault = handle.verifyError() ?? undefined;
+  return fault?.code === 'UNSPECIFIED' ? fault.message : fault?.code;
+};
+
 /** Chains are short; one that names itself as its issuer ends. */
 const MAX_CHAIN = 10;
 

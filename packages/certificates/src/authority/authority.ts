@@ -270,7 +270,7 @@ export class LocalAuthority {
     const authority = await currentAuthority(trx);
     if (authority === undefined) throw missingCa();
     const sans = altNames(request.sans);
-    refuseOutside(authority, sans);
+    refuseOutside(authority, request.commonName, sans);
     const [notBefore, wanted] = this.#period(request.ttlDays);
     const [ca] = storedCertificates(authority.certificate);
     // A certificate that outlives its CA is of no use to anybody.
@@ -299,14 +299,23 @@ export class LocalAuthority {
 
 export type RunInTransaction = <T>(work: (trx: Knex.Transaction) => Promise<T>) => Promise<T>;
 
-const refuseOutside = ({ permitted_domains: domains }: AuthorityRow, sans: ReturnType<typeof altNames>): void => {
+/** A common name that peers take for a host where there is no other name of one. */
+const HOST_NAME = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)+$/i;
+
+const refuseOutside = (
+  { permitted_domains: domains }: AuthorityRow,
+  commonName: string,
+  sans: ReturnType<typeof altNames>,
+): void => {
   if (domains.length === 0) return;
-  const outside = sans.filter(({ type, value }) => type === 'dns' && !isWithin(value, domains));
+  const hosts = sans.filter(({ type }) => type === 'dns').map(({ value }) => value);
+  if (hosts.length === 0 && HOST_NAME.test(commonName)) hosts.push(commonName);
+  const outside = hosts.filter((name) => !isWithin(name, domains));
   if (outside.length === 0) return;
   throw validation([
     {
       field: 'sans',
-      message: `the CA may issue for ${domains.join(', ')} alone: ${outside.map(({ value }) => value).join(', ')} is outside`,
+      message: `the CA may issue for ${domains.join(', ')} alone: ${outside.join(', ')} is outside`,
     },
   ]);
 };
