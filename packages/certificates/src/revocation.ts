@@ -34,6 +34,9 @@ export interface RevocationOptions {
 /** A chain is no longer than that in a handshake. */
 const MAX_CHAIN = 10;
 
+/** CAs between peers and those of the truststore that are kept in mind; the oldest gives way. */
+const MAX_BETWEEN = 1000;
+
 const iso = (time: number): string => new Date(time).toISOString();
 
 const shown = (certificate: X509Certificate, isPeer: boolean): string => {
@@ -94,6 +97,15 @@ export const revocationCheck = ({ mode, trust, store, notice, ocsp, now = Date.n
   if (mode === 'off') return undefined;
   const { cas, lists } = trust ?? { cas: [], lists: new Map<string, readonly RevocationList[]>() };
 
+  /** By fingerprint, of the chains that were shown: a session that is resumed at a server shows its own certificate alone. */
+  const between = new Map<string, X509Certificate>();
+  const remember = (ca: X509Certificate): void => {
+    between.delete(ca.fingerprint256);
+    between.set(ca.fingerprint256, ca);
+    const [oldest] = between.keys();
+    if (between.size > MAX_BETWEEN && oldest !== undefined) between.delete(oldest);
+  };
+
   const verdictFor = (certificate: X509Certificate, issuer: X509Certificate | undefined): Verdict => {
     if (trust === undefined) {
       return {
@@ -126,10 +138,11 @@ export const revocationCheck = ({ mode, trust, store, notice, ocsp, now = Date.n
   /** @param chain of the peer, itself first; the rest as far as it is known */
   return async (chain: readonly X509Certificate[]): Promise<RevocationRefusal | undefined> => {
     const unknown: string[] = [];
+    for (const ca of chain.slice(1, MAX_CHAIN)) remember(ca);
     let certificate = chain[0];
     for (let depth = 0; certificate !== undefined && depth < MAX_CHAIN && !isSelfSigned(certificate); depth++) {
       const below = certificate;
-      const issuer: X509Certificate | undefined = [...cas, ...chain].find((one) => isIssuedBy(below, one));
+      const issuer: X509Certificate | undefined = [...cas, ...between.values()].find((one) => isIssuedBy(below, one));
       const verdict = await asking(below, issuer, verdictFor(below, issuer));
       const what = shown(below, depth === 0);
       if (verdict.is === 'revoked') {

@@ -1,17 +1,14 @@
 /** Revocation of a peer by OCSP; every answer is that of the `openssl ocsp` command. */
-import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
-import { createServer } from 'node:http';
-import type { Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 
 import { OcspClient, revocationCheck } from '../src/index.js';
 import { readTrust } from '../src/trust.js';
-import { OpenSsl } from './support/openssl.js';
+import { OpenSsl, derOf } from './support/openssl.js';
 import type { Issued } from './support/openssl.js';
+import { REVOKED, Responder, VALID } from './support/responder.js';
+import type { Answers } from './support/responder.js';
 
 const HOUR_MS = 3_600_000;
 const openssl = new OpenSsl();
@@ -22,53 +19,27 @@ const delegated = openssl.issue({ name: 'delegated', issuer: root, extensions: S
 const unfit = openssl.issue({ name: 'unfit', issuer: root, extensions: ['extendedKeyUsage = clientAuth'] });
 const foreign = openssl.issue({ name: 'foreign', issuer: stranger, extensions: SIGNING });
 
-const pathOf = (name: string): string => join(openssl.directory, name);
-let server: Server;
+const between = openssl.ca('between', root);
+const responder = new Responder(openssl, root);
+const ofBetween = new Responder(openssl, between);
 let leaf: Issued;
 let silent: Issued;
-let questions = 0;
-let answer: (question: Buffer, res: ServerResponse) => void;
 
-/** The answer of OpenSSL. @param status `V`, or `R` and what follows; undefined: it does not know the certificate */
+/** The answer about `leaf`. */
 const saying =
-  (status: string | undefined, signer: Issued = root, more: readonly string[] = ['-nmin', '30']) =>
-  (question: Buffer, res: ServerResponse): void => {
-    openssl.write('question.der', question);
-    const serial = new X509Certificate(leaf.pem).serialNumber;
-    const known = status === undefined ? '' : `${status}\t${serial}\tunknown\t/CN=x\n`;
-    openssl.write('ocsp.txt', known);
-    execFileSync(
-      'openssl',
-      [
-        ...['ocsp', '-index', pathOf('ocsp.txt'), '-CA', root.certificate, '-reqin', pathOf('question.der')],
-        ...['-rsigner', signer.certificate, '-rkey', signer.key, '-respout', pathOf('answer.der'), ...more],
-      ],
-      { stdio: 'ignore' },
-    );
-    res.end(openssl.bytes('answer.der'));
-  };
-const VALID = 'V\t401231235959Z\t';
-const REVOKED = 'R\t401231235959Z\t260102030405Z,keyCompromise';
+  (...how: Parameters<typeof responder.saying> extends [unknown, ...infer Rest] ? Rest : never): (() => Answers) =>
+  () =>
+    responder.saying(leaf, ...how);
 
 beforeAll(async () => {
-  server = createServer((req, res) => {
-    questions++;
-    const pieces: Buffer[] = [];
-    req.on('data', (piece: Buffer) => pieces.push(piece));
-    req.on('end', () => answer(Buffer.concat(pieces), res));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/ocsp`;
-  const names = ['basicConstraints = CA:FALSE', `authorityInfoAccess = OCSP;URI:${url}`];
+  await responder.listen();
+  await ofBetween.listen();
+  const names = ['basicConstraints = CA:FALSE', responder.at('ocsp')];
   leaf = openssl.issue({ name: 'leaf', issuer: root, extensions: names });
   silent = openssl.issue({ name: 'silent', issuer: root, extensions: ['basicConstraints = CA:FALSE'] });
 });
 beforeEach(() => {
-  questions = 0;
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
+  responder.questions = 0;
 });
 
 const judge = async (
@@ -85,20 +56,15 @@ const judge = async (
 
 const UNKNOWN = 'TLS_REVOCATION_UNKNOWN';
 
-const TABLE: readonly (readonly [what: string, says: () => typeof answer, code: string, words: RegExp])[] = [
-  ['it is good', () => saying(VALID), 'in', /^$/],
-  [
-    'it is revoked',
-    () => saying(REVOKED),
-    'TLS_CERTIFICATE_REVOKED',
-    /leaf, .*keyCompromise, since 2026-01-02T03:04:05/,
-  ],
-  ['nobody knows it', () => saying(undefined), UNKNOWN, /has no CRL of root.*; the OCSP responder http.*does not know/],
-  ['it is good, says one that the CA lets sign', () => saying(VALID, delegated), 'in', /^$/],
-  ['one signs whom the CA does not let', () => saying(VALID, unfit), UNKNOWN, /is signed neither by the CA nor by one/],
-  ['one of another CA signs', () => saying(VALID, foreign), UNKNOWN, /is signed neither/],
-  ['another CA signs', () => saying(VALID, stranger), UNKNOWN, /is signed neither/],
-  ['it answers without the nonce', () => saying(VALID, root, ['-nmin', '30', '-badsig']), UNKNOWN, /is signed neither/],
+const TABLE: readonly (readonly [what: string, says: () => Answers, code: string, words: RegExp])[] = [
+  ['it is good', saying(VALID), 'in', /^$/],
+  ['it is revoked', saying(REVOKED), 'TLS_CERTIFICATE_REVOKED', /leaf, .*keyCompromise, since 2026-01-02T03:04:05/],
+  ['nobody knows it', saying(undefined), UNKNOWN, /has no CRL of root.*; the OCSP responder http.*does not know/],
+  ['it is good, says one that the CA lets sign', saying(VALID, delegated), 'in', /^$/],
+  ['one signs whom the CA does not let', saying(VALID, unfit), UNKNOWN, /is signed neither by the CA nor by one/],
+  ['one of another CA signs', saying(VALID, foreign), UNKNOWN, /is signed neither/],
+  ['another CA signs', saying(VALID, stranger), UNKNOWN, /is signed neither/],
+  ['its signature is bad', saying(VALID, root, ['-nmin', '30', '-badsig']), UNKNOWN, /is signed neither/],
   ['it fails', () => (_, res) => void res.writeHead(500).end(), UNKNOWN, /the server answers 500/],
   // tryLater (RFC 6960 §4.2.1).
   ['it is busy', () => (_, res) => void res.end(Buffer.from('30030a0103', 'hex')), UNKNOWN, /it answers tryLater/],
@@ -107,36 +73,69 @@ const TABLE: readonly (readonly [what: string, says: () => typeof answer, code: 
 ];
 
 test.each(TABLE)('%s', async (_, says, code, words) => {
-  answer = says();
+  responder.says.set('ocsp', says());
   expect(await judge('hard', new OcspClient())).toEqual([code, expect.stringMatching(words)]);
   if (code === UNKNOWN) expect((await judge('soft', new OcspClient()))[0]).toBe('in');
 });
 
 test('one that does not answer is given up', async () => {
-  answer = () => undefined;
+  responder.says.delete('ocsp');
   const [code, text] = await judge('hard', new OcspClient({ timeoutMs: 20 }));
   expect([code, text]).toEqual([UNKNOWN, expect.stringContaining('it did not come whole within 20 ms')]);
 });
 
+test('an answer to another question is none', async () => {
+  const questions: Buffer[] = [];
+  responder.says.set('ocsp', (question, res) => {
+    questions.push(question);
+    saying(VALID)()(questions[0] ?? question, res);
+  });
+  expect((await judge('hard', new OcspClient()))[0]).toBe('in');
+  const words = expect.stringContaining('its answer is one to another question');
+  expect(await judge('hard', new OcspClient())).toEqual([UNKNOWN, words]);
+});
+
 test('an answer that has run out is none', async () => {
-  answer = saying(VALID);
+  responder.says.set('ocsp', saying(VALID)());
   const late = new OcspClient({ now: () => Date.now() + HOUR_MS });
   expect(await judge('hard', late)).toEqual([UNKNOWN, expect.stringMatching(/its answer has run out/)]);
 });
 
 test('it is asked once while its answer counts, and not where a CRL tells, nobody is named, or OCSP is off', async () => {
-  answer = saying(VALID);
+  responder.says.set('ocsp', saying(VALID)());
   let now = Date.now();
   const client = new OcspClient({ now: () => now });
   await Promise.all([judge('hard', client), judge('hard', client)]);
   await judge('hard', client);
-  expect(questions).toBe(1);
+  expect(responder.questions).toBe(1);
   now += 31 * 60_000;
   await judge('hard', client);
-  expect(questions).toBe(2);
+  expect(responder.questions).toBe(2);
   const crl = Buffer.from(openssl.crl(root).replace(/-----[^-]+-----/g, ''), 'base64');
   expect((await judge('hard', new OcspClient(), { crls: [crl] }))[0]).toBe('in');
   expect((await judge('hard', new OcspClient(), { of: silent }))[0]).toBe(UNKNOWN);
   expect((await judge('hard', undefined))[0]).toBe(UNKNOWN);
-  expect(questions).toBe(2);
+  expect(responder.questions).toBe(2);
+});
+
+test('a session that is resumed shows no CA between, and is asked about all the same', async () => {
+  const extensions = ['basicConstraints = CA:FALSE', ofBetween.at('ocsp')];
+  const below = openssl.issue({ name: 'below', issuer: between, extensions });
+  ofBetween.says.set('ocsp', ofBetween.saying(below, VALID));
+  let now = Date.now();
+  const ocsp = new OcspClient({ now: () => now });
+  const crls = [derOf(openssl.crl(root))];
+  const terms = {
+    mode: 'hard',
+    trust: await readTrust([root.pem], crls),
+    store: 'banks',
+    notice: () => undefined,
+  } as const;
+  const check = revocationCheck({ ...terms, ocsp });
+  const chain = [below, between, root].map(({ pem }) => new X509Certificate(pem));
+  expect(await check?.(chain)).toBeUndefined();
+  expect(await check?.(chain.slice(0, 1))).toBeUndefined();
+  ofBetween.says.set('ocsp', ofBetween.saying(below, REVOKED));
+  now += 31 * 60_000;
+  expect(await check?.(chain.slice(0, 1))).toMatchObject({ code: 'TLS_CERTIFICATE_REVOKED' });
 });
