@@ -8,8 +8,8 @@ import { withDatabase } from '@pesit-node/service/testing';
 
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
-import type { Partner } from './support/partner.js';
-import { until, useWorld } from './support/world.js';
+import type { Partner, PartnerOptions } from './support/partner.js';
+import { deferred, until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -36,10 +36,14 @@ withDatabase((harness) => {
   });
 
   /** A bank with TLS, and the remote server for it. */
-  const bank = async (fields: object = {}, material: Partial<TlsServerMaterial> = {}): Promise<Partner> => {
+  const bank = async (
+    fields: object = {},
+    material: Partial<TlsServerMaterial> = {},
+    before: PartnerOptions['before'] = {},
+  ): Promise<Partner> => {
     const trust = { certificates: [ca.certificate] };
     const terms = new TlsServerTerms({ identity: server, trust, clientAuth: 'NONE', ...material });
-    const partner = await world.partner({ transport: serveTls({ terms: () => terms }) });
+    const partner = await world.partner({ transport: serveTls({ terms: () => terms }), before });
     await world.remote(service, 1, { tlsEnabled: true, tlsPort: partner.port, truststoreName: 'banks', ...fields });
     return partner;
   };
@@ -126,6 +130,49 @@ withDatabase((harness) => {
       await until(() => Promise.resolve(said().includes('the certificate of the remote server was revoked')));
       expect(await world.send(service)).toMatchObject({ status: 'FAILED', errorCode: 'AUTH_FAILED' });
       expect(partner.written).toHaveLength(1);
+    });
+
+    const isSaid = () =>
+      until(() => {
+        const said = JSON.stringify(service.log.lines);
+        return Promise.resolve(said.includes('the certificate of the remote server was revoked'));
+      });
+
+    test.each([
+      ['runs a file', 'endTransfer'],
+      // Its handshake is over then, and it is not among the sessions that are looked at.
+      ['is being opened', 'connect'],
+    ] as const)('a session that %s when its server is revoked ends behind the file', async (_, step) => {
+      const [isThere, goOn] = [deferred(), deferred()];
+      const partner = await bank(
+        { revocation: 'soft' },
+        {},
+        {
+          [step]: () => {
+            isThere.resolve();
+            return goOn.promise;
+          },
+        },
+      );
+      await truststore(await ca.crl([]));
+      const sent = world.send(service);
+      await isThere.promise;
+      await truststore(await ca.crl([server.serial]));
+      if (step === 'endTransfer') await isSaid();
+      expect(partner.ended).toEqual([]);
+      goOn.resolve();
+      expect(await sent).toMatchObject({ status: 'COMPLETED', attempts: 1 });
+      await isSaid();
+      await until(() => Promise.resolve(partner.ended.length === 1));
+      const failed = await world.send(service);
+      expect(failed).toMatchObject({ status: 'FAILED', attempts: 1, errorCode: 'AUTH_FAILED' });
+      expect([partner.connects.length, partner.written.length]).toEqual([1, 1]);
+      // Once its CA has let it go again the same transfer is tried again.
+      await truststore(await ca.crl([]));
+      await service.api.post(`/transfers/${failed.id}/retry`);
+      const status = async (): Promise<string> => (await service.api.get(`/transfers/${failed.id}`)).body.status;
+      await until(async () => (await status()) === 'COMPLETED');
+      expect([partner.connects.length, partner.written.length]).toEqual([2, 2]);
     });
 
     test('without a CRL soft accepts and hard does not, until there is one', async () => {

@@ -364,4 +364,18 @@ describe('a look at open sessions', () => {
       ['B', undefined],
     ]);
   });
+
+  test('one whose certificate cannot be judged keeps no other from its end', async () => {
+    const sessions = new OpenSessions({ standings: () => Promise.resolve([]) });
+    const looks: string[] = [];
+    for (const partnerId of ['A', 'B', 'C']) {
+      const lookAtCertificate = (): Promise<void> => {
+        looks.push(partnerId);
+        return partnerId === 'A' ? Promise.reject(new Error('there is no truststore')) : Promise.resolve();
+      };
+      sessions.add({ partnerId, look: () => undefined, leave: () => undefined, lookAtCertificate });
+    }
+    await expect(sessions.lookAtCertificates()).rejects.toThrow('there is no truststore');
+    expect(looks).toEqual(['A', 'B', 'C']);
+  });
 });

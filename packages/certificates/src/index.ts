@@ -29,7 +29,7 @@ export type { CertificateView } from './inspect.js';
 export { MadeTerms } from './made-terms.js';
 export { OcspClient } from './ocsp/client.js';
 export type { StoreHints, StoreKind, StoreUse, StoreUses } from './ports.js';
-export { REVOCATION_MODES, revocationCheck, revokedSince } from './revocation.js';
+export { lookAtEach, REVOCATION_MODES, revocationCheck, revokedSince } from './revocation.js';
 export type { RevocationMode } from './revocation.js';
 export { AUTHORITY_SECRETS, KEYSTORE_SECRETS, sealAuthoritiesAnew, sealKeystoresAnew } from './rotation.js';
 export { authorityRoutes, publicRoutes } from './routes/authority.js';

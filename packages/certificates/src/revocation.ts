@@ -169,3 +169,17 @@ export const revokedSince = async (raw: Buffer, trust: Trust, store: string): Pr
   const refusal = await check?.([new X509Certificate(raw)]);
   return refusal?.code === 'TLS_CERTIFICATE_REVOKED' ? refusal.text : undefined;
 };
+
+/**
+ * Looks at sessions that are open, a turn of the event loop each: a look costs a signature, and files that cross shall not wait for thousands.
+ * One that fails keeps no other from it.
+ * @throws the first error, when all were looked at
+ */
+export const lookAtEach = async <T>(sessions: Iterable<T>, look: (session: T) => Promise<void>): Promise<void> => {
+  const errors: unknown[] = [];
+  for (const session of [...sessions]) {
+    await look(session).catch((error: unknown) => errors.push(error));
+    await new Promise(setImmediate);
+  }
+  if (errors.length > 0) throw errors[0] as Error;
+};

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
+import { lookAtEach } from '@pesit-node/certificates';
 import { securityFacts } from '@pesit-node/net';
 import type { PesitRequester } from '@pesit-node/net';
 import type { SingleArticleStyle } from '@pesit-node/protocol';
@@ -94,7 +95,11 @@ export class SessionPool {
     await this.reserve(target, sessionId, target.connectTimeout, signal);
     this.#count(target.serverId, 1);
     try {
-      return this.#taken(await this.#open(target, sessionId, signal), transfer, false);
+      const open = await this.#open(target, sessionId, signal);
+      const taken = this.#taken(open, transfer, false);
+      // While it was being opened no look at the sessions saw it.
+      this.#endRevoked(open).catch(() => undefined);
+      return taken;
     } catch (error) {
       this.#count(target.serverId, -1);
       await this.giveBack(sessionId);
@@ -133,18 +138,24 @@ export class SessionPool {
     }
   }
 
-  /** Ends sessions with servers whose certificates were revoked since: those in use when they are given back. */
-  async closeRevoked(): Promise<void> {
-    for (const open of [...[...this.#idle.values()].flat(), ...this.#used.keys()]) {
-      const { session, target } = open;
-      if (!(await target.isRevoked(session.security))) continue;
-      const text =
-        'the certificate of the remote server was revoked: its session ends, after the transfer that it runs';
-      this.#options.events.publish(SESSION_TOLERATED, { session: open.observed, text });
-      this.#used.get(open)?.();
-      const idle = this.#idle.get(target.key)?.find(({ sessionId }) => sessionId === open.sessionId);
-      if (idle !== undefined) void this.#discard(idle);
-    }
+  /**
+   * Ends sessions with servers whose certificates were revoked since: those in use when they are given back.
+   * @throws the first error, when all were looked at: of the database, or a store is missing
+   */
+  closeRevoked(): Promise<void> {
+    return lookAtEach([...[...this.#idle.values()].flat(), ...this.#used.keys()], (open) => this.#endRevoked(open));
+  }
+
+  async #endRevoked({ session, sessionId, observed, target }: Open): Promise<void> {
+    if (!(await target.isRevoked(session.security))) return;
+    // It may have been given back, or taken, meanwhile.
+    const idle = this.#idle.get(target.key)?.find((one) => one.sessionId === sessionId);
+    const used = [...this.#used.entries()].find(([one]) => one.sessionId === sessionId);
+    if (idle === undefined && used === undefined) return;
+    const text = 'the certificate of the remote server was revoked: its session ends, after the transfer that it runs';
+    this.#options.events.publish(SESSION_TOLERATED, { session: observed, text });
+    used?.[1]();
+    if (idle !== undefined) void this.#discard(idle);
   }
 
   /** Releases every idle session; those in use are closed when they are given back. */

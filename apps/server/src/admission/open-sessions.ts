@@ -1,3 +1,4 @@
+import { lookAtEach } from '@pesit-node/certificates';
 import type { PesitError } from '@pesit-node/protocol';
 
 import type { PartnerStanding } from '../partners/fields.js';
@@ -36,9 +37,9 @@ export class OpenSessions {
     for (const session of [...this.#sessions]) session.leave(reason);
   }
 
-  /** A truststore was changed. @throws when the database fails */
-  async lookAtCertificates(): Promise<void> {
-    for (const session of [...this.#sessions]) await session.lookAtCertificate();
+  /** A truststore was changed. @throws the first error, when all were looked at: of the database, or a store is missing */
+  lookAtCertificates(): Promise<void> {
+    return lookAtEach(this.#sessions, (session) => session.lookAtCertificate());
   }
 
   /** Shows every session its partner as it is now: one statement for all. @throws when the database fails */
