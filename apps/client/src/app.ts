@@ -2,6 +2,7 @@ import { certificateRoutes } from '@pesit-node/certificates';
 import type { Certificates } from '@pesit-node/certificates';
 import { createLicensedApp } from '@pesit-node/license';
 import type { LicensedAppOptions } from '@pesit-node/license';
+import { ApiError } from '@pesit-node/service';
 import type { Config, Traces } from '@pesit-node/service';
 import type { Express } from 'express';
 
@@ -28,20 +29,26 @@ export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly traces: Traces;
 }
 
+const unlessConflict = (error: unknown): void => {
+  if (!(error instanceof ApiError) || error.code !== 'CONFLICT') throw error;
+};
+
 /** The REST interface of the client app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
   const { logger, events, exchange, servers } = deps;
   const { queue, test, serverChanged: changed } = exchange;
+  const { sendTree, receivedTree } = deps;
+  const transfers = transferService({ store: deps.transfers, servers, sendTree, receivedTree, queue, events });
   const remoteServers = remoteServerService({
     store: servers,
     audit: deps.audit,
     certificates: deps.certificates,
     events,
     test,
+    // One that has ended meanwhile is a 409.
+    cancel: (id) => transfers.cancel(id).catch(unlessConflict),
     changed,
   });
-  const { sendTree, receivedTree } = deps;
-  const transfers = transferService({ store: deps.transfers, servers, sendTree, receivedTree, queue, events });
   return createLicensedApp({
     ...deps,
     routes: (routes) => {

@@ -104,6 +104,23 @@ withDatabase((harness) => {
       expect((await service.api.get('/servers/x')).status).toBe(400);
     });
 
+    test('GET lists all, or those that are asked for, or page by page', async () => {
+      for (const name of ['zeta', 'bank', 'other'])
+        await service.api.post('/servers', { ...BANK, name, enabled: name !== 'other', description: `of ${name}` });
+      const names = (content: unknown) => (content as { name: string }[]).map(({ name }) => name);
+      for (const [query, expected] of [
+        ['', ['zeta', 'bank', 'other']],
+        ['?q=OF%20B', ['bank']],
+        ['?enabled=false', ['other']],
+        ['?status=UNKNOWN&enabled=true', ['zeta', 'bank']],
+        ['?status=REFUSED', []],
+      ] as const)
+        expect([query, names((await service.api.get(`/servers${query}`)).body)]).toEqual([query, expected]);
+      const { body } = await service.api.get('/servers?page=1&size=2');
+      expect(names(body.content)).toEqual(['other']);
+      expect(body).toMatchObject({ totalElements: 3, totalPages: 2, number: 1, size: 2 });
+    });
+
     test('DELETE removes one; its history stays without it', async () => {
       await service.api.post('/servers', { ...BANK, enabled: false });
       await service.database.knex('transfers').insert({
@@ -111,7 +128,12 @@ withDatabase((harness) => {
         ...{ server_name: 'bank', partner_id: 'NODE1', filename: 'a', settings: {} },
       });
       const busy = await service.api.delete('/servers/1');
-      expect([busy.status, busy.body.error]).toEqual([409, 'CONFLICT']);
+      expect([busy.status, busy.body.message]).toEqual([
+        409,
+        expect.stringMatching(
+          /^Remote server "bank" is in use: 1 transfer that waits: 00000000-0000-4000-8000-000000000001\. /,
+        ),
+      ]);
       await service.database
         .knex('transfers')
         .update({ status: 'CANCELLED', end_time: service.database.knex.fn.now() });
@@ -119,6 +141,36 @@ withDatabase((harness) => {
       expect((await service.api.get('/servers/1')).status).toBe(404);
       const { body } = await service.api.get('/transfers/00000000-0000-4000-8000-000000000001');
       expect(body).toMatchObject({ serverId: null, serverName: 'bank' });
+    });
+
+    test('DELETE by force cancels what waits, tells what runs to end, and removes it when nothing does', async () => {
+      await service.api.post('/servers', { ...BANK, enabled: false });
+      const { knex } = service.database;
+      const ids = [1, 2, 3].map((number) => `00000000-0000-4000-8000-00000000000${number}`);
+      await knex('transfers').insert(
+        ids.map((id) => ({
+          ...{ id, status: 'PENDING', direction: 'SEND', server_id: 1 },
+          ...{ server_name: 'bank', partner_id: 'NODE1', filename: 'a', settings: {} },
+        })),
+      );
+      const [first, ...others] = ids;
+      const lease = { node: 'other', fence: 1, lease_until: new Date(Date.now() + 3_600_000) };
+      await knex('transfers')
+        .where({ id: first })
+        .update({ status: 'IN_PROGRESS', ...lease });
+      const running = await service.api.delete('/servers/1?force=true');
+      expect([running.status, running.body.message]).toEqual([
+        409,
+        `Remote server "bank" is in use: 1 transfer that runs: ${first}. They were told to end: ask again in a moment`,
+      ]);
+      expect(await knex('transfers').orderBy('id').select('id', 'status', 'cancel_requested')).toEqual([
+        { id: first, status: 'IN_PROGRESS', cancel_requested: true },
+        ...others.map((id) => ({ id, status: 'CANCELLED', cancel_requested: true })),
+      ]);
+      await knex('transfers').where({ id: first }).update({ status: 'CANCELLED', end_time: knex.fn.now() });
+      expect((await service.api.delete('/servers/1?force=true')).status).toBe(204);
+      const audit = await service.api.get('/audit?objectType=remote%20server&action=deleted');
+      expect(audit.body).toMatchObject({ totalElements: 1, content: [{ object: '1' }] });
     });
 
     test.each([

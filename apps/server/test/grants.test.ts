@@ -211,7 +211,7 @@ withDatabase((harness) => {
               remoteAddress === '127.0.0.2'
                 ? /: the password \(PI 5\) of ACME is wrong$/
                 : new RegExp(`: ACME came from ${remoteAddress}, which its allowedAddresses leave out: `),
-            ) as unknown,
+            ),
           },
         ]),
       );

@@ -121,7 +121,7 @@ withDatabase((harness) => {
     });
     await all(other, true);
 
-    await third.call('delete', `${SERVERS}/S`);
+    await third.call('delete', `${SERVERS}/S?force=true`);
     await all(other, false);
     expect(await accepting(port)).toEqual([false, false, false]);
     for (const pod of pods) expect(await pod.call('get', SERVERS)).toEqual([]);

@@ -199,7 +199,7 @@ withDatabase((harness) => {
         status: 'FAILED',
         statusReason: `port ${port} is in use by the listener A: stop it, or choose another port`,
       });
-      await rest.delete(`${SERVERS}/A`);
+      await rest.delete(`${SERVERS}/A?force=true`);
       await rest.listenersHere.retryFailed();
       expect((await rest.get(`${SERVERS}/B/status`)).body).toMatchObject({ status: 'RUNNING' });
     });
@@ -325,11 +325,17 @@ withDatabase((harness) => {
       foreign.close();
     });
 
-    test('is stopped when it is deleted', async () => {
+    test('is stopped when it is deleted by force, and not deleted otherwise', async () => {
       const port = await freePort();
       await rest.post(SERVERS, { serverId: 'S', port });
       await rest.post(`${SERVERS}/S/start`);
-      expect((await rest.delete(`${SERVERS}/S`)).status).toBe(204);
+      const refused = await rest.delete(`${SERVERS}/S`);
+      expect([refused.status, refused.body.message]).toEqual([
+        409,
+        'Listener "S" is in use: it is to run: stop it. Let that end first, or ask with force=true: it is stopped on every pod, and files that are running come to their end, within `shutdown.drain-timeout`; lists that name it stay as they are.',
+      ]);
+      expect(await answers(port)).toBe(true);
+      expect((await rest.delete(`${SERVERS}/S?force=true`)).status).toBe(204);
       expect(await answers(port)).toBe(false);
       expect((await rest.get(`${SERVERS}/S/status`)).status).toBe(404);
       expect((await rest.post(`${SERVERS}?start=false`, { serverId: 'S', port })).body.status).toBe('STOPPED');

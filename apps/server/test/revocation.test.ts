@@ -44,7 +44,7 @@ const put =
   (fields: Readonly<Record<string, unknown>>): Change =>
   (node) =>
     node.call('put', ACME, fields);
-const remove: Change = (node) => node.call('delete', ACME);
+const remove: Change = (node) => node.call('delete', `${ACME}?force=true`);
 
 /** What an administrator does, with what the session ends, and what the log says of it. */
 const CHANGES: readonly (readonly [what: string, change: Change, diagnostic: string, reason: RegExp])[] = [

@@ -129,6 +129,15 @@ describe('profiles', () => {
 describe('lists and objects', () => {
   beforeEach(setProfile);
 
+  test('what is in use is deleted by force alone, and a keystore has no force', async () => {
+    answers['DELETE /api/v1/config/partners/ACME'] = [204, undefined];
+    expect((await user.pesit(['partners', 'delete', 'ACME'])).out).toBe('ACME removed\n');
+    await user.pesit(['partners', 'delete', 'ACME', '--force']);
+    const path = 'DELETE /api/v1/config/partners/ACME';
+    expect(asked()).toEqual([path, `${path}?force=true`]);
+    expect((await user.pesit(['keystores', 'delete', 'K', '--force'])).code).toBe(2);
+  });
+
   test('a list is a table; its filters and pages are those of the service', async () => {
     const content = [{ id: 'x', status: 'FAILED', partnerId: 'ACME', filename: 'a\u001b[31mb', diagnostic: null }];
     answers['GET /api/v1/transfers'] = [

@@ -81,6 +81,10 @@ export type { ComputedOf, CreateOf, FieldRow, FieldRows, GivenOf, RowOf, ValuesO
 export { RequestFields } from './fields/requests.js';
 export type { KeptOf, RequestField } from './fields/requests.js';
 export { FieldStore } from './fields/store.js';
+export { deletionQuery, IN_USE, refuseUsed, useOf } from './fields/deletion.js';
+export type { Uses } from './fields/deletion.js';
+export { listAnswer, listed, listRows } from './fields/lists.js';
+export type { Listed, ListQuery } from './fields/lists.js';
 export { FieldTable } from './fields/table.js';
 export type { KeepSecret, Resource } from './fields/table.js';
 export {

@@ -56,7 +56,7 @@ export const verbsRound = async (stage: PodStage): Promise<PodRound> => {
       { port: second },
       async () => (await isRunning(second)()) && (await isGone(first)()),
     ],
-    ['delete', 'DELETE', path, undefined, isGone(first, second)],
+    ['delete', 'DELETE', `${path}?force=true`, undefined, isGone(first, second)],
   ];
   const findings: string[] = [];
   const figures: Record<string, number> = {};

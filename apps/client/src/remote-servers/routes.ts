@@ -1,8 +1,9 @@
-import { callerOf, endpoint, rowId } from '@pesit-node/service';
+import { callerOf, deletionQuery, endpoint, IN_USE, listAnswer, listed, rowId } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
 import { REMOTE_SERVER } from './fields.js';
+import { FORCED_REMOVAL } from './service.js';
 import type { RemoteServerService } from './service.js';
 import { testAnswer } from './test-answer.js';
 
@@ -15,8 +16,12 @@ const UNBUILT = { 422: 'A field whose behaviour this version does not have.' };
 
 export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService): void => {
   routes.resource('/api/v1/servers', {
-    get: endpoint({ summary: 'All remote servers', answers: { 200: z.array(answer) } }, async ({ res }) =>
-      res.json(await servers.list()),
+    get: endpoint(
+      { summary: 'All remote servers', query: REMOTE_SERVER.list, answers: { 200: listAnswer(answer) } },
+      async ({ query, res }) => {
+        const { rows, total } = await servers.list(query);
+        res.json(listed(query, total, rows));
+      },
     ),
     post: endpoint(
       {
@@ -48,10 +53,11 @@ export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService)
       {
         summary: 'Removes a remote server',
         params,
-        answers: { 204: 'Removed.', ...NOT_FOUND, 409: 'Transfers with it wait or run.' },
+        query: deletionQuery(FORCED_REMOVAL),
+        answers: { 204: 'Removed.', ...NOT_FOUND, 409: IN_USE },
       },
-      async ({ params: { id }, req, res }) => {
-        await servers.remove(id, callerOf(req));
+      async ({ params: { id }, query: { force = false }, req, res }) => {
+        await servers.remove(id, force, callerOf(req));
         res.status(204).end();
       },
     ),

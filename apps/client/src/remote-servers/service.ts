@@ -5,9 +5,11 @@ import {
   isCheckViolation,
   isUniqueViolation,
   notFound,
+  refuseUsed,
+  useOf,
   validation,
 } from '@pesit-node/service';
-import type { ApiError, Caller, ChangeAudit, EventStream } from '@pesit-node/service';
+import type { ApiError, Caller, ChangeAudit, EventStream, Listed, ListQuery } from '@pesit-node/service';
 import { productOf } from '@pesit-node/transfers';
 
 import type { TestResult } from '../sessions/test-connection.js';
@@ -15,7 +17,7 @@ import { REMOTE_SERVER } from './fields.js';
 import type { CreateRemoteServer, RemoteServerChange, RemoteServerRow, RemoteServerView } from './fields.js';
 import { leadsElsewhere } from './secrets.js';
 import type { SealedColumn } from './secrets.js';
-import type { RemoteServerStore } from './store.js';
+import type { RemoteServerStore, ServerTransfer } from './store.js';
 
 /** Properties that its sessions have shown; null before the first. */
 const lastSeen = ({ seen, single_article: singleArticle }: RemoteServerRow) =>
@@ -31,6 +33,20 @@ const lastSeen = ({ seen, single_article: singleArticle }: RemoteServerRow) =>
 
 const view = (row: RemoteServerRow): RemoteServerView => REMOTE_SERVER.view(row, { lastSeen: lastSeen(row) });
 
+/** The effect of `force=true`. */
+export const FORCED_REMOVAL =
+  'transfers with it that wait are cancelled; those that run are told to end, and as long as one does the answer is 409 again.';
+
+const usesOf = (transfers: readonly ServerTransfer[]): readonly string[] => {
+  const idsOf = (status: ServerTransfer['status']) =>
+    transfers.filter((one) => one.status === status).map(({ id }) => id);
+  const word = (count: number): string => (count === 1 ? 'transfer that' : 'transfers that');
+  return [
+    ...useOf((count) => `${count} ${word(count)} ${count === 1 ? 'runs' : 'run'}`, idsOf('IN_PROGRESS')),
+    ...useOf((count) => `${count} ${word(count)} ${count === 1 ? 'waits' : 'wait'}`, idsOf('PENDING')),
+  ];
+};
+
 export interface RemoteServerServiceDeps {
   readonly store: RemoteServerStore;
   readonly certificates: Pick<Certificates, 'require'>;
@@ -38,6 +54,8 @@ export interface RemoteServerServiceDeps {
   readonly audit: ChangeAudit;
   /** A real CONNECT and RELEASE. */
   readonly test: (server: RemoteServerRow) => Promise<TestResult>;
+  /** Cancels a transfer, unless it has ended. */
+  readonly cancel: (id: string) => Promise<unknown>;
   /** The server was changed or removed: its idle sessions have the old terms, and its transfers may run now. */
   readonly changed: (id: number) => void;
 }
@@ -66,7 +84,15 @@ const requirePasswords = (change: RemoteServerChange, before: RemoteServerRow): 
 };
 
 /** The remote servers: what an administrator may do with them. */
-export const remoteServerService = ({ store, certificates, events, audit, test, changed }: RemoteServerServiceDeps) => {
+export const remoteServerService = ({
+  store,
+  certificates,
+  events,
+  audit,
+  test,
+  cancel,
+  changed,
+}: RemoteServerServiceDeps) => {
   const say = (
     action: 'created' | 'changed' | 'deleted',
     facts: Readonly<Record<string, unknown>>,
@@ -85,7 +111,10 @@ export const remoteServerService = ({ store, certificates, events, audit, test, 
   };
 
   return {
-    list: async (): Promise<RemoteServerView[]> => (await store.list()).map(view),
+    list: async (query: ListQuery): Promise<Listed<RemoteServerView>> => {
+      const { rows, total } = await store.search(query);
+      return { rows: rows.map(view), total };
+    },
 
     get: async (id: number): Promise<RemoteServerView> => view(await existing(id)),
 
@@ -123,14 +152,20 @@ export const remoteServerService = ({ store, certificates, events, audit, test, 
       }
     },
 
-    remove: async (id: number, by?: Caller): Promise<void> => {
+    /** @param force ends the transfers with it: those that run are told to, and may keep it for a while */
+    remove: async (id: number, force: boolean, by?: Caller): Promise<void> => {
+      const { name: server } = await existing(id);
+      if (force) for (const one of await store.transfersOf(id)) await cancel(one.id);
       try {
         if (!(await store.remove(id, audit.change(REMOTE_SERVER, by)))) throw serverNotFound(id);
       } catch (error) {
         if (!isCheckViolation(error, 'transfers_of_a_server')) throw error;
-        throw conflict(`Remote server ${id} has transfers that wait or run: let them end, or cancel them, first`);
+        const uses = usesOf(await store.transfersOf(id));
+        if (!force) refuseUsed(REMOTE_SERVER.noun, server, uses, FORCED_REMOVAL);
+        const told = `Remote server ${JSON.stringify(server)} is in use: ${uses.join('; ')}`;
+        throw conflict(`${told}. They were told to end: ask again in a moment`);
       }
-      say('deleted', { serverRow: id }, by);
+      say('deleted', { server, serverRow: id, ...(force ? { force } : {}) }, by);
       changed(id);
     },
 

@@ -1,5 +1,5 @@
-import { SecretError } from '@pesit-node/service';
-import type { AuditChange, SecretBox } from '@pesit-node/service';
+import { listRows, SecretError } from '@pesit-node/service';
+import type { AuditChange, Listed, ListQuery, SecretBox } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { REMOTE_SERVER } from './fields.js';
@@ -15,6 +15,12 @@ const BATCH = 100;
 
 /** Told after each batch: remote servers looked at, of those that there are. */
 export type Progress = (looked: number, of: number) => void;
+
+/** A transfer that keeps its server. */
+export interface ServerTransfer {
+  readonly id: string;
+  readonly status: 'PENDING' | 'IN_PROGRESS';
+}
 
 /** The remote servers in the database; passwords are sealed on the way in. */
 export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
@@ -37,6 +43,9 @@ export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
 
   return {
     list: (): Promise<RemoteServerRow[]> => knex<RemoteServerRow>(table).orderBy('id'),
+
+    /** Those that are asked for, in the order of their ids. */
+    search: (query: ListQuery): Promise<Listed<RemoteServerRow>> => listRows(knex, REMOTE_SERVER, query),
 
     find: async (ref: number | string): Promise<RemoteServerRow | undefined> =>
       (await knex(table)
@@ -112,6 +121,12 @@ export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
         progress?.(looked, total);
       }
       return { sealed, unreadable: [...unreadable] };
+    },
+
+    /** Transfers of the server that wait or run. */
+    transfersOf: async (id: number): Promise<readonly ServerTransfer[]> => {
+      const waiting = knex('transfers').where('server_id', id).whereIn('status', ['PENDING', 'IN_PROGRESS']);
+      return (await waiting.select('id', 'status').orderBy('position')) as ServerTransfer[];
     },
 
     /** @throws a check violation (`transfers_of_a_server`) while transfers of the server wait or run */

@@ -14,7 +14,7 @@ export const storeUses =
   async () => {
     const use = (kind: StoreUse['kind'], store: string | null, what: string, name: string): readonly StoreUse[] =>
       store === null || store === '' ? [] : [{ kind, store, what, name }];
-    const rows = await listeners.list();
+    const { rows } = await listeners.list();
     return [
       ...rows.flatMap(({ row }) => [
         ...use('keystore', row.keystore_name, 'listener', row.server_id),

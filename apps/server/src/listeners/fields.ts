@@ -63,7 +63,7 @@ const listenerOnPod = z
 export const LISTENER = new FieldTable(
   { id: 'Listener', noun: 'listener', table: 'listeners' },
   {
-    serverId: { column: 'server_id', schema: serverId(), key: true, words: 'PI 4.' },
+    serverId: { column: 'server_id', schema: serverId(), key: true, searched: true, words: 'PI 4.' },
     status: { schema: z.enum(LISTENER_STATUSES), readOnly: true },
     statusReason: {
       schema: z.string(),
@@ -74,6 +74,7 @@ export const LISTENER = new FieldTable(
     wanted: {
       column: 'wanted',
       schema: z.boolean(),
+      filter: true,
       readOnly: true,
       words: 'Whether it is to run: what start and stop said last, for every pod and also after a restart.',
     },

@@ -1,5 +1,5 @@
 import type { Certificates } from '@pesit-node/certificates';
-import { callerOf, endpoint } from '@pesit-node/service';
+import { callerOf, deletionQuery, endpoint, IN_USE, listAnswer, listed } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
@@ -7,6 +7,7 @@ import type { Directories } from '../files/directories.js';
 import { serverId } from '../schemas.js';
 import { LISTENER } from './fields.js';
 import type { ListenerChange } from './fields.js';
+import { LISTENER_USES } from './uses.js';
 import type { ListenerService, ListenerView } from './service.js';
 
 const PATH = '/api/v1/servers';
@@ -72,9 +73,13 @@ export const listenerRoutes = (routes: Routes, { listeners, directories, certifi
   };
 
   routes.resource(PATHS, {
-    get: endpoint({ summary: 'All listeners', answers: { 200: z.array(answer) } }, async ({ res }) => {
-      res.json((await listeners.list()).map(toListener));
-    }),
+    get: endpoint(
+      { summary: 'All listeners', query: LISTENER.list, answers: { 200: listAnswer(answer) } },
+      async ({ query, res }) => {
+        const { rows, total } = await listeners.list(query);
+        res.json(listed(query, total, rows.map(toListener)));
+      },
+    ),
     post: endpoint(
       {
         summary: 'Creates a listener, and starts it unless `autoStart` or `start` is false',
@@ -122,9 +127,14 @@ export const listenerRoutes = (routes: Routes, { listeners, directories, certifi
       },
     ),
     delete: endpoint(
-      { summary: 'Stops and deletes a listener on every pod', params, answers: { 204: 'Deleted.', ...NOT_FOUND } },
-      async ({ params: { serverId: id }, req, res }) => {
-        await listeners.delete(id, callerOf(req));
+      {
+        summary: 'Deletes a listener on every pod',
+        params,
+        query: deletionQuery(LISTENER_USES.forced),
+        answers: { 204: 'Deleted.', ...NOT_FOUND, 409: IN_USE },
+      },
+      async ({ params: { serverId: id }, query: { force = false }, req, res }) => {
+        await listeners.delete(id, force, callerOf(req));
         res.status(204).end();
       },
     ),

@@ -1,5 +1,6 @@
-import { CONFIGURATION_CHANGED, conflict, notFound } from '@pesit-node/service';
-import type { Caller, ChangeAudit, EventStream, Logger } from '@pesit-node/service';
+import { CONFIGURATION_CHANGED, conflict, notFound, refuseUsed } from '@pesit-node/service';
+import type { Caller, ChangeAudit, EventStream, Listed, ListQuery, Logger } from '@pesit-node/service';
+import type { Knex } from 'knex';
 
 import { onAllPods } from './all-pods.js';
 import type { NamedLine, OnAllPods } from './all-pods.js';
@@ -9,6 +10,7 @@ import type { ListenersHere } from './listeners-here.js';
 import type { PodLines, SaidBy } from './pod-lines.js';
 import type { ListenerStore, StoredListener } from './store.js';
 import { admitTogether } from './together.js';
+import { LISTENER_USES } from './uses.js';
 
 /** A process that runs listeners. */
 export interface ListenerPod {
@@ -63,10 +65,10 @@ export class ListenerService {
     this.#options = options;
   }
 
-  async list(): Promise<readonly ListenerView[]> {
-    const rows = await this.#options.store.list();
+  async list(query: ListQuery = {}): Promise<Listed<ListenerView>> {
+    const { rows, total } = await this.#options.store.find(query);
     const said = await this.#others();
-    return rows.map((row) => this.#view(row, said));
+    return { rows: rows.map((row) => this.#view(row, said)), total };
   }
 
   async get(id: string): Promise<ListenerView> {
@@ -106,11 +108,16 @@ export class ListenerService {
     return this.get(id);
   }
 
-  /** It is stopped on every pod: no new sessions, running transfers end in peace. */
-  async delete(id: string, by?: Caller): Promise<void> {
+  /**
+   * It is stopped on every pod: no new sessions, running transfers end in peace.
+   * @param force though it is in use @throws {ApiError} 409 when it is in use
+   */
+  async delete(id: string, force: boolean, by?: Caller): Promise<void> {
     const { store, here, audit } = this.#options;
-    if (!(await store.delete(id, audit.change(LISTENER, by)))) throw noListener(id);
-    this.#changed('deleted', { listener: id }, by);
+    const unused = async (knex: Knex, row: StoredListener): Promise<void> =>
+      refuseUsed(LISTENER.noun, id, await LISTENER_USES.of(knex, row), LISTENER_USES.forced);
+    if (!(await store.delete(id, audit.change(LISTENER, by), force ? undefined : unused))) throw noListener(id);
+    this.#changed('deleted', { listener: id, ...(force ? { force } : {}) }, by);
     const running = here.get(id);
     await this.#converge(id);
     await within(running?.ending);

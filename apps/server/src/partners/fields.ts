@@ -53,9 +53,16 @@ const lastSeen = z.object({
 export const PARTNER = new FieldTable(
   { id: 'Partner', noun: 'partner', table: 'partners' },
   {
-    partnerId: { column: 'partner_id', schema: partnerId(), key: true, aliases: ['id'], words: 'PI 3.' },
-    name: { column: 'name', schema: plainText(200), unset: 'none' },
-    description: { column: 'description', schema: plainText(2000), unset: 'none' },
+    partnerId: {
+      column: 'partner_id',
+      schema: partnerId(),
+      key: true,
+      searched: true,
+      aliases: ['id'],
+      words: 'PI 3.',
+    },
+    name: { column: 'name', schema: plainText(200), searched: true, unset: 'none' },
+    description: { column: 'description', schema: plainText(2000), searched: true, unset: 'none' },
     // Nobody connects without one: an empty PI 5 is accepted only for a verified client certificate (pesit-e.md §10).
     // Trailing blanks are not significant in its 8 bytes (pesit-e.md §2).
     password: {
@@ -67,6 +74,7 @@ export const PARTNER = new FieldTable(
     enabled: {
       column: 'enabled',
       schema: z.boolean(),
+      filter: true,
       default: true,
       words: 'False: it cannot connect (3-304), and its open sessions end after their file (3-322).',
     },

@@ -4,6 +4,7 @@ import { productOf } from '@pesit-node/transfers';
 
 import { PARTNER } from './fields.js';
 import type { PartnerRow } from './fields.js';
+import { PARTNER_USES } from './uses.js';
 import type { PartnerStore } from './store.js';
 
 /** Properties that its last sessions have shown; null before the first. */
@@ -30,6 +31,7 @@ export const partnerRoutes = (
     fields: PARTNER,
     store,
     computed: (row) => ({ lastSeen: lastSeen(row) }),
+    uses: PARTNER_USES,
     admit: (change) => {
       const least = config['password.min-length'];
       const short = PASSWORDS.filter((field) => (change[field]?.length ?? least) < least);

@@ -73,8 +73,12 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
     return row;
   }
 
-  override async delete(id: string, audited?: AuditChange<PartnerRow>): Promise<boolean> {
-    const deleted = await super.delete(id, audited);
+  override async delete(
+    id: string,
+    audited?: AuditChange<PartnerRow>,
+    check?: (knex: Knex, row: PartnerRow) => Promise<void>,
+  ): Promise<boolean> {
+    const deleted = await super.delete(id, audited, check);
     if (deleted) await this.#changed();
     return deleted;
   }

@@ -21,16 +21,17 @@ const receivePattern = () =>
 export const VIRTUAL_FILE = new FieldTable(
   { id: 'VirtualFile', noun: 'virtual file', table: 'virtual_files' },
   {
-    fileId: { column: 'file_id', schema: fileId(), key: true, aliases: ['id'], words: 'PI 12.' },
-    name: { column: 'name', schema: plainText(200), unset: 'none' },
-    description: { column: 'description', schema: plainText(2000), unset: 'none' },
+    fileId: { column: 'file_id', schema: fileId(), key: true, searched: true, aliases: ['id'], words: 'PI 12.' },
+    name: { column: 'name', schema: plainText(200), searched: true, unset: 'none' },
+    description: { column: 'description', schema: plainText(2000), searched: true, unset: 'none' },
     direction: {
       column: 'direction',
       schema: z.enum(DIRECTIONS),
+      filter: true,
       default: 'BOTH',
       words: 'Seen by this node: RECEIVE = a partner may write it.',
     },
-    enabled: { column: 'enabled', schema: z.boolean(), default: true },
+    enabled: { column: 'enabled', schema: z.boolean(), filter: true, default: true },
     allowedPartners: {
       column: 'allowed_partners',
       schema: grants('partners'),

@@ -4,6 +4,7 @@ import { z } from 'zod';
 
 import type { Directories } from '../files/directories.js';
 import { VIRTUAL_FILE } from './fields.js';
+import { VIRTUAL_FILE_USES } from './uses.js';
 import type { VirtualFileStore } from './store.js';
 
 export const virtualFileRoutes = (
@@ -20,6 +21,7 @@ export const virtualFileRoutes = (
     fields: VIRTUAL_FILE,
     store,
     computed: () => ({}),
+    uses: VIRTUAL_FILE_USES,
     admit: ({ receiveDirectory, sendDirectory, sendFile }) =>
       directories.admit([
         { field: 'receiveDirectory', path: receiveDirectory, create: true },

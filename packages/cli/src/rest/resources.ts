@@ -21,6 +21,8 @@ export interface Resource {
   /** The field that names one object in paths; undefined: there is only one. */
   readonly id?: string;
   readonly columns: readonly string[];
+  /** One that is in use can be deleted with `force`. */
+  readonly forced?: true;
   readonly verbs: readonly ('list' | 'show' | 'create' | 'update' | 'delete' | Verb)[];
 }
 
@@ -63,6 +65,7 @@ export const RESOURCES: readonly Resource[] = [
       path: '/api/v1/servers',
       id: 'id',
     },
+    forced: true,
     columns: ['id', 'name', 'host', 'port', 'serverId', 'enabled', 'status', 'lastContact'],
     verbs: [
       'list',
@@ -82,6 +85,7 @@ export const RESOURCES: readonly Resource[] = [
       path: '/api/v1/servers',
       id: 'serverId',
     },
+    forced: true,
     columns: ['serverId', 'port', 'tlsPort', 'wanted', 'status', 'activeConnections', 'statusReason'],
     verbs: [
       ...(['list', 'show', 'create', 'update', 'delete'] as const),
@@ -99,6 +103,7 @@ export const RESOURCES: readonly Resource[] = [
       path: '/api/v1/config/partners',
       id: 'partnerId',
     },
+    forced: true,
     columns: ['partnerId', 'name', 'enabled', 'accessType', 'lastConnection', 'transferCount'],
     verbs: ['list', 'show', 'create', 'update', 'delete'],
   },
@@ -111,6 +116,7 @@ export const RESOURCES: readonly Resource[] = [
       path: '/api/v1/config/files',
       id: 'fileId',
     },
+    forced: true,
     columns: ['fileId', 'name', 'direction', 'enabled', 'receiveDirectory', 'sendDirectory'],
     verbs: ['list', 'show', 'create', 'update', 'delete'],
   },

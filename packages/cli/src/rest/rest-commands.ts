@@ -113,14 +113,21 @@ const updateCommand = (resource: Resource): Command => ({
   },
 });
 
+const FORCE_FLAG: Flag = {
+  name: 'force',
+  type: 'switch',
+  help: 'Also while it is in use; docs/rest.md says what becomes of that.',
+};
+
 const deleteCommand = (resource: Resource): Command => ({
   words: [resource.word, 'delete'],
   summary: `Removes ${resource.one}`,
   arguments: [{ name: 'ID', help: `Its ${resource.id ?? 'id'}.`, required: true }],
-  flags: flagsFor(resource),
+  flags: flagsFor(resource, ...(resource.forced ? [FORCE_FLAG] : [])),
   run: async (given, environment) => {
     const client = await clientFor(given, environment, resource.apps);
-    const body = await client.call('DELETE', pathOf(resource, given.required('ID')));
+    const query: Query = resource.forced && given.has('force') ? { force: 'true' } : {};
+    const body = await client.call('DELETE', pathOf(resource, given.required('ID')), { query });
     return answer(given, environment, body, () => environment.terminal.say(`${given.required('ID')} removed`));
   },
 });

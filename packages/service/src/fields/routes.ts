@@ -1,4 +1,5 @@
 import type { Request } from 'express';
+import type { Knex } from 'knex';
 import { z } from 'zod';
 
 import type { AuditChange, ChangeAudit } from '../audit/audit.js';
@@ -8,6 +9,9 @@ import type { EventStream } from '../events/event-stream.js';
 import { CONFIGURATION_CHANGED } from '../events/events.js';
 import type { Answer, Endpoint, Routes } from '../http/routes.js';
 import { endpoint } from '../http/validate.js';
+import { deletionQuery, IN_USE, refuseUsed } from './deletion.js';
+import type { Uses } from './deletion.js';
+import { listAnswer, listed } from './lists.js';
 import type { ComputedOf, FieldRows, GivenOf, RowOf } from './row.js';
 import type { FieldStore } from './store.js';
 import type { FieldTable, KeepSecret } from './table.js';
@@ -18,6 +22,8 @@ export interface FieldResource<F extends FieldRows, Row extends RowOf<F>> {
   readonly store: FieldStore<F, Row>;
   /** The fields of an answer that no column holds. */
   readonly computed: (row: Row) => ComputedOf<F>;
+  /** The uses that keep one from being deleted. */
+  readonly uses: Uses<Row>;
   /** The stored form of a secret. */
   readonly keep?: KeepSecret;
   /**
@@ -42,7 +48,7 @@ const logKey = (noun: string): string => noun.replace(/ (\w)/g, (_, first: strin
  */
 export const fieldRoutes = <F extends FieldRows, Row extends RowOf<F>>(
   routes: Routes,
-  { path, fields, store, computed, keep, admit, answers = {}, events, audit }: FieldResource<F, Row>,
+  { path, fields, store, computed, uses, keep, admit, answers = {}, events, audit }: FieldResource<F, Row>,
 ): Endpoint => {
   const { noun, key, answer } = fields;
   const params = z.strictObject({ [key.field]: key.schema });
@@ -83,9 +89,13 @@ export const fieldRoutes = <F extends FieldRows, Row extends RowOf<F>>(
   );
 
   routes.resource(path, {
-    get: endpoint({ summary: `All ${noun}s`, answers: { 200: z.array(answer) } }, async ({ res }) => {
-      res.json((await store.list()).map(view));
-    }),
+    get: endpoint(
+      { summary: `All ${noun}s`, query: fields.list, answers: { 200: listAnswer(answer) } },
+      async ({ query, res }) => {
+        const { rows, total } = await store.find(query);
+        res.json(listed(query, total, rows.map(view)));
+      },
+    ),
     post: create,
   });
 
@@ -111,11 +121,19 @@ export const fieldRoutes = <F extends FieldRows, Row extends RowOf<F>>(
       },
     ),
     delete: endpoint(
-      { summary: `Deletes a ${noun}`, params, answers: { 204: 'Deleted.', ...missing } },
-      async ({ params: values, req, res }) => {
+      {
+        summary: `Deletes a ${noun}`,
+        params,
+        query: deletionQuery(uses.forced),
+        answers: { 204: 'Deleted.', ...missing, 409: IN_USE },
+      },
+      async ({ params: values, query: { force = false }, req, res }) => {
         const id = idOf(values);
-        if (!(await store.delete(id, audited(req)))) throw notFound(capital(noun), id, path);
-        say(req, id, 'deleted');
+        const unused = async (knex: Knex, row: Row): Promise<void> =>
+          refuseUsed(noun, id, await uses.of(knex, row), uses.forced);
+        if (!(await store.delete(id, audited(req), force ? undefined : unused)))
+          throw notFound(capital(noun), id, path);
+        say(req, id, 'deleted', force ? { force } : {});
         res.status(204).end();
       },
     ),

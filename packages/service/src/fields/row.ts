@@ -31,6 +31,10 @@ export interface FieldRow {
   readonly secret?: true;
   /** Another field without which this one means nothing: it must be set beside, and clearing it clears this one. */
   readonly needs?: string;
+  /** A list of them can be searched by parts of it: a text with a column. */
+  readonly searched?: true;
+  /** A list of them can be asked for those with one value of it: one of several words, or a flag, with a column. */
+  readonly filter?: true;
   /** A field of the specification whose behaviour this version does not have: what is answered, and may be asked for. */
   readonly notBuilt?: unknown;
 }

@@ -1,6 +1,8 @@
 import type { Knex } from 'knex';
 
 import type { AuditChange } from '../audit/audit.js';
+import { listRows } from './lists.js';
+import type { Listed, ListQuery } from './lists.js';
 import type { FieldRows, RowOf, ValuesOf } from './row.js';
 import type { FieldTable } from './table.js';
 
@@ -10,12 +12,15 @@ import type { FieldTable } from './table.js';
  */
 export class FieldStore<F extends FieldRows, Row extends RowOf<F> = RowOf<F>> {
   protected readonly knex: Knex;
+  readonly #fields: FieldTable<F>;
   readonly #table: string;
   readonly #key: string;
   readonly #defaults: Partial<ValuesOf<F>>;
 
-  constructor(knex: Knex, { table, key, defaults }: FieldTable<F>) {
+  constructor(knex: Knex, fields: FieldTable<F>) {
+    const { table, key, defaults } = fields;
     this.knex = knex;
+    this.#fields = fields;
     this.#table = table;
     this.#key = key.column;
     this.#defaults = defaults;
@@ -23,6 +28,11 @@ export class FieldStore<F extends FieldRows, Row extends RowOf<F> = RowOf<F>> {
 
   async list(): Promise<readonly Row[]> {
     return (await this.knex(this.#table).orderBy(this.#key)) as readonly Row[];
+  }
+
+  /** Those that are asked for, in the order of their identifiers. */
+  find(query: ListQuery): Promise<Listed<Row>> {
+    return listRows<Row>(this.knex, this.#fields, query);
   }
 
   async get(id: string): Promise<Row | undefined> {
@@ -64,16 +74,26 @@ export class FieldStore<F extends FieldRows, Row extends RowOf<F> = RowOf<F>> {
     });
   }
 
-  async delete(id: string, audited?: AuditChange<Row>): Promise<boolean> {
-    return this.#within(audited, async (knex) => {
+  /**
+   * @param check throws when it must not be deleted; its row is locked meanwhile, and nothing is deleted then
+   * @returns false when there is none.
+   */
+  async delete(
+    id: string,
+    audited?: AuditChange<Row>,
+    check?: (knex: Knex, row: Row) => Promise<void>,
+  ): Promise<boolean> {
+    return this.#within(audited ?? check, async (knex) => {
+      const before = check && ((await knex(this.#table).where(this.#key, id).forUpdate().first()) as Row | undefined);
+      if (before !== undefined) await check?.(knex, before);
       const rows = (await knex(this.#table).where(this.#key, id).delete().returning('*')) as readonly Row[];
       if (rows[0] !== undefined) await audited?.(knex, rows[0], undefined);
       return rows[0] !== undefined;
     });
   }
 
-  /** With an audit entry in one transaction, without one as a statement of its own. */
-  #within<T>(audited: AuditChange<Row> | undefined, work: (knex: Knex) => Promise<T>): Promise<T> {
-    return audited === undefined ? work(this.knex) : this.knex.transaction(work);
+  /** With an audit entry or a check in one transaction, without any as a statement of its own. */
+  #within<T>(beside: object | undefined, work: (knex: Knex) => Promise<T>): Promise<T> {
+    return beside === undefined ? work(this.knex) : this.knex.transaction(work);
   }
 }

@@ -7,6 +7,8 @@ import type { FieldError } from '../errors.js';
 import { disagreements, namesOf } from './names.js';
 import type { FieldName } from './names.js';
 import type { ComputedOf, CreateOf, FieldRows, GivenOf, RowOf, ValuesOf, ViewOf, WithFittingDefaults } from './row.js';
+import { listSchema } from './lists.js';
+import type { ListQuery } from './lists.js';
 import { answerSchema, createSchema, updateSchema } from './schemas.js';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -35,6 +37,8 @@ export class FieldTable<const F extends FieldRows> {
   /** The body of a request that changes one. */
   readonly update: z.ZodType<GivenOf<F>>;
   readonly answer: z.ZodObject<{ [K in keyof ViewOf<F>]: z.ZodType<ViewOf<F>[K]> }>;
+  /** The query of a list of them. */
+  readonly list: z.ZodType<ListQuery>;
   /** The field that identifies it, and its column. */
   readonly key: { readonly field: string; readonly column: string; readonly schema: z.ZodType };
   /** Columns of a new one, as far as its request does not say otherwise. */
@@ -49,6 +53,7 @@ export class FieldTable<const F extends FieldRows> {
     this.create = createSchema(rows, id) as typeof this.create;
     this.update = updateSchema(rows, id) as typeof this.update;
     this.answer = answerSchema(rows, id) as unknown as typeof this.answer;
+    this.list = listSchema(rows);
     this.#names = new Map(namesOf(rows).map((one) => [one.name, one]));
     const entries = Object.entries(rows as FieldRows);
     const [field, row] = entries.find((entry) => entry[1].key) ?? [];

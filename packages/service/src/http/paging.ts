@@ -35,13 +35,15 @@ export interface Paging {
 }
 
 /** A whole number of the query. */
-export const count = (min: number, max: number, fallback: number) =>
+export const wholeNumber = (min: number, max: number) =>
   z
     .string()
     .regex(/^\d{1,9}$/, `expected an integer from ${min} to ${max}`)
     .transform(Number)
-    .pipe(z.int().min(min, `expected ${min} or more`).max(max, `expected at most ${max}`))
-    .default(fallback);
+    .pipe(z.int().min(min, `expected ${min} or more`).max(max, `expected at most ${max}`));
+
+/** The same, with a default. */
+export const count = (min: number, max: number, fallback: number) => wholeNumber(min, max).default(fallback);
 
 export interface PagingOptions<F extends string> {
   /** Field of the interface → column. Nothing else can be sorted by. */
