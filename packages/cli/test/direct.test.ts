@@ -171,6 +171,44 @@ describe('send', () => {
     expect(new Set(creates.map(({ transferId }) => transferId)).size).toBe(2);
   });
 
+  test.each([
+    ['a file in place of it', 'mine'],
+    ['a path through a file', 'mine/state'],
+  ])('with %s as --state nothing is sent', async (_, state) => {
+    const { port, connects } = await serve();
+    await put('mine', 'mine');
+    const ran = await user.pesit(['send', 'mine', '--state', state, ...session(port)]);
+    expect(ran).toMatchObject({ code: 3, out: '' });
+    expect(ran.error).toMatch(/cannot be used to keep state \(.+\): choose another with --state/);
+    expect(connects).toEqual([]);
+    expect(await readFile(join(user.directory, 'mine'), 'utf8')).toBe('mine');
+  });
+
+  test('a disk that fills between two attempts: what was kept continues it', async () => {
+    const state = join(user.directory, '.local/state/pesit');
+    const fresh = async () => join(state, `${(await readdir(state)).find((one) => one.endsWith('.json')) ?? ''}.new`);
+    let attempts = 0;
+    const { port, written, creates } = await serve({
+      ...POINTS,
+      before: {
+        // Each write to it fails with ENOSPC. What is kept of the first attempt was renamed before its first point.
+        checkpoint: async () => (++attempts === 5 ? symlink('/dev/full', await fresh()) : undefined),
+      },
+    });
+    const at = await cutAfter(port, 100_000);
+    const command = ['send', await put('night.dat'), '--json', ...session(at)];
+    const full = await user.pesit([...command, '--attempts', 2]);
+    expect(full.json()).toMatchObject({ error: 'local', exitCode: 3, diagnostic: '2-219', attempts: 2 });
+    expect(full.json()['message']).toMatch(/^cannot write .+\.json: the disk is full; free space or enlarge/);
+    expect(full.code).toBe(3);
+    expect(creates).toHaveLength(1);
+    const ran = await user.pesit(command);
+    expect(ran.json()).toMatchObject({ status: 'COMPLETED', attempts: 1, checksum: sha256(CONTENT) });
+    expect(creates.map(({ restarted }) => restarted ?? 0)).toEqual([0, 1]);
+    expect(written.map(({ content }) => content.equals(CONTENT))).toEqual([true]);
+    expect(await readdir(state)).toEqual([]);
+  });
+
   test('two of the same at a time: the second one says who is at work', async () => {
     let second: Ran | undefined;
     const name = await put('night.dat');
@@ -268,6 +306,21 @@ describe('receive', () => {
     expect(second.json()).toMatchObject({ status: 'COMPLETED', attempts: 1, checksum: sha256(CONTENT) });
     expect(reads).toHaveLength(2);
     expect(await readdir(user.directory)).toEqual(['x']);
+  });
+
+  test.each([
+    ['a directory that does not exist', 'none/x', /the directory .+\/none does not exist: create it, or choose/],
+    ['a directory that does not exist, without a name', 'none/', /the directory .+\/none does not exist: create it/],
+    ['a file in place of the directory', 'mine/x', /\/mine is not a directory: choose another --file/],
+    ['a path through a file', 'mine/y/x', /\/mine\/y cannot be used \(ENOTDIR.*\): choose another --file/],
+  ])('into %s: nothing is asked of the partner', async (_, file, words) => {
+    const { port, connects } = await serve(FILES);
+    await put('mine', 'mine');
+    const ran = await user.pesit(['receive', 'REPORT', '--file', file, ...session(port)]);
+    expect(ran).toMatchObject({ code: 3, out: '' });
+    expect(ran.error).toMatch(words);
+    expect(connects).toEqual([]);
+    expect(await readdir(user.directory)).toEqual(['mine']);
   });
 
   test('a file that the partner does not have leaves nothing behind', async () => {

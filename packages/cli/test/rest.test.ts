@@ -1,5 +1,5 @@
 /** Commands for the REST interface, against a service that answers what a test tells it. */
-import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -48,11 +48,14 @@ let user: Console;
 let url: string;
 let calls: Call[];
 let answers: Record<string, Answer>;
+/** Paths whose answers end in the middle. */
+let cut: Set<string>;
 let close: () => Promise<unknown>;
 
 beforeEach(async () => {
   user = await useConsole();
   calls = [];
+  cut = new Set();
   answers = { 'GET /openapi.json': [200, DOCUMENT] };
   const server = createServer((req, res) => {
     const chunks: Buffer[] = [];
@@ -62,6 +65,10 @@ beforeEach(async () => {
       const { method = '', url: path = '', headers } = req;
       calls.push({ method, url: path, headers, body: text === '' ? undefined : JSON.parse(text) });
       const [status, body] = answers[`${method} ${path.split('?')[0]}`] ?? [404, { error: 'NOT_FOUND', message: 'no' }];
+      if (cut.has(path)) {
+        res.writeHead(status, { 'content-length': 1000 }).write(body, () => res.destroy());
+        return;
+      }
       res.writeHead(status, { 'content-type': 'application/json' });
       res.end(body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body));
     });
@@ -227,5 +234,25 @@ describe('what a service refuses is said in its words', () => {
     const none = await user.pesit(['transfers', 'download', 'y', '--app', 'server', '--file', 'none']);
     expect(none.code).toBe(6);
     await expect(stat(join(user.directory, 'none'))).rejects.toThrow('ENOENT');
+  });
+
+  test('a download that is cut off leaves nothing, and says that the way to the service is in the way', async () => {
+    cut.add('/api/v1/transfers/x/content');
+    answers['GET /api/v1/transfers/x/content'] = [200, 'content'];
+    const ran = await user.pesit(['transfers', 'download', 'x', '--app', 'server', '--file', 'out']);
+    expect(ran).toMatchObject({ code: 4, out: '' });
+    expect(ran.error).toMatch(/^pesit: the answer was cut off: /);
+    await expect(stat(join(user.directory, 'out'))).rejects.toThrow('ENOENT');
+  });
+
+  test('a disk that fills while profiles are written leaves them as they were', async () => {
+    const before = await readFile(profiles(), 'utf8');
+    // Each write to it fails with ENOSPC.
+    await symlink('/dev/full', `${profiles()}.new`);
+    const ran = await user.pesit(['profile', 'set', 'other', '--client', url]);
+    expect(ran).toMatchObject({ code: 3, out: '' });
+    expect(ran.error).toMatch(/^pesit: .*profiles\.json cannot be written \(ENOSPC: .*\): it is as it was/);
+    expect(await readFile(profiles(), 'utf8')).toBe(before);
+    expect((await user.pesit(['profile', 'list', '--profiles', 'x/\u0000'])).code).toBe(3);
   });
 });

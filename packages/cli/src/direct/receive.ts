@@ -1,6 +1,7 @@
-import { lstat, rmdir, stat } from 'node:fs/promises';
+import { rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 
+import { codeOf } from '@pesit-node/ground';
 import type { PesitRequester } from '@pesit-node/net';
 import { PesitError, START } from '@pesit-node/protocol';
 import type { Parameters, SyncPoint } from '@pesit-node/protocol';
@@ -37,15 +38,27 @@ interface Place {
   readonly name: string | undefined;
 }
 
+const noDirectory = (path: string): CliError =>
+  new CliError('local', `the directory ${path} does not exist: create it, or choose another --file`);
+
 /** @throws CliError local */
 const placeOf = async (given: Given, directory: string): Promise<Place> => {
-  const path = resolve(directory, given.text('file') ?? '.');
+  const asked = given.text('file') ?? '.';
+  const path = resolve(directory, asked);
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() === true) return { root: path, name: undefined };
+  if (found === undefined && asked.endsWith('/')) throw noDirectory(path);
   if (found !== undefined && !given.has('overwrite')) {
     throw new CliError('local', `${path} exists: choose another --file, or give --overwrite`);
   }
-  return { root: dirname(path), name: basename(path) };
+  const root = dirname(path);
+  const above = await stat(root).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') throw noDirectory(root);
+    const words = `${root} cannot be used (${(error as Error).message}): choose another --file`;
+    throw new CliError('local', words, { cause: error });
+  });
+  if (!above.isDirectory()) throw new CliError('local', `${root} is not a directory: choose another --file`);
+  return { root, name: basename(path) };
 };
 
 /** One file on its way in. The staged part beside its final place outlives this process: the same command continues it. */
@@ -197,9 +210,6 @@ class Receiving {
 const transfer = async (given: Given, environment: Environment) => {
   const target = await targetOf(given, environment, 1);
   const place = await placeOf(given, environment.directory);
-  const root = await lstat(place.root).catch(() => undefined);
-  if (root === undefined)
-    throw new CliError('local', `${place.root} does not exist: create it, or choose another --file`);
   const key = transferKey(['receive', ...target.identity, given.required('NAME'), place.root, place.name ?? null]);
   return new Receiving(given, environment, place, key).run(target);
 };

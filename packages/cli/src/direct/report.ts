@@ -68,7 +68,7 @@ export const report = async <T extends object>(
       });
     } else {
       terminal.note(`pesit: ${message}`);
-      if (failure !== undefined && failure.attempts > 1)
+      if (failure !== undefined && failure.attempts > 1 && cause !== 'interrupted')
         terminal.note(`       given up after ${failure.attempts} attempts`);
     }
     return exitCode(thrown instanceof CliError ? thrown.reason : cause);

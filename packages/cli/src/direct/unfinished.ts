@@ -3,13 +3,14 @@
  * storage before the partner hears of the file, removed when the transfer is over for good. Without it a file whose end was
  * confirmed, while the confirmation was lost, would be sent twice.
  */
-import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { createHash, randomUUID } from 'node:crypto';
+import { link, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
 import { codeOf, isRunning, THIS_PROCESS } from '@pesit-node/ground';
 import type { ProcessName } from '@pesit-node/ground';
+import { storageError } from '@pesit-node/storage';
 import type { FileVersion, Pacing } from '@pesit-node/storage';
 
 import type { Environment, Given } from '../frame/command.js';
@@ -91,7 +92,7 @@ export class UnfinishedStore {
     }
   }
 
-  /** On stable storage when it resolves. @throws CliError local */
+  /** On stable storage when it resolves. @throws PesitError local: a later attempt may find room */
   async write({ transferId, version, pacings }: UnfinishedSend): Promise<void> {
     const { size, mtimeNs } = version;
     const text = JSON.stringify({ transferId, size, mtimeNs: String(mtimeNs), pacings, at: Date.now() });
@@ -112,13 +113,8 @@ export class UnfinishedStore {
         await directory.close();
       }
     } catch (error) {
-      throw new CliError(
-        'local',
-        `${this.#path} cannot be written (${(error as Error).message}): choose another directory with --state`,
-        {
-          cause: error,
-        },
-      );
+      await rm(fresh, { force: true }).catch(() => undefined);
+      throw storageError(error, 'write', this.#path, 'the state of the transfer');
     }
   }
 
@@ -135,13 +131,11 @@ export class UnfinishedStore {
 
   async #takeLock(): Promise<void> {
     for (let tries = 0; ; tries++) {
+      // It gets its name with the owner in it: who finds it empty would take it for that of a process that is gone.
+      const fresh = `${this.#lock}.${process.pid}-${randomUUID()}`;
       try {
-        const file = await open(this.#lock, 'wx', 0o600);
-        try {
-          await file.writeFile(JSON.stringify(THIS_PROCESS));
-        } finally {
-          await file.close();
-        }
+        await writeFile(fresh, JSON.stringify(THIS_PROCESS), { mode: 0o600 });
+        await link(fresh, this.#lock);
         return;
       } catch (error) {
         if (codeOf(error) !== 'EEXIST' || tries > 0) throw error;
@@ -154,6 +148,8 @@ export class UnfinishedStore {
           );
         }
         await rm(this.#lock, { force: true });
+      } finally {
+        await rm(fresh, { force: true });
       }
     }
   }
@@ -162,7 +158,7 @@ export class UnfinishedStore {
     try {
       return JSON.parse(await readFile(this.#lock, 'utf8')) as ProcessName;
     } catch {
-      // It ended while it wrote its name.
+      // An older program ended while it wrote its name.
       return undefined;
     }
   }

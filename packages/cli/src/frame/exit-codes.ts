@@ -12,7 +12,11 @@ const rows = [
   ['done', 0, 'It is done.'],
   ['unexpected', 1, 'A fault of the program; the message is for its makers.'],
   ['usage', 2, 'The command line is wrong: nothing was begun.'],
-  ['local', 3, 'Something of this machine is in the way: a file, the disk, a profile, a certificate of ours.'],
+  [
+    'local',
+    3,
+    'Something of this machine is in the way: a file, the disk, a profile, a certificate of ours. The same command continues what can be continued.',
+  ],
   ['notReached', 4, 'Nobody answers at that address, or TLS could not be agreed.'],
   ['login', 5, 'The other side does not let us in: partner, password, certificate, user or role.'],
   ['notFound', 6, 'The other side does not have it: the file, the record, the resource.'],

@@ -1,7 +1,9 @@
 /** Addresses and logins of services, by name, in a file that its owner alone may read. */
-import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+
+import { codeOf } from '@pesit-node/ground';
 
 import type { Environment, Flag, Given } from '../frame/command.js';
 import { CliError, usageError } from '../frame/exit-codes.js';
@@ -63,7 +65,10 @@ const isTextMap = (value: unknown): value is Profile =>
 
 /** @throws CliError local: the file cannot be read, is no file of profiles, or others may read it */
 export const readProfiles = async (path: string): Promise<ProfileFile> => {
-  const found = await stat(path).catch(() => undefined);
+  const found = await stat(path).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw new CliError('local', `${path} cannot be read (${(error as Error).message})`, { cause: error });
+  });
   if (found === undefined) return { profiles: {} };
   if (process.platform !== 'win32' && (found.mode & 0o077) !== 0) {
     throw new CliError('local', `${path} holds passwords, and other users may read it: run chmod 600 ${path}`);
@@ -77,14 +82,23 @@ export const readProfiles = async (path: string): Promise<ProfileFile> => {
   }
 };
 
-/** Replaces the file whole; only its owner may read it. */
+/** Replaces the file whole; only its owner may read it. @throws CliError local: it is as it was */
 export const writeProfiles = async (path: string, file: ProfileFile): Promise<void> => {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const fresh = `${path}.new`;
-  await writeFile(fresh, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });
-  // It may have been there before, with other rights.
-  await chmod(fresh, 0o600);
-  await rename(fresh, path);
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writeFile(fresh, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });
+    // It may have been there before, with other rights.
+    await chmod(fresh, 0o600);
+    await rename(fresh, path);
+  } catch (error) {
+    await rm(fresh, { force: true }).catch(() => undefined);
+    throw new CliError(
+      'local',
+      `${path} cannot be written (${(error as Error).message}): it is as it was; choose another with --profiles`,
+      { cause: error },
+    );
+  }
 };
 
 /** @throws CliError usage: there is none of that name */

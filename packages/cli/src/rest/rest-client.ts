@@ -71,18 +71,18 @@ export class RestClient {
     { query = {}, body }: { readonly query?: Query; readonly body?: unknown } = {},
   ): Promise<unknown> {
     const answer = await this.#request(method, path, query, body);
-    const text = await readAll(answer);
+    const text = await this.#readAll(answer);
     const parsed = parseBody(text);
     requireSuccess(answer.statusCode ?? 0, parsed);
     return parsed;
   }
 
-  /** Copies the body of an answer as it comes; memory stays flat. @throws CliError */
+  /** Copies the body of an answer as it comes; memory stays flat. @throws CliError, or what `to` fails with */
   async download(path: string, to: Writable, query: Query = {}): Promise<void> {
     const answer = await this.#request('GET', path, query, undefined);
     const status = answer.statusCode ?? 0;
-    if (status >= 300) requireSuccess(status, parseBody(await readAll(answer)));
-    await pipeline(answer, to);
+    if (status >= 300) requireSuccess(status, parseBody(await this.#readAll(answer)));
+    await pipeline(this.#chunks(answer), to);
   }
 
   #request(method: string, path: string, query: Query, body: unknown): Promise<IncomingMessage> {
@@ -119,30 +119,38 @@ export class RestClient {
     });
   }
 
-  #unreached(url: URL, error: Error): CliError {
-    if (error instanceof CliError) return error;
-    if (this.#signal.aborted) return new CliError('interrupted', 'interrupted', { cause: error });
-    const words = error.message || (codeOf(error) ?? 'no reason given');
-    return new CliError('notReached', `${url.origin} cannot be reached: ${words}`, { cause: error });
-  }
-}
-
-const readAll = async (answer: IncomingMessage): Promise<string> => {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  try {
-    for await (const chunk of answer as AsyncIterable<Buffer>) {
+  async #readAll(answer: IncomingMessage): Promise<string> {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    for await (const chunk of this.#chunks(answer)) {
       length += chunk.length;
       if (length > LARGEST_ANSWER)
         throw new CliError('failed', `the answer is longer than ${LARGEST_ANSWER} bytes: ask for less at a time`);
       chunks.push(chunk);
     }
-  } catch (error) {
-    if (error instanceof CliError) throw error;
-    throw new CliError('notReached', `the answer was cut off: ${(error as Error).message}`, { cause: error });
+    return Buffer.concat(chunks).toString('utf8');
   }
-  return Buffer.concat(chunks).toString('utf8');
-};
+
+  /** A failure of the one who copies them is none of the answer. */
+  async *#chunks(answer: IncomingMessage): AsyncGenerator<Buffer> {
+    try {
+      yield* answer as AsyncIterable<Buffer>;
+    } catch (error) {
+      throw this.#ended(error as Error, 'the answer was cut off');
+    }
+  }
+
+  #unreached(url: URL, error: Error): CliError {
+    return this.#ended(error, `${url.origin} cannot be reached`);
+  }
+
+  #ended(error: Error, what: string): CliError {
+    if (error instanceof CliError) return error;
+    if (this.#signal.aborted) return new CliError('interrupted', 'interrupted', { cause: error });
+    const words = error.message || (codeOf(error) ?? 'no reason given');
+    return new CliError('notReached', `${what}: ${words}`, { cause: error });
+  }
+}
 
 const parseBody = (text: string): unknown => {
   if (text === '') return undefined;
