@@ -7,6 +7,7 @@ import type { Config, Traces } from '@pesit-node/service';
 import type { Express } from 'express';
 
 import { storeUses } from './certificates/uses.js';
+import type { ExchangeSettings } from './exchange/settings.js';
 import type { Exchange } from './exchange/exchange.js';
 import type { ReceivedTree } from './exchange/received-tree.js';
 import { remoteServerRoutes } from './remote-servers/routes.js';
@@ -26,6 +27,7 @@ export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly sendTree: SendTree;
   readonly receivedTree: ReceivedTree;
   readonly exchange: Exchange;
+  readonly settings: Pick<ExchangeSettings, 'holdsOrder'>;
   readonly traces: Traces;
 }
 
@@ -37,8 +39,16 @@ const unlessConflict = (error: unknown): void => {
 export const createApp = (deps: AppDeps): Express => {
   const { logger, events, exchange, servers } = deps;
   const { queue, test, serverChanged: changed } = exchange;
-  const { sendTree, receivedTree } = deps;
-  const transfers = transferService({ store: deps.transfers, servers, sendTree, receivedTree, queue, events });
+  const { sendTree, receivedTree, settings } = deps;
+  const transfers = transferService({
+    store: deps.transfers,
+    servers,
+    sendTree,
+    receivedTree,
+    queue,
+    events,
+    settings,
+  });
   const remoteServers = remoteServerService({
     store: servers,
     audit: deps.audit,

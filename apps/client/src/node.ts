@@ -141,7 +141,7 @@ export const createNode = (options: NodeOptions) => {
   clientMetrics(metrics, { knex: database.knex, secrets, supervisor, exchange, volumes, space });
   const app = createApp({
     ...{ config, info, logger, health, metrics, events, database: supervisor, periodic, license, audit, cluster },
-    ...{ certificates, servers, transfers, sendTree, receivedTree, exchange, traces },
+    ...{ certificates, servers, transfers, sendTree, receivedTree, exchange, settings, traces },
   });
 
   const retention = new HistoryRetention({

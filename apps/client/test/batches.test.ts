@@ -179,28 +179,47 @@ withDatabase((harness) => {
     });
   });
 
-  /** As the queue has it, one after the other: the server with the fewest under way, then the oldest of its rows. */
+  /**
+   * As the queue has it, one after the other: the server with the fewest under way, then the most urgent of its rows, then the oldest.
+   * Of an order only the first row is there; the one behind it waits for its end.
+   */
   const oneByOne = (servers: readonly Remote[], asked: Asked): readonly string[] => {
     const state = servers.map((one) => ({ ...one }));
-    const left = servers.map(({ queue }) => ({
-      fresh: queue.filter(({ due }) => due === undefined),
-      delayed: queue.filter(({ due }) => due !== undefined && due <= 0).sort((a, b) => (a.due ?? 0) - (b.due ?? 0)),
-    }));
+    const left = servers.map(({ queue }) => {
+      const heads = new Set<string>();
+      const firsts = queue.filter(({ order }) => order !== undefined && !heads.has(order) && heads.add(order));
+      const free = queue.filter(({ order }) => order === undefined);
+      const inTime = [...free, ...firsts].filter(({ isExpired }) => !isExpired);
+      const isDue = ({ due }: Queued): boolean => due !== undefined && due <= 0;
+      return [0, 1, 2].map((priority) => {
+        const ofThis = inTime.filter((one) => one.priority === priority).sort((a, b) => a.position - b.position);
+        return {
+          // One of an order comes in its own turn, whether it waited or not.
+          fresh: ofThis.filter((one) => one.due === undefined || (one.order !== undefined && isDue(one))),
+          delayed: ofThis
+            .filter((one) => one.order === undefined && isDue(one))
+            .sort((a, b) => (a.due ?? 0) - (b.due ?? 0)),
+        };
+      });
+    });
     let queued = servers.flatMap(({ isEnabled, queue }) => (isEnabled ? queue : [])).length;
     const all: string[] = [];
     while (all.length < asked.slots) {
       const heads = state.flatMap(({ isEnabled, running, most }, i) => {
-        const [a, b] = [left[i]?.fresh[0], left[i]?.delayed[0]];
+        const ofServer = left[i]?.find(({ fresh, delayed }) => fresh.length + delayed.length > 0);
+        const [a, b] = [ofServer?.fresh[0], ofServer?.delayed[0]];
         const head = a === undefined || (b !== undefined && b.position < a.position) ? b : a;
         const mayRun = running === 0 || all.length < asked.freely || queued >= asked.minQueued;
         return isEnabled && head !== undefined && running < Math.min(most ?? 2, 2) && mayRun
           ? [{ i, running, head }]
           : [];
       });
-      const [next] = heads.sort((a, b) => a.running - b.running || a.head.position - b.head.position);
+      const [next] = heads.sort(
+        (a, b) => a.running - b.running || a.head.priority - b.head.priority || a.head.position - b.head.position,
+      );
       if (next === undefined) break;
-      const { fresh, delayed } = left[next.i] as (typeof left)[number];
-      (next.head.due === undefined ? fresh : delayed).shift();
+      const { fresh, delayed } = left[next.i]?.[next.head.priority] as { fresh: Queued[]; delayed: Queued[] };
+      (fresh[0] === next.head ? fresh : delayed).shift();
       (state[next.i] as { running: number }).running++;
       queued--;
       all.push(next.head.id);
@@ -215,7 +234,13 @@ withDatabase((harness) => {
       isEnabled: fc.constantFrom(true, true, true, false),
     });
     // Undefined: not tried yet. Seconds: the next attempt is due since then, or in so long.
-    const row = fc.record({ server: fc.nat(), due: fc.constantFrom(undefined, undefined, -30, -20, -10, 3600) });
+    const row = fc.record({
+      server: fc.nat(),
+      due: fc.constantFrom(undefined, undefined, -30, -20, -10, 3600),
+      priority: fc.constantFrom(1, 1, 0, 2),
+      order: fc.constantFrom(undefined, undefined, 'A', 'B'),
+      isExpired: fc.constantFrom(false, false, false, true),
+    });
     const asked = fc.record({ slots: fc.integer({ min: 1, max: 8 }), freely: fc.nat(8), minQueued: fc.nat(12) });
     await fc.assert(
       fc.asyncProperty(
@@ -236,12 +261,14 @@ withDatabase((harness) => {
           for (const [i, { running }] of given.entries()) for (let n = 0; n < running; n++) await insert(i, {});
           const until = { lease_until: database.knex.fn.now(), node: 'b' };
           await database.knex('transfers').update({ status: 'IN_PROGRESS', fence: 1, ...until });
-          for (const [position, { server: at, due }] of queue.entries()) {
+          for (const [position, { server: at, due, priority, order, isExpired }] of queue.entries()) {
             const id = randomUUID();
             const seconds = due === undefined ? undefined : due + position / 1000;
             const when = database.knex.raw('now() + make_interval(secs => ?)', [seconds ?? 0]);
-            await insert(at % given.length, { id, next_attempt_at: seconds === undefined ? null : when });
-            servers[at % given.length]?.queue.push({ id, position, due: seconds });
+            const expires = isExpired ? { expires_at: database.knex.fn.now() } : {};
+            const policy = { priority, order_key: order ?? null, ...expires };
+            await insert(at % given.length, { id, ...policy, next_attempt_at: seconds === undefined ? null : when });
+            servers[at % given.length]?.queue.push({ id, position, due: seconds, priority, order, isExpired });
           }
           const want = { slots, freely, minQueued };
           const { jobs, queued } = await store.take({ ...limits, maxPerServer: 2, ...want });
@@ -253,7 +280,7 @@ withDatabase((harness) => {
           expect(queued).toBe(servers.flatMap((one) => (one.isEnabled ? one.queue : [])).length);
         },
       ),
-      { numRuns: 25 },
+      { numRuns: 50 },
     );
   });
 });
@@ -262,6 +289,9 @@ interface Queued {
   readonly id: string;
   readonly position: number;
   readonly due: number | undefined;
+  readonly priority: number;
+  readonly order: string | undefined;
+  readonly isExpired: boolean;
 }
 
 interface Remote {

@@ -91,7 +91,7 @@ withDatabase((harness) => {
       'GET /api/v1/transfers/{id}/content',
       'POST /api/v1/servers/{id}/test',
       ...['message', 'receive', 'send'].map((verb) => `POST /api/v1/transfers/${verb}`),
-      ...['cancel', 'replay', 'retry'].map((verb) => `POST /api/v1/transfers/{id}/${verb}`),
+      ...['cancel', 'release', 'replay', 'retry'].map((verb) => `POST /api/v1/transfers/{id}/${verb}`),
       `PUT ${traces}`,
     ]);
     expect(roles.filter(([name, role]) => !name.startsWith('GET ') && role !== 'operator' && role !== 'admin')).toEqual(

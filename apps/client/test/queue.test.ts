@@ -460,7 +460,7 @@ withDatabase((harness) => {
     expect((await world.send(service)).status).toBe('COMPLETED');
     expect((await world.receive(service)).status).toBe('COMPLETED');
     knex.removeListener('query', listen);
-    const each = ['with eligible as', 'with busy as', 'with open as'];
+    const each = ['with eligible as', 'with recursive busy', 'with open as'];
     expect(statements).toEqual([...each, ...each]);
   });
 

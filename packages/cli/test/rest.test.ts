@@ -256,3 +256,21 @@ describe('what a service refuses is said in its words', () => {
     expect((await user.pesit(['profile', 'list', '--profiles', 'x/\u0000'])).code).toBe(3);
   });
 });
+
+test('a transfer is asked for with its priority, its time and its order', async () => {
+  const text = { type: 'string' };
+  const schema = { type: 'object', properties: { server: text, filename: text, virtualFile: text } };
+  const post = { requestBody: { content: { 'application/json': { schema } } } };
+  answers['GET /openapi.json'] = [200, { paths: { '/api/v1/transfers/send': { post } } }];
+  answers['POST /api/v1/transfers/send'] = [202, { id: '1', status: 'PENDING' }];
+  const flags = ['--priority', '0', '--not-before', '2026-11-21T09:30:15Z', '--expires-at', '2026-11-22T00:00:00Z'];
+  const fields = ['server=bank', 'filename=day.txt', 'virtualFile=PAYMENTS'];
+  await user.pesit(['profile', 'set', 'prod', '--client', url, '--user', 'ann', '--password', 'a:b']);
+  const { code } = await user.pesit(['transfers', 'send', ...fields, ...flags, '--ordered', '--wait', '30']);
+  expect(code).toBe(0);
+  expect(asked().at(-1)).toBe('POST /api/v1/transfers/send?wait=30');
+  expect(calls.at(-1)?.body).toEqual({
+    ...{ server: 'bank', filename: 'day.txt', virtualFile: 'PAYMENTS', priority: 0, ordered: true },
+    ...{ notBefore: '2026-11-21T09:30:15Z', expiresAt: '2026-11-22T00:00:00Z' },
+  });
+});

@@ -38,9 +38,11 @@ export const TRANSFER_ASIDES = {
   'staging removed': ['info', 'removed the staged file of the transfer: nobody came back for it'],
   'points removed': ['info', 'removed the table of points of the transfer: nobody came back for it'],
   'content removed': ['info', 'removed the content of a transfer that has ended'],
+  'not begun in time': ['warn', 'gave the transfer up: its expiresAt has come'],
   // By REST.
   queued: ['debug', 'transfer queued'],
   'tried again': ['info', 'transfer tried again on request'],
+  'order released': ['info', 'failed transfer keeps those behind it in its order waiting no longer, on request'],
   'cancel requested': ['info', 'transfer cancelled on request'],
 } as const satisfies Readonly<Record<string, readonly ['debug' | 'info' | 'warn' | 'error', string]>>;
 

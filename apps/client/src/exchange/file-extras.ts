@@ -21,13 +21,14 @@ export const ebcdicOf = (settings: Settings, server: Server): { readonly codePag
   return always ? { codePage } : {};
 };
 
-/** Parameters that CREATE and SELECT both carry, beside the names: PI 21 of ORF, 61, 62, 99. */
+/** Parameters that CREATE and SELECT both carry, beside the names: PI 17, 21 of ORF, 61, 62, 99. */
 export const extrasOf = ({
   settings,
   server,
-}: Job): Pick<FileRequest, 'compression' | 'originalSender' | 'finalReceiver' | 'freeMessage'> => {
+}: Job): Pick<FileRequest, 'priority' | 'compression' | 'originalSender' | 'finalReceiver' | 'freeMessage'> => {
   const { originalSender, finalReceiver, freeMessage } = settings;
   return {
+    priority: settings.pesitPriority ?? settings.priority ?? 0,
     compression: compressionMode(settings.compression ?? server.compression ?? 'none'),
     originalSender,
     finalReceiver,

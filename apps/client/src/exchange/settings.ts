@@ -33,6 +33,8 @@ export interface ExchangeSettings {
   readonly corePoolSize: number;
   readonly maxPoolSize: number;
   readonly queueCapacity: number;
+  /** `transfer.ordered.after-failure`: an ordered one that FAILED keeps those behind it waiting. */
+  readonly holdsOrder: boolean;
   /** `connection.pool.*`: sessions with one remote server; how long an idle one is kept, 0 = not at all. */
   readonly maxConnectionsPerHost: number;
   readonly idleTimeout: number;
@@ -107,6 +109,9 @@ export const exchangeSettings = (config: Config<'client'>): ExchangeSettings => 
   },
   get queueCapacity() {
     return config['transfer.executor.queue-capacity'];
+  },
+  get holdsOrder() {
+    return config['transfer.ordered.after-failure'] === 'hold';
   },
   get maxConnectionsPerHost() {
     return config['transfer.connection.pool.max-connections-per-host'];

@@ -24,6 +24,7 @@ import { revocation } from './0021-revocation.js';
 import { fetchedCrls } from './0022-fetched-crls.js';
 import { audit } from './0023-audit.js';
 import { createdBy } from './0024-created-by.js';
+import { queuePolicies } from './0025-queue-policies.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -53,5 +54,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     fetchedCrls,
     audit,
     createdBy,
+    queuePolicies,
   ],
 };

@@ -46,6 +46,14 @@ interface Running {
 /** Rows that one statement takes, at most. */
 const MOST_TAKEN = 64;
 
+/** Rows that one statement ends, at most, because their time is over. */
+const MOST_EXPIRED = 500;
+const EXPIRED =
+  'given up because its expiresAt has come before an attempt could complete it: no further one is made; retry it to send it in spite of that';
+
+/** A row that is due later than in so many milliseconds is left to the poll. */
+const LONGEST_ALARM_MS = 3_600_000;
+
 /** How long an interrupted transfer may take to end. */
 const INTERRUPT_MS = 8000;
 /** How long giving back those that did not end may take. */
@@ -135,8 +143,14 @@ export class TransferQueue {
     return Promise.resolve();
   }
 
-  /** A row of the server is due. */
-  arrived({ server_id: server }: Pick<TransferRow, 'server_id'>): void {
+  /** A row of the server came, or is due again. */
+  arrived(row: Pick<TransferRow, 'server_id'> & Partial<Pick<TransferRow, 'next_attempt_at'>>): void {
+    const early = (row.next_attempt_at?.getTime() ?? 0) - Date.now();
+    if (early > 0) this.#wakeIn(early, row);
+    else this.#due(row);
+  }
+
+  #due({ server_id: server }: Pick<TransferRow, 'server_id'>): void {
     this.#arrivals++;
     this.#backlog++;
     this.#queued++;
@@ -338,23 +352,38 @@ export class TransferQueue {
   }
 
   /** The row is due in so many milliseconds. */
-  #wakeIn(delay: number, row: TransferRow): void {
+  #wakeIn(delay: number, row: Pick<TransferRow, 'server_id'>): void {
     this.#queued++;
+    // The poll will find it.
+    if (delay > LONGEST_ALARM_MS) return;
     if (delay === 0) {
       this.#backlog++;
       return;
     }
     const alarm = setTimeout(() => {
       this.#alarms.delete(alarm);
-      this.arrived(row);
+      this.#due(row);
     }, delay).unref();
     this.#alarms.add(alarm);
   }
 
   async #poll(): Promise<void> {
     const { store } = this.#options;
+    await this.#expire();
     await this.#callers.look(async (id) => (this.#running.has(id) ? undefined : store.find(id)));
     this.recount();
+  }
+
+  /** Ends those that should have begun by now. */
+  async #expire(): Promise<void> {
+    let rows;
+    do {
+      rows = await this.#options.store.expire(MOST_EXPIRED, EXPIRED);
+      for (const row of rows) {
+        this.#aside(row.id, 'not begun in time', { expiresAt: row.expires_at });
+        this.over(row);
+      }
+    } while (rows.length === MOST_EXPIRED);
   }
 
   async #requeueExpired(): Promise<void> {

@@ -2,6 +2,7 @@ import { ApiError, conflict, isUniqueViolation, notFound, unavailable, unprocess
 import type { EventStream } from '@pesit-node/service';
 import { TRANSFER_ASIDE } from '@pesit-node/transfers';
 
+import type { ExchangeSettings } from '../exchange/settings.js';
 import type { TransferQueue } from '../queue/transfer-queue.js';
 import { serverNotFound } from '../remote-servers/service.js';
 import type { RemoteServerStore } from '../remote-servers/store.js';
@@ -32,13 +33,14 @@ export interface EntranceDeps {
   readonly servers: RemoteServerStore;
   readonly queue: TransferQueue;
   readonly events: Pick<EventStream, 'publish'>;
+  readonly settings: Pick<ExchangeSettings, 'holdsOrder'>;
 }
 
 /** Seconds after which a full queue is worth another try. */
 const RETRY_AFTER = 5;
 
 /** The way of a request into the queue: whether it may, whether it came before, and who waits for its end. */
-export const createEntrance = ({ store, servers, queue, events }: EntranceDeps) => {
+export const createEntrance = ({ store, servers, queue, events, settings }: EntranceDeps) => {
   const existing = async (id: string): Promise<TransferRow> => {
     const row = await store.find(id);
     if (row === undefined) throw notFound('Transfer', id, '/api/v1/transfers');
@@ -85,9 +87,17 @@ export const createEntrance = ({ store, servers, queue, events }: EntranceDeps) 
     wait: Wait | undefined,
     act: () => Promise<TransferRow>,
   ): Promise<TransferRecord> => {
-    const ended = wait && queue.whenEnded(id, wait.seconds * 1000, wait.signal);
+    if (wait === undefined) return toRecord(await act());
+    const waitForEnd = () => queue.whenEnded(id, wait.seconds * 1000, wait.signal);
+    const ended = waitForEnd();
     const row = await act();
-    return toRecord(ended === undefined || isOver(row) ? row : ((await ended) ?? (await store.find(id)) ?? row));
+    if (isOver(row)) return toRecord(row);
+    const told = await Promise.race([ended, Promise.resolve('not yet' as const)]);
+    if (told === 'not yet' || told === undefined) return toRecord((await ended) ?? (await store.find(id)) ?? row);
+    // Perhaps of the end that the transfer had before this was done to it.
+    const again = waitForEnd();
+    const now = await existing(id);
+    return toRecord(isOver(now) ? now : ((await again) ?? (await store.find(id)) ?? now));
   };
 
   const enqueueNew = (transfer: NewTransfer, wait: Wait | undefined, queued?: () => Promise<void>) =>
@@ -116,7 +126,7 @@ export const createEntrance = ({ store, servers, queue, events }: EntranceDeps) 
     checksum?: string,
     queued?: () => Promise<void>,
   ): Promise<TransferRecord> => {
-    const transfer = { ...asked, createdBy: actor };
+    const transfer = { ...asked, createdBy: actor, holdsOrder: settings.holdsOrder };
     if (key === undefined) return enqueueNew(transfer, wait, queued);
     const hash = requestHash(transfer, checksum);
     try {

@@ -58,6 +58,12 @@ const creationDate = z
   .string()
   .refine(isCreationDate, 'expected a date and time without a zone, of 1970 to 2069: 2026-11-21T09:30:15');
 
+/** A moment, with its zone (RFC 3339 §5.6). */
+const moment = z.iso.datetime({ offset: true, error: 'expected a date and time with a zone: 2026-11-21T09:30:15Z' });
+
+/** 0 urgent, 1 normal, 2 low (pesit-e.md §3, PI 17). */
+const priority = z.int().min(0).max(2);
+
 const SENDS = ['send', 'upload'] as const;
 const FILES = ['send', 'upload', 'receive'] as const;
 const ALL = ['send', 'upload', 'receive', 'message'] as const;
@@ -128,6 +134,34 @@ const FIELDS = {
     in: ['send', 'upload', 'message'],
     kept: true,
     words: 'PI 51; default: of a file its modification time.',
+  },
+  priority: {
+    schema: priority,
+    in: ALL,
+    kept: true,
+    words:
+      'Which one of its remote server is begun first: 0 urgent, 1 normal (default), 2 low; of equal ones the older. Other remote servers wait no longer for it.',
+  },
+  pesitPriority: {
+    schema: priority,
+    in: FILES,
+    kept: true,
+    words: 'PI 17: 0 urgent, 1, 2; default: `priority` where it is given, else 0.',
+  },
+  notBefore: { schema: moment, in: ALL, kept: true, words: 'When the first attempt may begin; default: at once.' },
+  expiresAt: {
+    schema: moment,
+    in: ALL,
+    kept: true,
+    words:
+      'From then on no attempt begins: one that waits is FAILED with 2-221. An attempt that has begun is not ended by it. Behind `notBefore`.',
+  },
+  ordered: {
+    schema: z.boolean(),
+    in: ALL,
+    kept: true,
+    words:
+      'It does not begin before the ordered ones with the same remote server and PI 12 that were asked for before it have ended well. `transfer.ordered.after-failure` says what becomes of it when one fails.',
   },
   filename: { schema: localPath, in: ['send'], words: 'A file of the send tree; or fileContent.' },
   fileContent: { schema: z.string(), in: ['send'], words: 'The file itself in base64; or filename.' },

@@ -1,6 +1,7 @@
 import { containing, equal, givenConditions } from '@pesit-node/service';
 import type { HistoryTable } from '@pesit-node/service';
 
+import { PENDING_PARTS } from './row.js';
 import type { HistoryFilter } from './schema.js';
 
 /** The outbound history as it is listed: filters, and the indexes of migration 0019 and of the queue. */
@@ -30,7 +31,7 @@ export const HISTORY: HistoryTable<HistoryFilter> = {
     {
       serves: ['status'],
       when: ({ status }) => status === 'PENDING',
-      arms: [`status = 'PENDING' and next_attempt_at is null`, `status = 'PENDING' and next_attempt_at is not null`],
+      arms: PENDING_PARTS.map((part) => `status = 'PENDING' and ${part}`),
     },
     { serves: ['diagnostic'], when: ({ diagnostic }) => diagnostic !== '0-000' },
     { serves: ['status'], when: ({ status }) => status === 'FAILED' || status === 'CANCELLED' },

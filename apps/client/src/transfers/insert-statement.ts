@@ -4,6 +4,9 @@ import type { Knex } from 'knex';
 import { columnsOf, countedUpTo } from './row.js';
 import type { NewTransfer, TransferRow } from './row.js';
 
+/** Priority of a request that has none. */
+const NORMAL = 1;
+
 /** A request that comes in, and how many may be queued before it. */
 export interface Incoming {
   readonly transfer: NewTransfer;
@@ -20,18 +23,20 @@ const insertStatement = (conflict: string): string => `
     from json_to_recordset(cast(:rows as json)) as g (n integer, id uuid, type text, direction text, server_id integer,
       server_name text, partner_id text, filename text, remote_filename text, virtual_file text, source_path text,
       source_version jsonb, size bigint, content text, settings jsonb, pesit_transfer_id integer, idempotency_key text,
-      request_hash text, created_by text)
+      request_hash text, created_by text, priority smallint, not_before timestamptz, expires_at timestamptz,
+      order_key text, order_holds boolean)
     join remote_servers s on s.id = coalesce(g.server_id, (select id from remote_servers where name = g.server_name))
     where s.enabled
   ), queued as (
-    select ${countedUpTo(':room', 'is null')} + ${countedUpTo(':room', 'is not null')} as total
+    select ${countedUpTo(':room', 'fresh')} + ${countedUpTo(':room', 'delayed')} + ${countedUpTo(':room', 'ordered')} as total
   )
   insert into transfers (id, type, status, direction, server_id, server_name, partner_id, filename, remote_filename,
     virtual_file, source_path, source_version, size, content, settings, pesit_transfer_id,
-    idempotency_key, request_hash, created_by)
+    idempotency_key, request_hash, created_by, priority, next_attempt_at, expires_at, order_key, order_holds)
   select e.id, e.type, 'PENDING', e.direction, e.server, e.name, coalesce(e.partner_id, e.client_id), e.filename,
     e.remote_filename, e.virtual_file, e.source_path, e.source_version, e.size, e.content, e.settings, e.pesit_transfer_id,
-    e.idempotency_key, e.request_hash, e.created_by
+    e.idempotency_key, e.request_hash, e.created_by, e.priority, case when e.not_before > now() then e.not_before end,
+    e.expires_at, e.order_key, e.order_holds
   from eligible e cross join queued where queued.total + e.place <= :room
   order by e.n
   ${conflict}
@@ -78,4 +83,9 @@ const valuesOf = (transfer: NewTransfer) => ({
   idempotency_key: transfer.idempotency?.key,
   request_hash: transfer.idempotency?.hash,
   created_by: transfer.createdBy,
+  priority: transfer.settings.priority ?? NORMAL,
+  not_before: transfer.settings.notBefore,
+  expires_at: transfer.settings.expiresAt,
+  order_key: transfer.settings.ordered === true ? (transfer.virtualFile ?? transfer.remoteFilename) : undefined,
+  order_holds: transfer.holdsOrder ?? true,
 });

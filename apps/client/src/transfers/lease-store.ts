@@ -51,6 +51,17 @@ const REQUEUE = `
   where status = 'IN_PROGRESS' and case when cast(:node as text) is null then lease_until < now() else node = :node end
   returning ${columnsOf('transfers')}`;
 
+/** Those that should have begun by now, some of them. `:message` says so; what the last attempt ended with follows it. */
+const EXPIRE = `
+  update transfers set status = 'FAILED', end_time = now(), next_attempt_at = null,
+    diagnostic = '2-221', error_code = 'TIMEOUT',
+    error_message = left(:message || coalesce('; the last attempt ended with: ' || error_message, ''), 2000)
+  where id in (
+    select id from transfers where status = 'PENDING' and expires_at <= now()
+    order by expires_at limit :most for update skip locked
+  )
+  returning ${columnsOf('transfers')}`;
+
 /**
  * The queue: who runs what, and what is kept for the next attempt. One statement each.
  * @param underWay transfers that this process runs
@@ -133,6 +144,10 @@ export const leaseStore = (knex: Knex, underWay?: () => number) => {
       const node = which === 'expired' ? null : which.node;
       return (await knex.raw<{ rows: TransferRow[] }>(REQUEUE, { attempts, message, node })).rows;
     },
+
+    /** @param most so many at a time @returns the records of those whose `expires_at` has come, FAILED now */
+    expire: async (most: number, message: string): Promise<readonly TransferRow[]> =>
+      (await knex.raw<{ rows: TransferRow[] }>(EXPIRE, { most, message })).rows,
 
     /** The version that is sent from now on. @returns false when the lease was lost */
     keepSourceVersion: ({ id, fence }: Lease, version: StoredVersion): Promise<boolean> =>

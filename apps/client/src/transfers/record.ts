@@ -19,7 +19,7 @@ export const toPageRecord = (row: TransferRow, live?: Progress) => ({
   transferId: row.id,
   type: row.type,
   status: row.status,
-  statusReason: isHeld(row) ? heldBy(row) : null,
+  statusReason: whyItWaits(row),
   direction: row.direction,
   filename: row.filename,
   remoteFilename: row.remote_filename,
@@ -43,6 +43,10 @@ export const toPageRecord = (row: TransferRow, live?: Progress) => ({
   pesitTransferId: row.pesit_transfer_id,
   attempts: row.attempts,
   nextAttemptAt: isHeld(row) ? null : row.next_attempt_at,
+  priority: row.priority,
+  notBefore: row.settings.notBefore === undefined ? null : new Date(row.settings.notBefore),
+  expiresAt: row.expires_at,
+  ordered: row.settings.ordered ?? false,
   restartable: row.restartable,
   syncPoint: row.sync_point,
   node: row.node,
@@ -72,6 +76,12 @@ const isHeld = ({ status, server_enabled: enabled }: TransferRow): boolean => st
 
 const heldBy = ({ server_name: server }: TransferRow): string =>
   `Remote server ${JSON.stringify(server)} is disabled: enable it to let the transfer run, or cancel the transfer`;
+
+const whyItWaits = (row: TransferRow): string | null => {
+  if (isHeld(row)) return heldBy(row);
+  if (row.status !== 'PENDING' || typeof row.behind !== 'string') return null;
+  return `Transfer ${row.behind} comes before it in its order: it begins when that one is COMPLETED or CANCELLED, or released after a failure`;
+};
 
 const messageOf = ({ settings, reply, reply_data_code: dataCode }: TransferRow) => ({
   message: settings.message ?? null,

@@ -228,6 +228,18 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
       async ({ params: { id }, res }) => res.json(await transfers.get(id)),
     ),
   });
+  routes.resource('/api/v1/transfers/:id/release', {
+    post: endpoint(
+      {
+        summary: 'Lets the transfers go that wait for a failed one of their order',
+        role: 'operator',
+        audit: ['transfer', 'released'],
+        params,
+        answers: { 200: transferAnswer, ...NOT_FOUND, 409: 'It did not fail, or no order waits for it.' },
+      },
+      async ({ params: { id }, res }) => res.json(await transfers.release(id)),
+    ),
+  });
   for (const [verb, act, done, summary] of [
     ['retry', transfers.retry, 'retried', 'Tries a failed transfer again, from where it was interrupted'],
     ['replay', transfers.replay, 'replayed', 'Makes a new transfer of the same request'],

@@ -50,6 +50,10 @@ export interface TransferRow {
   /** Answers in a row that asked to come again later. */
   readonly postponements: number;
   readonly next_attempt_at: Date | null;
+  /** 0 urgent, 1 normal, 2 low. */
+  readonly priority: number;
+  /** When it is given up unless an attempt has begun. */
+  readonly expires_at: Date | null;
   /** The next attempt carries PI 15 = 1. */
   readonly restartable: boolean;
   /** The newest point from which the transfer is known to be able to continue. */
@@ -81,6 +85,8 @@ export interface TransferRow {
   readonly node: string | null;
   /** In a row that was looked up: whether its remote server is enabled, null when that was removed. */
   readonly server_enabled?: boolean | null;
+  /** Likewise: the transfer that comes before it in its order and did not end well yet. */
+  readonly behind?: string | null;
 }
 
 /** Nothing more happens to it by itself. */
@@ -111,6 +117,8 @@ export interface NewTransfer {
   /** The source came with the request: it is ours, and is removed when nobody needs it. */
   readonly hasContent: boolean;
   readonly settings: TransferSettings;
+  /** An ordered one that FAILED keeps those behind it waiting. Default true. */
+  readonly holdsOrder?: boolean | undefined;
   /** Who asked for it. */
   readonly createdBy?: string | undefined;
   readonly idempotency?: Idempotency | undefined;
@@ -194,7 +202,7 @@ const COLUMNS = [
   ...['pesit_transfer_id', 'attempts', 'failures', 'postponements', 'next_attempt_at', 'restartable', 'sync_point'],
   ...['pacings', 'reply', 'label', 'free_message', 'original_sender', 'final_receiver', 'fence', 'node'],
   ...['round_trip', 'advice', 'creation_date', 'reply_data_code', 'diagnostic_complement', 'answer_free_message'],
-  ...['name_confirmed', 'content', 'created_by'],
+  ...['name_confirmed', 'content', 'created_by', 'priority', 'expires_at'],
 ];
 export const columnsOf = (table: string): string => COLUMNS.map((column) => `${table}.${column}`).join(', ');
 
@@ -213,16 +221,34 @@ export const DUE = `status = 'PENDING' and (next_attempt_at is null or next_atte
 /** Beside `columnsOf('transfers')`. */
 export const SERVER_ENABLED = '(select enabled from remote_servers where id = transfers.server_id) as server_enabled';
 
-/** A transfer that takes a place in the queue: it waits for a slot, or for its next attempt. */
-export const QUEUED = `status = 'PENDING' and (next_attempt_at is null or next_attempt_at is not null)
+/** Beside it: the transfer that one of an order waits for, undefined when it may go. */
+export const BEHIND = `(
+  select f.id from transfers f
+  where f.server_id = transfers.server_id and f.order_key = transfers.order_key and f.position < transfers.position
+  order by f.position limit 1
+) as behind`;
+
+/** The rows of each index of the queue, and of `transfers_delayed` those that are due. */
+const QUEUE_PARTS = {
+  fresh: 'next_attempt_at is null and order_key is null',
+  delayed: 'next_attempt_at is not null and order_key is null',
+  due: 'next_attempt_at <= now() and priority in (0, 1, 2) and order_key is null',
+  ordered: 'order_key is not null',
+} as const;
+
+/** Where to look for PENDING rows, by the indexes of the queue. */
+export const PENDING_PARTS = [QUEUE_PARTS.fresh, QUEUE_PARTS.delayed, QUEUE_PARTS.ordered] as const;
+
+/** A transfer that takes a place in the queue: it waits for a slot, for its time or next attempt, or for the one before it. */
+export const QUEUED = `status = 'PENDING' and (${PENDING_PARTS.map((part) => `(${part})`).join(' or ')})
   and server_id in (select id from remote_servers where enabled)`;
 
 /**
  * Counts what is `QUEUED`, or only a part of it, no further than `limit`. In parts, because each index of the queue serves one then,
  * whatever the planner, which keeps a plan that it made while the table was new, knows of it.
  */
-export const countedUpTo = (limit: string, part: 'is null' | 'is not null' | '<= now()'): string => `
+export const countedUpTo = (limit: string, part: keyof typeof QUEUE_PARTS): string => `
   (select count(*) from (
-    select from transfers where status = 'PENDING' and next_attempt_at ${part}
+    select from transfers where status = 'PENDING' and ${QUEUE_PARTS[part]}
       and server_id in (select id from remote_servers where enabled) limit ${limit}
   ) counted)`;

@@ -19,13 +19,19 @@ import type { FileNames } from './file-name.js';
 interface Addressed extends FileNames {
   readonly serverId?: number | undefined;
   readonly server?: string | undefined;
+  readonly notBefore?: string | undefined;
+  readonly expiresAt?: string | undefined;
 }
 
 const complain = (refinement: z.RefinementCtx, field: string, message: string): void =>
   refinement.addIssue({ code: 'custom', path: [field], message });
 
-/** One remote server, and a PI 12. */
+/** One remote server, and a PI 12; and some time for it. */
 const addressed = (value: Addressed, refinement: z.RefinementCtx): void => {
+  const { notBefore, expiresAt } = value;
+  if (notBefore !== undefined && expiresAt !== undefined && Date.parse(expiresAt) <= Date.parse(notBefore)) {
+    complain(refinement, 'expiresAt', `expected a time behind notBefore (${notBefore}): it could never begin`);
+  }
   if (value.serverId === undefined && value.server === undefined) {
     complain(refinement, 'server', 'expected server (the name of a remote server) or serverId (its id)');
   }
@@ -155,10 +161,9 @@ export const transferAnswer = z
     transferId: z.uuid().meta({ description: 'The same as `id`.' }),
     type: z.enum(TRANSFER_TYPES),
     status: z.enum(TRANSFER_STATUSES),
-    statusReason: z
-      .string()
-      .nullable()
-      .meta({ description: 'Why a PENDING one waits: its remote server is disabled.' }),
+    statusReason: z.string().nullable().meta({
+      description: 'Why a PENDING one waits: its remote server is disabled, or one comes before it in its order.',
+    }),
     direction: z.enum(DIRECTIONS),
     filename: z.string().meta({
       description:
@@ -191,6 +196,10 @@ export const transferAnswer = z
     pesitTransferId: z.int().nullable().meta({ description: 'PI 13.' }),
     attempts: z.int(),
     nextAttemptAt: timestamp().nullable().meta({ description: 'null also while the remote server is disabled.' }),
+    priority: z.int().meta({ description: '0 urgent, 1 normal, 2 low.' }),
+    notBefore: timestamp().nullable().meta({ description: 'As the request has it; see `nextAttemptAt`.' }),
+    expiresAt: timestamp().nullable().meta({ description: 'From then on no attempt begins.' }),
+    ordered: z.boolean().meta({ description: 'It waits for the ordered ones before it.' }),
     restartable: z.boolean().meta({ description: 'The next attempt continues where the last one was interrupted.' }),
     syncPoint: z.int().nullable(),
     node: z.string().nullable().meta({ description: 'Who made the last attempt.' }),

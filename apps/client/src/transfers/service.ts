@@ -122,13 +122,29 @@ export const transferService = (deps: TransferServiceDeps) => {
       const source = await (hasContent ? contents.again(row, replayed) : again());
       const names = { remoteFilename: row.remote_filename ?? undefined, virtualFile: row.virtual_file ?? undefined };
       const transfer: NewTransfer = {
-        ...{ id: replayed, type: row.type, direction, server, settings, hasContent },
+        // Its time was that of the first one.
+        ...{ settings: { ...settings, notBefore: undefined, expiresAt: undefined } },
+        ...{ id: replayed, type: row.type, direction, server, hasContent },
         ...{ partnerId: row.partner_id, ...names },
         // The record of a received file has the name that the first one got.
         filename: direction === 'RECEIVE' ? nameToReceive({ ...names, ...settings }) : row.filename,
         ...{ sourcePath: source?.path, sourceVersion: source?.version, size: source?.size },
       };
       return (hasContent ? contents : entrance).enqueue(transfer, { wait, actor });
+    },
+
+    /** Those that wait for a FAILED transfer of their order wait for it no longer. */
+    release: async (id: string): Promise<TransferRecord> => {
+      const row = await store.release(id);
+      if (row === undefined) {
+        const { status } = await existing(id);
+        throw conflict(
+          `Transfer ${id} is ${status} and holds no order: only an ordered one that FAILED can be released`,
+        );
+      }
+      events.publish(TRANSFER_ASIDE, { session: undefined, id, aside: 'order released', facts: {} });
+      queue.recount();
+      return toRecord(row);
     },
 
     /** Ends a transfer that has not ended: at once when it waits, as soon as the partner knows when it runs. */

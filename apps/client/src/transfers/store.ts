@@ -9,7 +9,7 @@ import { insert } from './insert-statement.js';
 import type { Incoming } from './insert-statement.js';
 import { leaseStore } from './lease-store.js';
 import { contentStore } from './content-store.js';
-import { columnsOf, DUE, PAGE_COLUMNS, QUEUED, SERVER_ENABLED } from './row.js';
+import { BEHIND, columnsOf, DUE, PAGE_COLUMNS, QUEUED, SERVER_ENABLED } from './row.js';
 import type { NewTransfer, TransferRow } from './row.js';
 import type { HistoryFilter, HistoryQuery } from './schema.js';
 
@@ -29,8 +29,12 @@ const CANCEL = `
 
 const AGAIN = `
   update transfers set status = 'PENDING', end_time = null, next_attempt_at = null, failures = 0, postponements = 0,
-    cancel_requested = false
+    cancel_requested = false, expires_at = case when expires_at > now() then expires_at end
   where id = :id and (status = 'FAILED' or status = 'PENDING') and server_id is not null and content is distinct from 'REMOVED'
+  returning ${columnsOf('transfers')}`;
+
+const RELEASE = `
+  update transfers set order_key = null where id = :id and status = 'FAILED' and order_key is not null
   returning ${columnsOf('transfers')}`;
 
 /**
@@ -73,7 +77,7 @@ const requestStore = (
   },
 
   find: (id: string): Promise<TransferRow | undefined> =>
-    knex('transfers').where({ id }).first<TransferRow | undefined>('*', knex.raw(SERVER_ENABLED)),
+    knex('transfers').where({ id }).first<TransferRow | undefined>('*', knex.raw(SERVER_ENABLED), knex.raw(BEHIND)),
 
   /** Statuses of those ids that are known. */
   statusesOf: async (ids: readonly string[]): Promise<ReadonlyMap<string, TransferStatus>> => {
@@ -100,11 +104,11 @@ const requestStore = (
 
   /** @throws ApiError 400 as `History.page` */
   page: async <T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<HistoryPage<T>> =>
-    history.page(query, query, { columns: [knex.raw(PAGE_COLUMNS), knex.raw(SERVER_ENABLED)], map }),
+    history.page(query, query, { columns: [knex.raw(PAGE_COLUMNS), knex.raw(SERVER_ENABLED), knex.raw(BEHIND)], map }),
 
   /** All that the filter leaves, newest first; see `History.batches`. */
   batches: <T>(filter: HistoryFilter, map: (row: TransferRow) => T): AsyncGenerator<readonly T[]> =>
-    history.batches(filter, { columns: [knex.raw(PAGE_COLUMNS), knex.raw(SERVER_ENABLED)], map }),
+    history.batches(filter, { columns: [knex.raw(PAGE_COLUMNS), knex.raw(SERVER_ENABLED), knex.raw(BEHIND)], map }),
 
   statistics: (filter: HistoryFilter): Promise<Statistics<TransferStatus, Direction>> =>
     fetchStatistics(history.filtered(filter), TRANSFER_STATUSES, DIRECTIONS),
@@ -115,6 +119,10 @@ const requestStore = (
    */
   cancel: async (id: string, message: string): Promise<TransferRow | undefined> =>
     (await knex.raw<{ rows: TransferRow[] }>(CANCEL, { id, message })).rows[0],
+
+  /** Lets those go that wait for a FAILED one of their order. @returns undefined when none does for this one */
+  release: async (id: string): Promise<TransferRow | undefined> =>
+    (await knex.raw<{ rows: TransferRow[] }>(RELEASE, { id })).rows[0],
 
   /** Lets a FAILED transfer be tried again, and one that waits for its next attempt at once. @returns undefined when it cannot */
   again: async (id: string): Promise<TransferRow | undefined> =>

@@ -23,66 +23,100 @@ export interface Taken {
   readonly queued: number;
 }
 
-/** A server's rows that were not tried yet, in their order, and those whose next attempt is due. */
-const FRESH = `status = 'PENDING' and next_attempt_at is null order by position`;
-const DELAYED = `status = 'PENDING' and next_attempt_at <= now() order by next_attempt_at`;
+/** From then on it is not begun: `EXPIRE` ends it. */
+const IN_TIME = '(expires_at is null or expires_at > now())';
+
+/** A server's rows of one priority that were not tried yet, in their order, and those whose next attempt is due. */
+const FRESH = `status = 'PENDING' and next_attempt_at is null and order_key is null and ${IN_TIME}`;
+const DELAYED = `status = 'PENDING' and next_attempt_at <= now() and order_key is null and ${IN_TIME}`;
 
 /** Sessions that a server has to spare. */
 const SPARE = `least(coalesce(s.max_connections, :maxPerServer), :maxPerServer) - coalesce(b.running, 0)`;
+const AS_SPARE = `limit greatest(0, least(:slots, ${SPARE}))`;
 
 /**
- * Takes, one after the other, the oldest transfer of the server that has the fewest under way, and a session to spare: a slow
- * partner keeps the others waiting no longer than for a slot. Several processes never take the same one. Its cost does not grow with
- * the queue: a look at two indexes for each server, as far as there are slots, and rows are counted no further than somebody wants
- * to know.
+ * Takes, one after the other, the most urgent and then oldest transfer of the server that has the fewest under way, and a session to
+ * spare: a slow partner keeps the others waiting no longer than for a slot, and what is urgent for one server keeps no other waiting.
+ * Several processes never take the same one. Its cost does not grow with the queue: a look at two indexes for each server and
+ * priority, as far as there are slots, one at each order, and rows are counted no further than somebody wants to know.
  *
- * `nth` of a server's rows is the order in which they would be taken from it alone: of the first that was not tried and the first
- * that is due the one with the lower position, so that a delayed row comes no sooner than those that were due before it (`turn`).
- * It is taken when that server runs `running + nth - 1`, which puts the rows of all servers in order. Locked rows are left to
- * whoever has them, for the next ones of the same server. `abs`: see `end-statement.ts`.
+ * `nth` of a server's rows is the order in which they would be taken from it alone: by priority, and of the first that was not tried
+ * and the first that is due the one with the lower position, so that a delayed row comes no sooner than those of its priority that
+ * were due before it (`turn`). It is taken when that server runs `running + nth - 1`, which puts the rows of all servers in order.
+ * Locked rows are left to whoever has them, for the next ones of the same server. `abs`: see `end-statement.ts`.
+ *
+ * Of each order only the first row that did not end well is looked at (`heads`): whatever that waits for, the next ones wait, too.
  */
 export const TAKE = `
-  with busy as (
+  with recursive busy as (
     select server_id, count(*) as running from transfers where status = 'IN_PROGRESS' group by server_id
+  ), heads as (
+    (select id, server_id, order_key, position, priority, status, next_attempt_at, expires_at
+     from transfers where order_key is not null order by server_id, order_key, position limit 1)
+    union all
+    select n.* from heads h cross join lateral (
+      select id, server_id, order_key, position, priority, status, next_attempt_at, expires_at from transfers
+      where order_key is not null and (server_id, order_key) > (h.server_id, h.order_key)
+      order by server_id, order_key, position limit 1
+    ) n
   ), counted as (
-    select least(fresh + due, :countTo)::integer as backlog, least(fresh + delayed, :countTo)::integer as queued from (
-      select ${countedUpTo(':countTo', 'is null')} as fresh, ${countedUpTo(':countTo', '<= now()')} as due,
-        ${countedUpTo(':countTo', 'is not null')} as delayed
+    select least(fresh + due + ordered, :countTo)::integer as backlog,
+      least(fresh + delayed + ordered, :countTo)::integer as queued
+    from (
+      select ${countedUpTo(':countTo', 'fresh')} as fresh, ${countedUpTo(':countTo', 'due')} as due,
+        ${countedUpTo(':countTo', 'delayed')} as delayed, ${countedUpTo(':countTo', 'ordered')} as ordered
     ) parts
   ), candidates as (
-    select s.id, coalesce(b.running, 0) as running, one.position, one.is_fresh, one.nth
+    select s.id, coalesce(b.running, 0) as running, one.position, one.priority, one.kind, one.transfer, one.nth
     from remote_servers s left join busy b on b.server_id = s.id
     cross join lateral (
-      select position, is_fresh, row_number() over (order by turn, due nulls first, position) as nth from (
-        (select position, true as is_fresh, position as turn, null::timestamptz as due
-         from transfers where server_id = s.id and ${FRESH} limit greatest(0, least(:slots, ${SPARE})))
+      select position, priority, kind, transfer,
+        row_number() over (order by priority, turn, due nulls first, position) as nth
+      from (
+        (select position, priority, 'fresh' as kind, position as turn, null::timestamptz as due, null::uuid as transfer
+         from transfers where server_id = s.id and ${FRESH} order by priority, position ${AS_SPARE})
         union all
-        select position, false, max(position) over (order by due, position), due from (
-          select position, next_attempt_at as due
-          from transfers where server_id = s.id and ${DELAYED} limit greatest(0, least(:slots, ${SPARE}))
+        select position, priority, 'delayed', max(position) over (partition by priority order by due, position), due, null
+        from (values (0), (1), (2)) class (number) cross join lateral (
+          select position, priority, next_attempt_at as due
+          from transfers where server_id = s.id and priority = class.number and ${DELAYED} order by next_attempt_at ${AS_SPARE}
         ) delayed
+        union all
+        (select position, priority, 'ordered', position, null, id
+         from heads where server_id = s.id and status = 'PENDING' and (next_attempt_at is null or next_attempt_at <= now())
+           and ${IN_TIME}
+         order by priority, position ${AS_SPARE})
       ) either
-      order by nth limit greatest(0, least(:slots, ${SPARE}))
+      order by nth ${AS_SPARE}
     ) one
     where s.enabled
   ), ranked as (
-    select *, row_number() over (order by running + nth, position) as rank from candidates
-  ), chosen as (
-    select id, count(*) filter (where is_fresh) as fresh, count(*) filter (where not is_fresh) as delayed
-    from ranked cross join counted
+    select *, row_number() over (order by running + nth, priority, position) as rank from candidates
+  ), winners as (
+    select ranked.* from ranked cross join counted
     where rank <= :slots
       and (rank <= :freely or (running = 0 and nth = 1) or counted.queued - rank + 1 >= :minQueued)
-    group by id
+  ), chosen as (
+    select id, priority, count(*) filter (where kind = 'fresh') as fresh, count(*) filter (where kind = 'delayed') as delayed
+    from winners group by id, priority
   ), fresh as (
     select one.id, one.position from chosen c cross join lateral (
-      select id, position from transfers where server_id = c.id and ${FRESH} limit c.fresh for update skip locked
+      select id, position from transfers where server_id = c.id and priority = c.priority and ${FRESH}
+      order by position limit c.fresh for update skip locked
     ) one
   ), delayed as (
     select one.id, one.position from chosen c cross join lateral (
-      select id, position from transfers where server_id = c.id and ${DELAYED} limit c.delayed for update skip locked
+      select id, position from transfers where server_id = c.id and priority = c.priority and ${DELAYED}
+      order by next_attempt_at limit c.delayed for update skip locked
+    ) one
+  ), ordered as (
+    select one.id, one.position from winners w cross join lateral (
+      select id, position from transfers where id = w.transfer and status = 'PENDING' for update skip locked
     ) one
   ), next as (
-    select id, position from (select * from fresh union all select * from delayed) either where position = abs(position)
+    select id, position from (
+      select * from fresh union all select * from delayed union all select * from ordered
+    ) either where position = abs(position)
   ), taken as (
     update transfers t set status = 'IN_PROGRESS', start_time = coalesce(t.start_time, now()), attempts = t.attempts + 1,
       next_attempt_at = null, node = :node, fence = t.fence + 1, lease_until = now() + make_interval(secs => :leaseSeconds),
@@ -91,9 +125,9 @@ export const TAKE = `
     from next, remote_servers s where t.id = next.id and s.id = t.server_id
     returning ${columnsOf('t')}, to_jsonb(s) as server, t.position
   )
-  select taken.*, counted.backlog, counted.queued, exists (select from chosen) as chosen
+  select taken.*, counted.backlog, counted.queued, exists (select from winners) as chosen
   from counted left join taken on true
-  order by taken.position`;
+  order by taken.priority, taken.position`;
 
 /** A row of the answer; without a transfer every column of one is null. */
 export type TakeAnswer = Job & Omit<Taken, 'jobs'> & { readonly chosen: boolean };

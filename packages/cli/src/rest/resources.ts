@@ -53,6 +53,7 @@ export const RESOURCES: readonly Resource[] = [
       ...(['list', 'show'] as const),
       action('retry', 'Tries a transfer of the client app again, from where it was cut off'),
       action('replay', 'Makes a new transfer of the same request (client app)'),
+      action('release', 'Lets those go that wait for a failed one of their order (client app)'),
       action('cancel', 'Ends a transfer for good'),
     ],
   },

@@ -1,16 +1,14 @@
 /** Commands for the REST interface, made from the table of resources. */
-import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-
-import type { Argument, Command, Environment, Flag, Given } from '../frame/command.js';
-import { CliError, exitCode, usageError } from '../frame/exit-codes.js';
-import { bodyFields, bodyFrom, splitPair } from './fields.js';
+import type { Command, Flag } from '../frame/command.js';
+import { exitCode, usageError } from '../frame/exit-codes.js';
+import { splitPair } from './fields.js';
 import { answer, clientFor, flagsFor, pathOf } from './asking.js';
 import { OTHER_COMMANDS } from './other-commands.js';
-import type { RestClient } from './rest-client.js';
+import { bodyOf, FROM_FLAG, pairs } from './request-body.js';
 import type { Query } from './rest-client.js';
 import { RESOURCES } from './resources.js';
 import type { Resource, Verb } from './resources.js';
+import { SEND_COMMAND } from './send-command.js';
 import { sayObject, sayTable } from './show.js';
 
 const PAGE_FLAGS: readonly Flag[] = [
@@ -18,14 +16,6 @@ const PAGE_FLAGS: readonly Flag[] = [
   { name: 'page', type: 'number', fallback: '0', help: 'The page, from 0.' },
   { name: 'sort', type: 'text', value: 'FIELD,asc|desc', help: 'Order, as the service offers it.' },
 ];
-
-const FROM_FLAG: Flag = {
-  name: 'from',
-  type: 'path',
-  help: 'JSON file with the fields; those on the command line win.',
-};
-
-const pairs = (help: string): Argument => ({ name: 'FIELD=VALUE', help, required: false, rest: true });
 
 const listCommand = (resource: Resource): Command => ({
   words: [resource.word, 'list'],
@@ -56,31 +46,6 @@ const showCommand = (resource: Resource): Command => ({
     return answer(given, environment, body, () => sayObject(environment.terminal, body));
   },
 });
-
-/** @throws CliError */
-const bodyOf = async (
-  given: Given,
-  { directory }: Environment,
-  client: RestClient,
-  method: string,
-  path: string,
-): Promise<Readonly<Record<string, unknown>>> => {
-  const list = given.list('FIELD=VALUE');
-  const document = list.length === 0 ? {} : await client.get('/openapi.json');
-  const fields = bodyFields(document as object, method, path);
-  return { ...(await fileBody(given.text('from'), directory)), ...bodyFrom(list, fields) };
-};
-
-const fileBody = async (path: string | undefined, directory: string): Promise<object> => {
-  if (path === undefined) return {};
-  try {
-    const parsed: unknown = JSON.parse(await readFile(resolve(directory, path), 'utf8'));
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed;
-    throw new Error('it is no JSON object');
-  } catch (error) {
-    throw new CliError('local', `--from ${path} cannot be used: ${(error as Error).message}`, { cause: error });
-  }
-};
 
 const createCommand = (resource: Resource): Command => ({
   words: [resource.word, 'create'],
@@ -169,5 +134,6 @@ export const REST_COMMANDS: readonly Command[] = [
   ...RESOURCES.flatMap((resource) =>
     resource.verbs.map((verb) => (typeof verb === 'string' ? makers[verb](resource) : verbCommand(resource, verb))),
   ),
+  SEND_COMMAND,
   ...OTHER_COMMANDS,
 ];

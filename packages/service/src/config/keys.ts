@@ -388,6 +388,13 @@ export const CONFIG_KEYS = {
     description:
       'Transfers that wait, for a place or for their next attempt; one more is answered 503 with Retry-After.',
   }),
+  'transfer.ordered.after-failure': key('client', {
+    type: oneOf(['hold', 'pass']),
+    default: 'hold',
+    reload: true,
+    description:
+      'What a transfer of an order (`ordered`) that is FAILED means for those behind it: `hold`, they wait until it is retried, or released by POST /api/v1/transfers/{id}/release; `pass`, they go. Counts for the transfers that are asked for from then on.',
+  }),
   'transfer.connection.pool.max-connections-per-host': key('client', {
     type: integer(1, 1000),
     default: 10,
