@@ -4,6 +4,7 @@ import { createLicensedApp } from '@pesit-node/license';
 import type { LicensedAppOptions } from '@pesit-node/license';
 import { ApiError } from '@pesit-node/service';
 import type { Config, Traces } from '@pesit-node/service';
+import type { LiveTransfers } from '@pesit-node/transfers';
 import type { Express } from 'express';
 
 import { storeUses } from './certificates/uses.js';
@@ -29,6 +30,7 @@ export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly exchange: Exchange;
   readonly settings: Pick<ExchangeSettings, 'holdsOrder'>;
   readonly traces: Traces;
+  readonly live: LiveTransfers<unknown>;
 }
 
 const unlessConflict = (error: unknown): void => {
@@ -64,7 +66,7 @@ export const createApp = (deps: AppDeps): Express => {
     routes: (routes) => {
       remoteServerRoutes(routes, remoteServers);
       serverTraceRoutes(routes, deps.traces, logger);
-      transferRoutes(routes, transfers);
+      transferRoutes(routes, transfers, deps.live);
       certificateRoutes(routes, { certificates: deps.certificates, uses: storeUses(servers, deps.config), events });
     },
   });

@@ -6,10 +6,11 @@ import { DataDirectoryError, HistoryRetention, retentionDays, Traces } from '@pe
 import type { Config, LifecycleStep, Logger } from '@pesit-node/service';
 import { ProcessDirectory, SpaceReserve, useSynchronousIo } from '@pesit-node/storage';
 import type { FileOperations } from '@pesit-node/storage';
-import { auditTransfers, oneAtATime, storageHealth, watchVolumes } from '@pesit-node/transfers';
+import { auditTransfers, LiveTransfers, oneAtATime, storageHealth, watchVolumes } from '@pesit-node/transfers';
 
 import { RemoteTls } from './certificates/remote-tls.js';
 import { createApp } from './app.js';
+import { TRANSFER_OVER } from './exchange/events.js';
 import { createExchange } from './exchange/exchange.js';
 import type { Exchange, ExchangeOptions } from './exchange/exchange.js';
 import { ReceivedTree } from './exchange/received-tree.js';
@@ -20,6 +21,7 @@ import { CLIENT_MIGRATIONS } from './migrations/index.js';
 import { placeStore } from './remote-servers/place-store.js';
 import { remoteServerStore } from './remote-servers/store.js';
 import { HISTORY } from './transfers/history.js';
+import { liveSource } from './transfers/live-source.js';
 import { SendTree } from './transfers/send-tree.js';
 import { transferStore } from './transfers/store.js';
 
@@ -36,6 +38,9 @@ export interface NodeOptions
   readonly config: Config<'client'>;
   /** See `CertificatesOptions.lookMs`. */
   readonly storeLookMs?: number;
+  /** See `LiveTransfersOptions`. */
+  readonly liveTickMs?: number;
+  readonly heartbeatMs?: number;
   /** Default: those of the configuration. */
   readonly settings?: ExchangeSettings;
   /** Between two looks at the volumes, milliseconds. Default 5000. */
@@ -139,9 +144,20 @@ export const createNode = (options: NodeOptions) => {
   });
   health.register('queue', () => ({ status: 'UP', details: { running: exchange.queue.running } }));
   clientMetrics(metrics, { knex: database.knex, secrets, supervisor, exchange, volumes, space });
+  const live = new LiveTransfers({
+    ...{ events, periodic },
+    source: liveSource(database.knex, transfers, (id) => exchange.queue.progressOf(id)),
+    hints: {
+      tell: () => cluster.events.tell('transfers'),
+      subscribe: (listener) => cluster.events.subscribe('transfers', listener),
+    },
+    mostConnections: () => config['http.max-connections'],
+    ...{ tickMs: options.liveTickMs, heartbeatMs: options.heartbeatMs },
+  });
+  events.subscribe(TRANSFER_OVER, ({ row }) => live.changed(row.id));
   const app = createApp({
     ...{ config, info, logger, health, metrics, events, database: supervisor, periodic, license, audit, cluster },
-    ...{ certificates, servers, transfers, sendTree, receivedTree, exchange, settings, traces },
+    ...{ certificates, servers, transfers, sendTree, receivedTree, exchange, settings, traces, live },
   });
 
   const retention = new HistoryRetention({
@@ -195,6 +211,7 @@ export const createNode = (options: NodeOptions) => {
         // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
         void cluster.leave();
         stopped = true;
+        await live.close();
         await retention.stop();
         await exchange.stop(drainMs);
         await certificates.stop();

@@ -3,6 +3,7 @@ import type { Certificates, LocalAuthority } from '@pesit-node/certificates';
 import { createLicensedApp } from '@pesit-node/license';
 import type { LicensedAppOptions } from '@pesit-node/license';
 import type { Config, PasswordHasher, Traces } from '@pesit-node/service';
+import type { LiveTransfers } from '@pesit-node/transfers';
 import type { Express } from 'express';
 import type { Knex } from 'knex';
 
@@ -28,6 +29,7 @@ export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly virtualFiles: VirtualFileStore;
   readonly listeners: ListenerService;
   readonly transfers: TransferStore;
+  readonly live: LiveTransfers<unknown>;
   readonly traces: Traces;
   readonly directories: Directories;
 }
@@ -43,7 +45,7 @@ export const createApp = (deps: AppDeps): Express => {
       partnerRoutes(routes, deps);
       partnerTraceRoutes(routes, deps.traces, logger);
       virtualFileRoutes(routes, deps.virtualFiles, directories, events, deps.audit, deps.config['cluster.name']);
-      transferRoutes(routes, deps.transfers);
+      transferRoutes(routes, deps);
       authorityRoutes(routes, { authority, knex, events });
       certificateRoutes(routes, {
         certificates: deps.certificates,

@@ -18,7 +18,14 @@ import { HistoryRetention, PasswordHasher, PasswordVerifier, retentionDays, Trac
 import type { Config, DatabaseSupervisor, LifecycleStep, Metrics } from '@pesit-node/service';
 import { LocalFileStores, SpaceReserve, useSynchronousIo } from '@pesit-node/storage';
 import type { FileOperations, FileStores } from '@pesit-node/storage';
-import { auditTransfers, meterTransfers, oneAtATime, storageHealth, watchVolumes } from '@pesit-node/transfers';
+import {
+  auditTransfers,
+  LiveTransfers,
+  meterTransfers,
+  oneAtATime,
+  storageHealth,
+  watchVolumes,
+} from '@pesit-node/transfers';
 import type { Express } from 'express';
 
 import { createApp } from './app.js';
@@ -52,6 +59,7 @@ import { PartnerTraces } from './traces/partner-traces.js';
 import { TransferContexts } from './transfers/contexts.js';
 import { Instances } from './transfers/instances.js';
 import { HISTORY } from './transfers/history.js';
+import { liveSource } from './transfers/live-source.js';
 import { TransferJournal } from './transfers/journal.js';
 import { SentPoints } from './transfers/sent-points.js';
 import { TransferStore } from './transfers/store.js';
@@ -77,6 +85,9 @@ export interface NodeOptions extends Omit<FoundationOptions<'server'>, 'app' | '
   readonly answerMs?: number;
   /** Bytes that are free on the volume of a directory. Default: as the operating system says. */
   readonly freeSpace?: (directory: string) => Promise<number>;
+  /** See `LiveTransfersOptions`. */
+  readonly liveTickMs?: number;
+  readonly heartbeatMs?: number;
   /** Between two looks at listeners that failed, milliseconds. Default 1000. */
   readonly listenerRetryMs?: number;
   /** Between two looks at the places of sessions that other pods want, milliseconds. Default 5000. */
@@ -323,6 +334,16 @@ export const createNode = (options: NodeOptions): ServerNode => {
     living: () => cluster.members.view?.pods ?? [],
     tell: () => cluster.events.tell('listeners'),
   });
+  const transfers = new TransferStore(knex);
+  const live = new LiveTransfers({
+    ...{ events, periodic, source: liveSource(knex, transfers) },
+    hints: {
+      tell: () => cluster.events.tell('transfers'),
+      subscribe: (listener) => cluster.events.subscribe('transfers', listener),
+    },
+    mostConnections: () => config['http.max-connections'],
+    ...{ tickMs: options.liveTickMs, heartbeatMs: options.heartbeatMs },
+  });
   const app = createApp({
     config,
     info,
@@ -342,7 +363,8 @@ export const createNode = (options: NodeOptions): ServerNode => {
     passwords,
     virtualFiles,
     listeners,
-    transfers: new TransferStore(knex),
+    transfers,
+    live,
     traces,
     directories,
   });
@@ -439,6 +461,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
       },
       stop: async () => {
         stop.abort();
+        await live.close();
         await beginning;
         await Promise.all(whileServing.map((task) => task.remove()));
         // Its place goes to the next pod now: what still runs here ends, and nothing new begins.

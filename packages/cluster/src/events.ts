@@ -7,6 +7,7 @@ export const TOPICS = [
   'members',
   'partners',
   'sessions',
+  'transfers',
 ] as const;
 export type Topic = (typeof TOPICS)[number];
 

@@ -112,7 +112,8 @@ export const sending = async (
         const { dataBytes, articles } = await session.sendFile({ request, source, pointOf, acknowledged, signal });
         // The partner has acknowledged the file: nobody waits for us.
         await file.hashed(60_000);
-        return { ...done, bytesTransferred: dataBytes, articles, checksum: file.checksum };
+        const figures = { bytesTransferred: dataBytes, articles, checksum: file.checksum };
+        return { ...done, ...figures, syncPoint: source.lastPoint || undefined };
       } catch (error) {
         const last = session.totals;
         // The session may serve another transfer from now on.
@@ -147,7 +148,7 @@ export const sending = async (
       return startPoint;
     },
     get facts() {
-      return { creationDate: sentDate };
+      return { creationDate: sentDate, syncPoint: source.lastPoint || undefined };
     },
     close: () => file.close(),
     cleanUp: (restartable) => (restartable ? Promise.resolve() : sent.remove()),

@@ -125,8 +125,16 @@ export class TransferQueue {
 
   /** Newer figures than the row's, when the transfer runs here and data flow. */
   progressOf(id: string): Progress {
-    const totals = this.#running.get(id)?.transfer.totals();
-    return totals === undefined ? { id } : { id, bytesTransferred: totals.dataBytes, articles: totals.articles };
+    const transfer = this.#running.get(id)?.transfer;
+    const totals = transfer?.totals();
+    if (totals === undefined) return { id };
+    const syncPoint = transfer?.observed.progress()?.syncPoint ?? 0;
+    return {
+      id,
+      bytesTransferred: totals.dataBytes,
+      articles: totals.articles,
+      ...(syncPoint > 0 ? { syncPoint } : {}),
+    };
   }
 
   /**

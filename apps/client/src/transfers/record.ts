@@ -48,7 +48,7 @@ export const toPageRecord = (row: TransferRow, live?: Progress) => ({
   expiresAt: row.expires_at,
   ordered: row.settings.ordered ?? false,
   restartable: row.restartable,
-  syncPoint: row.sync_point,
+  syncPoint: (row.status === 'IN_PROGRESS' ? live?.syncPoint : undefined) ?? row.sync_point,
   node: row.node,
   roundTrip: row.round_trip,
   advice: row.advice,

@@ -1,5 +1,7 @@
 import { ApiError, check, endpoint, exportRoutes, historyPageOf, loginOf } from '@pesit-node/service';
 import type { Answer, Endpoint, Routes } from '@pesit-node/service';
+import { transferEventRoutes } from '@pesit-node/transfers';
+import type { LiveTransfers } from '@pesit-node/transfers';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 
@@ -163,7 +165,7 @@ const download = (res: Response, { path, name }: { readonly path: string; readon
     });
   });
 
-export const transferRoutes = (routes: Routes, transfers: TransferService): void => {
+export const transferRoutes = (routes: Routes, transfers: TransferService, live: LiveTransfers<unknown>): void => {
   routes.resource('/api/v1/transfers/send', { post: sendRoute(transfers) });
   routes.resource('/api/v1/transfers/receive', {
     post: endpoint(
@@ -222,6 +224,7 @@ export const transferRoutes = (routes: Routes, transfers: TransferService): void
       async ({ query, res }) => res.json(await transfers.statistics(query)),
     ),
   });
+  transferEventRoutes(routes, { live, params, record: transferAnswer.omit({ message: true, reply: true }) });
   routes.resource('/api/v1/transfers/:id', {
     get: endpoint(
       { summary: 'A transfer or a message', params, answers: { 200: transferAnswer, ...NOT_FOUND } },

@@ -189,6 +189,8 @@ export interface Progress {
   readonly id: string;
   readonly bytesTransferred?: number;
   readonly articles?: number;
+  /** The last point: sent, or stored here. */
+  readonly syncPoint?: number;
 }
 
 /**

@@ -79,6 +79,13 @@ const requestStore = (
   find: (id: string): Promise<TransferRow | undefined> =>
     knex('transfers').where({ id }).first<TransferRow | undefined>('*', knex.raw(SERVER_ENABLED), knex.raw(BEHIND)),
 
+  /** As a page has them; those that are not there are left out. */
+  some: (ids: readonly string[]): Promise<readonly TransferRow[]> =>
+    knex('transfers')
+      .whereRaw('id = any (cast(? as uuid[]))', [[...ids]])
+      .orderBy(['created_time', 'id'])
+      .select<readonly TransferRow[]>(knex.raw(PAGE_COLUMNS), knex.raw(SERVER_ENABLED)),
+
   /** Statuses of those ids that are known. */
   statusesOf: async (ids: readonly string[]): Promise<ReadonlyMap<string, TransferStatus>> => {
     const rows: readonly Pick<TransferRow, 'id' | 'status'>[] = await knex('transfers')

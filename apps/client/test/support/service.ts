@@ -30,6 +30,7 @@ export interface ServiceOptions extends Partial<
   readonly progressMs?: number;
   readonly leaseMs?: number;
   readonly placeLookMs?: number;
+  readonly liveTickMs?: number;
   /** Default true: started when the queue runs. */
   readonly waitForDatabase?: boolean;
   /** Of an earlier service, whose files and secrets this one goes on with. */
@@ -110,6 +111,7 @@ export const startService = async (database: Database, options: ServiceOptions =
     ...(options.volumeLookMs === undefined ? {} : { volumeLookMs: options.volumeLookMs }),
     ...{ node, pollMs, progressMs, ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }) },
     ...(options.placeLookMs === undefined ? {} : { placeLookMs: options.placeLookMs }),
+    ...(options.liveTickMs === undefined ? {} : { liveTickMs: options.liveTickMs }),
   });
   const lifecycle = new Lifecycle({ logger: log.logger, health });
   for (const step of [steps.database, steps.files, steps.exchange]) lifecycle.add(step);

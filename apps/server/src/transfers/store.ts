@@ -103,6 +103,14 @@ export class TransferStore {
     return this.#knex<TransferDetail>('transfers').where('id', id).first();
   }
 
+  /** As a page has them; those that are not there are left out. */
+  async some(ids: readonly number[]): Promise<readonly TransferRow[]> {
+    return this.#knex<TransferRow>('transfers')
+      .select<TransferRow[]>(COLUMNS)
+      .whereRaw('id = any (cast(? as bigint[]))', [[...ids]])
+      .orderBy('id');
+  }
+
   /** @throws ApiError 400 as `History.page` */
   async page<T>(query: HistoryQuery, map: (row: TransferRow) => T): Promise<HistoryPage<T>> {
     return this.#history.page(query, query, { columns: COLUMNS, map });

@@ -176,6 +176,13 @@ export class TestNode {
     return (text === '' ? {} : JSON.parse(text)) as Json;
   }
 
+  /** Port of the REST interface, and the login of an admin. */
+  get restPort(): number {
+    return this.#http?.port ?? 0;
+  }
+
+  readonly authorization = LOGIN;
+
   /** What the readiness probe says. */
   async readiness(): Promise<{ readonly code: number; readonly components: Readonly<Record<string, Json>> }> {
     const { status: code, text } = await ask(this.#http?.port ?? 0, 'get', '/actuator/health/readiness');

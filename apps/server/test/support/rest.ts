@@ -19,6 +19,7 @@ import {
   testMetrics,
 } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
+import { LiveTransfers } from '@pesit-node/transfers';
 import type { Express } from 'express';
 import request from 'supertest';
 import type { Response, Test } from 'supertest';
@@ -32,6 +33,7 @@ import { ListenerService } from '../../src/listeners/service.js';
 import { ListenerStore } from '../../src/listeners/store.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
 import { PartnerStore } from '../../src/partners/store.js';
+import { liveSource } from '../../src/transfers/live-source.js';
 import { TransferStore } from '../../src/transfers/store.js';
 import { VirtualFileStore } from '../../src/virtual-files/store.js';
 import { passwords, secrets } from './passwords.js';
@@ -140,6 +142,7 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
       ...{ knex, periodic, secrets },
       hints: { tell: () => undefined, subscribe: () => () => undefined },
     });
+    const transfers = new TransferStore(knex);
     const app = (rest.app = createApp({
       config,
       info: { name: 'pesit-server', version: '0.0.0' },
@@ -159,7 +162,11 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
       passwords,
       virtualFiles: new VirtualFileStore(knex),
       listeners: rest.listeners,
-      transfers: new TransferStore(knex),
+      transfers,
+      live: new LiveTransfers({
+        ...{ events, periodic, source: liveSource(knex, transfers), mostConnections: () => 100 },
+        hints: { tell: () => undefined, subscribe: () => () => undefined },
+      }),
       traces: new Traces({
         ...{ knex, asLeader: (work) => work(knex), node: 'rest', retentionDays: 7, periodic, logger: rest.log.logger },
         owners: { table: 'partners', key: 'partner_id' },

@@ -6,6 +6,7 @@ import { parseBasic, Rfc7617BasicStrategy } from './basic-strategy.js';
 import type { VerifyCredentials } from './basic-strategy.js';
 import type { LoginAttempt, LoginGuard } from './login-guard.js';
 import type { VerifyApiKey } from './logins.js';
+import { rememberCheck } from './still-in.js';
 
 /**
  * Lets requests with the right credentials pass, answers 401 with a challenge otherwise, and 429 to a user that failed too often
@@ -28,6 +29,12 @@ export const basicAuth = (verify: VerifyCredentials, guard: LoginGuard, apiKey: 
       } else if (user !== undefined && user !== false) {
         if (attempt !== undefined) guard.succeeded(attempt);
         req.user = user as Express.User;
+        rememberCheck(req, () => {
+          const given = apiKeyOf(req);
+          if (given !== undefined) return apiKey(given);
+          const credentials = parseBasic(req.headers.authorization);
+          return credentials && verify(credentials.username, credentials.password, req.ip ?? 'unknown');
+        });
         next();
       } else {
         const blocked = attempt === undefined ? 0 : guard.failed(attempt);

@@ -18,6 +18,8 @@ export type Access = 'open' | 'login' | 'licensed';
 export interface MediaAnswer {
   readonly contentType: string;
   readonly description: string;
+  /** When it is server-sent events: the data of each kind, by its name. */
+  readonly events?: z.ZodType;
 }
 
 /**

@@ -176,7 +176,11 @@ class DocumentBuilder {
 
   #answer(status: number, answer: Answer): ResponseObject {
     if (isSchema(answer)) return { description: STATUS_CODES[status] ?? '', content: this.#json(answer) };
-    if (typeof answer !== 'string') return mediaOf(answer);
+    if (typeof answer !== 'string') {
+      if (answer.events === undefined) return mediaOf(answer);
+      const schema = this.#schema(answer.events, 'output');
+      return { description: answer.description, content: { [answer.contentType]: { schema } } };
+    }
     return status < 400 ? { description: answer } : { description: answer, content: this.#json(errorBody) };
   }
 }

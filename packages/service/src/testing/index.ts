@@ -6,6 +6,8 @@ export { columnProblems } from './columns.js';
 export { testConfig } from './config.js';
 export { withDatabase, emptyTables } from './with-database.js';
 export type { DatabaseHarness, OpenTestDatabaseOptions, TestDatabase } from './with-database.js';
+export { TestEventReader } from './event-reader.js';
+export type { ReadEvent } from './event-reader.js';
 export { watchEvents } from './events.js';
 export type { Heard } from './events.js';
 export { freePort } from './free-port.js';
