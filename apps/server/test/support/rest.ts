@@ -69,7 +69,9 @@ export interface Rest {
   readonly delete: (path: string) => Promise<Response>;
 }
 
-const noCluster = (): Promise<never> => Promise.reject(new Error('no cluster here'));
+/** A pod without a cluster. */
+const ALONE = { enabled: false, clusterName: 'pesit', members: [], memberCount: 0 };
+const alone = { ...ALONE, nodeName: 'rest', isLeader: true, redis: null };
 
 /** Takes the port for real; nobody is served. */
 const bindOnly: BindPort = async ({ settings }) => {
@@ -154,7 +156,7 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
       periodic,
       license,
       audit: rest.audit,
-      cluster: { status: noCluster, overview: noCluster },
+      cluster: { status: () => Promise.resolve(alone), overview: () => Promise.resolve(ALONE) },
       certificates,
       authority: new LocalAuthority({ knex, secrets, certificates }),
       knex,

@@ -32,6 +32,13 @@ const number = (value: unknown): string => (typeof value === 'number' ? String(v
 /** The message of a parser of JSON, without the piece of the body that it quotes: there may be a secret in it. */
 const withoutContent = (message: string): string => message.replace(/, (?:\.\.\.)?".*$/s, '').slice(0, 200);
 
+/** Refuses what could not even be read: `(body)` or `(path)` is at fault as a whole. */
+const unreadable = (field: '(body)' | '(path)', text: string, cause?: unknown): ApiError =>
+  new ApiError('VALIDATION_ERROR', text, { details: [{ field, message: text }], cause });
+
+/** Codes of zlib and of Brotli in Node.js. */
+const isOfDecompression = (code: unknown): boolean => typeof code === 'string' && /^(?:Z_|ERR_|ZSTD_)/.test(code);
+
 /** Errors of Express and its body parser carry `status`, `type`, and figures. */
 const fromExpress = (error: Error & { readonly status?: unknown; readonly type?: unknown }): ApiError | undefined => {
   const details = error as unknown as Readonly<Record<string, unknown>>;
@@ -44,7 +51,7 @@ const fromExpress = (error: Error & { readonly status?: unknown; readonly type?:
         { headers: { Connection: 'close' } },
       );
     case 'entity.parse.failed':
-      return new ApiError('VALIDATION_ERROR', `The body is not a JSON object: ${withoutContent(error.message)}`);
+      return unreadable('(body)', `The body is not a JSON object: ${withoutContent(error.message)}`);
     case 'charset.unsupported':
     case 'encoding.unsupported':
       return new ApiError(
@@ -53,7 +60,10 @@ const fromExpress = (error: Error & { readonly status?: unknown; readonly type?:
       );
   }
   if (error instanceof URIError) {
-    return new ApiError('VALIDATION_ERROR', `The path is not UTF-8 with percent-encoding: ${error.message}`);
+    return unreadable('(path)', `The path is not UTF-8 with percent-encoding: ${error.message}`);
+  }
+  if (error.status === 400 && isOfDecompression(details['code'])) {
+    return unreadable('(body)', 'The body is not in the encoding that Content-Encoding names, or not whole', error);
   }
   const code = typeof error.status === 'number' ? CODE_OF_STATUS.get(error.status) : undefined;
   return code === undefined ? undefined : new ApiError(code, error.message, { cause: error });
@@ -87,7 +97,8 @@ const bodyOf = (error: ApiError, req: Request): ErrorBody => ({
 });
 
 export const sendError = (error: ApiError, req: Request, res: Response): void => {
-  res.status(error.status).set(error.headers).json(bodyOf(error, req));
+  // The handler may have set the content type already, before it failed.
+  res.status(error.status).type('json').set(error.headers).json(bodyOf(error, req));
 };
 
 /** Last of the middlewares. Logs every fault that is not the caller's in full; the answer never has a stack. */

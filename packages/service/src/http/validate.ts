@@ -23,11 +23,15 @@ export interface EndpointInput<S extends Operation> {
 const MAX_DETAILS = 50;
 
 /** `records[0].length`, as a JavaScript programmer writes it; `(body)` for the whole. */
-const fieldPath = (path: readonly PropertyKey[], part: Part): string =>
-  path.reduce<string>((text, step) => {
+const fieldPath = (path: readonly PropertyKey[], part: Part): string => {
+  if (path.length === 0) return `(${part})`;
+  return path.reduce<string>((text, step) => {
     if (typeof step === 'number') return `${text}[${step}]`;
-    return text === '' ? String(step) : `${text}.${String(step)}`;
-  }, '') || `(${part})`;
+    // A name without a character would not be seen.
+    const name = step === '' ? '""' : String(step);
+    return text === '' ? name : `${text}.${name}`;
+  }, '');
+};
 
 /** A slip of the pen: one letter in three. */
 const slipsIn = (name: string): number => Math.floor(name.length / 3);

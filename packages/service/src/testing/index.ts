@@ -13,6 +13,8 @@ export type { Heard } from './events.js';
 export { freePort } from './free-port.js';
 export { captureLog, silentLogger } from './logger.js';
 export type { CapturedLog } from './logger.js';
+export { driveHostile } from './hostile/drive.js';
+export type { HostileOptions, HostileOutcome } from './hostile/drive.js';
 export { violations } from './json-schema.js';
 export type { ViolationOptions } from './json-schema.js';
 export { readOpenMetrics, testMetrics } from './metrics.js';

@@ -1,4 +1,6 @@
 /** A reader of JSON Schema 2020-12 of its own, for what the documents of the apps use; it knows nothing of how they are made. */
+import { inspect } from 'node:util';
+
 import type { OpenApiDocument } from '../openapi/document.js';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -18,10 +20,14 @@ type Rule = (schema: Schema, reader: Reader) => Check | undefined;
 
 const FITS: readonly string[] = [];
 
+/** A value may be deeper than the stack. */
+const shown = (value: unknown): string =>
+  typeof value === 'object' ? inspect(value, { depth: 3, breakLength: Infinity }) : JSON.stringify(value);
+
 const unless =
   (fits: (value: unknown) => boolean, expected: string): Check =>
   (value, path) =>
-    fits(value) ? FITS : [`${path}: expected ${expected}, got ${JSON.stringify(value)}`];
+    fits(value) ? FITS : [`${path}: expected ${expected}, got ${shown(value)}`];
 
 const joined =
   (checks: readonly Check[]): Check =>

@@ -120,7 +120,7 @@ export const answerViolations = (document: OpenApiDocument, exchanged: Exchanged
   if (response === undefined) return [`${said}: the status is not in the document`];
   const [type = ''] = contentType.split(';');
   if (response.content === undefined) return (text ?? '') === '' ? [] : [`${said}: a body that is not in the document`];
-  const content = response.content[type];
+  const content = response.content[type] ?? response.content['*/*'];
   if (content === undefined) return [`${said}: ${type || 'no type'} is not in the document`];
   if (isHead || type !== 'application/json') return [];
   return violations(document, content.schema, JSON.parse(text ?? ''), { closed: true }).map(

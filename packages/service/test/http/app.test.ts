@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import request from 'supertest';
 
-import { endpoint, startingApp } from '@pesit-node/service';
+import { ApiError, endpoint, startingApp } from '@pesit-node/service';
 import { captureLog, testConfig } from '@pesit-node/service/testing';
 import { build, ANSWERS, auth } from '../support/http-app.js';
 
@@ -146,17 +146,38 @@ describe('bodies', () => {
   test('a path that is no UTF-8 is a 400', async () => {
     const { status, body } = await request(app).get('/api/v1/things/%ff').set(auth);
     expect([status, body.error]).toEqual([400, 'VALIDATION_ERROR']);
-    expect(body.message).toBe("The path is not UTF-8 with percent-encoding: Failed to decode param '%ff'");
+    const message = "The path is not UTF-8 with percent-encoding: Failed to decode param '%ff'";
+    expect(body).toMatchObject({ message, details: [{ field: '(path)', message }] });
   });
 
   test.each(['{"password":s3cr3t-1}', '{"a":1,"b":2,"password":s3cr3t-1,"c":3,"d":"eeeeeeeeeeeee"}'])(
     'what is no JSON is not repeated: %s',
     async (content) => {
       const { status, body, text } = await post().type('json').send(content);
-      expect([status, body.message]).toEqual([400, "The body is not a JSON object: Unexpected token 's'"]);
+      const message = "The body is not a JSON object: Unexpected token 's'";
+      expect([status, body.message, body.details]).toEqual([400, message, [{ field: '(body)', message }]]);
       expect(text).not.toContain('3cr3t');
     },
   );
+
+  test.each(['gzip', 'deflate', 'br'])(
+    'a body that is not in %s, as it says, is a 400 that names it',
+    async (encoding) => {
+      const { status, body } = await post().type('json').set('Content-Encoding', encoding).send('{"a":');
+      const message = 'The body is not in the encoding that Content-Encoding names, or not whole';
+      expect([status, body.message, body.details]).toEqual([400, message, [{ field: '(body)', message }]]);
+    },
+  );
+
+  test('an error is JSON, whatever its handler was about to send', async () => {
+    const fail = endpoint(ANSWERS, ({ res }) => {
+      res.type('application/pkix-crl');
+      throw new ApiError('CONFLICT', 'There is none');
+    });
+    const { app: failing } = build({ routes: (routes) => routes.resource('/x', { get: fail }) });
+    const { status, type } = await request(failing).get('/x').set(auth);
+    expect([status, type]).toEqual([409, 'application/json']);
+  });
 
   test('what the database cannot store is a 400 that does not show the statement', async () => {
     const unstorable = Object.assign(new Error('insert into things values ($1) - invalid byte sequence'), {
