@@ -4,14 +4,16 @@ import { connect } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
 
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { TlsClientTerms, connectTls } from '@pesit-node/net';
+import { TlsClientTerms, connectTls, serveTls } from '@pesit-node/net';
 import type { Connect } from '@pesit-node/net';
 import { TestCa } from '@pesit-node/net/testing/certificates';
 import type { TestCertificate } from '@pesit-node/net/testing/certificates';
 import { PesitError } from '@pesit-node/protocol';
 import { summaryOf } from '@pesit-node/protocol/testing';
-import { freePort, withDatabase } from '@pesit-node/service/testing';
+import { freePort, testConfig, withDatabase } from '@pesit-node/service/testing';
 
+import { readTrust } from '../../../packages/certificates/src/trust.js';
+import { ListenerTls } from '../src/certificates/listener-tls.js';
 import { bytes, until, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, CRF, DATA, DESELECT, DTF, DTF_END, ORF, select, transEnd, WRITE } from './support/steps.js';
@@ -56,6 +58,52 @@ const as = (identity?: TestCertificate): Connect => {
   const terms = new TlsClientTerms({ identity, trust: { certificates: [ca.certificate] } });
   return connectTls(() => terms);
 };
+
+test('no session is resumed for longer than ssl.session-timeout, however often it is', async () => {
+  let now = 0;
+  const { certificateChain, privateKey } = server;
+  const identity = { certificateChain, privateKey };
+  const trust = await readTrust([ca.certificate], []);
+  const stores = { identity: () => Promise.resolve(identity), trust: () => Promise.resolve(trust) };
+  const settings = { 'ssl.session-timeout': 3600, 'ssl.truststore-name': 'partners', 'ssl.keystore-name': 'node' };
+  const config = testConfig('server', { 'data.directory': '/nowhere', 'admin.password': 'x', ...settings });
+  const tls = new ListenerTls(stores, config, { publish: () => undefined }, () => now);
+  const names = { server_id: 'NODE1', keystore_name: null, truststore_name: null, revocation: 'off' } as const;
+  const accepted: boolean[] = [];
+  const listening = serveTls({ terms: () => tls.terms({ ...names, ssl_client_auth: 'NEED' }) })({
+    arrived: (transport) => {
+      accepted.push(transport.security?.resumed === true);
+      transport.attach({ received: () => undefined, ended: () => undefined, closed: () => undefined });
+      transport.write([Buffer.from('come in')]);
+    },
+    failed: (_address, reason) => void accepted.push(reason === ''),
+  });
+  await listening.listen({ host: '127.0.0.1', port: 0 });
+  const connecting = as(partner);
+  const come = async (): Promise<void> => {
+    const signal = AbortSignal.timeout(60_000);
+    const { transport } = await connecting({ host: '127.0.0.1', port: listening.port, signal });
+    // The ticket comes before.
+    await new Promise<void>((resolve) => {
+      transport.attach({ received: () => resolve(), ended: () => undefined, closed: () => undefined });
+      transport.resume();
+    });
+    transport.destroy();
+    await transport.closed;
+  };
+  try {
+    await come();
+    await come();
+    now = 3_599_999;
+    await come();
+    now = 3_600_000;
+    await come();
+    await come();
+    expect(accepted).toEqual([false, true, true, false, true]);
+  } finally {
+    await listening.close();
+  }
+});
 
 withDatabase((harness) => {
   const node = useNode(harness);
@@ -319,6 +367,24 @@ withDatabase((harness) => {
       await expect(node().call('put', PARTNER, { certificateFingerprint: wrong })).rejects.toThrow(
         /certificateFingerprint.*expected a SHA-256 fingerprint: 64 hexadecimal digits, with or without colons, such as 3A:5F/,
       );
+    });
+
+    test('that resumes a session is what it is now: bound to another certificate, or revoked, it does not come in', async () => {
+      await node().call('put', PARTNER, { certificateFingerprint: partner.fingerprint });
+      const transport = as(partner);
+      const come = () => node().connect({ port, transport });
+      expect((await come()).security?.resumed).toBe(false);
+      expect((await come()).security?.resumed).toBe(true);
+      await node().call('put', PARTNER, { certificateFingerprint: next.fingerprint });
+      expect(await refusal(come())).toMatchObject({ fault: 'refused', diagnostic: '3-304' });
+      await node().call('put', PARTNER, { certificateFingerprint: null });
+      expect((await come()).security?.resumed).toBe(true);
+      await node().call('put', LISTENER, { revocation: 'soft' });
+      await come();
+      expect((await come()).security?.resumed).toBe(true);
+      const crls = await ca.crl([partner.serial]);
+      await node().call('put', '/api/v1/certificates/truststores/partners', { crls });
+      expect(await refusal(come())).toMatchObject({ fault: 'transport' });
     });
 
     test('changes its certificate with two fingerprints', async () => {

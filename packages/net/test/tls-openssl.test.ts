@@ -106,11 +106,14 @@ describe('s_client before a listener', () => {
       });
     });
 
-    test('a session is resumed, also with terms that were made anew of the same; not with another truststore', async () => {
-      const opened = await door(termsOf('NEED'));
+    test('a session is resumed, and the client is told for how long; not with other terms, such as another truststore', async () => {
+      const sameTrust = { identity: pki.server, trust: trusting(pki), clientAuth: 'NEED' } as const;
+      const opened = await door(new TlsServerTerms({ ...sameTrust, sessionTimeout: 1234 }));
       const how = ['-cert', 'good.pem'];
       expect(await client(opened.port, version, ...how, '-sess_out', 'kept')).toMatch(/^New, TLSv1\.[23]/m);
       expect(await client(opened.port, version, ...how, '-sess_in', 'kept')).toMatch(/^Reused, TLSv1\.[23]/m);
+      const told = openssl('sess_id', '-in', 'kept', '-noout', '-text');
+      expect(await saidBy(told)).toMatch(/session ticket lifetime hint: 1234 \(seconds\)/);
       expect(opened.ends).toMatchObject([
         { resumed: false },
         { resumed: true, peerCertificate: { fingerprint: pki.good.fingerprint } },

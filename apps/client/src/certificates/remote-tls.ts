@@ -25,13 +25,15 @@ export class RemoteTls {
   readonly #ocsp = new OcspClient();
   readonly #made: MadeTerms<number, TlsClientTerms>;
 
+  /** @param now as of `MadeTerms` */
   constructor(
     certificates: Pick<Certificates, 'identity' | 'trust'>,
     config: RemoteTlsConfig,
     events: Pick<EventStream, 'publish'>,
+    now?: () => number,
   ) {
     this.#certificates = certificates;
-    this.#made = new MadeTerms(certificates);
+    this.#made = new MadeTerms(certificates, now);
     this.#config = config;
     this.#events = events;
   }
@@ -64,6 +66,7 @@ export class RemoteTls {
     };
     try {
       return await this.#made.get(id, {
+        maxAgeMs: protocol.sessionTimeout * 1000,
         ...{ keystore, truststore, settings: [serverName, fingerprints, mode, ocsp !== undefined, protocol] },
         make: (identity, trust) =>
           new TlsClientTerms({

@@ -21,13 +21,15 @@ export class ListenerTls {
   readonly #ocsp = new OcspClient();
   readonly #made: MadeTerms<string, TlsServerTerms>;
 
+  /** @param now as of `MadeTerms` */
   constructor(
     certificates: Pick<Certificates, 'identity' | 'trust'>,
     config: ListenerTlsConfig,
     events: Pick<EventStream, 'publish'>,
+    now?: () => number,
   ) {
     this.#certificates = certificates;
-    this.#made = new MadeTerms(certificates);
+    this.#made = new MadeTerms(certificates, now);
     this.#config = config;
     this.#events = events;
   }
@@ -57,6 +59,7 @@ export class ListenerTls {
       keystore,
       truststore: clientAuth === 'NONE' ? '' : truststore,
       settings: [clientAuth, truststore, mode, ocsp !== undefined, protocol],
+      maxAgeMs: protocol.sessionTimeout * 1000,
       make: (identity, trust) => {
         const revocation = trust && revocationCheck({ mode, trust, store: truststore, notice, ocsp });
         return new TlsServerTerms({ identity: identity as Identity, trust, clientAuth, revocation, ...protocol });

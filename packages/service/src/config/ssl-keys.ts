@@ -28,7 +28,7 @@ export const SSL_KEYS = {
     default: 86_400,
     unit: 'seconds',
     reload: true,
-    description: `How long a session can be resumed. ${NEXT}`,
+    description: `How long a session can be resumed at most, however often it is. ${NEXT}`,
   }),
   'ssl.keystore-name': key('both', {
     type: text('the name of a keystore, or nothing'),
