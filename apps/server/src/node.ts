@@ -157,7 +157,7 @@ export const createNode = (options: NodeOptions): ServerNode => {
   const instance = randomUUID();
   const running = new RunningTransfers();
   const journal = new TransferJournal({
-    ...{ knex, logger, node, instance },
+    ...{ knex, events, node, instance },
     underWay: () => running.count,
     database: supervisor,
     ...(options.patienceMs === undefined ? {} : { patienceMs: options.patienceMs }),

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { captureLog, emptyTables, withDatabase } from '@pesit-node/service/testing';
+import { emptyTables, withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
@@ -36,7 +36,7 @@ withDatabase((harness) => {
   const journalWith = (patienceMs: number) =>
     new TransferJournal({
       ...{ knex: database.knex, node: 'node-a', instance: randomUUID(), patienceMs },
-      ...{ logger: captureLog().logger, database: { ready: true, whenReady: () => Promise.resolve() } },
+      ...{ events: { publish: () => undefined }, database: { ready: true, whenReady: () => Promise.resolve() } },
     });
   const start = (more: Partial<TransferStart> = {}): TransferStart => ({
     ...{ partnerId: 'ACME', direction: 'RECEIVE', virtualFileId: 'IN', transferId: 0, listener: 'NODE1' },

@@ -5,6 +5,8 @@ export const TRANSFER_ASIDES = {
   'staging not released': ['error', 'could not release or remove the staged file'],
   'fault of this node': ['error', 'transfer failed because of an error in this node'],
   'end belongs to another': ['warn', 'could not record the end of the transfer: another process has taken it over'],
+  'end not recorded yet': ['warn', 'could not record the end of the transfer yet: trying again'],
+  'end still not recorded': ['debug', 'could not record the end of the transfer yet: trying again'],
   'leftovers kept': ['error', 'could not remove what was kept for a restart: the next sweep removes it'],
   // Delivered, and not recorded.
   'fetched before recorded': ['warn', 'delivered file was fetched before its transfer could be recorded'],

@@ -8,3 +8,15 @@ import type { PartnerSeen } from '../partners/seen.js';
 export const PARTNER_SEEN = new EventKind<{ readonly partnerId: string; readonly seen: PartnerSeen }>(
   'pesit:partner:seen',
 );
+
+/** A record of the history will not be written as it should be: what it would have said is in the log alone. */
+export const RECORD_LOST = new EventKind<{
+  /** Kind of record: `completed transfer`, `refused transfer` … */
+  readonly what: string;
+  /** `full`: too many wait for the database. `refused`: the database does not take it. */
+  readonly why: 'full' | 'refused';
+  /** Records that wait. */
+  readonly waiting: number;
+  /** The answer of the database. */
+  readonly error?: unknown;
+}>('pesit:record:lost');

@@ -18,6 +18,7 @@ import {
 import type { Facts, ObservedSession } from '@pesit-node/transfers';
 
 import { revocationText } from '../admission/revocation.js';
+import { RECORD_LOST } from '../exchange/events.js';
 import { StrangerLog } from './stranger-log.js';
 
 /**
@@ -81,6 +82,11 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
         ? 'transfer continues from a sync point'
         : 'the partner restarts a transfer that is complete here: dropping the data that it sends again';
     logger.info({ ...session?.facts, transfer: id, point, dataBytes, ...facts }, text);
+  });
+  events.subscribe(RECORD_LOST, ({ what, why, waiting, error }) => {
+    if (why === 'full')
+      logger.error({ what, waiting }, 'lost the record of a transfer: too many wait for the database');
+    else logger.error({ what, err: error }, 'could not write the record of a transfer');
   });
   events.subscribe(TRANSFER_REMARKED, ({ session, id, at, complement }) => {
     logger.info(

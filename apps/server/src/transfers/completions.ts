@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PesitError } from '@pesit-node/protocol';
 import { settledWithin } from '@pesit-node/ground';
 import { Batches, isDatabaseUnavailable } from '@pesit-node/service';
-import type { Logger } from '@pesit-node/service';
+import type { EventStream } from '@pesit-node/service';
+import { TRANSFER_ASIDE } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import { complete, completionColumns } from './complete-statement.js';
@@ -14,7 +15,7 @@ import type { RecordHandle, TransferCompletion } from './record.js';
 
 export interface CompletionsOptions {
   readonly knex: Knex;
-  readonly logger: Logger;
+  readonly events: Pick<EventStream, 'publish'>;
   readonly outbox: Outbox;
   /** See `JournalOptions`. */
   readonly patienceMs?: number;
@@ -122,7 +123,7 @@ export class Completions {
     write: () => Promise<Written>,
     late: (attempt: Promise<unknown>) => void,
   ): Promise<void> {
-    const { logger } = this.#options;
+    const { events } = this.#options;
     let told = false;
     let isClaimed = false;
     for (;;) {
@@ -143,10 +144,8 @@ export class Completions {
         late(attempt);
         throw noDatabase(cause);
       }
-      logger[told ? 'debug' : 'warn'](
-        { transfer: id, reason: (cause as Error).message },
-        'could not record the end of the transfer yet: trying again',
-      );
+      const aside = told ? 'end still not recorded' : 'end not recorded yet';
+      events.publish(TRANSFER_ASIDE, { session: undefined, id, aside, facts: { reason: (cause as Error).message } });
       told = true;
       await delay(RETRY_MS);
     }

@@ -1,7 +1,7 @@
 import { keptBytes, keptReason, SUCCESS } from '@pesit-node/protocol';
 import { settledWithin } from '@pesit-node/ground';
 import { Batches, isDatabaseUnavailable } from '@pesit-node/service';
-import type { Logger } from '@pesit-node/service';
+import type { EventStream } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { begin, beginRow } from './begin-statement.js';
@@ -25,7 +25,7 @@ import type { RecordedRefusal } from './refusals.js';
 export interface JournalOptions {
   readonly knex: Knex;
   readonly database: Availability;
-  readonly logger: Logger;
+  readonly events: Pick<EventStream, 'publish'>;
   /** Name of this machine or pod. */
   readonly node: string;
   /** UUID of this process: records of another one that is gone are recognised by it. */

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { isDatabaseUnavailable } from '@pesit-node/service';
-import type { Logger } from '@pesit-node/service';
+import type { EventStream } from '@pesit-node/service';
+
+import { RECORD_LOST } from '../exchange/events.js';
 
 /** State of the database; a `DatabaseSupervisor` fits. */
 export interface Availability {
@@ -15,6 +17,11 @@ interface Entry {
   readonly written: () => void;
 }
 
+export interface OutboxOptions {
+  readonly database: Availability;
+  readonly events: Pick<EventStream, 'publish'>;
+}
+
 /** Records that wait, at most. */
 const CAPACITY = 10_000;
 const RETRY_MS = 250;
@@ -25,23 +32,20 @@ const RETRY_MS = 250;
  */
 export class Outbox {
   readonly #database: Availability;
-  readonly #logger: Logger;
+  readonly #events: Pick<EventStream, 'publish'>;
   readonly #entries: Entry[] = [];
   #running: Promise<void> | undefined;
 
-  constructor({ database, logger }: { readonly database: Availability; readonly logger: Logger }) {
+  constructor({ database, events }: OutboxOptions) {
     this.#database = database;
-    this.#logger = logger;
+    this.#events = events;
   }
 
-  /** Resolves when it is written, or given up (said in the log). Never rejects. */
+  /** Resolves when it is written, or given up (an event). Never rejects. */
   add(what: string, write: () => Promise<void>): Promise<void> {
     return new Promise((resolve) => {
       if (this.#entries.length >= CAPACITY) {
-        this.#logger.error(
-          { what, waiting: CAPACITY },
-          'lost the record of a transfer: too many wait for the database',
-        );
+        this.#lost(what, 'full');
         resolve();
         return;
       }
@@ -74,8 +78,12 @@ export class Outbox {
         if (!this.#database.ready) await this.#database.whenReady();
         return false;
       }
-      this.#logger.error({ what, err: error }, 'could not write the record of a transfer');
+      this.#lost(what, 'refused', error);
     }
     return true;
+  }
+
+  #lost(what: string, why: 'full' | 'refused', error?: unknown): void {
+    this.#events.publish(RECORD_LOST, { what, why, waiting: this.#entries.length, error });
   }
 }
