@@ -133,7 +133,13 @@ withDatabase((harness) => {
         physicalAttributes: { reservationUnit: 0, maxReservation: 10 },
         historicalAttributes: { creationDate: expect.stringMatching(/^\d{12}$/) },
       });
-      expect((await service.api.get(`/transfers/${body.id}`)).body).toEqual(body);
+      expect((await service.api.get(`/transfers/${body.id}`)).body).toEqual({
+        ...body,
+        ...{ diagnosticText: 'success', whatToDo: null },
+        points: expect.objectContaining({ last: 0, dataBytes: null }),
+        terms: expect.objectContaining({ fromPoint: 0 }),
+        attemptList: [expect.objectContaining({ number: 1, status: 'COMPLETED', bytesTransferred: 10_000 })],
+      });
       // Written beside the transfer, not before its end.
       await until(async () => (await service.api.get('/servers/1')).body.status !== 'UNKNOWN');
       expect((await service.api.get('/servers/1')).body).toMatchObject({

@@ -38,6 +38,31 @@ withDatabase((harness) => {
       const completed = service.log.entries().find(({ msg }) => msg === 'transfer completed');
       expect(completed).toMatchObject({ attempt: 2, restartPoint: expect.any(Number) });
       expect(completed?.['restartPoint']).toBeGreaterThan(5);
+      const { body: detail } = await service.api.get(`/transfers/${record.id}`);
+      const restartPoint = completed?.['restartPoint'];
+      const agreed = { dialect: 'length-prefixed', version: 2, maxEntitySize: expect.any(Number), compression: 'none' };
+      expect(detail).toMatchObject({
+        ...{ diagnosticText: 'success', whatToDo: null, terms: { fromPoint: restartPoint, agreed } },
+        attemptList: [
+          {
+            ...{
+              number: 1,
+              status: 'FAILED',
+              diagnostic: '3-310',
+              diagnosticText: 'network incident',
+              node: 'test-node',
+            },
+            whatToDo: 'check the line; the transfer can be restarted',
+            terms: { fromPoint: 0, asked: { compression: 'none', resync: false }, agreed },
+          },
+          { number: 2, status: 'COMPLETED', diagnostic: '0-000', bytesTransferred: BIG.length, errorMessage: null },
+        ],
+      });
+      const [first, second] = detail.attemptList as readonly Record<string, string>[];
+      expect(first!['remoteAddress']).toBe(`127.0.0.1:${proxy.port}`);
+      expect(first!['sessionId']).not.toBe(second!['sessionId']);
+      expect(Number(first!['bytesTransferred'])).toBeGreaterThan(0);
+      expect(Date.parse(second!['startTime']!)).toBeGreaterThanOrEqual(Date.parse(first!['endTime']!));
     });
 
     test.each([
@@ -391,6 +416,12 @@ withDatabase((harness) => {
       });
       expect(await sendBig(service)).toMatchObject({ status: 'COMPLETED', attempts: 1 });
       expect(partner.creates).toHaveLength(7);
+      const [{ id }] = (await service.api.get('/transfers')).body.content as [{ readonly id: string }];
+      const { attemptList } = (await service.api.get(`/transfers/${id}`)).body;
+      expect(attemptList).toMatchObject([
+        ...Array.from({ length: 6 }, () => ({ status: 'FAILED', diagnostic: '2-207', diagnosticText: 'file busy' })),
+        { number: 7, status: 'COMPLETED' },
+      ]);
     });
 
     test.each(['3-301', '3-304'] as const)('does not follow %s', async (code) => {

@@ -38,7 +38,10 @@ withDatabase((harness) => {
         label: 'report.csv',
         freeMessage: 'hello',
       });
-      expect(await node().call('get', `/api/v1/transfers/${record!.id}`)).toEqual(record);
+      expect(await node().call('get', `/api/v1/transfers/${record!.id}`)).toMatchObject({
+        ...record,
+        ...{ diagnosticText: 'success', whatToDo: null, attemptList: [{ number: 1, bytesTransferred: size }] },
+      });
       expect(await node().call('get', '/api/v1/config/partners/ACME')).toMatchObject({
         transferCount: 1,
         lastConnection: expect.stringMatching(/^\d{4}-/),

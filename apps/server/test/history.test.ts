@@ -95,6 +95,11 @@ withDatabase((harness) => {
         fileType: 0,
         occurrences: 1,
         lastOccurrence: null,
+        ...{ diagnosticText: 'success', whatToDo: null, terms: null },
+        points: { last: 0, dataBytes: null, articles: null, placed: null },
+        attemptList: [
+          expect.objectContaining({ number: 1, status: 'COMPLETED', duration: 1500, listener: 'S1', node: 'n' }),
+        ],
       });
     });
 

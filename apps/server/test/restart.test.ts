@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { diagnosticOf, pointOf, summaryOf } from '@pesit-node/protocol/testing';
 import { withDatabase } from '@pesit-node/service/testing';
+import { FORMER_ATTEMPTS } from '@pesit-node/transfers';
 
 import { PASSWORD, until, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
@@ -138,6 +139,61 @@ withDatabase((harness) => {
       peer.socket.destroy();
       expect((await node().received('IN')).map(String)).toEqual([DATA.repeat(6)]);
       expect(await node().history()).toEqual([expect.objectContaining({ attempts: 5, status: 'COMPLETED' })]);
+    });
+
+    test('shows its attempts one by one: where, over which terms, how far, and how each ended', async () => {
+      await interrupted();
+      const peer = await open(RESTART, ORF, WRITE, DTF_END);
+      expect(diagnosticOf(await peer.send(transEnd(3 * DATA.length, 3)))).toBe('0-000');
+      peer.socket.destroy();
+      const { id } = (await node().history())[0]!;
+      const asked = { maxEntitySize: 4096, compression: 'none', resync: null };
+      const agreed = { dialect: 'length-prefixed', version: 2, crc: false, maxEntitySize: 4096, compression: 'none' };
+      const sync = { syncInterval: 64, syncWindow: 4 };
+      const where = { node: 'node-a', listener: 'NODE1', remoteAddress: expect.stringContaining('127.0.0.1') };
+      const detail = await node().call('get', `/api/v1/transfers/${id}`);
+      expect(detail).toMatchObject({
+        ...{ attempts: 2, diagnostic: '0-000', diagnosticText: 'success', whatToDo: null },
+        points: { last: 2, dataBytes: 3 * DATA.length, articles: 3, placed: null },
+        terms: { fromPoint: 2, asked: { ...asked, ...sync }, agreed: { ...agreed, ...sync, resync: false } },
+        attemptList: [
+          {
+            ...{ number: 1, status: 'FAILED', ...where, diagnostic: '3-310', diagnosticText: 'network incident' },
+            whatToDo: 'check the line; the transfer can be restarted',
+            ...{ syncPoint: 2, terms: { fromPoint: 0, agreed } },
+          },
+          {
+            number: 2,
+            status: 'COMPLETED',
+            ...where,
+            diagnostic: '0-000',
+            errorMessage: null,
+            terms: { fromPoint: 2 },
+          },
+        ],
+      });
+      const [first, second] = detail['attemptList'] as readonly Record<string, string>[];
+      expect(first!['sessionId']).not.toBe(second!['sessionId']);
+      expect(Date.parse(second!['startTime']!)).toBeGreaterThanOrEqual(Date.parse(first!['endTime']!));
+    });
+
+    test('keeps the newest attempts, however many there are', async () => {
+      await interrupted();
+      const again = await open(RESTART, ORF, WRITE, DTF, syn(3));
+      again.socket.resetAndDestroy();
+      const { id } = await node().record(({ status, attempts: made }) => status === 'FAILED' && made === 2);
+      await node().database.knex.raw(
+        `update transfers set attempts = 60, former_attempts =
+           (select jsonb_agg(one) from (select former_attempts -> 0 as one from generate_series(1, ${FORMER_ATTEMPTS})) made) where id = ?`,
+        [id],
+      );
+      const peer = await open(RESTART, ORF, WRITE, DTF_END);
+      expect(diagnosticOf(await peer.send(transEnd(4 * DATA.length, 4)))).toBe('0-000');
+      peer.socket.destroy();
+      const { attempts, attemptList } = await node().call('get', `/api/v1/transfers/${id}`);
+      const list = attemptList as readonly { readonly number: number; readonly diagnostic: string | null }[];
+      expect([attempts, list.length, list[0]!.number]).toEqual([61, FORMER_ATTEMPTS + 1, 61 - FORMER_ATTEMPTS]);
+      expect(list.slice(-2).map(({ diagnostic }) => diagnostic)).toEqual(['3-310', '0-000']);
     });
 
     test('begins anew (PI 15 = 0): from the first byte, in a record of its own; the old one is not restartable', async () => {

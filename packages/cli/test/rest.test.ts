@@ -159,6 +159,35 @@ describe('lists and objects', () => {
     expect(json.json()).toMatchObject({ totalElements: 31 });
   });
 
+  test('a transfer is shown with its attempts as a table, and added up with filters', async () => {
+    const attemptList = [
+      {
+        number: 1,
+        status: 'FAILED',
+        diagnostic: '3-310',
+        sessionId: null,
+        terms: { fromPoint: 0, asked: { crc: true } },
+      },
+      { number: 2, status: 'COMPLETED', diagnostic: '0-000', sessionId: null, terms: { fromPoint: 7, asked: {} } },
+    ];
+    answers['GET /api/v1/transfers/7'] = [200, { id: 7, attempts: 2, attemptList }];
+    const { out } = await user.pesit(['transfers', 'show', '7', '--app', 'server']);
+    expect(out.split('\n').map((line) => line.trimEnd())).toEqual([
+      'id           7',
+      'attempts     2',
+      '',
+      'attemptList:',
+      '  NUMBER  STATUS     DIAGNOSTIC  TERMS.FROMPOINT',
+      '  1       FAILED     3-310       0',
+      '  2       COMPLETED  0-000       7',
+      '',
+    ]);
+    answers['GET /api/v1/transfers/stats'] = [200, { totalTransfers: 3, groups: [{ value: 'ACME', transfers: 3 }] }];
+    const stats = await user.pesit(['transfers', 'stats', 'groupBy=partner', 'from=2026-11-01', '--app', 'server']);
+    expect(asked().at(-1)).toBe('GET /api/v1/transfers/stats?groupBy=partner&from=2026-11-01');
+    expect(stats.out).toContain('ACME');
+  });
+
   test('an id never leaves its place in the path', async () => {
     answers['GET /api/v1/config/partners/..%2F..%2Flicense'] = [200, { partnerId: '../../license' }];
     expect((await user.pesit(['partners', 'show', '../../license'])).code).toBe(0);

@@ -6,6 +6,7 @@
 import type {
   ArticleSink,
   ArticleSource,
+  CompressionMode,
   ConnectAnswer,
   ConnectionTerms,
   CreateAnswer,
@@ -47,6 +48,8 @@ export interface ServerConnection {
   readonly terms: ConnectionTerms | undefined;
   /** Terms of the current or last file; after `create` or `select` was accepted, its compression after ORF. */
   readonly fileTerms: FileTerms | undefined;
+  /** Compression that the partner asked for in the ORF of that file; undefined before. */
+  readonly askedCompression: CompressionMode | 0 | undefined;
   /** Data bytes and articles of the current transfer. */
   readonly totals: { readonly dataBytes: number; readonly articles: number };
   /**

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { END_CODES, endsForGood, PesitError } from '@pesit-node/protocol';
-import type { ConnectionTerms, FileTerms, FpduName, ServerSession } from '@pesit-node/protocol';
+import type { CompressionMode, ConnectionTerms, FileTerms, FpduName, ServerSession } from '@pesit-node/protocol';
 import { Connection } from './connection.js';
 import type { WireObserver } from './connection.js';
 import type { DataLimits } from './data-limits.js';
@@ -96,6 +96,10 @@ export class PartnerConnection implements ServerConnection {
 
   get fileTerms(): FileTerms | undefined {
     return this.#session.fileTerms;
+  }
+
+  get askedCompression(): CompressionMode | 0 | undefined {
+    return this.#session.askedCompression;
   }
 
   get totals(): { readonly dataBytes: number; readonly articles: number } {

@@ -49,6 +49,7 @@ export class ServerSession extends Session {
   #message: MessageAssembly | undefined;
   #entitySize = 0;
   #allowedCompression: CompressionMode | 0 = 0;
+  #askedCompression: CompressionMode | 0 | undefined;
   #recordLength = 0xffff;
 
   constructor(options: SessionOptions) {
@@ -57,6 +58,11 @@ export class ServerSession extends Session {
 
   override get entitySize(): number {
     return this.#entitySize;
+  }
+
+  /** PI 21 as the ORF of the file asked for it; undefined before. */
+  get askedCompression(): CompressionMode | 0 | undefined {
+    return this.#askedCompression;
   }
 
   /** True while `name` waits for its answer: not after an interruption or the end of the connection. */
@@ -129,6 +135,7 @@ export class ServerSession extends Session {
    */
   acceptOpen(allowed = compressionOptions(this.#allowedCompression)): void {
     const { parameters } = this.#take('ORF');
+    this.#askedCompression = negotiateCompression(parameters.compression, compressionOptions(3)).mode;
     const compression = negotiateCompression(parameters.compression, allowed);
     this.data.compression = compression.mode;
     this.send(
@@ -318,6 +325,7 @@ export class ServerSession extends Session {
     this.data.select();
     this.#entitySize = Math.min(parameters.maxEntitySize as number, answer.maxEntitySize);
     this.#allowedCompression = answer.compression ?? 0;
+    this.#askedCompression = undefined;
   }
 
   #take(name: FpduName): Pending {

@@ -64,6 +64,19 @@ export type { SentPoint } from './sent-points.js';
 export { spaceReadings, storageHealth } from './space.js';
 export { oneAtATime, volumeReadings, watchVolumes } from './volumes.js';
 export type { VolumesFollowed, WatchVolumesOptions } from './volumes.js';
+export {
+  attemptAnswer,
+  attemptsOf,
+  attemptTerms,
+  attemptTermsOf,
+  diagnosticWords,
+  diagnosticWordsFields,
+  FORMER_ATTEMPTS,
+  FORMER_REASON,
+  pointsAnswer,
+  pointsOf,
+} from './attempts.js';
+export type { AskedTerms, AttemptTerms, KeptAttempt } from './attempts.js';
 export { freeMessageText, messageText } from './texts.js';
 export { auditTransfers } from './audit-transfers.js';
 export { meterTransfers } from './transfer-meter.js';

@@ -2,6 +2,8 @@ import type { PesitRequester, TransferTotals } from '@pesit-node/net';
 import { explain, keptBytes, logWords, printable, SUCCESS } from '@pesit-node/protocol';
 import type { PesitError } from '@pesit-node/protocol';
 import {
+  attemptTermsOf,
+  compressionName,
   delayAfter,
   errorCodeOf,
   keepsTrust,
@@ -12,9 +14,10 @@ import {
 } from '@pesit-node/transfers';
 import type { Facts, Figures, ObservedTransfer, Phase, TransferAside } from '@pesit-node/transfers';
 
-import type { AttemptEnd, Ended, Job, TransferRow } from '../transfers/row.js';
+import type { AttemptEnd, AttemptPlace, Ended, Job, TransferRow } from '../transfers/row.js';
 import { ATTEMPT_ENDED, ATTEMPT_STARTED, ATTEMPT_STARTED_OVER } from './events.js';
 import type { AttemptFacts } from './events.js';
+import { extrasOf } from './file-extras.js';
 import { Interruption } from '../queue/interruption.js';
 import { messaging } from './messaging.js';
 import { receiving } from './receiving.js';
@@ -22,6 +25,7 @@ import { restartKeeper } from './restart-keeper.js';
 import { sending } from './sending.js';
 import type { TakenSession } from '../sessions/session-pool.js';
 import { sessionTarget } from '../sessions/session-target.js';
+import type { SessionTarget } from '../sessions/session-target.js';
 import type { Completed, Keep, TransferDeps, Work } from './work.js';
 
 /** A transfer while this process runs it. */
@@ -78,6 +82,9 @@ class Attempt {
   #said: Pick<Ended, 'diagnosticComplement' | 'answerFreeMessage'> = {};
   /** Discard the staged data, but retry the transfer. */
   #startsAnew = false;
+  /** Where it is made, as far as it came. */
+  #where: AttemptPlace | undefined;
+  #target: SessionTarget | undefined;
 
   constructor(job: Job, deps: TransferDeps, signal: AbortSignal, requireLease: () => Promise<void>) {
     this.#job = job;
@@ -135,8 +142,11 @@ class Attempt {
       this.#aside(unclosed, {}, error);
     });
     // Points that were on their way to the disk are there now.
-    if ('restartable' in end) return { ...end, ...this.#work?.facts, ...this.#said };
-    return 'counts' in end ? end : { ...end, ...this.#said };
+    const { facts } = this.#work ?? {};
+    if (end.status === 'PENDING' && end.counts === 'untouched') return end;
+    const where = this.#where;
+    if ('restartable' in end) return { ...end, ...facts, ...this.#said, where };
+    return 'counts' in end ? end : { ...end, ...this.#said, where };
   }
 
   #aside(aside: TransferAside, facts: Facts, error?: unknown): void {
@@ -199,7 +209,25 @@ class Attempt {
       diagnosticComplement: diagnosticComplement && keptBytes(diagnosticComplement),
       answerFreeMessage: freeMessage && keptBytes(freeMessage),
     };
+    this.#where = this.#placeOf(taken);
     taken.release();
+  }
+
+  #placeOf({ session, sessionId }: TakenSession): AttemptPlace {
+    const { asked, address: remoteAddress = '' } = this.#target ?? {};
+    const { settings, server } = this.#job;
+    // A session that is used again still has the terms of the file before.
+    const fileTerms = this.#work?.accepted === true ? session.fileTerms : undefined;
+    const wanted = {
+      maxEntitySize: settings.maxEntitySize ?? server.max_entity_size ?? this.#deps.settings.maxEntitySize,
+      ...{ syncInterval: asked?.intervalKb ?? null, syncWindow: asked?.window ?? null },
+      ...{
+        compression: compressionName(extrasOf(this.#job).compression ?? 0),
+        resync: asked?.resynchronisation ?? null,
+      },
+    };
+    const terms = attemptTermsOf({ terms: session.terms, fileTerms }, wanted, this.#work?.startPoint?.number ?? 0);
+    return { sessionId, remoteAddress, terms: terms ?? null };
   }
 
   async #acquire(fresh: boolean): Promise<TakenSession> {
@@ -209,6 +237,8 @@ class Attempt {
       secrets,
       tls,
     });
+    this.#target = target;
+    this.#where = { sessionId: null, remoteAddress: target.address, terms: null };
     this.#phase = 'connecting';
     // Told while a file was read: nobody hears of the transfer.
     this.#signal.throwIfAborted();

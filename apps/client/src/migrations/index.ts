@@ -25,6 +25,7 @@ import { fetchedCrls } from './0022-fetched-crls.js';
 import { audit } from './0023-audit.js';
 import { createdBy } from './0024-created-by.js';
 import { queuePolicies } from './0025-queue-policies.js';
+import { attempts } from './0026-attempts.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -55,5 +56,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     audit,
     createdBy,
     queuePolicies,
+    attempts,
   ],
 };

@@ -16,6 +16,8 @@ import type { ExchangeSettings } from '../exchange/settings.js';
 export interface SessionTarget {
   readonly serverId: number;
   readonly serverName: string;
+  /** Host and port. */
+  readonly address: string;
   /** Sessions that this process may have with the server, idle ones included. */
   readonly maxSessions: number;
   /** `maxConnections`: sessions that all pods together may have; undefined: they are not counted. */
@@ -24,6 +26,8 @@ export interface SessionTarget {
   readonly connectTimeout: number;
   /** Sessions of the same key do for each other. Holds the sealed password, never the password. */
   readonly key: string;
+  /** PI 7 and PI 23 that it asks for. */
+  readonly asked: SyncPointOptions & { readonly resynchronisation: boolean };
   readonly options: () => RequesterOptions;
   /** Whether the certificate of the server was revoked since the handshake of a session. @throws errors of the database */
   readonly isRevoked: (security: TransportSecurity | undefined) => Promise<boolean>;
@@ -100,6 +104,7 @@ export const sessionTarget = (
   return {
     serverId: server.id,
     serverName: server.name,
+    address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
     limit: server.max_connections ?? undefined,
     connectTimeout: settings.connectTimeout,
     maxSessions: Math.min(server.max_connections ?? settings.maxConnectionsPerHost, settings.maxConnectionsPerHost),
@@ -111,6 +116,7 @@ export const sessionTarget = (
     ]),
     traceUntil,
     isRevoked: (security) => tls.isRevoked(server, security),
+    asked: { ...sync, resynchronisation },
     options: () => ({
       host,
       port,

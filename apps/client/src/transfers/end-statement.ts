@@ -3,6 +3,7 @@ import { jsonBytes, jsonRows } from '@pesit-node/service';
 import type { TransferStatus } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
+import { withAttempt } from './former-attempts.js';
 import { columnsOf } from './row.js';
 import type { Ended, TransferRow, Waiting } from './row.js';
 
@@ -24,6 +25,17 @@ const UNDER_WAY = `t.status || '' = 'IN_PROGRESS'`;
 
 const STATUS = `case when t.cancel_requested and g.status <> 'COMPLETED' then 'CANCELLED' else g.status end`;
 
+/** The attempt that ends, where it did not go well. */
+const ENDED = {
+  status: `case when ${STATUS} = 'CANCELLED' then 'CANCELLED' else 'FAILED' end`,
+  diagnostic: 'g.diagnostic',
+  errorMessage: 'g.error_message',
+  bytesTransferred: 'coalesce(g.bytes_transferred, t.bytes_transferred)',
+  articles: 'coalesce(g.articles, t.articles)',
+  syncPoint: 'coalesce(g.sync_point, t.sync_point)',
+  place: 'g.place',
+};
+
 /**
  * The ends of several attempts, each under the fence of its lease. A wish to cancel that came meanwhile decides, unless the transfer
  * is through.
@@ -36,7 +48,7 @@ const endStatement = (locked: 'skip locked' | ''): string => `
       filename text, size bigint, bytes_transferred bigint, articles bigint, sync_point integer, checksum text, local_path text,
       diagnostic text, error_code text, error_message text, diagnostic_complement bytea, answer_free_message bytea,
       pesit_transfer_id integer, round_trip double precision, advice text, reply bytea, reply_data_code integer, label text,
-      free_message bytea, original_sender text, final_receiver text, creation_date text, name_confirmed boolean)
+      free_message bytea, original_sender text, final_receiver text, creation_date text, name_confirmed boolean, place jsonb)
     cross join lateral (
       select from transfers t where t.id = g.id and t.fence = g.fence and ${UNDER_WAY} for no key update ${locked}
     ) t
@@ -63,7 +75,9 @@ const endStatement = (locked: 'skip locked' | ''): string => `
     label = coalesce(g.label, t.label), free_message = coalesce(g.free_message, t.free_message),
     original_sender = coalesce(g.original_sender, t.original_sender), final_receiver = coalesce(g.final_receiver, t.final_receiver),
     creation_date = coalesce(g.creation_date, t.creation_date), name_confirmed = coalesce(g.name_confirmed, t.name_confirmed),
-    content = case when t.content = 'KEPT' and ${STATUS} = any (g.content_goes_with) then 'REMOVED' else t.content end
+    content = case when t.content = 'KEPT' and ${STATUS} = any (g.content_goes_with) then 'REMOVED' else t.content end,
+    attempt_place = case when g.status = 'COMPLETED' then g.place end,
+    former_attempts = case when g.status = 'COMPLETED' then t.former_attempts else ${withAttempt(ENDED)} end
   from open g where t.id = g.id
   returning ${columnsOf('t')}`;
 
@@ -104,5 +118,5 @@ const valuesOf = ({ id, fence, end, contentGoesWith }: EndedRow) => ({
   ...{ reply: jsonBytes(end.reply), reply_data_code: end.replyDataCode, label: end.label },
   free_message: jsonBytes(end.freeMessage),
   ...{ original_sender: end.originalSender, final_receiver: end.finalReceiver },
-  ...{ creation_date: end.creationDate, name_confirmed: end.nameConfirmed },
+  ...{ creation_date: end.creationDate, name_confirmed: end.nameConfirmed, place: end.where },
 });

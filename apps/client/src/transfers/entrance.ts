@@ -10,7 +10,7 @@ import { requestHash } from './idempotency.js';
 import { toRecord } from './record.js';
 import type { TransferRecord } from './record.js';
 import { isOver } from './row.js';
-import type { NewTransfer, TransferRow } from './row.js';
+import type { NewTransfer, TransferDetailRow, TransferRow } from './row.js';
 import type { KeyedRow, TransferStore } from './store.js';
 
 /** How long the caller waits for the end; `signal` is aborted when it waits no more. */
@@ -41,7 +41,7 @@ const RETRY_AFTER = 5;
 
 /** The way of a request into the queue: whether it may, whether it came before, and who waits for its end. */
 export const createEntrance = ({ store, servers, queue, events, settings }: EntranceDeps) => {
-  const existing = async (id: string): Promise<TransferRow> => {
+  const existing = async (id: string): Promise<TransferDetailRow> => {
     const row = await store.find(id);
     if (row === undefined) throw notFound('Transfer', id, '/api/v1/transfers');
     return row;

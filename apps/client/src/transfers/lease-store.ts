@@ -5,6 +5,7 @@ import type { Knex } from 'knex';
 
 import { writeEnds } from './end-statement.js';
 import type { EndedRow } from './end-statement.js';
+import { withAttempt } from './former-attempts.js';
 import { columnsOf } from './row.js';
 import type { AttemptEnd, Progress, StoredVersion, TransferRow } from './row.js';
 import { TAKE } from './take-statement.js';
@@ -44,14 +45,22 @@ const RENEW = `
 
 /** Whether the partner knows of the attempt is not known: the next one is a restart, to be safe; a message has none. */
 const REQUEUE = `
-  update transfers set
+  update transfers t set former_attempts = ${withAttempt({
+    status: `case when cancel_requested then 'CANCELLED' else 'FAILED' end`,
+    diagnostic: `'2-223'`,
+    errorMessage: 'cast(:message as text)',
+    bytesTransferred: 'bytes_transferred',
+    articles: 'articles',
+    syncPoint: 'sync_point',
+    place: 'cast(null as jsonb)',
+  })},
     status = case when cancel_requested then 'CANCELLED' when failures + 1 >= :attempts or type = 'MESSAGE' then 'FAILED'
       else 'PENDING' end,
     end_time = case when cancel_requested or failures + 1 >= :attempts or type = 'MESSAGE' then now() end,
     failures = failures + 1, restartable = type = 'FILE' and not cancel_requested, lease_until = null,
     diagnostic = '2-223', error_code = 'TRANSFER_FAILED', error_message = :message, diagnostic_complement = null
   where status = 'IN_PROGRESS' and case when cast(:node as text) is null then lease_until < now() else node = :node end
-  returning ${columnsOf('transfers')}`;
+  returning ${columnsOf('t')}`;
 
 /** Those that should have begun by now, some of them. `:message` says so; what the last attempt ended with follows it. */
 const EXPIRE = `

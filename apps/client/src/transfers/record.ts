@@ -1,8 +1,9 @@
 import { FILE_TYPE_MESSAGE, fromEbcdic } from '@pesit-node/protocol';
 import { asBase64, isPlain, readBytes, showBytes } from '@pesit-node/service';
-import { DATA_CODES, showDate } from '@pesit-node/transfers';
+import { attemptsOf, DATA_CODES, diagnosticWords, pointsOf, showDate } from '@pesit-node/transfers';
+import type { KeptAttempt } from '@pesit-node/transfers';
 
-import type { Progress, TransferRow } from './row.js';
+import type { Progress, TransferDetailRow, TransferRow } from './row.js';
 
 /**
  * The outbound transfer record of the interface, as a page has it. `duration` in milliseconds, `size` in bytes of the file,
@@ -71,6 +72,43 @@ export const toRecord = (row: TransferRow, live?: Progress) => ({
   ...toPageRecord(row, live),
   ...(row.type === 'MESSAGE' ? messageOf(row) : {}),
 });
+
+/** One record, with what belongs to its attempts. */
+export const toDetail = (row: TransferDetailRow, live?: Progress) => {
+  const { status, diagnostic, former_attempts: former } = row;
+  const attempts = attemptsOf([
+    ...(former ?? []),
+    ...(status === 'COMPLETED' || status === 'IN_PROGRESS' ? [lastAttempt(row, live)] : []),
+  ]);
+  return {
+    ...toRecord(row, live),
+    ...diagnosticWords(diagnostic),
+    terms: attempts.at(-1)?.terms ?? null,
+    points: pointsOf(row.sync_point, undefined, row.pacings),
+    attemptList: attempts,
+  };
+};
+
+/** The record itself is the last attempt while that runs, and when it went well. */
+const lastAttempt = (row: TransferDetailRow, live?: Progress): KeptAttempt => {
+  const { status, attempt_place: place } = row;
+  const isRunning = status === 'IN_PROGRESS';
+  return {
+    status,
+    startTime: row.attempt_time?.toISOString() ?? (row.attempts === 1 ? (row.start_time?.toISOString() ?? null) : null),
+    endTime: row.end_time?.toISOString() ?? null,
+    node: row.node,
+    ...{
+      sessionId: place?.sessionId ?? null,
+      remoteAddress: place?.remoteAddress ?? null,
+      terms: place?.terms ?? null,
+    },
+    ...(isRunning ? { diagnostic: null, errorMessage: null } : { diagnostic: row.diagnostic, errorMessage: null }),
+    bytesTransferred: (isRunning ? live?.bytesTransferred : undefined) ?? row.bytes_transferred,
+    articles: (isRunning ? live?.articles : undefined) ?? row.articles,
+    syncPoint: row.sync_point,
+  };
+};
 
 const isHeld = ({ status, server_enabled: enabled }: TransferRow): boolean => status === 'PENDING' && enabled === false;
 

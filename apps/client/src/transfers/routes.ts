@@ -17,6 +17,7 @@ import {
   sendBody,
   statisticsQuery,
   transferAnswer,
+  transferDetail,
   transferStatistics,
   uploadQuery,
   waitQuery,
@@ -227,7 +228,11 @@ export const transferRoutes = (routes: Routes, transfers: TransferService, live:
   transferEventRoutes(routes, { live, params, record: transferAnswer.omit({ message: true, reply: true }) });
   routes.resource('/api/v1/transfers/:id', {
     get: endpoint(
-      { summary: 'A transfer or a message', params, answers: { 200: transferAnswer, ...NOT_FOUND } },
+      {
+        summary: 'A transfer or a message: its attempts one by one, terms, points, and its diagnostic in words',
+        params,
+        answers: { 200: transferDetail, ...NOT_FOUND },
+      },
       async ({ params: { id }, res }) => res.json(await transfers.get(id)),
     ),
   });

@@ -1,5 +1,5 @@
 import type { Pacing } from '@pesit-node/storage';
-import type { Direction, TransferStatus, TransferType } from '@pesit-node/transfers';
+import type { AttemptTerms, Direction, KeptAttempt, TransferStatus, TransferType } from '@pesit-node/transfers';
 
 import type { RemoteServerRow } from '../remote-servers/fields.js';
 import type { TransferSettings } from './fields.js';
@@ -89,6 +89,16 @@ export interface TransferRow {
   readonly behind?: string | null;
 }
 
+/** A row that was looked up by itself: what belongs to its attempts is in no page. */
+export interface TransferDetailRow extends TransferRow {
+  /** When the last attempt began; null: none did, or a version before this column made it. */
+  readonly attempt_time: Date | null;
+  /** Where the attempt that went well was made. */
+  readonly attempt_place: AttemptPlace | null;
+  /** Attempts that ended otherwise, oldest first. */
+  readonly former_attempts: readonly KeptAttempt[] | null;
+}
+
 /** Nothing more happens to it by itself. */
 export const isOver = ({ status }: Pick<TransferRow, 'status'>): boolean =>
   status !== 'PENDING' && status !== 'IN_PROGRESS';
@@ -130,6 +140,14 @@ export interface Idempotency {
   readonly hash: string;
 }
 
+/** The session of an attempt, as far as it came. */
+export interface AttemptPlace {
+  readonly sessionId: string | null;
+  /** Host and port. */
+  readonly remoteAddress: string;
+  readonly terms: AttemptTerms | null;
+}
+
 /** Facts known when an attempt ends; absent = as the record has it. */
 interface Figures {
   /** For a RECEIVE: the name that the file was stored under. */
@@ -157,6 +175,8 @@ interface Figures {
   /** PI 51. */
   readonly creationDate?: string | undefined;
   readonly nameConfirmed?: boolean | undefined;
+  /** Where the attempt was made, and over which terms. */
+  readonly where?: AttemptPlace | undefined;
 }
 
 /** The end of a transfer. */

@@ -9,7 +9,17 @@ import {
   timestamp,
   wordsFilter,
 } from '@pesit-node/service';
-import { DIAGNOSTIC_TEXT, DIRECTIONS, TRANSFER_STATUSES, TRANSFER_TYPES } from '@pesit-node/transfers';
+import {
+  attemptAnswer,
+  attemptTerms,
+  DIAGNOSTIC_TEXT,
+  diagnosticWordsFields,
+  DIRECTIONS,
+  FORMER_ATTEMPTS,
+  pointsAnswer,
+  TRANSFER_STATUSES,
+  TRANSFER_TYPES,
+} from '@pesit-node/transfers';
 import { z } from 'zod';
 
 import { TRANSFER_REQUEST } from './fields.js';
@@ -229,5 +239,17 @@ export const transferAnswer = z
     reply: z.string().nullable().optional().meta({ description: 'For a MESSAGE: in its own record, not in a page.' }),
   })
   .meta({ id: 'Transfer' });
+
+/** One record. */
+export const transferDetail = transferAnswer
+  .extend({
+    ...diagnosticWordsFields,
+    terms: attemptTerms.nullable().meta({ description: 'Of the last attempt; null before its end.' }),
+    points: pointsAnswer,
+    attemptList: z.array(attemptAnswer).meta({
+      description: `The attempts, oldest first: the last one, and up to ${FORMER_ATTEMPTS} before it. Also those that \`attempts\` does not count, for the partner asked to come again later.`,
+    }),
+  })
+  .meta({ id: 'TransferDetail' });
 
 export const transferStatistics = statisticsAnswer(TRANSFER_STATUSES, DIRECTIONS);

@@ -13,7 +13,7 @@ import type { Caller, EntranceDeps, Wait } from './entrance.js';
 import { fitsInPi12, NO_ROOM_FOR_NAME } from './file-name.js';
 import { nameToReceive, newTransfer, serverOf } from './new-transfer.js';
 import type { Asked } from './new-transfer.js';
-import { toPageRecord, toRecord } from './record.js';
+import { toDetail, toPageRecord, toRecord } from './record.js';
 import type { PageRecord, TransferRecord } from './record.js';
 import type { TransferSettings } from './fields.js';
 import type { NewTransfer } from './row.js';
@@ -167,7 +167,7 @@ export const transferService = (deps: TransferServiceDeps) => {
         return row;
       }),
 
-    get: async (id: string): Promise<TransferRecord> => toRecord(await existing(id), queue.progressOf(id)),
+    get: async (id: string) => toDetail(await existing(id), queue.progressOf(id)),
 
     history: (query: HistoryQuery): Promise<HistoryPage<PageRecord>> =>
       store.page(query, (row) => toPageRecord(row, queue.progressOf(row.id))),

@@ -10,7 +10,7 @@ import type { Incoming } from './insert-statement.js';
 import { leaseStore } from './lease-store.js';
 import { contentStore } from './content-store.js';
 import { BEHIND, columnsOf, DUE, PAGE_COLUMNS, QUEUED, SERVER_ENABLED } from './row.js';
-import type { NewTransfer, TransferRow } from './row.js';
+import type { NewTransfer, TransferDetailRow, TransferRow } from './row.js';
 import type { HistoryFilter, HistoryQuery } from './schema.js';
 
 /** A transfer that was asked for with a key. */
@@ -76,8 +76,8 @@ const requestStore = (
     return rows[0];
   },
 
-  find: (id: string): Promise<TransferRow | undefined> =>
-    knex('transfers').where({ id }).first<TransferRow | undefined>('*', knex.raw(SERVER_ENABLED), knex.raw(BEHIND)),
+  find: (id: string): Promise<TransferDetailRow | undefined> =>
+    knex('transfers').where({ id }).first<TransferDetailRow | undefined>('*', knex.raw(SERVER_ENABLED), knex.raw(BEHIND)),
 
   /** As a page has them; those that are not there are left out. */
   some: (ids: readonly string[]): Promise<readonly TransferRow[]> =>

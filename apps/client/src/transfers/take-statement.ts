@@ -119,6 +119,7 @@ export const TAKE = `
     ) either where position = abs(position)
   ), taken as (
     update transfers t set status = 'IN_PROGRESS', start_time = coalesce(t.start_time, now()), attempts = t.attempts + 1,
+      attempt_time = now(), attempt_place = null,
       next_attempt_at = null, node = :node, fence = t.fence + 1, lease_until = now() + make_interval(secs => :leaseSeconds),
       pesit_transfer_id = case when t.direction = 'SEND' and t.pesit_transfer_id is null
         then nextval('pesit_transfer_id') else t.pesit_transfer_id end

@@ -12,7 +12,7 @@ import {
   TRANSFER_DELIVERED,
   TRANSFER_ASIDE,
 } from '@pesit-node/transfers';
-import type { TransferAside } from '@pesit-node/transfers';
+import type { AttemptTerms, TransferAside } from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type {
@@ -26,7 +26,7 @@ import { virtualFileFor } from '../admission/access.js';
 import type { Beginning, IncomingTransfer } from './file-transfer.js';
 import { INTENT_FROM } from '../files/final-name.js';
 import type { FileParts, Files, Records } from './parts.js';
-import { isRestart, startOf } from './proven-partner.js';
+import { isRestart, startOf, termsOf } from './proven-partner.js';
 import type { ProvenPartner } from './proven-partner.js';
 import type { Claim, QuotaRoom } from '../admission/quotas.js';
 import { checkPlace, largerThan, leastBytes, newPlace, requireReachable, samePlace } from '../files/receive-place.js';
@@ -58,6 +58,7 @@ export const acceptIncoming = async (
     announced: leastBytes(parameters, place),
   });
   const isRestarted = isRestart(parameters);
+  const { maxEntitySize: askedEntity } = parameters;
   // Before the record says that the transfer is this process's.
   const { term } = records.lease;
   const before = await asking('2-201', () => (isRestarted ? records.restarts.find(start) : unanswered(records, start)));
@@ -68,7 +69,8 @@ export const acceptIncoming = async (
     await checkPlace(files, place, parameters);
     const room = await files.quotas.roomFor(quota, { ...claimOf(place), record: before.id });
     const taken = await asking('2-201', () => records.restarts.take(before, start));
-    return new IncomingFile(proven, parts, taken, answer, { place, request, before: taken, isRestarted, room, term });
+    const attempt = { place, request, before: taken, isRestarted, room, term, askedEntity };
+    return new IncomingFile(proven, parts, taken, answer, attempt);
   }
   const place = newPlace(proven, files, file, parameters, randomUUID());
   await checkPlace(files, place, parameters);
@@ -76,7 +78,8 @@ export const acceptIncoming = async (
   const room = await files.quotas.roomFor(quota, claim);
   const staging = { ...place, announced: claim.announced };
   const record = await records.journal.begin({ ...start, filename: place.path, staging }, room?.admit);
-  return new IncomingFile(proven, parts, record, answer, { place, request, before, isRestarted, room, term });
+  const attempt = { place, request, before, isRestarted, room, term, askedEntity };
+  return new IncomingFile(proven, parts, record, answer, attempt);
 };
 
 interface Attempt {
@@ -87,6 +90,8 @@ interface Attempt {
   readonly before: ContextRow | undefined;
   /** PI 15: the partner continues where this side says. */
   readonly isRestarted: boolean;
+  /** PI 25 as it was asked for. */
+  readonly askedEntity: number | undefined;
   /** Room of a partner with a quota. */
   readonly room: QuotaRoom | undefined;
   /** Term of the lease of this process in which the attempt began. */
@@ -126,6 +131,8 @@ export class IncomingFile implements IncomingTransfer {
   readonly #records: Records;
   readonly #place: ReceivePlace;
   readonly #attempt: Attempt;
+  /** Where it continues. */
+  #fromPoint = 0;
   #staged: ReceivedFile | undefined;
 
   constructor(
@@ -184,6 +191,7 @@ export class IncomingFile implements IncomingTransfer {
     this.#staged = file;
     const { number, dataBytes, articles } = point;
     const from = { number, dataBytes, articles };
+    this.#fromPoint = number;
     return { from, attempt: 'next', facts: { attempt: before.attempts, reason }, sink: file };
   }
 
@@ -226,6 +234,7 @@ export class IncomingFile implements IncomingTransfer {
       filename: path,
       lastPoint: staged.stablePoint,
       compression: compressionName(this.#proven.session.fileTerms?.compression ?? 0),
+      terms: this.#terms,
     });
     // After a gap in the lease the intent asks, too, whether the transfer is still ours: before the file has its name.
     const isOurs = lease.term !== undefined && lease.term === this.#attempt.term;
@@ -256,13 +265,17 @@ export class IncomingFile implements IncomingTransfer {
     const totals = this.progress();
     await this.#quietly(() => this.#letGo(failure));
     const progress = { ...totals, syncPoint: this.progress().syncPoint };
-    const { restartable } = await this.#records.journal.failed(this.record, failure, progress);
+    const { restartable } = await this.#records.journal.failed(this.record, failure, progress, this.#terms);
     if (restartable && progress.dataBytes === 0) this.#records.unanswered.add(this.#attempt.request, this.record.id);
     if (failure.restartable && !restartable) {
       const { directory, key } = this.#place;
       await this.#quietly(() => removeLeftover(directory, key, this.#claim));
     }
     return { ...failure, restartable };
+  }
+
+  get #terms(): AttemptTerms | undefined {
+    return termsOf(this.#proven, { maxEntitySize: this.#attempt.askedEntity, fromPoint: this.#fromPoint });
   }
 
   async #quietly(work: () => Promise<unknown>): Promise<void> {

@@ -15,6 +15,7 @@ import {
   pesitDate,
   TRANSFER_ASIDE,
 } from '@pesit-node/transfers';
+import type { AttemptTerms } from '@pesit-node/transfers';
 
 import type { ContextRow } from '../transfers/contexts.js';
 import type { RecordHandle, TransferFailure, TransferProgress, TransferStart } from '../transfers/record.js';
@@ -24,7 +25,7 @@ import type { Beginning, OutgoingTransfer } from './file-transfer.js';
 import { findAgain, findToSend, isOfName } from '../files/file-to-send.js';
 import { askedFile, asLabel } from '../files/names.js';
 import type { FileParts, Files, Records } from './parts.js';
-import { isRestart, startOf } from './proven-partner.js';
+import { isRestart, startOf, termsOf } from './proven-partner.js';
 import type { ProvenPartner } from './proven-partner.js';
 import { asking, failureOf, refusal } from './refusal.js';
 import { readRequestOf } from '../recovery/unanswered.js';
@@ -38,6 +39,8 @@ interface Offer {
   readonly earlier: readonly Pacing[];
   readonly pacing: Omit<Pacing, 'from'>;
   readonly answer: Omit<SelectAnswer, 'transferId'>;
+  /** PI 25 as it was asked for. */
+  readonly askedEntity: number | undefined;
 }
 
 /** Answers a SELECT. @throws PesitError with the diagnostic of the refusal; nothing is left then. */
@@ -65,7 +68,15 @@ export const acceptOutgoing = async (
       // A link has the name by which it was asked for.
       const name = asked.name ?? basename(file.path);
       const answer = { ...answerOf(proven, files.config, { fileName, name }, source, format), compression };
-      const offer = { source, name, reserved, earlier: before?.pacings ?? [], pacing, answer };
+      const offer = {
+        source,
+        name,
+        reserved,
+        earlier: before?.pacings ?? [],
+        pacing,
+        answer,
+        askedEntity: parameters.maxEntitySize,
+      };
       if (before !== undefined) {
         const record =
           before.status === 'COMPLETED' ? before : await asking('2-201', () => records.restarts.take(before, start));
@@ -140,6 +151,8 @@ export class OutgoingFile implements OutgoingTransfer {
   readonly #request: string;
   readonly #before: ContextRow | undefined;
   #began = false;
+  /** Where it continues. */
+  #fromPoint = 0;
 
   constructor(
     proven: ProvenPartner,
@@ -183,6 +196,7 @@ export class OutgoingFile implements OutgoingTransfer {
       if (pacings !== earlier) await asking('2-201', () => this.#records.contexts.paced(this.record, pacings));
     }
     this.#began = true;
+    this.#fromPoint = number;
     const from = { number, dataBytes, articles };
     const beginning: Beginning =
       this.#before === undefined
@@ -209,6 +223,7 @@ export class OutgoingFile implements OutgoingTransfer {
         path: source.path,
         filename: this.name,
         compression: compressionName(this.#proven.session.fileTerms?.compression ?? 0),
+        terms: this.#terms,
         sentMtimeNs: source.version.mtimeNs,
       };
       await completions.complete(this.record, completion, completions.deadline());
@@ -225,9 +240,13 @@ export class OutgoingFile implements OutgoingTransfer {
       this.#proven.events.publish(TRANSFER_ASIDE, { ...about, aside: 'file not closed', error: problem });
     });
     if (this.#before?.status === 'COMPLETED') return failure;
-    const { restartable } = await this.#records.journal.failed(this.record, failure, progress);
+    const { restartable } = await this.#records.journal.failed(this.record, failure, progress, this.#terms);
     if (restartable && progress.dataBytes === 0) this.#records.unanswered.add(this.#request, this.record.id);
     return failure;
+  }
+
+  get #terms(): AttemptTerms | undefined {
+    return termsOf(this.#proven, { maxEntitySize: this.#offer.askedEntity, fromPoint: this.#fromPoint });
   }
 
   #giveBack(): void {

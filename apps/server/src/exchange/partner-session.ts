@@ -113,7 +113,8 @@ export class PartnerSession implements ServerHandler {
       const { events } = observing;
       this.#standing = this.#standingOf(partner);
       const { check: stands } = this.#standing;
-      this.#proven = { listener, partner, session: connection, stands, events, observed: this.#observed };
+      const { parameters: asked } = indication;
+      this.#proven = { listener, partner, session: connection, asked, stands, events, observed: this.#observed };
     } catch (error) {
       this.#connectionRefused(error, { requester: readable(indication.parameters.requester ?? '', 24) });
       throw error;

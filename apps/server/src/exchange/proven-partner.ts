@@ -1,7 +1,8 @@
 import type { ServerConnection } from '@pesit-node/net';
 import { keptBytes, readable } from '@pesit-node/protocol';
 import type { Parameters } from '@pesit-node/protocol';
-import type { Direction, ObservedSession } from '@pesit-node/transfers';
+import { attemptTermsOf, compressionName } from '@pesit-node/transfers';
+import type { AttemptTerms, Direction, ObservedSession } from '@pesit-node/transfers';
 
 import type { ListenerRow } from '../listeners/fields.js';
 import type { PartnerRow, PartnerStanding } from '../partners/fields.js';
@@ -14,7 +15,12 @@ export interface ProvenPartner {
   /** As it was when the session began. */
   readonly listener: ListenerRow;
   readonly partner: PartnerRow;
-  readonly session: Pick<ServerConnection, 'id' | 'remoteAddress' | 'terms' | 'fileTerms' | 'totals'>;
+  readonly session: Pick<
+    ServerConnection,
+    'id' | 'remoteAddress' | 'terms' | 'fileTerms' | 'askedCompression' | 'totals'
+  >;
+  /** PI 7 and PI 23 of its CONNECT. */
+  readonly asked: Pick<Parameters, 'syncPoints' | 'resynchronisation'>;
   /**
    * To be called with the partner as it is now, wherever that was read.
    * @throws PesitError 3-304 or 3-322 when the session has to end for what has changed
@@ -51,6 +57,25 @@ export const startOf = (
     ...(originalSender === undefined ? {} : { originalSender: readable(originalSender, 24) }),
     ...(finalReceiver === undefined ? {} : { finalReceiver: readable(finalReceiver, 24) }),
   };
+};
+
+/** Terms of the attempt so far. @param asked PI 25 of its request; @param fromPoint where it continues */
+export const termsOf = (
+  { session, asked }: ProvenPartner,
+  { maxEntitySize, fromPoint }: { readonly maxEntitySize: number | undefined; readonly fromPoint: number },
+): AttemptTerms | undefined => {
+  const { syncPoints, resynchronisation } = asked;
+  return attemptTermsOf(
+    session,
+    {
+      maxEntitySize: maxEntitySize ?? null,
+      syncInterval: syncPoints?.intervalKb ?? null,
+      syncWindow: syncPoints?.window ?? null,
+      compression: session.askedCompression === undefined ? null : compressionName(session.askedCompression),
+      resync: resynchronisation === undefined ? null : resynchronisation === 1,
+    },
+    fromPoint,
+  );
 };
 
 /** PI 15. */

@@ -32,6 +32,7 @@ import { revocation } from './0028-revocation.js';
 import { fetchedCrls } from './0029-fetched-crls.js';
 import { audit } from './0030-audit.js';
 import { allowedAddresses } from './0031-allowed-addresses.js';
+import { attempts } from './0032-attempts.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -69,5 +70,6 @@ export const MIGRATIONS: MigrationSet = {
     fetchedCrls,
     audit,
     allowedAddresses,
+    attempts,
   ],
 };

@@ -1,5 +1,6 @@
 import { showBytes } from '@pesit-node/service';
-import { freeMessageText, messageText, showDate } from '@pesit-node/transfers';
+import { attemptsOf, diagnosticWords, freeMessageText, messageText, pointsOf, showDate } from '@pesit-node/transfers';
+import type { KeptAttempt } from '@pesit-node/transfers';
 import type { z } from 'zod';
 
 import type { transferAnswer, transferDetail } from './schema.js';
@@ -43,8 +44,24 @@ export const toTransfer = (row: TransferRow): z.output<typeof transferAnswer> =>
   lastOccurrence: row.last_occurrence?.toISOString() ?? null,
 });
 
+type Attempts = z.output<typeof transferDetail>['attemptList'];
+
+/** The record itself is its last attempt. */
+const lastAttempt = (row: TransferDetail): KeptAttempt & { readonly listener: string } => ({
+  status: row.status,
+  startTime: (row.attempt_time ?? row.start_time).toISOString(),
+  endTime: row.end_time?.toISOString() ?? null,
+  ...{ node: row.node, listener: row.listener, sessionId: row.session_id, remoteAddress: row.remote_address },
+  ...{ diagnostic: row.diagnostic, errorMessage: row.error_message },
+  ...{ bytesTransferred: row.bytes_transferred, articles: row.articles, syncPoint: row.sync_point, terms: row.terms },
+});
+
 /** One record: of a message its text, too. */
 export const toDetail = (row: TransferDetail): z.output<typeof transferDetail> => ({
   ...toTransfer(row),
+  ...diagnosticWords(row.diagnostic),
+  terms: row.terms,
+  points: pointsOf(row.sync_point, { dataBytes: row.point_bytes, articles: row.point_articles }, row.pacings),
+  attemptList: attemptsOf([...(row.former_attempts ?? []), lastAttempt(row)], row.attempts) as Attempts,
   ...(row.message === null ? {} : { message: messageText(row.message, row.data_code) }),
 });

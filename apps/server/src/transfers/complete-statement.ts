@@ -27,7 +27,7 @@ const completeStatement = (locked: 'skip locked' | ''): string => `
   with open as (
     select g.* from json_to_recordset(cast(:rows as json)) as g (n integer, id bigint, fence integer, size bigint, checksum text,
       path text, filename text, compression text, bytes_transferred bigint, articles bigint, sync_point integer,
-      point_bytes bigint, point_articles bigint, mtime numeric)
+      point_bytes bigint, point_articles bigint, terms jsonb, mtime numeric)
     cross join lateral (
       select from transfers t where t.id = g.id and t.fence = g.fence and ${UNDER_WAY} for no key update ${locked}
     ) t
@@ -36,7 +36,7 @@ const completeStatement = (locked: 'skip locked' | ''): string => `
     update transfers t set status = 'COMPLETED', end_time = now(), diagnostic = '${SUCCESS}', delivering = false,
       size = g.size, checksum = g.checksum, path = g.path, filename = g.filename, bytes_transferred = g.bytes_transferred,
       articles = g.articles, sync_point = g.sync_point, compression = g.compression, point_bytes = g.point_bytes,
-      point_articles = g.point_articles
+      point_articles = g.point_articles, terms = g.terms
     from open g where t.id = g.id
     returning t.id, t.partner_id, t.listener, t.direction, t.directory, t.path, t.size, g.mtime, g.n
   ), partner_rows as (
@@ -80,6 +80,7 @@ export const complete = async (
   const given = rows.map(({ record: { id, fence }, completion }, n) => ({
     ...{ n, id, fence },
     ...completionColumns(completion),
+    terms: completion.terms,
     mtime: completion.sentMtimeNs?.toString(),
   }));
   const { rows: written } = await knex

@@ -1,4 +1,5 @@
 import type { Pacing } from '@pesit-node/storage';
+import { FORMER_ATTEMPTS, FORMER_REASON } from '@pesit-node/transfers';
 import type { Compression, Direction, TransferStatus } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
@@ -69,6 +70,13 @@ export const IS_NEWEST = `not exists (
     and newer.original_sender is not distinct from transfers.original_sender
     and newer.final_receiver is not distinct from transfers.final_receiver and newer.context is not null)`;
 
+/** The former attempts of a record, and its last one, which another is about to follow. */
+const KEPT_ATTEMPT = `case when jsonb_array_length(former_attempts) >= ${FORMER_ATTEMPTS} then former_attempts - 0
+    else coalesce(former_attempts, '[]') end || jsonb_build_object('status', status, 'startTime', coalesce(attempt_time, start_time),
+    'endTime', end_time, 'node', node, 'listener', listener, 'sessionId', session_id, 'remoteAddress', remote_address,
+    'diagnostic', diagnostic, 'errorMessage', left(error_message, ${FORMER_REASON}), 'bytesTransferred', bytes_transferred,
+    'articles', articles, 'syncPoint', sync_point, 'terms', terms)`;
+
 /** The index `transfers_context_idx` serves this. */
 const SAME_TRANSFER = `transfer_id = :transferId and partner_id = :partnerId and direction = :direction
   and virtual_file_id = :virtualFileId and original_sender is not distinct from :originalSender
@@ -124,7 +132,7 @@ export class TransferContexts {
   async take({ id, fence }: RecordHandle, origin: AttemptOrigin): Promise<ContextRow | undefined> {
     const { knex, node, instance } = this.#options;
     const { rows } = await knex.raw<{ rows: ContextRow[] }>(
-      `update transfers set status = 'IN_PROGRESS', end_time = null, diagnostic = null, error_message = null,
+      `update transfers set former_attempts = ${KEPT_ATTEMPT}, attempt_time = now(), terms = null, status = 'IN_PROGRESS', end_time = null, diagnostic = null, error_message = null,
          diagnostic_complement = null,
          restartable = false, fence = fence + 1, attempts = attempts + 1, node = :node, instance = :instance,
          listener = :listener, session_id = :sessionId, remote_address = :remoteAddress

@@ -2,6 +2,7 @@ import { keptBytes, keptReason, SUCCESS } from '@pesit-node/protocol';
 import { settledWithin } from '@pesit-node/ground';
 import { Batches, isDatabaseUnavailable } from '@pesit-node/service';
 import type { EventStream } from '@pesit-node/service';
+import type { AttemptTerms } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import { begin, beginRow } from './begin-statement.js';
@@ -141,6 +142,7 @@ export class TransferJournal {
     { id, fence }: RecordHandle,
     failure: TransferFailure,
     progress?: TransferProgress,
+    terms?: AttemptTerms,
   ): Promise<{ readonly restartable: boolean }> {
     const { knex } = this.#options;
     let { restartable } = failure;
@@ -151,6 +153,7 @@ export class TransferJournal {
         .update({
           ...failureColumns(failure),
           ...(progress === undefined ? {} : progressColumns(progress)),
+          terms: terms ?? null,
           restartable: failure.restartable && knex.raw(IS_NEWEST),
           delivering: false,
           size: null,

@@ -1,6 +1,6 @@
 import type { PeerDiagnostic, SyncPoint } from '@pesit-node/protocol';
 import type { FileVersion, Pacing } from '@pesit-node/storage';
-import type { Compression, Direction } from '@pesit-node/transfers';
+import type { AttemptTerms, Compression, Direction } from '@pesit-node/transfers';
 
 /** Parameters that name a transfer over all its attempts (pesit-e.md §5); PI 11 is 0 for every file. */
 export interface TransferIdentity {
@@ -93,6 +93,8 @@ export interface TransferCompletion extends TransferProgress {
   readonly compression: Compression;
   /** The last sync point with its totals; undefined when there was none. */
   readonly lastPoint?: SyncPoint | undefined;
+  /** Terms of the attempt that ends; undefined when nobody knows them. */
+  readonly terms?: AttemptTerms | undefined;
   /** Modification time of a file that was read: with path and size it says which one the partner has. */
   readonly sentMtimeNs?: bigint | undefined;
 }

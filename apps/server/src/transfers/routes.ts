@@ -68,7 +68,7 @@ export const transferRoutes = (routes: Routes, { transfers: store, live }: Trans
   routes.resource('/api/v1/transfers/:id', {
     get: endpoint(
       {
-        summary: 'A transfer or a message',
+        summary: 'A transfer or a message: its attempts one by one, terms, points, and its diagnostic in words',
         params: transferParams,
         answers: { 200: transferDetail, 404: 'There is no such transfer.' },
       },

@@ -9,7 +9,18 @@ import {
   timestamp,
   wordsFilter,
 } from '@pesit-node/service';
-import { COMPRESSIONS, DIAGNOSTIC_TEXT, DIRECTIONS, TRANSFER_STATUSES, TRANSFER_TYPES } from '@pesit-node/transfers';
+import {
+  attemptAnswer,
+  attemptTerms,
+  COMPRESSIONS,
+  DIAGNOSTIC_TEXT,
+  diagnosticWordsFields,
+  DIRECTIONS,
+  FORMER_ATTEMPTS,
+  pointsAnswer,
+  TRANSFER_STATUSES,
+  TRANSFER_TYPES,
+} from '@pesit-node/transfers';
 import { z } from 'zod';
 
 const filters = {
@@ -112,6 +123,16 @@ export const transferAnswer = z
   .meta({ id: 'Transfer' });
 
 /** One record: of a message its text, too. */
-export const transferDetail = transferAnswer.extend({ message: z.string().optional() }).meta({ id: 'TransferDetail' });
+export const transferDetail = transferAnswer
+  .extend({
+    ...diagnosticWordsFields,
+    terms: attemptTerms.nullable().meta({ description: 'Of the last attempt; null before its end.' }),
+    points: pointsAnswer,
+    attemptList: z.array(attemptAnswer.extend({ listener: z.string() }).meta({ id: 'ListenerAttempt' })).meta({
+      description: `The attempts, oldest first: the last one, and up to ${FORMER_ATTEMPTS} before it.`,
+    }),
+    message: z.string().optional(),
+  })
+  .meta({ id: 'TransferDetail' });
 
 export const transferStatistics = statisticsAnswer(TRANSFER_STATUSES, DIRECTIONS);

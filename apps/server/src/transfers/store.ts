@@ -1,7 +1,8 @@
 import { fetchStatistics, History } from '@pesit-node/service';
 import type { HistoryPage, Statistics } from '@pesit-node/service';
+import type { Pacing } from '@pesit-node/storage';
 import { DIRECTIONS, TRANSFER_STATUSES } from '@pesit-node/transfers';
-import type { Compression, Direction, TransferStatus } from '@pesit-node/transfers';
+import type { AttemptTerms, Compression, Direction, KeptAttempt, TransferStatus } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import { HISTORY } from './history.js';
@@ -50,6 +51,12 @@ export interface TransferDetail extends TransferRow {
   /** PI 91. */
   readonly message: Buffer | null;
   readonly data_code: number | null;
+  readonly attempt_time: Date | null;
+  readonly terms: AttemptTerms | null;
+  readonly former_attempts: readonly KeptAttempt[] | null;
+  readonly point_bytes: number;
+  readonly point_articles: number;
+  readonly pacings: readonly Pacing[] | null;
 }
 
 /** The columns of a page: all of `TransferRow`. */

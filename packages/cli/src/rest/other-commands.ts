@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import type { Command, Environment, Given } from '../frame/command.js';
 import { CliError, exitCode } from '../frame/exit-codes.js';
 import { answer, APP_FLAG, clientFor, flagsFor, pathOf } from './asking.js';
+import { splitPair } from './fields.js';
 import { APPS, REST_FLAGS } from './profiles.js';
 import type { Query } from './rest-client.js';
 import { sayObject, sayTable } from './show.js';
@@ -85,6 +86,24 @@ const traceCommand = (word: TraceWord): Command => ({
 const TRACE_MINUTES = 60;
 
 export const OTHER_COMMANDS: readonly Command[] = [
+  {
+    words: ['transfers', 'stats'],
+    summary: 'Adds the transfers up',
+    arguments: [
+      {
+        ...{ name: 'FIELD=VALUE', required: false, rest: true },
+        help: 'Filters as the service has them, e.g. partnerId=ACME from=2026-11-01.',
+      },
+    ],
+    flags: [APP_FLAG, ...REST_FLAGS],
+    run: async (given, environment) => {
+      const client = await clientFor(given, environment, ['client', 'server']);
+      const query = given.list('FIELD=VALUE').map(splitPair);
+      const filters = Object.fromEntries(query.map(({ name, value }) => [name, value]));
+      const body = await client.get('/api/v1/transfers/stats', filters);
+      return answer(given, environment, body, () => sayObject(environment.terminal, body));
+    },
+  },
   {
     words: ['transfers', 'download'],
     summary: 'Fetches the content of a received file',

@@ -46,5 +46,35 @@ export const sayObject = (terminal: Terminal, body: unknown): void => {
   }
   const entries = Object.entries(body);
   const width = Math.max(0, ...entries.map(([name]) => name.length));
-  for (const [name, value] of entries) terminal.say(`${name.padEnd(width)}  ${shown(value)}`);
+  const lists = entries.filter(([, value]) => isList(value));
+  for (const [name, value] of entries) {
+    if (!isList(value)) terminal.say(`${name.padEnd(width)}  ${shown(value)}`);
+  }
+  for (const [name, rows] of lists) sayList(terminal, name, rows as readonly Row[]);
+};
+
+/** Objects of one kind: the attempts of a transfer, the groups of a statistic. */
+const isList = (value: unknown): boolean =>
+  Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'object' && one !== null);
+
+/** `{ a: { b: 1 } }` as `{ 'a.b': 1 }`, one level deep; what is nested deeper is left to `--json`. */
+const flat = (row: Row): Row =>
+  Object.fromEntries(
+    Object.entries(row).flatMap(([name, value]): (readonly [string, unknown])[] => {
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[name, value]];
+      const parts = Object.entries(value).filter(([, part]) => typeof part !== 'object');
+      return parts.map(([part, one]) => [`${name}.${part}`, one]);
+    }),
+  );
+
+/** A table with the columns that have a value in some row. */
+const sayList = (terminal: Terminal, name: string, list: readonly Row[]): void => {
+  const rows = list.map(flat);
+  const columns = [...new Set(rows.flatMap(Object.keys))].filter((column) =>
+    rows.some((row) => row[column] !== null && row[column] !== undefined),
+  );
+  terminal.say('');
+  terminal.say(`${name}:`);
+  const cells = rows.map((row) => columns.map((column) => shown(row[column])));
+  for (const line of table(columns, cells)) terminal.say(`  ${line}`);
 };
