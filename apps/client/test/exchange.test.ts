@@ -97,6 +97,7 @@ withDatabase((harness) => {
         pesitTransferId: 1,
         attempts: 1,
         nextAttemptAt: null,
+        ...{ expiresAt: null, notBefore: null, ordered: false, priority: 1 },
         nameConfirmed: null,
         contentKept: false,
         createdBy: 'admin',

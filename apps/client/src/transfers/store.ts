@@ -77,7 +77,9 @@ const requestStore = (
   },
 
   find: (id: string): Promise<TransferDetailRow | undefined> =>
-    knex('transfers').where({ id }).first<TransferDetailRow | undefined>('*', knex.raw(SERVER_ENABLED), knex.raw(BEHIND)),
+    knex('transfers')
+      .where({ id })
+      .first<TransferDetailRow | undefined>('*', knex.raw(SERVER_ENABLED), knex.raw(BEHIND)),
 
   /** As a page has them; those that are not there are left out. */
   some: (ids: readonly string[]): Promise<readonly TransferRow[]> =>
