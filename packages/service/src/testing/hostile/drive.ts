@@ -71,14 +71,21 @@ const exchange = (port: number, agent: Agent, authorization: string, attack: Att
     });
     sent.on('error', reject);
     sent.on('response', (response) => {
+      const { statusCode: status = 0, headers: answered } = response;
+      const { 'content-type': type, allow } = answered;
       const pieces: Buffer[] = [];
+      const done = (): void => {
+        resolve({ status, contentType: type, allow, text: Buffer.concat(pieces).toString() });
+      };
+      // It has no end.
+      if (type?.startsWith('text/event-stream')) {
+        done();
+        sent.destroy();
+        return;
+      }
       response.on('data', (piece: Buffer) => pieces.push(piece));
       response.on('error', reject);
-      response.on('end', () => {
-        const { statusCode: status = 0, headers: answered } = response;
-        const { 'content-type': type, allow } = answered;
-        resolve({ status, contentType: type, allow, text: Buffer.concat(pieces).toString() });
-      });
+      response.on('end', done);
     });
     sent.end(body);
   });
