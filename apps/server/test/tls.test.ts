@@ -350,6 +350,14 @@ withDatabase((harness) => {
       ['a subject', () => ({ certificateSubject: 'cn=acme, o=Acme SA, c=FR' })],
       ['a name', () => ({ certificateSan: 'DNS:acme.example' })],
       ['a name without its kind', () => ({ certificateSan: ['other.example', 'acme.example'] })],
+      [
+        'several of each',
+        () => ({
+          certificateFingerprint: [next.fingerprint, partner.fingerprint],
+          certificateSubject: ['CN=next', 'CN=acme,O=Acme SA,C=FR'],
+          certificateSan: ['DNS:next.example', 'DNS:acme.example'],
+        }),
+      ],
     ])('that is bound to %s comes with that certificate alone, then without a password too', async (_, binding) => {
       await node().call('put', PARTNER, binding());
       const refused = { fault: 'refused', diagnostic: '3-304' };
