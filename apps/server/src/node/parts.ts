@@ -1,0 +1,218 @@
+import { createFoundation } from '@pesit-node/license';
+import { HistoryRetention, PasswordHasher, PasswordVerifier, retentionDays, Traces } from '@pesit-node/service';
+import { auditTransfers, LiveTransfers, meterTransfers, storageHealth, watchVolumes } from '@pesit-node/transfers';
+
+import { OpenSessions } from '../admission/open-sessions.js';
+import { PartnerPasswords } from '../admission/partner-passwords.js';
+import { PasswordRenewals } from '../admission/password-renewals.js';
+import { Quotas } from '../admission/quotas.js';
+import { SessionPlaces } from '../admission/session-places.js';
+import { sessionEnd, sessionRefusal } from '../admission/volume-refusal.js';
+import { createApp } from '../app.js';
+import { ListenerTls } from '../certificates/listener-tls.js';
+import { Exchange } from '../exchange/exchange.js';
+import { ListenersHere } from '../listeners/listeners-here.js';
+import { PodLines } from '../listeners/pod-lines.js';
+import { ListenerService } from '../listeners/service.js';
+import { ListenerStore } from '../listeners/store.js';
+import { serverMetrics } from '../metrics.js';
+import { MIGRATIONS } from '../migrations/index.js';
+import { ConnectionTimes } from '../observers/connection-times.js';
+import { logExchange } from '../observers/exchange-log.js';
+import { ProgressReporter } from '../observers/progress-reporter.js';
+import { PartnerStore } from '../partners/store.js';
+import { Housekeeping } from '../recovery/housekeeping.js';
+import { UnansweredRequests } from '../recovery/unanswered.js';
+import { PartnerTraces } from '../traces/partner-traces.js';
+import { HISTORY } from '../transfers/history.js';
+import { liveSource } from '../transfers/live-source.js';
+import { TransferStore } from '../transfers/store.js';
+import { WaitingFiles } from '../transfers/waiting-files.js';
+import { Turns } from '../turns.js';
+import { VirtualFileStore } from '../virtual-files/store.js';
+import { createCertificates } from './certificates.js';
+import { createFiles } from './files.js';
+import type { NodeOptions } from './options.js';
+import { createRecords } from './records.js';
+
+/** How long a balancer may take to see that a pod is no longer ready: until then partners are still sent to it. */
+export const BALANCER_MS = 3000;
+/** Between two looks at the partners of open sessions: another pod may have changed them, and its word may be lost. */
+const PARTNER_LOOK_MS = 5000;
+
+/** The parts of the server app, tied to each other. None of them has begun: that is the business of `order.ts`. */
+export const createParts = (options: NodeOptions) => {
+  const { config, logger, health, info, database, node } = options;
+  const { passwords = new PasswordHasher(options.secrets) } = options;
+  const { verifier = new PasswordVerifier({ check: (password, stored) => passwords.verify(password, stored) }) } =
+    options;
+  const { knex } = database;
+  const foundation = createFoundation({
+    ...options,
+    ...{ app: 'server', migrations: MIGRATIONS },
+    sessions: () => listenersHere.activeConnections,
+    isFit: () => volumes.fault === undefined,
+  });
+  const { metrics, events, supervisor, periodic, cluster, license, audit, admission } = foundation;
+  const { watch: volumes, looks: volumeLooks } = watchVolumes({
+    ...{ app: 'server', config, node, supervisor, periodic, health, logger },
+    ...{ marks: cluster.volumeMarks, mayShare: config['cluster.listeners'] === 'all' },
+    ...{ lookMs: options.volumeLookMs, files: options.volumeFiles },
+  });
+  const partners: PartnerStore = new PartnerStore(knex, () => {
+    cluster.events.tell('partners');
+    return partnerLook.runNow();
+  });
+  const sessions = new OpenSessions(partners);
+  const partnerLook = periodic.add({
+    name: 'look at the partners of open sessions',
+    intervalMs: options.partnerLookMs ?? PARTNER_LOOK_MS,
+    jitter: 0.1,
+    first: 'after an interval',
+    run: () => sessions.look(),
+  });
+  cluster.events.subscribe('partners', () => partnerLook.runNow());
+  const { certificates, authority } = createCertificates(options, foundation, sessions);
+  const virtualFiles = new VirtualFileStore(knex);
+  const listenerStore = new ListenerStore(knex);
+  const records = createRecords(options, foundation, volumes);
+  const { running, journal, contexts, instances, recovery, restarts, sentPoints } = records;
+  volumes.on('change', (fault) => {
+    void cluster.leader.refresh();
+    if (fault === undefined) return;
+    sessions.leave(sessionEnd(fault));
+    // Nothing moves in them, and their partners can continue on another pod.
+    if (fault.kind === 'silent') running.abortAll(sessionEnd(fault));
+  });
+  const configured = { virtualFiles, listeners: listenerStore };
+  const files = createFiles(options, configured, supervisor, volumes);
+  const { directories, stores, receiveDirectories, reserve, space } = files;
+  const waitingFiles = new WaitingFiles(knex, stores);
+  const stagingDays = config['transfer.staging-retention'];
+  const housekeeping = new Housekeeping({
+    ...{ contexts, sentPoints, instances, recovery, receiveDirectories, retentionDays: stagingDays },
+    asLeader: cluster.asLeader,
+    ...{ periodic, events, logger },
+  });
+  const retention = new HistoryRetention({
+    ...{ knex, asLeader: cluster.asLeader, table: HISTORY, periodic, logger },
+    // So long a restart of a completed transfer is recognised.
+    days: retentionDays(config, stagingDays),
+  });
+  const traces = new Traces({
+    ...{ knex, asLeader: cluster.asLeader, node, periodic, logger },
+    owners: { table: 'partners', key: 'partner_id' },
+    retentionDays: config['trace.retention-days'],
+    ...(options.traceGatherMs === undefined ? {} : { gatherMs: options.traceGatherMs }),
+  });
+  const renewals = new PasswordRenewals(partners, passwords, verifier, logger);
+  logExchange(events, logger);
+  meterTransfers(events, metrics);
+  auditTransfers(events, audit, () => config['audit.transfers']);
+  periodic.add(new ProgressReporter(events, journal, options.progressMs).task);
+  const places = new SessionPlaces({
+    ...{ knex, logger, instance: cluster.pod.instance, exclusive: database.mode === 'embedded' },
+    living: () => (cluster.members.view?.pods ?? []).map((pod) => pod.instance),
+    events: cluster.events,
+    lookMs: options.placeLookMs,
+  });
+  const times = new ConnectionTimes(events, partners, logger);
+  const exchange = new Exchange(
+    {
+      config,
+      tls: new ListenerTls(certificates, config, events),
+      admitting: {
+        config,
+        partners,
+        passwords: new PartnerPasswords(verifier, renewals),
+        admission: {
+          get refusal() {
+            return admission.refusal ?? (volumes.fault && sessionRefusal(volumes.fault));
+          },
+        },
+        places,
+        sessions,
+      },
+      records: {
+        journal,
+        contexts,
+        lease: instances,
+        sentPoints,
+        restarts,
+        running,
+        unanswered: new UnansweredRequests(),
+      },
+      files: {
+        config,
+        virtualFiles,
+        directories,
+        stores,
+        reserve,
+        volumes,
+        quotas: new Quotas(waitingFiles),
+        outgoing: new Set(),
+        looks: new Turns(),
+      },
+      observing: { events, traces: new PartnerTraces(traces, events) },
+    },
+    times,
+  );
+  const drainMs = options.drainMs ?? config['shutdown.drain-timeout'] * 1000;
+  const listenersHere: ListenersHere = new ListenersHere({
+    ...{ store: listenerStore, bind: exchange.bind, logger, drainMs, now: Date.now },
+    answerMs: options.answerMs ?? (config['cluster.enabled'] ? BALANCER_MS : 0),
+    isChosen: () => config['cluster.listeners'] === 'all' || cluster.leader.isLeader,
+    changed: () => void listeners.report(),
+  });
+  const listeners = new ListenerService({
+    ...{ store: listenerStore, here: listenersHere, events, audit, logger },
+    lines: new PodLines(knex, cluster.pod.instance),
+    pod: cluster.pod,
+    living: () => cluster.members.view?.pods ?? [],
+    tell: () => cluster.events.tell('listeners'),
+  });
+  const transfers = new TransferStore(knex);
+  const live = new LiveTransfers({
+    ...{ events, periodic, source: liveSource(knex, transfers) },
+    hints: {
+      tell: () => cluster.events.tell('transfers'),
+      subscribe: (listener) => cluster.events.subscribe('transfers', listener),
+    },
+    mostConnections: () => config['http.max-connections'],
+    ...{ tickMs: options.liveTickMs, heartbeatMs: options.heartbeatMs },
+  });
+  const app = createApp({
+    config,
+    info,
+    logger,
+    health,
+    metrics,
+    events,
+    database: supervisor,
+    periodic,
+    license,
+    audit,
+    cluster,
+    certificates,
+    authority,
+    knex,
+    partners,
+    passwords,
+    virtualFiles,
+    listeners,
+    transfers,
+    live,
+    traces,
+    directories,
+  });
+  serverMetrics(metrics, { knex, secrets: options.secrets, supervisor, listenerStore, listenersHere, volumes, space });
+  health.register('listeners', () => listenersHere.health(), { readiness: true });
+  health.register('storage', async () => storageHealth(await space()));
+  return {
+    ...{ foundation, app, certificates, authority, directories, drainMs, exchange, housekeeping, instances, journal },
+    ...{ listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention, traces },
+    ...{ volumes, volumeLooks, waitingFiles },
+  };
+};
+
+export type NodeParts = ReturnType<typeof createParts>;
