@@ -47,7 +47,14 @@ withDatabase((harness) => {
         },
         full: {
           ...{ ...BANK, name: 'other', port: 7000, password: 'Zq!7xUp0', enabled: false, description: 'd' },
-          ...{ maxConnections: 3, tcpipHeader: 'raw', maxEntitySize: 4096, syncInterval: 0, syncWindow: 0 },
+          ...{
+            maxConnections: 3,
+            maxBytesPerSecond: 65_536,
+            tcpipHeader: 'raw',
+            maxEntitySize: 4096,
+            syncInterval: 0,
+            syncWindow: 0,
+          },
           ...{ compression: 'both', crc: true, resync: true, ebcdic: true, codePage: '1147', selectByName: true },
           ...{ multiArticle: false, concatenation: false, preconnectId: 'X', preconnectPassword: 'Yk?3-wRe' },
           ...{ recordLength: 80, recordFormat: 0, text: true, tlsEnabled: true, tlsPort: 5002, keystoreName: 'k' },

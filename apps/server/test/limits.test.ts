@@ -1,4 +1,4 @@
-import { rename } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { afterEach, describe, expect, test } from '@jest/globals';
@@ -66,6 +66,43 @@ withDatabase((harness) => {
       });
       undo();
       await goesOn();
+    });
+  });
+
+  describe('maxBytesPerSecond', () => {
+    const RATE = 262_144;
+    /** Of which at most a tenth, and one read of 64 KB, passes at once. */
+    const content = bytes(RATE);
+    const slow = { maxBytesPerSecond: RATE };
+
+    /** Milliseconds of a file in a session. */
+    const timed = async (move: () => Promise<unknown>): Promise<number> => {
+      const began = performance.now();
+      await move();
+      return performance.now() - began;
+    };
+
+    test.each([
+      ['a partner', '/api/v1/config/partners/ACME'],
+      ['a listener', '/api/v1/servers/NODE1'],
+    ])('of %s slows its files from the next one on, in both directions, and says so', async (_, path) => {
+      await writeFile(join(node().data, 'OUT/out/file'), content);
+      const session = await node().connect();
+      await node().send(session, 'IN', content);
+      expect(await node().call('put', path, slow)).toMatchObject(slow);
+      expect(await timed(() => node().send(session, 'IN', content))).toBeGreaterThan(400);
+      expect(await timed(() => node().receive(session, 'OUT'))).toBeGreaterThan(400);
+      expect(await node().received('IN')).toEqual([content, content]);
+      const state = await node().call('get', path.endsWith('NODE1') ? `${path}/status` : path);
+      expect(state).toMatchObject(slow);
+    });
+
+    test('lets no more pass between two acknowledgements than comes in ten seconds', async () => {
+      await node().call('put', '/api/v1/servers/NODE1', { maxBytesPerSecond: 65_536, syncInterval: 256 });
+      const asked = { syncPoints: { intervalKb: 512, window: 8 } };
+      expect((await node().connect(asked)).terms).toMatchObject({ syncInterval: 256 * 1024, syncWindow: 2 });
+      await node().call('put', '/api/v1/servers/NODE1', { maxBytesPerSecond: null });
+      expect((await node().connect(asked)).terms).toMatchObject({ syncInterval: 256 * 1024, syncWindow: 4 });
     });
   });
 

@@ -20,7 +20,7 @@ const PARTNER: Changeable = {
       multiArticle: false,
     },
     ...{ concatenation: false, allowedFiles: ['A*', 'B'], allowedListeners: [] },
-    allowedAddresses: ['192.0.2.0/24', '2001:db8::1'],
+    ...{ allowedAddresses: ['192.0.2.0/24', '2001:db8::1'], maxBytesPerSecond: 5_000_000_000 },
     ...{
       tlsRequired: true,
       certificateFingerprint: ['00'.repeat(32)],
@@ -67,6 +67,7 @@ const LISTENER: Changeable = {
     ...{ tlsPort: 7778, sslEnabled: true, sslClientAuth: 'WANT', keystoreName: 'k', truststoreName: 't' },
     ...{ proxyProtocol: 'optional', trustedProxies: ['192.0.2.0/24', '2001:db8::1'] },
     revocation: 'hard',
+    maxBytesPerSecond: 65_536,
   },
 };
 

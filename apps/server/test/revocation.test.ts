@@ -315,7 +315,13 @@ withDatabase((harness) => {
 describe('a look at open sessions', () => {
   const standing = (credentials: string): PartnerStanding => ({
     ...{ partner_id: 'ACME', credentials, enabled: true, access_type: 'BOTH', allowed_files: null },
-    ...{ allowed_listeners: null, allowed_addresses: null, tls_required: false, certificate_fingerprint: null },
+    ...{
+      allowed_listeners: null,
+      allowed_addresses: null,
+      max_bytes_per_second: null,
+      tls_required: false,
+      certificate_fingerprint: null,
+    },
     ...{ certificate_subject: null, certificate_san: null },
   });
 

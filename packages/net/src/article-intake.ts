@@ -1,6 +1,7 @@
 import type { ArticleBatch, ArticleSink, SyncPoint } from '@pesit-node/protocol';
 import type { Connection } from './connection.js';
 import { BulkBuffers } from './receive-buffers.js';
+import type { Pace } from './pace.js';
 
 /** Bytes of a file after which it is worth large buffers. */
 const BULK_AFTER = 128 * 1024;
@@ -23,6 +24,7 @@ export class ArticleIntake {
   readonly #sink: ArticleSink;
   readonly #listener: IntakeListener;
   readonly #readSize: number | undefined;
+  readonly #pace: Pace | undefined;
   #stopped = false;
   /** Lets the connection be read again; undefined while it is. */
   #resume: (() => void) | undefined;
@@ -35,11 +37,12 @@ export class ArticleIntake {
   /** Lets time run against the partner again, which waited for them. */
   #letClockRun: () => void = () => undefined;
 
-  /** @param readSize most that is read at a time, bytes */
-  constructor(connection: Connection, sink: ArticleSink, listener: IntakeListener, readSize?: number) {
+  /** @param readSize most that is read at a time, bytes @param pace holds the data back */
+  constructor(connection: Connection, sink: ArticleSink, listener: IntakeListener, readSize?: number, pace?: Pace) {
     this.#connection = connection;
     this.#sink = sink;
-    this.#readSize = readSize;
+    this.#pace = pace;
+    this.#readSize = pace === undefined ? readSize : Math.min(pace.quantum, readSize ?? pace.quantum);
     this.#listener = listener;
     sink.onFailure = (error) => {
       this.#fail(error);
@@ -50,6 +53,9 @@ export class ArticleIntake {
     if (this.#stopped) return;
     try {
       if (!this.#sink.write(batch, this.#bulk?.give())) this.#hold(this.#sink.drained());
+      const free = this.#pace?.take(batch.bytes);
+      // Beside the disk: each lets the connection be read when it is ready.
+      if (free !== undefined) this.#connection.hold(free);
       this.#bytes += batch.bytes;
       if (this.#bulk === undefined && this.#bytes >= BULK_AFTER) {
         this.#bulk = new BulkBuffers(this.#readSize);

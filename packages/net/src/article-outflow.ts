@@ -4,6 +4,7 @@ import { now } from './connection.js';
 import type { Connection } from './connection.js';
 import { LimitedBurst } from './data-limits.js';
 import { cannotGoBack } from './errors.js';
+import type { Pace } from './pace.js';
 
 /** Bytes of one burst: large enough that system calls cost little, small enough that a transfer stays within 2 MB. */
 const BURST_SIZE = 512 * 1024;
@@ -28,16 +29,20 @@ export class ArticleOutflow {
   readonly #connection: Connection;
   readonly #source: ArticleSource;
   readonly #limit: number;
+  readonly #pace: Pace | undefined;
+  /** Resolves when more may go; undefined: it may. */
+  #free: Promise<void> | undefined;
   #stopped = false;
   #wake: (() => void) | undefined;
   /** A resynchronisation: where the source has to go, and what to do then. */
   #back: { readonly point: SyncPoint; readonly arrived: () => void } | undefined;
 
-  /** @param limit most data of one burst, bytes */
-  constructor(connection: Connection, source: ArticleSource, limit = BURST_SIZE) {
+  /** @param limit most data of one burst, bytes @param pace holds the data back */
+  constructor(connection: Connection, source: ArticleSource, limit = BURST_SIZE, pace?: Pace) {
     this.#connection = connection;
     this.#source = source;
-    this.#limit = limit;
+    this.#pace = pace;
+    this.#limit = Math.min(limit, pace?.quantum ?? limit);
   }
 
   /** To be called on ACK(SYN), and when the transport has taken a burst. */
@@ -83,9 +88,10 @@ export class ArticleOutflow {
 
   async #send(slots: readonly BurstSlot[]): Promise<boolean> {
     const { session } = this.#connection;
+    this.#paced(0);
     for (let turn = 0; ; turn = (turn + 1) % slots.length) {
       const slot = slots[turn] as BurstSlot;
-      while (!this.#over() && (slot.busy || this.#held())) await this.#woken();
+      while (!this.#over() && (slot.busy || this.#held() || this.#waits())) await this.#woken();
       if (this.#over()) return false;
       if (this.#back !== undefined) {
         await this.#bringBack(this.#back);
@@ -102,6 +108,7 @@ export class ArticleOutflow {
       const bytes = session.endBurst();
       if (bytes.length > 0) {
         slot.written = this.#connection.writeBurst(bytes);
+        this.#paced(bytes.length);
         void slot.written.then(() => {
           this.wake();
         });
@@ -112,6 +119,23 @@ export class ArticleOutflow {
       this.#connection.attend();
       return true;
     }
+  }
+
+  /** These bytes have gone: the next ones wait until their limits let them. */
+  #paced(bytes: number): void {
+    const free = this.#pace?.take(bytes);
+    if (free === undefined) return;
+    this.#free = free;
+    // The partner owes nothing meanwhile.
+    this.#connection.pauseClock(free);
+    void free.then(() => {
+      this.#free = undefined;
+      this.wake();
+    });
+  }
+
+  #waits(): boolean {
+    return this.#free !== undefined && !this.#goesBack();
   }
 
   async #bringBack({ point, arrived }: { readonly point: SyncPoint; readonly arrived: () => void }): Promise<void> {

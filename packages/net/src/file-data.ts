@@ -22,6 +22,7 @@ import { ArticleIntake } from './article-intake.js';
 import { ArticleOutflow } from './article-outflow.js';
 import type { DataLimits } from './data-limits.js';
 import { cannotGoBack } from './errors.js';
+import type { Pace } from './pace.js';
 
 /** How a role handles the events that are not about data. */
 export interface SessionListener {
@@ -49,6 +50,7 @@ export class FileData {
   readonly #listener: SessionListener;
   readonly #limits: DataLimits;
   #sink: ArticleSink | undefined;
+  #pace: Pace | undefined;
   #intake: ArticleIntake | undefined;
   #outflow: ArticleOutflow | undefined;
   /** Where this attempt began. */
@@ -63,8 +65,9 @@ export class FileData {
   }
 
   /** Articles go to `sink` from now on. */
-  receive(sink: ArticleSink): void {
+  receive(sink: ArticleSink, pace?: Pace): void {
     this.#sink = sink;
+    this.#pace = pace;
     this.#intake = this.#newIntake(sink);
   }
 
@@ -74,15 +77,18 @@ export class FileData {
   }
 
   /** Articles come from `source`, which stands at `from`; to be `run`. */
-  send(source: ArticleSource, from: SyncPoint): ArticleOutflow {
+  send(source: ArticleSource, from: SyncPoint, pace?: Pace): ArticleOutflow {
     this.#from = from.number;
-    this.#outflow = new ArticleOutflow(this.#connection, source, this.#limits.burst);
+    this.#pace = pace;
+    this.#outflow = new ArticleOutflow(this.#connection, source, this.#limits.burst, pace);
     return this.#outflow;
   }
 
   /** The transfer is over, well or not. */
   stop(): void {
     this.#deferred = undefined;
+    this.#pace?.close();
+    this.#pace = undefined;
     this.#sink = undefined;
     this.#intake?.stop();
     this.#intake = undefined;
@@ -193,6 +199,6 @@ export class FileData {
     const acknowledged = (point: SyncPoint): void => {
       this.#listener.acknowledged(point);
     };
-    return new ArticleIntake(this.#connection, sink, { failed, acknowledged }, this.#limits.read);
+    return new ArticleIntake(this.#connection, sink, { failed, acknowledged }, this.#limits.read, this.#pace);
   }
 }

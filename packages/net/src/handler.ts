@@ -22,6 +22,7 @@ import type {
 } from '@pesit-node/protocol';
 import type { WireObserver } from './connection.js';
 import type { TransportSecurity } from './transport.js';
+import type { Pace } from './pace.js';
 
 /** Identifier and password of a pre-connection, before any CONNECT (pesit-e.md §1). */
 export interface Preconnection {
@@ -83,9 +84,11 @@ export interface ServerHandler {
   /** A file to serve. Rejection: negative ACK(SELECT). */
   select(parameters: Parameters): Promise<SelectAnswer>;
   /** WRITE: where the articles go, and the point from which they shall come. */
-  write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }>;
+  write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink; readonly pace?: Pace | undefined }>;
   /** READ: where the articles come from; `point` is PI 18, of which the receiver is sure. */
-  read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }>;
+  read(
+    point: number,
+  ): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource; readonly pace?: Pace | undefined }>;
   /**
    * TRANS.END, with counts that agree: deliver (write) or record (read). Resolve only when all is on stable storage:
    * then ACK(TRANS.END) leaves. Rejection: a negative ACK(TRANS.END).

@@ -22,6 +22,8 @@ export type { ConnectIndication, Preconnection, ServerConnection, ServerHandler 
 export { PesitListener } from './listener.js';
 export type { ListenerOptions } from './listener.js';
 export { networkOf } from './network.js';
+export { LEAST_RATE, pacedSyncPoints, Rates } from './pace.js';
+export type { NamedRate, Pace } from './pace.js';
 export { PesitRequester } from './requester.js';
 export type {
   MessageReply,

@@ -195,9 +195,10 @@ export class PartnerRequests {
     this.#refuseSecondTransfer();
     this.#dataError = undefined;
     this.#ending = false;
-    const { from, sink } = await this.#handler.write();
+    const { from, sink, pace } = await this.#handler.write();
+    await pace?.take(0);
     return () => {
-      this.#data.receive(sink);
+      this.#data.receive(sink, pace);
       this.#session.acceptWrite(from);
     };
   }
@@ -205,10 +206,10 @@ export class PartnerRequests {
   async #read(point: number): Promise<() => void> {
     this.#refuseSecondTransfer();
     this.#ending = false;
-    const { from, source } = await this.#handler.read(point);
+    const { from, source, pace } = await this.#handler.read(point);
     return () => {
       this.#session.acceptRead(from);
-      this.#sent = this.#send(this.#data.send(source, from));
+      this.#sent = this.#send(this.#data.send(source, from, pace));
     };
   }
 

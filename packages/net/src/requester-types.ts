@@ -15,6 +15,7 @@ import type {
 import type { WireObserver } from './connection.js';
 import type { DataLimits } from './data-limits.js';
 import type { Connect } from './transport.js';
+import type { Pace } from './pace.js';
 
 export interface RequesterOptions {
   readonly host: string;
@@ -47,6 +48,8 @@ export interface RequesterOptions {
 export interface SendFile {
   readonly request: CreateRequest;
   readonly source: ArticleSource;
+  /** Holds the data back; it is closed when the transfer is over. */
+  readonly pace?: Pace | undefined;
   /**
    * Our record of the point in ACK(WRITE), with the source brought there; default: point 0 only. Undefined: the point is
    * unknown, IDT 2-214.
@@ -61,6 +64,8 @@ export interface ReceiveFile {
   readonly request: SelectRequest;
   /** ACK(SELECT) came: prepare the place. Rejection: the file is deselected and the rejection passed on. */
   readonly open: (attributes: Parameters) => Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }>;
+  /** Holds the data back; it is closed when the transfer is over. */
+  readonly pace?: Pace | undefined;
   /** All data came: resolve when they are on stable storage; then TRANS.END leaves. Called again when a RESYN brings more. */
   readonly stored: () => Promise<void>;
   /** Everything up to this sync point is stored here, and acknowledged. Called on the path of the data: it must be quick. */

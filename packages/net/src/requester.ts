@@ -151,7 +151,7 @@ export class PesitRequester {
       await this.#talk.goOn();
       if (from === undefined) throw unknownPoint(restartPoint);
       this.#session.startSending(from);
-      const outflow = this.#talk.data.send(file.source, from);
+      const outflow = this.#talk.data.send(file.source, from, file.pace);
       for (;;) {
         const sent = await outflow.run(this.#session.entitySize);
         if (!sent) await this.#talk.interrupted();
@@ -171,7 +171,9 @@ export class PesitRequester {
       await this.#talk.goOn();
       this.#session.open();
       await this.#talk.answerTo('ACK(ORF)');
-      this.#talk.data.receive(sink);
+      await file.pace?.take(0);
+      await this.#talk.goOn();
+      this.#talk.data.receive(sink, file.pace);
       this.#session.read(from);
       await this.#talk.answerTo('ACK(READ)');
       for (;;) {

@@ -1,4 +1,5 @@
 import type { ClusterEvents } from '@pesit-node/cluster';
+import { Rates } from '@pesit-node/net';
 import type { AsLeader, EventStream, Logger, Metrics, SecretBox, Traces } from '@pesit-node/service';
 import { meterTransfers } from '@pesit-node/transfers';
 
@@ -71,7 +72,7 @@ export const createExchange = (options: ExchangeOptions) => {
   });
   options.periodic.add(places.task);
   const pool = new SessionPool({ idleTimeout: settings.idleTimeout, places, traces: serverTraces, events });
-  const deps = { settings, secrets, tls, pool, receivedTree, sendTree, store, events };
+  const deps = { settings, secrets, tls, pool, receivedTree, sendTree, store, rates: new Rates(), events };
   const queue = new TransferQueue({
     ...options,
     store,

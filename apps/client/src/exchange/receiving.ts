@@ -34,6 +34,7 @@ import type { ReceivedTree } from './received-tree.js';
 import type { RestartKeeper } from './restart-keeper.js';
 import { Interruption } from '../queue/interruption.js';
 import type { Completed, Keep, TransferDeps, Work } from './work.js';
+import { paceOf } from './pace.js';
 
 const KILOBYTES = 0;
 /** Up to here a file is had again faster than it is noted for a power cut: the note survives the process alone. */
@@ -65,7 +66,7 @@ const requireSpace = async ({ root, reserve }: ReceivedTree, attributes: Paramet
 /** @param path absolute */
 const storedAs = (path: string) => ({ filename: basename(path), localPath: path });
 
-type Deps = Pick<TransferDeps, 'settings' | 'receivedTree' | 'events'>;
+type Deps = Pick<TransferDeps, 'settings' | 'receivedTree' | 'rates' | 'events'>;
 
 /** State that earlier attempts left. */
 interface Begun {
@@ -202,7 +203,7 @@ class Receiving implements Work {
   }
 
   async run(session: PesitRequester, signal: AbortSignal): Promise<Completed> {
-    const { settings, receivedTree, events } = this.#deps;
+    const { settings, receivedTree, rates, events } = this.#deps;
     const transfer = this.#transfer;
     const { settings: wanted, server } = this.#job;
     this.#totals = () => session.totals;
@@ -217,6 +218,7 @@ class Receiving implements Work {
           ...extrasOf(this.#job),
         },
         open: (answer) => this.#open(answer),
+        pace: paceOf(this.#job, rates),
         stored: () => this.#prepare(session.totals),
         acknowledged: (point) => events.publish(TRANSFER_POINT, { transfer, point }),
         signal,

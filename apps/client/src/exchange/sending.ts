@@ -19,6 +19,7 @@ import type { Job, StoredVersion } from '../transfers/row.js';
 import { ebcdicOf, extrasOf } from './file-extras.js';
 import type { RestartKeeper } from './restart-keeper.js';
 import type { TransferDeps, Work } from './work.js';
+import { paceOf } from './pace.js';
 
 const formatFor = ({ settings, server }: Job): RecordFormat =>
   formatOf({
@@ -82,7 +83,7 @@ const openSource = async (
  */
 export const sending = async (
   job: Job,
-  { settings, sendTree, events }: Pick<TransferDeps, 'settings' | 'sendTree' | 'events'>,
+  { settings, sendTree, rates, events }: Pick<TransferDeps, 'settings' | 'sendTree' | 'rates' | 'events'>,
   transfer: ObservedTransfer,
   keeper: RestartKeeper,
 ): Promise<Work> => {
@@ -109,7 +110,9 @@ export const sending = async (
       try {
         const acknowledged = (point: SyncPoint): void => events.publish(TRANSFER_POINT, { transfer, point });
         const pointOf = async (number: number) => (startPoint = await source.goTo(number, signal));
-        const { dataBytes, articles } = await session.sendFile({ request, source, pointOf, acknowledged, signal });
+        const pace = paceOf(job, rates);
+        const asked = { request, source, pointOf, acknowledged, pace, signal };
+        const { dataBytes, articles } = await session.sendFile(asked);
         // The partner has acknowledged the file: nobody waits for us.
         await file.hashed(60_000);
         const figures = { bytesTransferred: dataBytes, articles, checksum: file.checksum };

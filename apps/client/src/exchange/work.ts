@@ -1,4 +1,4 @@
-import type { PesitRequester, TransferTotals } from '@pesit-node/net';
+import type { PesitRequester, Rates, TransferTotals } from '@pesit-node/net';
 import type { PesitError, SyncPoint } from '@pesit-node/protocol';
 import type { EventStream, SecretBox } from '@pesit-node/service';
 
@@ -64,5 +64,6 @@ export interface TransferDeps {
   readonly receivedTree: ReceivedTree;
   readonly sendTree: SendTree;
   readonly store: TransferStore;
+  readonly rates: Rates;
   readonly events: EventStream;
 }

@@ -26,6 +26,7 @@ import { audit } from './0023-audit.js';
 import { createdBy } from './0024-created-by.js';
 import { queuePolicies } from './0025-queue-policies.js';
 import { attempts } from './0026-attempts.js';
+import { rate } from './0027-rate.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -57,5 +58,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     createdBy,
     queuePolicies,
     attempts,
+    rate,
   ],
 };

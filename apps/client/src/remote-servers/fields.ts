@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 
 import { fingerprints, REVOCATION_MODES, storeName } from '@pesit-node/certificates';
+import { LEAST_RATE } from '@pesit-node/net';
 import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
 import { FieldTable, identifier, plainText, storedTime } from '@pesit-node/service';
 import type { CreateOf, GivenOf, RowOf, ValuesOf, ViewOf } from '@pesit-node/service';
@@ -127,6 +128,13 @@ export const REMOTE_SERVER = new FieldTable(
       schema: z.int().min(1).max(1000),
       words: 'Sessions at a time, of all pods together, idle ones included.',
       unset: '`transfer.connection.pool.max-connections-per-host`',
+    },
+    maxBytesPerSecond: {
+      column: 'max_bytes_per_second',
+      schema: z.int().min(LEAST_RATE).max(1_000_000_000_000),
+      words:
+        'Bytes a second of all files with it together, sent and received, on each pod: they share it evenly. Counts from the next file on.',
+      unset: 'no limit',
     },
     tcpipHeader: { column: 'dialect', schema: tcpipHeader(), default: 'length-prefixed' },
     maxEntitySize: {

@@ -1,4 +1,4 @@
-import { dataLimits } from '@pesit-node/net';
+import { dataLimits, pacedSyncPoints } from '@pesit-node/net';
 import type { RequesterOptions, TransportSecurity } from '@pesit-node/net';
 import type { SyncPointOptions } from '@pesit-node/protocol';
 import { NO_SYNC, PesitError } from '@pesit-node/protocol';
@@ -46,7 +46,8 @@ const syncPoints = (server: Server, terms: Terms, settings: ExchangeSettings): S
   const enabled = terms.syncPointsEnabled ?? settings.syncPointsEnabled;
   const intervalKb = terms.syncInterval ?? server.sync_interval ?? settings.syncInterval;
   if (!enabled || intervalKb === 0) return NO_SYNC;
-  return { intervalKb, window: terms.syncWindow ?? server.sync_window ?? settings.syncWindow };
+  const asked = { intervalKb, window: terms.syncWindow ?? server.sync_window ?? settings.syncWindow };
+  return pacedSyncPoints(asked, [server.max_bytes_per_second]);
 };
 
 const FIELDS = { password: 'password', preconnect_password: 'preconnectPassword' } as const satisfies Record<

@@ -11,6 +11,7 @@ export class Standing implements OpenSession {
   readonly partnerId: string;
   readonly #login: Login;
   readonly #revoke: (reason: PesitError) => void;
+  #now: PartnerStanding;
   #isOver = false;
   #revoked: PesitError | undefined;
 
@@ -18,14 +19,21 @@ export class Standing implements OpenSession {
   constructor(login: Login, revoke: (reason: PesitError) => void) {
     this.partnerId = login.partner.partner_id;
     this.#login = login;
+    this.#now = login.partner;
     this.#revoke = revoke;
   }
 
   readonly look = (now: PartnerStanding | undefined): void => {
     if (this.#isOver || this.#revoked !== undefined) return;
+    if (now !== undefined) this.#now = now;
     const reason = revocationOf(this.#login, now);
     if (reason !== undefined) this.leave(reason);
   };
+
+  /** The partner as it was read last. */
+  get now(): PartnerStanding {
+    return this.#now;
+  }
 
   readonly leave = (reason: PesitError): void => {
     if (this.#isOver || this.#revoked !== undefined) return;

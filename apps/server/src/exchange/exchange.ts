@@ -88,7 +88,8 @@ export class Exchange {
       },
       preconnect: (preconnection, remoteAddress) =>
         admitPreconnection(admitting, observing, preconnection, { listener: settings().server_id, remoteAddress }),
-      accept: (connection) => new PartnerSession({ parts, listener: settings(), connection, refused, track }),
+      accept: (connection) =>
+        new PartnerSession({ parts, listener: settings(), listenerNow: settings, connection, refused, track }),
       rejected: (remoteAddress, reason, code) => {
         refused();
         const session = { facts: { listener: settings().server_id, remoteAddress } };

@@ -1,5 +1,5 @@
 import { securityFacts } from '@pesit-node/net';
-import type { ConnectIndication, ServerConnection, ServerHandler } from '@pesit-node/net';
+import type { ConnectIndication, Pace, ServerConnection, ServerHandler } from '@pesit-node/net';
 import { PesitError, readable } from '@pesit-node/protocol';
 import type {
   ArticleSink,
@@ -51,6 +51,8 @@ export interface PartnerSessionOptions {
   readonly parts: ExchangeParts;
   /** As it is when the session begins. */
   readonly listener: ListenerRow;
+  /** As it is whenever this is called. */
+  readonly listenerNow: () => ListenerRow;
   readonly connection: ServerConnection;
   /** A CONNECT was refused: for the figures of the listener. */
   readonly refused: () => void;
@@ -145,16 +147,18 @@ export class PartnerSession implements ServerHandler {
     return file.answer;
   }
 
-  async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink }> {
+  async write(): Promise<{ readonly from: SyncPoint; readonly sink: ArticleSink; readonly pace: Pace | undefined }> {
     if (this.#file?.direction !== 'RECEIVE') throw new Error('WRITE without CREATE');
     const { sink, ...beginning } = await this.#file.write();
-    return { from: this.#goesFrom(this.#file, beginning), sink };
+    return { from: this.#goesFrom(this.#file, beginning), sink, pace: this.#pace() };
   }
 
-  async read(point: number): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource }> {
+  async read(
+    point: number,
+  ): Promise<{ readonly from: SyncPoint; readonly source: ArticleSource; readonly pace: Pace | undefined }> {
     if (this.#file?.direction !== 'SEND') throw new Error('READ without SELECT');
     const { source, ...beginning } = await this.#file.read(point);
-    return { from: this.#goesFrom(this.#file, beginning), source };
+    return { from: this.#goesFrom(this.#file, beginning), source, pace: this.#pace() };
   }
 
   async endTransfer(): Promise<void> {
@@ -330,6 +334,17 @@ export class PartnerSession implements ServerHandler {
     const { diagnostic } = failureOf(error);
     const about = { session: this.#observed, diagnostic, error, named: this.#named, facts };
     this.#events.publish(SESSION_REFUSED, about);
+  }
+
+  /** As partner and listener are now. */
+  #pace(): Pace | undefined {
+    const { parts, listener, listenerNow } = this.#options;
+    const partner = this.#standing?.now;
+    if (partner === undefined) return undefined;
+    return parts.files.rates.pace([
+      { name: `partner ${partner.partner_id}`, bytesPerSecond: partner.max_bytes_per_second },
+      { name: `listener ${listener.server_id}`, bytesPerSecond: listenerNow().max_bytes_per_second },
+    ]);
   }
 
   #goesFrom(transfer: ObservedTransfer, { from, attempt, facts }: Beginning): SyncPoint {

@@ -4,6 +4,7 @@
  * goes by; they are looked up each time, for SIGHUP changes some of them.
  */
 import type { Admission } from '@pesit-node/license';
+import type { Rates } from '@pesit-node/net';
 import type { Config, EventStream } from '@pesit-node/service';
 import type { FileStores, SpaceReserve, VolumeWatch } from '@pesit-node/storage';
 
@@ -48,7 +49,7 @@ export interface Records {
   readonly unanswered: UnansweredRequests;
 }
 
-/** Which files partners may write and read, where they lie, and how much may lie there. */
+/** Which files partners may write and read, where they lie, how much may lie there, and how fast it may come and go. */
 export interface Files {
   readonly config: Pick<
     Config<'server'>,
@@ -67,6 +68,7 @@ export interface Files {
   /** Whether files can be taken and sent here at all. */
   readonly volumes: Pick<VolumeWatch, 'fault'>;
   readonly quotas: Quotas;
+  readonly rates: Rates;
   /** Files that are being read now, `partner NUL path`: nobody is offered the same file twice at a time. */
   readonly outgoing: Set<string>;
   /** By partner: looking for the next file to send. */

@@ -1,6 +1,7 @@
 import { REVOCATION_MODES, storeName } from '@pesit-node/certificates';
 import { FieldTable, timestamp } from '@pesit-node/service';
 import type { GivenOf, RowOf, ValuesOf } from '@pesit-node/service';
+import { LEAST_RATE } from '@pesit-node/net';
 import type { ClientAuth, ProxyProtocol } from '@pesit-node/net';
 import { z } from 'zod';
 
@@ -148,6 +149,13 @@ export const LISTENER = new FieldTable(
       schema: z.int().min(1).max(10_000),
       default: 100,
       words: 'Sessions at a time, of all pods together.',
+    },
+    maxBytesPerSecond: {
+      column: 'max_bytes_per_second',
+      schema: z.int().min(LEAST_RATE).max(1_000_000_000_000),
+      words:
+        'Bytes a second of all files on it together, sent and received, on each pod: they share it evenly. Counts from the next file on.',
+      unset: 'no limit',
     },
     readTimeout: {
       column: 'read_timeout',

@@ -24,7 +24,7 @@ const { create, update, answer } = LISTENER;
 const listenerStatus = answer
   .pick({
     ...{ serverId: true, status: true, statusReason: true, wanted: true, nextAttemptAt: true },
-    ...{ port: true, tlsPort: true },
+    ...{ port: true, tlsPort: true, maxBytesPerSecond: true },
     ...{ activeConnections: true, refusedConnections: true, totalTransfers: true, uptime: true, pods: true },
   })
   .meta({ id: 'ListenerStatus' });
@@ -48,9 +48,9 @@ const toListener = (view: ListenerView): z.output<typeof answer> => {
 
 const statusOf = (view: ListenerView): z.output<typeof listenerStatus> => {
   const { serverId, status, statusReason, wanted, nextAttemptAt, port, tlsPort, ...more } = toListener(view);
-  const { activeConnections, refusedConnections, totalTransfers, uptime, pods } = more;
+  const { maxBytesPerSecond, activeConnections, refusedConnections, totalTransfers, uptime, pods } = more;
   return {
-    ...{ serverId, status, statusReason, wanted, nextAttemptAt, port, tlsPort },
+    ...{ serverId, status, statusReason, wanted, nextAttemptAt, port, tlsPort, maxBytesPerSecond },
     ...{ activeConnections, refusedConnections, totalTransfers, uptime, pods },
   };
 };

@@ -33,6 +33,7 @@ import { fetchedCrls } from './0029-fetched-crls.js';
 import { audit } from './0030-audit.js';
 import { allowedAddresses } from './0031-allowed-addresses.js';
 import { attempts } from './0032-attempts.js';
+import { rates } from './0033-rates.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -71,5 +72,6 @@ export const MIGRATIONS: MigrationSet = {
     audit,
     allowedAddresses,
     attempts,
+    rates,
   ],
 };

@@ -1,4 +1,5 @@
 import { createFoundation } from '@pesit-node/license';
+import { Rates } from '@pesit-node/net';
 import { HistoryRetention, PasswordHasher, PasswordVerifier, retentionDays, Traces } from '@pesit-node/service';
 import { auditTransfers, LiveTransfers, meterTransfers, storageHealth, watchVolumes } from '@pesit-node/transfers';
 
@@ -150,6 +151,7 @@ export const createParts = (options: NodeOptions) => {
         reserve,
         volumes,
         quotas: new Quotas(waitingFiles),
+        rates: new Rates(),
         outgoing: new Set(),
         looks: new Turns(),
       },

@@ -1,4 +1,5 @@
 import { fingerprints } from '@pesit-node/certificates';
+import { LEAST_RATE } from '@pesit-node/net';
 import { FieldTable, oneOrMore, plainText, storedTime } from '@pesit-node/service';
 import type { RowOf } from '@pesit-node/service';
 import { z } from 'zod';
@@ -122,6 +123,13 @@ export const PARTNER = new FieldTable(
       words: 'Sessions at a time, of all pods together.',
       unset: '`partner.max-connections` of the configuration',
     },
+    maxBytesPerSecond: {
+      column: 'max_bytes_per_second',
+      schema: z.int().min(LEAST_RATE).max(1_000_000_000_000),
+      words:
+        'Bytes a second of its files together, sent and received, on each pod: they share it evenly. Counts from the next file on.',
+      unset: 'no limit',
+    },
     quotaBytes: {
       column: 'quota_bytes',
       schema: z.int().min(1),
@@ -223,6 +231,7 @@ export type PartnerStanding = Pick<
   | 'allowed_files'
   | 'allowed_listeners'
   | 'allowed_addresses'
+  | 'max_bytes_per_second'
   | 'tls_required'
   | 'certificate_fingerprint'
   | 'certificate_subject'

@@ -25,6 +25,7 @@ const concernsSessions = (values: PartnerValues): boolean =>
   values.enabled === false ||
   values.allowed_listeners !== undefined ||
   Array.isArray(values.allowed_addresses) ||
+  values.max_bytes_per_second !== undefined ||
   values.tls_required === true ||
   TLS_COLUMNS.some((column) => Array.isArray(values[column])) ||
   renewal(values) !== undefined;
@@ -92,7 +93,7 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
   async standings(ids: readonly string[]): Promise<readonly PartnerStanding[]> {
     const { rows } = await this.knex.raw<{ rows: PartnerStanding[] }>(
       `select partner_id, credentials, enabled, access_type, allowed_files, allowed_listeners,
-         allowed_addresses, tls_required, certificate_fingerprint, certificate_subject, certificate_san from partners
+         allowed_addresses, max_bytes_per_second, tls_required, certificate_fingerprint, certificate_subject, certificate_san from partners
        where partner_id = any(?::text[])`,
       [[...ids]],
     );

@@ -24,7 +24,7 @@ type AccessRow = VirtualFileRow &
 const ACCESS = `
   select ${VIRTUAL_FILE.columns.map((column) => `f.${column}`).join(', ')},
     p.partner_id, p.enabled as partner_enabled, p.credentials, p.access_type, p.allowed_files, p.allowed_listeners,
-    p.allowed_addresses, p.tls_required, p.certificate_fingerprint, p.certificate_subject, p.certificate_san, p.quota_bytes, p.quota_files
+    p.allowed_addresses, p.max_bytes_per_second, p.tls_required, p.certificate_fingerprint, p.certificate_subject, p.certificate_san, p.quota_bytes, p.quota_files
   from (values (1)) as one left join virtual_files f on f.file_id = ? left join partners p on p.partner_id = ?`;
 
 export class VirtualFileStore extends FieldStore<typeof VIRTUAL_FILE.rows> {
@@ -46,6 +46,7 @@ export class VirtualFileStore extends FieldStore<typeof VIRTUAL_FILE.rows> {
       allowed_files,
       allowed_listeners,
       allowed_addresses,
+      max_bytes_per_second,
       tls_required,
       certificate_fingerprint,
       certificate_subject,
@@ -55,7 +56,16 @@ export class VirtualFileStore extends FieldStore<typeof VIRTUAL_FILE.rows> {
       ...file
     } = row;
     const bound = { tls_required, certificate_fingerprint, certificate_subject, certificate_san };
-    const rights = { enabled, credentials, access_type, allowed_files, allowed_listeners, allowed_addresses, ...bound };
+    const rights = {
+      enabled,
+      credentials,
+      access_type,
+      allowed_files,
+      allowed_listeners,
+      allowed_addresses,
+      max_bytes_per_second,
+      ...bound,
+    };
     return {
       file: (file.file_id as string | null) === null ? undefined : file,
       partner: partner_id === null ? undefined : { partner_id, ...rights },

@@ -12,6 +12,7 @@ import type {
 } from '@pesit-node/protocol';
 import type { ConnectIndication, ServerConnection, ServerHandler } from '../../src/index.js';
 import { MemorySink } from './memory.js';
+import type { Pace } from '../../src/pace.js';
 
 export const START: SyncPoint = { number: 0, dataBytes: 0, articles: 0 };
 
@@ -48,6 +49,8 @@ export class TestHandler implements ServerHandler {
   message?: NonNullable<ServerHandler['message']>;
   readonly messages: Parameters[] = [];
   source: ((parameters: Parameters) => ArticleSource) | undefined;
+  /** Asked for each file. */
+  pace: (() => Pace | undefined) | undefined;
   newSink = (): MemorySink => new MemorySink();
   /** Resolves with the reason when `ended` was called. */
   readonly over: Promise<PesitError | undefined>;
@@ -88,16 +91,16 @@ export class TestHandler implements ServerHandler {
       maxReservationKb: 1,
     };
   }
-  async write(): Promise<{ from: SyncPoint; sink: MemorySink }> {
+  async write(): Promise<{ from: SyncPoint; sink: MemorySink; pace: Pace | undefined }> {
     await this.hooks.write?.();
     const sink = this.newSink();
     this.sinks.push(sink);
-    return { from: START, sink };
+    return { from: START, sink, pace: this.pace?.() };
   }
-  async read(): Promise<{ from: SyncPoint; source: ArticleSource }> {
+  async read(): Promise<{ from: SyncPoint; source: ArticleSource; pace: Pace | undefined }> {
     await this.hooks.read?.();
     if (this.source === undefined) throw new Error('the test gave no source');
-    return { from: START, source: this.source(this.#selected) };
+    return { from: START, source: this.source(this.#selected), pace: this.pace?.() };
   }
   async endTransfer(): Promise<void> {
     this.log.push('END');
