@@ -3,11 +3,13 @@
  *
  * Node gives every read of a socket a new buffer of 64 KB, which costs large files dearly (`receive-buffers.ts`). `onread`
  * lets the kernel fill our buffers instead. It is an option of sockets that connect, and those that a server accepts have
- * none: theirs hand their connection over to a socket that has it. TLS decrypts into buffers of its own.
+ * none: theirs hand their connection over to a socket that has it. For TLS see `tls-reads.ts`.
  */
 import { Socket } from 'node:net';
 import type { OnReadOpts } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { ReceiveBuffers } from './receive-buffers.js';
+import { readTlsInto } from './tls-reads.js';
 import type { ReadBuffers, Transport, TransportReader, TransportSecurity } from './transport.js';
 
 /** Small FPDUs leave at once, and a peer that died without a word is looked for after a minute of silence. */
@@ -57,13 +59,13 @@ export class SocketTransport implements Transport {
   constructor(socket: Socket, options: SocketTransportOptions = {}) {
     const { reads, remoteAddress = socket.remoteAddress ?? 'unknown', explain = (error: Error) => error } = options;
     this.#socket = socket;
-    this.#buffers = reads?.buffers;
     this.remoteAddress = remoteAddress;
     this.security = options.security;
     const received = (bytes: Buffer): void => {
       this.#reader.received(bytes);
     };
     if (reads !== undefined) reads.deliver = received;
+    this.#buffers = reads?.buffers ?? ownBuffersOf(socket, received);
     // Bytes that were put back come here, and everything of a socket without `onread`.
     socket.on('data', received);
     socket.on('error', (error) => {
@@ -151,6 +153,12 @@ export class SocketTransport implements Transport {
     this.#reader.ended(cause);
   }
 }
+
+/** Where TLS reads to from now on; undefined: it hands over its own buffers. */
+const ownBuffersOf = (socket: Socket, received: (bytes: Buffer) => void): ReceiveBuffers | undefined => {
+  const buffers = new ReceiveBuffers();
+  return socket instanceof TLSSocket && readTlsInto(socket, buffers, received) ? buffers : undefined;
+};
 
 /**
  * A socket that a server has accepted, as a transport; without a handle to pass on the socket stays, and only speed is lost.

@@ -15,7 +15,7 @@ import { socketPeer } from './support/peers.js';
 
 const LOCAL = '127.0.0.1';
 const never = new AbortController().signal;
-const under = { address: LOCAL, readsInto: false, knowsQueue: true };
+const under = { address: LOCAL, readsInto: true, knowsQueue: true };
 
 let ca: TestCa;
 let server: TestCertificate;

@@ -165,6 +165,22 @@ export const describeTransport = (kind: string, open: () => Promise<TransportUnd
         expect(reader.bytes.equals(bytes)).toBe(true);
       });
 
+      test('in the order in which it came, however often it is paused, before it hears the end', async () => {
+        const bytes = randomBytes(3 * MB);
+        reader.onReceived = () => {
+          transport.pause();
+          setImmediate(() => {
+            transport.resume();
+          });
+        };
+        read();
+        peer.write(bytes);
+        peer.end();
+        await transport.closed;
+        expect(reader.bytes.equals(bytes)).toBe(true);
+        expect(reader.ends).toEqual([undefined]);
+      });
+
       test('for one reader at a time, from the moment of the change', async () => {
         const next = new Recorder();
         reader.onReceived = () => {
