@@ -23,6 +23,7 @@ export const STAGES = {
   'small beside large': { medium: 'disk', sessions: 'kept' },
   'small, embedded database': { medium: 'disk', sessions: 'each', database: 'embedded' },
   'no checksum': { medium: 'memory', sessions: 'kept', settings: { TRANSFER_CHECKSUM: 'none' } },
+  'TLS sessions': { medium: 'disk', sessions: 'kept', tls: true },
   history: { medium: 'disk', sessions: 'kept' },
   'in process': { medium: 'disk', sessions: 'kept' },
 } as const satisfies Readonly<Record<string, StageOptions>>;
@@ -62,6 +63,14 @@ export const CASES: readonly Case[] = [
   { name: 'tcp-push-memory', stage: 'memory', raw: 'compared', run: (stage) => stage.transfer('push') },
   { name: 'tcp-pull-memory', stage: 'memory', raw: 'compared', run: (stage) => stage.transfer('pull') },
   { name: 'tcp-push-crc', stage: 'memory', raw: 'alone', plain: PUSH, run: (stage) => stage.variation('crc') },
+  { name: 'articles-4000', stage: 'memory', raw: 'alone', plain: PUSH, run: (stage) => stage.variation('articles') },
+  {
+    name: 'articles-4000-points',
+    stage: 'memory',
+    raw: 'alone',
+    plain: PUSH,
+    run: (stage) => stage.variation('articles-points'),
+  },
   { name: 'records-fixed', stage: 'memory', raw: 'alone', plain: PUSH, run: (stage) => stage.variation('BF') },
   { name: 'records-lines', stage: 'memory', raw: 'alone', plain: PUSH, run: (stage) => stage.variation('TV') },
   { name: 'records-padded', stage: 'memory', raw: 'alone', plain: PUSH, run: (stage) => stage.variation('TF') },
@@ -102,6 +111,9 @@ export const CASES: readonly Case[] = [
   { name: 'raw-unhashed', stage: 'no checksum', raw: 'yardstick', run: (stage) => stage.raw() },
   { name: 'push-unhashed', stage: 'no checksum', raw: 'compared', run: (stage) => stage.transfer('push') },
   { name: 'pull-unhashed', stage: 'no checksum', raw: 'compared', run: (stage) => stage.transfer('pull') },
+  // Their transfers are sessions, without a file.
+  { name: 'tls-sessions', stage: 'TLS sessions', raw: 'alone', run: (stage) => stage.tlsSessions(true) },
+  { name: 'tls-sessions-full', stage: 'TLS sessions', raw: 'alone', run: (stage) => stage.tlsSessions(false) },
   // Its transfers are requests for lists.
   { name: 'history', stage: 'history', raw: 'alone', run: (stage) => stage.history() },
   // No socket and no file: one article in each entity, and records of 80 bytes.

@@ -9,6 +9,7 @@ import type { Options } from './options.js';
 import type { Papers } from './papers.js';
 import { call } from './rest.js';
 import { freePort, Service } from './service.js';
+import { openSessions } from './tls-sessions.js';
 
 const SERVER_ID = 'BENCHSRV';
 const PARTNER_ID = 'BENCH';
@@ -336,6 +337,12 @@ export class NodePair {
     if (arrived !== count + large) throw new Error(`small files: sent ${count + large}, ${arrived} arrived`);
     await this.#removeReceived('push');
     return { ...measurement, latenciesMs };
+  }
+
+  /** Opens and releases TLS sessions with the listener: see `openSessions`. */
+  async tlsSessions(papers: Papers, count: number, resumes: boolean): Promise<Measurement> {
+    const who = { requester: PARTNER_ID, server: SERVER_ID, password: PARTNER_PASSWORD };
+    return this.#measured(count, 0, () => openSessions({ port: this.#port, papers, ...who }, count, resumes));
   }
 
   async stop(): Promise<void> {

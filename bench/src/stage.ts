@@ -131,6 +131,14 @@ export class Stage {
     return pair.small(Math.max(5 * count, this.#options.smallCount), count, { targets });
   }
 
+  /** Sessions over TLS, without files; its transfers are sessions. */
+  async tlsSessions(resumes: boolean): Promise<Measurement> {
+    const pair = await this.#startedPair({});
+    const papers = await this.#ownPapers();
+    if (papers === undefined) throw new Error('sessions over TLS need a stage with TLS');
+    return pair.tlsSessions(papers, this.#options.smallCount, resumes);
+  }
+
   /** Lists and totals of a large history; its transfers are requests. */
   async history(): Promise<Measurement> {
     this.#history ??= await HistoryBench.start(this.#directory, this.#options);

@@ -28,9 +28,17 @@ const LINES = {
 const LISTING = { name: 'listing.txt', write: (path: string, size: number) => writeListing(path, small(size)) };
 
 const records = (recordFormat: number, text: boolean) => ({ recordFormat, recordLength: 80, text });
+/** Articles as most products send them, one in each DTF: PI 25 less the 6 bytes of its header (pesit-e.md §1). */
+const articles = { inbox: { recordLength: 4000 }, request: { recordLength: 4000, maxEntitySize: 4006 } };
 const listing = { recordFormat: 128, recordLength: 132, text: true };
 
 export const VARIATIONS = {
+  articles: { ...articles, counts: 'records' },
+  'articles-points': {
+    ...articles,
+    request: { ...articles.request, syncInterval: 32, syncWindow: 4 },
+    counts: 'records',
+  },
   crc: { request: { crc: true } },
   BF: { file: FIXED, inbox: records(0, false), request: records(0, false), counts: 'records' },
   TV: { file: LINES, inbox: records(128, true), request: records(128, true), counts: 'records' },

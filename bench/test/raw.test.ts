@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type * as raw from '../src/raw.js';
 import { sha256, writeRandomFile } from '../src/files.js';
+import { issuePapers } from '../src/papers.js';
 
 // The peers are processes: they run from the build, which `npm test` makes first.
 const built = '../dist/raw.js';
@@ -20,6 +21,13 @@ test.each([1, 4 << 20, (9 << 20) + 4321])('the raw copy of %d bytes arrives whol
   const measurement = await rawCopy(source, target);
   expect(measurement.bytes).toBe(size);
   expect(measurement.seconds).toBeGreaterThan(0);
+  expect(await sha256(target)).toBe(await sha256(source));
+});
+
+test('the raw copy over TLS that computes hashes arrives whole', async () => {
+  const [source, target] = [join(directory, 'source-tls'), join(directory, 'target-tls')];
+  await writeRandomFile(source, 4321);
+  await rawCopy(source, target, 'hashed', await issuePapers());
   expect(await sha256(target)).toBe(await sha256(source));
 });
 
