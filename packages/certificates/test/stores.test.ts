@@ -3,8 +3,10 @@ import { once } from 'node:events';
 
 import { expect, test } from '@jest/globals';
 import { SecretBox } from '@pesit-node/service';
+import type { PeriodicTask } from '@pesit-node/service';
 import { withDatabase } from '@pesit-node/service/testing';
 
+import { Certificates } from '../src/certificates.js';
 import { KeystoreStore } from '../src/keystore-store.js';
 import { sealKeystoresAnew } from '../src/rotation.js';
 import { secrets, useStores } from './support/app.js';
@@ -140,6 +142,16 @@ withDatabase((harness) => {
       const { certificateChain, privateKey } = await certificates.identity('NODE');
       expect([certificateChain, privateKey]).toEqual([renewed.pem, renewed.keyPem]);
     }
+  });
+
+  test('what another pod has changed is seen within 10 s without any hint, also with a slow look', () => {
+    const tasks: PeriodicTask[] = [];
+    const periodic = { add: (task: PeriodicTask) => (tasks.push(task), { runNow: () => Promise.resolve() }) };
+    const hints = { tell: () => undefined, subscribe: () => () => undefined };
+    const { knex } = stores.database();
+    new Certificates({ knex, secrets, hints, periodic: periodic as never });
+    expect(tasks).toMatchObject([{ intervalMs: 5000, jitter: 0.1 }]);
+    expect(tasks[0]?.runsOn ?? 'every pod').toBe('every pod');
   });
 
   test('who waits for a store that is not there hears when it comes, and when it goes', async () => {

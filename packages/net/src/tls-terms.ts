@@ -122,7 +122,8 @@ const contextOptions = (
   }
   return {
     ...(identity === undefined ? {} : { cert: identity.certificateChain, key: pemOf(identity.privateKey) }),
-    ...(trust === undefined ? {} : { ca: [...trust.certificates] }),
+    // Each certificate of the truststore is believed for itself: one between a root and a peer too, and that of a peer.
+    ...(trust === undefined ? {} : { ca: [...trust.certificates], allowPartialTrustChain: true }),
     minVersion: spoken.includes('TLSv1.2') ? 'TLSv1.2' : 'TLSv1.3',
     maxVersion: spoken.includes('TLSv1.3') ? 'TLSv1.3' : 'TLSv1.2',
     ciphers: suites.join(':'),
