@@ -76,7 +76,7 @@ const STATEMENTS = {
   end: /update transfers t set\s+status = case when t.cancel_requested and/,
 };
 const BEGINS = /^\s*insert into transfers \(status, transfer_id/;
-const TAKES = /^\s*with busy as/;
+const TAKES = /^\s*with recursive busy as/;
 
 const { query } = Client.prototype;
 Client.prototype.query = function (statement, ...rest) {
