@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { valuesMarkdown } from './lib/chart-values.mjs';
 import { dashboardJson } from './lib/dashboard.mjs';
 import { houseDiagram } from './lib/house.mjs';
+import { interfaceMarkdown } from './lib/interface.mjs';
 import { declaredOperations } from './lib/operations.mjs';
 import { Failure, main, requireNode, root } from './lib/process.mjs';
 import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
@@ -89,6 +90,7 @@ await main(async () => {
     'docs/configuration.md': CONFIGURATION_HEAD + configurationMarkdown(),
     'docs/metrics.md': METRICS_HEAD + metricsMarkdown(),
     'docs/roles.md': `${ROLES_HEAD}## Server app\n\n${rolesMarkdown(server)}\n## Client app\n\n${rolesMarkdown(client)}`,
+    'docs/interface.md': await interfaceMarkdown(),
     'docs/diagnostics.md': protocol.diagnosticsMarkdown(),
     'docs/protocol/parameters.md': protocol.parametersMarkdown(),
     'docs/protocol/fpdus.md': protocol.fpdusMarkdown(),
