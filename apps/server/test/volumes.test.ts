@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { deferred } from '@pesit-node/ground';
 import { diagnosticOf, summaryOf } from '@pesit-node/protocol/testing';
+import { PasswordVerifier } from '@pesit-node/service';
 import { captureLog, emptyTables, freePort, withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 import { nodeFiles } from '@pesit-node/storage';
@@ -15,8 +17,9 @@ import type { FileOperations } from '@pesit-node/storage';
 import { MIGRATIONS } from '../src/migrations/index.js';
 import type { NodeOptions } from '../src/node.js';
 import { TestNode, until } from './support/node.js';
+import { passwords } from './support/passwords.js';
 import { RawPeer } from './support/raw-peer.js';
-import { CONNECT, connectAs, create, CRF, DATA, DESELECT, DTF, DTF_END, ORF } from './support/steps.js';
+import { CONNECT, connectAs, create, CRF, DATA, DESELECT, DTF, DTF_END, ORF, select } from './support/steps.js';
 import { syn, transEnd, WRITE } from './support/steps.js';
 
 const LATER = 'the storage of this node is not available for now: try again later';
@@ -96,6 +99,55 @@ withDatabase((harness) => {
     expect(said).toContain('the volumes of this pod can be used again: it takes files');
     for (const { socket } of [idle, busy, late]) socket.destroy();
   });
+
+  test.each([
+    ['lost', 'ESTALE'],
+    ['full', 'ENOSPC'],
+    ['read-only', 'EROFS'],
+  ])(
+    'that is %s while a partner comes in: CREATE and SELECT are answered 2-201, until it is well again',
+    async (_, code) => {
+      const asked = deferred<undefined>();
+      const verified = deferred<undefined>();
+      const verifier = new PasswordVerifier({
+        check: async (password, stored) => {
+          asked.resolve(undefined);
+          await verified.promise;
+          return passwords.verify(password, stored);
+        },
+      });
+      const pod = await start({ verifier });
+      await pod.configure();
+      const peer = await RawPeer.open(pod.port);
+      const answer = peer.send(CONNECT);
+      await asked.promise;
+      fails = code;
+      await isReady(pod, 503);
+      verified.resolve(undefined);
+      expect(summaryOf(await answer)).toBe('ACONNECT');
+      for (const [step, name] of [
+        [create({ transferId: 7 }), 'ACK(CREATE)'],
+        [select('OUT'), 'ACK(SELECT)'],
+      ] as const) {
+        const refused = await peer.send(step);
+        expect([summaryOf(refused), refused?.includes(LATER)]).toEqual([`${name} 2-201`, true]);
+      }
+      const records = await until(async () => {
+        const found = await pod.history('&status=FAILED');
+        return found.length === 2 ? found : undefined;
+      });
+      expect(records).toMatchObject(
+        ['SEND', 'RECEIVE'].map((direction) => ({
+          ...{ direction, diagnostic: '2-201' },
+          errorMessage: expect.stringMatching(/^no files can be taken here: cannot (?:write|create|open) /),
+        })),
+      );
+      fails = undefined;
+      await isReady(pod, 200);
+      expect(diagnosticOf(await peer.send(create({ transferId: 8 })))).toBe('0-000');
+      peer.socket.destroy();
+    },
+  );
 
   test('that does not answer: its transfers continue on another pod, and once', async () => {
     const timings = {
