@@ -6,6 +6,7 @@ import { describe, expect, test } from '@jest/globals';
 import { revocationCheck } from '../src/index.js';
 import type { RevocationMode, Trust } from '../src/index.js';
 import { readCrl, readCrls } from '../src/read/crl.js';
+import { SerialIndex } from '../src/read/serial-index.js';
 import { readTrust } from '../src/trust.js';
 import { derOf, OpenSsl } from './support/openssl.js';
 import type { Issued } from './support/openssl.js';
@@ -217,5 +218,15 @@ describe('a long CRL', () => {
     // The date of the entry becomes a text.
     der[date - 2] = 0x13;
     await expect(readCrl(der).entries()).rejects.toThrow('an entry has no serial or date');
+  });
+
+  test('of entries that are shorter than any is refused, instead of looked through without end', async () => {
+    // 17 serials with times of no length (tag 0x17): more than the table has places for bytes so few.
+    const entries = Array.from(
+      { length: 17 },
+      (_, index) => `300702030101${(index + 1).toString(16).padStart(2, '0')}1700`,
+    );
+    const list = Buffer.from(entries.join(''), 'hex');
+    await expect(SerialIndex.of(list)).rejects.toThrow('an entry has no serial or date');
   });
 });

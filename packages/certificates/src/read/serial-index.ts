@@ -9,7 +9,7 @@ const SERIAL = 0x02;
 const SEQUENCE = 0x30;
 /** Entries read in one turn of the event loop: some milliseconds. */
 const A_TURN = 10_000;
-/** An entry has a serial and a time: 2 + 3 + 15 bytes. */
+/** An entry has a serial and a time: 2 + 3 + 15 bytes. One with less could fill the table, and none be found to be missing. */
 const LEAST_ENTRY = 20;
 /** Its extensions are a reason, a date, and a name. */
 const MOST_ENTRY = 8192;
@@ -29,7 +29,7 @@ export class SerialIndex {
   private constructor(list: Buffer) {
     this.#list = list;
     let slots = 16;
-    // At most half of the table is used, however short the entries are.
+    // At most half of the table is used, since no entry is shorter.
     while (slots < (2 * list.length) / LEAST_ENTRY) slots *= 2;
     this.#table = new Uint32Array(slots);
   }
@@ -69,6 +69,7 @@ export class SerialIndex {
     const list = this.#list;
     const entry = placeAt(list, at);
     if (entry.end - at > MOST_ENTRY) throw new DerError(`an entry has more than ${MOST_ENTRY} bytes`);
+    if (entry.end - at < LEAST_ENTRY) throw badEntry();
     const { tag, start, end } = placeAt(list, entry.start, entry.end);
     if (tag !== SERIAL || end === entry.end || !TIMES.includes(placeAt(list, end, entry.end).tag)) throw badEntry();
     if (isOfAnotherCa(sliceAt(list, at))) return false;
