@@ -16,6 +16,8 @@
  *
  * The row `history` starts the server app alone, makes a million records in its database, and asks for every kind of list.
  *
+ * With `--peer` the client app alone runs, against a server of whatever product (`peer.ts`).
+ *
  * The row `license-gate` moves no file: its transfers are requests, and a second divided by them is what the gate costs each.
  */
 import { existsSync, writeFileSync } from 'node:fs';
@@ -24,13 +26,14 @@ import { rate, summarize, type CaseResult, type Measurement } from './figures.js
 import { describeMachine } from './machine.js';
 import { parseOptions, USAGE, type Options } from './options.js';
 import { formatMachine, formatTable, type Report } from './report.js';
+import { PeerBench, type Peer } from './peer.js';
 import { plotWindows } from './plot.js';
 import { Stage } from './stage.js';
 import { formatWindows, measureWindows, type WindowResult } from './windows.js';
 
 const MEMORY = '/dev/shm';
 
-const open = new Set<Stage>();
+const open = new Set<Pick<Stage, 'abandon'>>();
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
@@ -97,6 +100,22 @@ const runWindows = async (options: Options): Promise<void> => {
   if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify({ machine, windows }, null, 2)}\n`);
 };
 
+const runPeer = async (peer: Peer, options: Options): Promise<Report> => {
+  const machine = describeMachine({ disk: options.directory });
+  console.error(`${formatMachine(machine)}, database ${options.database}, peer ${peer.host}:${peer.port}`);
+  const bench = new PeerBench(options.directory, options, peer);
+  open.add(bench);
+  try {
+    const cases = await bench.run((text) => {
+      console.error(text);
+    });
+    return { machine, cases };
+  } finally {
+    await bench.close();
+    open.delete(bench);
+  }
+};
+
 const run = async (options: Options): Promise<Report> => {
   const media = mediaOf(options);
   const machine = describeMachine(media);
@@ -120,7 +139,7 @@ try {
   } else if (options.windows) {
     await runWindows(options);
   } else {
-    const report = await run(options);
+    const report = await (options.peer === undefined ? run(options) : runPeer(options.peer, options));
     console.log(`\n${formatTable(report.cases)}`);
     if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
   }

@@ -1,7 +1,7 @@
 /** The node under test: a server app and a client app, configured through REST, and the transfers between them. */
-import { link, mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { link, mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { ClientApp, filesIn, type AppOptions, type Direction, type Ended } from './client-app.js';
 import { freshDatabase } from './database.js';
 import { sha256 } from './files.js';
 import type { Measurement } from './figures.js';
@@ -20,7 +20,6 @@ const INBOX = 'INBOX';
 /** Virtual file that partners read; the file to send has the same name (PI 12), so it can be read again and again. */
 const OUTBOX = 'OUTBOX';
 const REMOTE = 'bench';
-const FINAL = ['COMPLETED', 'FAILED', 'CANCELLED'];
 export const LARGE_FILE = 'large.bin';
 const SMALL_FILE = 'small.bin';
 
@@ -38,30 +37,10 @@ export interface Target {
 export const PLAIN: Target = { remote: REMOTE, inbox: INBOX };
 
 /** How a pair differs from one of the defaults. */
-export interface PairOptions {
-  readonly sessions: Sessions;
+export interface PairOptions extends AppOptions {
   /** Everything is over TLS, with certificates on both sides. Default: plain TCP. */
   readonly tls?: boolean;
-  /** Transfers of the client at a time. Default 32. */
-  readonly atOnce?: number;
-  /** Environment of both apps. */
-  readonly settings?: Readonly<Record<string, string>>;
 }
-
-/** Record of the client for a transfer that has ended. */
-type Ended = Readonly<Record<string, unknown>>;
-
-/** Sessions of the client: one kept open for all transfers, or a new one for each. */
-export type Sessions = 'kept' | 'each';
-
-export type Direction = 'push' | 'pull';
-
-const filesIn = async (directory: string): Promise<string[]> => {
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isFile() && !entry.parentPath.includes('.pesit'))
-    .map((entry) => join(entry.parentPath, entry.name));
-};
 
 /** Names of the stores, the same in both apps. */
 const STORES = { keystoreName: 'bench', truststoreName: 'bench' } as const;
@@ -77,10 +56,10 @@ interface Provisions {
 
 export class NodePair {
   readonly #server: Service;
-  readonly #client: Service;
+  readonly #client: ClientApp;
   #port = 0;
 
-  private constructor(server: Service, client: Service) {
+  private constructor(server: Service, client: ClientApp) {
     this.#server = server;
     this.#client = client;
   }
@@ -92,39 +71,31 @@ export class NodePair {
 
   /** The folder whose files the client can send. */
   get sendDirectory(): string {
-    return join(this.#client.dataDirectory, 'send');
+    return this.#client.sendDirectory;
   }
 
   /** Starts both apps with their data in `directory`; `large` and `small` are the files to move, on the same file system. */
   static async start(
     directory: string,
-    { sessions, atOnce = 32, settings = {} }: PairOptions,
+    how: PairOptions,
     options: Options,
     { large, small, papers }: Provisions,
   ): Promise<NodePair> {
     const server = await Service.start('server', directory, {
       ...(await freshDatabase(options.database, 'server')),
-      ...settings,
+      ...how.settings,
     });
-    const client = await Service.start('client', directory, {
-      ...(await freshDatabase(options.database, 'client')),
-      ...settings,
-      TRANSFER_EXECUTOR_CORE_POOL_SIZE: String(atOnce),
-      TRANSFER_EXECUTOR_MAX_POOL_SIZE: String(atOnce),
-      TRANSFER_CONNECTION_POOL_MAX_CONNECTIONS_PER_HOST: String(atOnce),
-      ...(sessions === 'each' ? { TRANSFER_CONNECTION_POOL_IDLE_TIMEOUT: '0' } : {}),
-    });
+    const client = await ClientApp.start(directory, options.database, how);
     const pair = new NodePair(server, client);
     await pair.#configure(options, papers);
-    await mkdir(join(client.dataDirectory, 'send'), { recursive: true });
     await mkdir(join(server.dataDirectory, 'outbox'), { recursive: true });
     if (large !== undefined) {
-      await link(large, join(client.dataDirectory, 'send', LARGE_FILE));
+      await link(large, join(client.sendDirectory, LARGE_FILE));
       await link(large, join(server.dataDirectory, 'outbox', OUTBOX));
     }
-    if (small !== undefined) await link(small, join(client.dataDirectory, 'send', SMALL_FILE));
+    if (small !== undefined) await link(small, join(client.sendDirectory, SMALL_FILE));
     server.markIdle();
-    client.markIdle();
+    client.service.markIdle();
     return pair;
   }
 
@@ -166,7 +137,7 @@ export class NodePair {
 
   /** The stores of both apps. */
   async #bring({ ca, ...identity }: Papers): Promise<void> {
-    for (const { base } of [this.#server, this.#client]) {
+    for (const { base } of [this.#server, this.#client.service]) {
       const path = `${base}/api/v1/certificates`;
       await call('POST', `${path}/keystores`, { name: STORES.keystoreName, ...identity });
       await call('POST', `${path}/truststores`, { name: STORES.truststoreName, certificates: ca });
@@ -189,7 +160,7 @@ export class NodePair {
     more: Readonly<Record<string, unknown>> = {},
   ): Promise<void> {
     const { port, entity, interval, window } = remote;
-    await call('POST', `${this.#client.base}/api/v1/servers`, {
+    await this.#client.addRemote({
       name,
       host: '127.0.0.1',
       port,
@@ -220,40 +191,31 @@ export class NodePair {
     filename: string,
     { remote, inbox, request: settings }: Target = PLAIN,
   ): Promise<Ended> {
-    const api = `${this.#client.base}/api/v1/transfers`;
     const request = { server: remote, partnerId: PARTNER_ID, ...settings };
-    let record =
+    return this.#client.transfer(
+      direction,
       direction === 'push'
-        ? await call('POST', `${api}/send?wait=30`, {
-            ...request,
-            filename,
-            virtualFile: inbox,
-            remoteFilename: filename,
-          })
-        : await call('POST', `${api}/receive?wait=30`, { ...request, virtualFile: OUTBOX, remoteFilename: OUTBOX });
-    while (!FINAL.includes(record['status'] as string)) {
-      await delay(50);
-      record = await call('GET', `${api}/${record['id'] as string}`);
-    }
-    if (record['status'] !== 'COMPLETED') {
-      throw this.#client.failure(`did not complete a transfer: ${JSON.stringify(record)}`);
-    }
-    return record;
+        ? { ...request, filename, virtualFile: inbox, remoteFilename: filename }
+        : { ...request, virtualFile: OUTBOX, remoteFilename: OUTBOX },
+    );
   }
 
   async #measured(transfers: number, bytes: number, work: () => Promise<unknown>): Promise<Measurement> {
-    await Promise.all([this.#server.begin(), this.#client.begin()]);
+    await Promise.all([this.#server.begin(), this.#client.service.begin()]);
     const began = performance.now();
     await work();
     const seconds = (performance.now() - began) / 1000;
-    return { seconds, bytes, transfers, processes: await Promise.all([this.#server.end(), this.#client.end()]) };
+    return {
+      seconds,
+      bytes,
+      transfers,
+      processes: await Promise.all([this.#server.end(), this.#client.service.end()]),
+    };
   }
 
   /** The files received and not yet removed. */
   async #received(direction: Direction): Promise<string[]> {
-    return filesIn(
-      direction === 'push' ? join(this.#server.dataDirectory, 'inbox') : join(this.#client.dataDirectory, 'received'),
-    );
+    return filesIn(direction === 'push' ? join(this.#server.dataDirectory, 'inbox') : this.#client.receivedDirectory);
   }
 
   async #removeReceived(direction: Direction): Promise<void> {
@@ -262,7 +224,7 @@ export class NodePair {
 
   /** Moves the large file once; the received file is checked and removed. `hash`: compare its SHA-256 too. */
   async large(direction: Direction, hash: string | undefined): Promise<Measurement> {
-    const { size } = await stat(join(this.#client.dataDirectory, 'send', LARGE_FILE));
+    const { size } = await stat(join(this.sendDirectory, LARGE_FILE));
     const measurement = await this.#measured(1, size, () => this.#transfer(direction, LARGE_FILE));
     const [path, ...more] = await this.#received(direction);
     if (path === undefined || more.length > 0) throw new Error(`${direction}: expected one received file`);
@@ -315,7 +277,7 @@ export class NodePair {
     concurrency: number,
     { beside = false, targets = [PLAIN] }: { readonly beside?: boolean; readonly targets?: readonly Target[] } = {},
   ): Promise<Measurement> {
-    const { size } = await stat(join(this.#client.dataDirectory, 'send', SMALL_FILE));
+    const { size } = await stat(join(this.sendDirectory, SMALL_FILE));
     let left = count;
     const latenciesMs: number[] = [];
     const worker = async (): Promise<void> => {
@@ -346,11 +308,11 @@ export class NodePair {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#client.stop(), this.#server.stop()]);
+    await Promise.all([this.#client.service.stop(), this.#server.stop()]);
   }
 
   kill(): void {
-    this.#client.kill();
+    this.#client.service.kill();
     this.#server.kill();
   }
 }

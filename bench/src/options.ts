@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { DATABASE_URL, type DatabaseKind } from './database.js';
+import type { Peer } from './peer.js';
 
 /** Measurements of a run, and how they are made; sizes in bytes. */
 export interface Options {
@@ -28,6 +29,8 @@ export interface Options {
   readonly windows: boolean;
   /** Where the picture of `windows` goes; undefined: nowhere. */
   readonly plot: string | undefined;
+  /** Measure against this server instead of the rows. */
+  readonly peer: Peer | undefined;
 }
 
 export const USAGE = `npm run bench -- [flags]
@@ -44,7 +47,14 @@ export const USAGE = `npm run bench -- [flags]
   --database KIND      postgresql (default where PostgreSQL 14 or later is found; a private one, every commit flushed)
                        or embedded
   --windows            what sync points cost: durability, interval, window and distance (default --size 256MiB)
-  --plot FILE          with --windows: an SVG of it`;
+  --plot FILE          with --windows: an SVG of it
+  --peer HOST:PORT     push to and pull from this PeSIT server, whatever product it is, instead of the rows; files of this side lie
+                       in --directory
+  --peer-server ID     with --peer: its identifier, PI 4 (default PESIT)
+  --peer-partner ID    with --peer: who we are, PI 3 (default BENCH)
+  --peer-password TEXT with --peer: PI 5 (default: none)
+  --peer-push NAME     with --peer: the file that it receives, PI 12 (default INBOX)
+  --peer-pull NAME     with --peer: a file that it sends as often as it is asked, PI 12 (default: none is pulled)`;
 
 const UNITS: Readonly<Record<string, number>> = {
   '': 1,
@@ -78,6 +88,35 @@ const databaseKind = (text: string | undefined): DatabaseKind => {
   throw new Error(`--database: expected postgresql or embedded, got "${text}"`);
 };
 
+/** `HOST:PORT`; an IPv6 address in brackets. */
+const addressIn = (text: string): Pick<Peer, 'host' | 'port'> => {
+  const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  const port = Number(digits);
+  if (host === undefined || !(port >= 1 && port <= 65_535)) {
+    throw new Error(`--peer: expected HOST:PORT such as pesit.example.org:5000, got "${text}"`);
+  }
+  return { host, port };
+};
+
+const PEER_FLAGS = ['peer-server', 'peer-partner', 'peer-password', 'peer-push', 'peer-pull'] as const;
+
+const peerIn = (values: Readonly<Partial<Record<'peer' | (typeof PEER_FLAGS)[number], string>>>): Peer | undefined => {
+  if (values.peer === undefined) {
+    const stray = PEER_FLAGS.find((flag) => values[flag] !== undefined);
+    if (stray !== undefined) throw new Error(`--${stray} needs --peer: the server that it is about`);
+    return undefined;
+  }
+  return {
+    ...addressIn(values.peer),
+    server: values['peer-server'] ?? 'PESIT',
+    partner: values['peer-partner'] ?? 'BENCH',
+    password: values['peer-password'],
+    push: values['peer-push'] ?? 'INBOX',
+    pull: values['peer-pull'],
+  };
+};
+
 /** Reads the command line; undefined when only the usage is asked for. */
 export const parseOptions = (args: readonly string[]): Options | undefined => {
   const { values } = parseArgs({
@@ -90,6 +129,12 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
       database: { type: 'string' },
       windows: { type: 'boolean', default: false },
       plot: { type: 'string' },
+      peer: { type: 'string' },
+      'peer-server': { type: 'string' },
+      'peer-partner': { type: 'string' },
+      'peer-password': { type: 'string' },
+      'peer-push': { type: 'string' },
+      'peer-pull': { type: 'string' },
       entity: { type: 'string', default: '32768' },
       interval: { type: 'string', default: '256' },
       window: { type: 'string', default: '4' },
@@ -107,6 +152,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
     database: databaseKind(values.database),
     windows: values.windows,
     plot: values.plot,
+    peer: peerIn(values),
     entity: positive('entity', values.entity),
     interval: positive('interval', values.interval),
     window: positive('window', values.window),

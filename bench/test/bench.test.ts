@@ -33,6 +33,30 @@ describe('options', () => {
   });
 });
 
+describe('a peer', () => {
+  test('is a server that is called by its address, with defaults for the rest', () => {
+    expect(parseOptions(['--peer', 'pesit.example.org:5000'])?.peer).toEqual({
+      ...{ host: 'pesit.example.org', port: 5000, server: 'PESIT', partner: 'BENCH', push: 'INBOX' },
+      ...{ password: undefined, pull: undefined },
+    });
+    expect(parseOptions(['--peer', '[2001:db8::1]:5000', '--peer-pull', 'OUT'])?.peer).toMatchObject({
+      ...{ host: '2001:db8::1', port: 5000, pull: 'OUT' },
+    });
+    expect(parseOptions([])?.peer).toBeUndefined();
+  });
+
+  test.each(['pesit.example.org', ':5000', 'host:0', 'host:65536', '2001:db8::1:5000', 'host:5000/x'])(
+    'is not %s',
+    (text) => {
+      expect(() => parseOptions(['--peer', text])).toThrow(/--peer: expected HOST:PORT/);
+    },
+  );
+
+  test('is named where something is said about it', () => {
+    expect(() => parseOptions(['--peer-pull', 'OUT'])).toThrow(/--peer-pull needs --peer/);
+  });
+});
+
 describe('rows', () => {
   test('a transfer brings the raw copy of its own medium along', () => {
     expect(select(['tcp-push-disk']).map(({ name }) => name)).toEqual(['raw-disk', 'raw-disk-hashed', 'tcp-push-disk']);
