@@ -62,7 +62,8 @@ withDatabase((harness) => {
     expect(await one.next('transfer', isOver)).toMatchObject({ id: 'over', data: { status: 'COMPLETED' } });
     await one.over();
     const over = await reader.next('transfer', isOver);
-    expect(over.data).toEqual((await service.api.get(`/transfers/${id}`)).body);
+    // The record alone has more than a page.
+    expect((await service.api.get(`/transfers/${id}`)).body).toMatchObject(over.data as object);
     expect(over.data.syncPoint).toBeGreaterThanOrEqual(figures.syncPoint);
   });
 

@@ -13,8 +13,11 @@ import { listenerRoutes } from './listeners/routes.js';
 import type { ListenerService } from './listeners/service.js';
 import { partnerRoutes } from './partners/routes.js';
 import type { PartnerStore } from './partners/store.js';
+import { sessionRoutes } from './sessions/routes.js';
+import type { SessionService } from './sessions/service.js';
 import { partnerTraceRoutes } from './traces/routes.js';
 import { transferRoutes } from './transfers/routes.js';
+import type { CancelTransfer } from './transfers/cancel.js';
 import type { TransferStore } from './transfers/store.js';
 import { virtualFileRoutes } from './virtual-files/routes.js';
 import type { VirtualFileStore } from './virtual-files/store.js';
@@ -30,6 +33,8 @@ export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly listeners: ListenerService;
   readonly transfers: TransferStore;
   readonly live: LiveTransfers<unknown>;
+  readonly cancel: CancelTransfer;
+  readonly sessions: SessionService;
   readonly traces: Traces;
   readonly directories: Directories;
 }
@@ -41,6 +46,7 @@ export const createApp = (deps: AppDeps): Express => {
     ...deps,
     open: (routes) => publicRoutes(routes, authority),
     routes: (routes) => {
+      sessionRoutes(routes, deps.sessions);
       listenerRoutes(routes, deps);
       partnerRoutes(routes, deps);
       partnerTraceRoutes(routes, deps.traces, logger);

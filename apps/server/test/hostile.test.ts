@@ -30,7 +30,15 @@ withDatabase((harness) => {
       schema: 'pesit_server',
       besides: {},
       params: (path) => ({
-        ...{ ...PARAMS, id: '1', part: 'swagger-ui.css', b64: 'AA%3D', serial: '01', session: randomUUID() },
+        ...{
+          ...PARAMS,
+          id: '1',
+          part: 'swagger-ui.css',
+          b64: 'AA%3D',
+          serial: '01',
+          session: randomUUID(),
+          sessionId: 's1',
+        },
         ...(path.includes('/truststores/') ? { name: 't' } : {}),
       }),
       bodies: {

@@ -16,6 +16,7 @@ import { LocalBus } from './local-events.js';
 import type { Members, PodFacts, PodIdentity } from './members.js';
 import { redisMemory } from './memory.js';
 import type { SharedMemory } from './memory.js';
+import { PodRequests } from './pod-requests.js';
 import { RedisEvents } from './redis-events.js';
 import { RedisLink } from './redis-link.js';
 import { redisServer } from './redis-server.js';
@@ -45,6 +46,8 @@ export interface ClusterOptions {
 export interface Cluster {
   readonly pod: PodIdentity;
   readonly members: Members;
+  /** Questions to the other pods of this app. */
+  readonly requests: PodRequests;
   readonly events: ClusterEvents;
   /** Which pod of this app does what must be done once: this one, where it stands alone. */
   readonly leader: LeaderLease;
@@ -104,9 +107,15 @@ export const createCluster = ({
   const leave = async (): Promise<void> => {
     await Promise.all([leader.stop(), members.leave()]);
   };
+  const requests = new PodRequests({
+    ...{ knex: database.knex, instance: pod.instance, events, periodic, logger },
+    others: () => (members.view?.pods ?? []).filter(({ instance }) => instance !== pod.instance),
+    isAlone: database.mode === 'embedded',
+  });
   return {
     pod,
     members,
+    requests,
     events,
     leader,
     asLeader: (work) =>

@@ -6,6 +6,7 @@ export const TOPICS = [
   'listeners',
   'members',
   'partners',
+  'requests',
   'sessions',
   'transfers',
 ] as const;

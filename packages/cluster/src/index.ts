@@ -39,6 +39,8 @@ export type {
   PodIdentity,
   RosterPod,
 } from './members.js';
+export { PodRequests } from './pod-requests.js';
+export type { PodAnswer } from './pod-requests.js';
 export { redisMemory } from './memory.js';
 export type { SharedMemory } from './memory.js';
 export { CLUSTER_MIGRATIONS } from './migrations/index.js';

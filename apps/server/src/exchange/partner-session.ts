@@ -95,6 +95,7 @@ export class PartnerSession implements ServerHandler {
       },
     };
     parts.observing.traces.begin(this.#observed, connection);
+    parts.observing.sessions.begin(this.#observed, connection, listener.server_id);
   }
 
   get #events(): Observing['events'] {
@@ -164,6 +165,7 @@ export class PartnerSession implements ServerHandler {
   async endTransfer(): Promise<void> {
     const file = this.#file;
     if (file === undefined) throw new Error('TRANS.END without a file');
+    this.#options.parts.records.running.end(file);
     await file.end();
     this.#file = undefined;
     const { dataBytes, articles } = file.progress();

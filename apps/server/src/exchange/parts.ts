@@ -16,6 +16,7 @@ import type { TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
 import type { TransferJournal } from '../transfers/journal.js';
 import type { SentPoints } from '../transfers/sent-points.js';
+import type { SessionsHere } from '../sessions/sessions-here.js';
 import type { Turns } from '../turns.js';
 import type { VirtualFileStore } from '../virtual-files/store.js';
 import type { OpenSessions } from '../admission/open-sessions.js';
@@ -79,6 +80,7 @@ export interface Files {
 export interface Observing {
   readonly events: EventStream;
   readonly traces: PartnerTraces;
+  readonly sessions: SessionsHere;
 }
 
 /** All four, and what listeners and sessions go by before there is a file. */

@@ -5,6 +5,7 @@ import { z } from 'zod';
 
 import type { Directories } from '../files/directories.js';
 import { serverId } from '../schemas.js';
+import type { SessionService } from '../sessions/service.js';
 import { LISTENER } from './fields.js';
 import type { ListenerChange } from './fields.js';
 import { LISTENER_USES } from './uses.js';
@@ -57,11 +58,15 @@ const statusOf = (view: ListenerView): z.output<typeof listenerStatus> => {
 
 export interface ListenerRoutesDeps {
   readonly listeners: ListenerService;
+  readonly sessions: Pick<SessionService, 'endAll'>;
   readonly directories: Pick<Directories, 'admit'>;
   readonly certificates: Pick<Certificates, 'require'>;
 }
 
-export const listenerRoutes = (routes: Routes, { listeners, directories, certificates }: ListenerRoutesDeps): void => {
+export const listenerRoutes = (
+  routes: Routes,
+  { listeners, sessions, directories, certificates }: ListenerRoutesDeps,
+): void => {
   const params = z.strictObject({ serverId: serverId() });
 
   const admit = async (change: ListenerChange): Promise<void> => {
@@ -162,12 +167,15 @@ export const listenerRoutes = (routes: Routes, { listeners, directories, certifi
         summary: 'Stops a listener on every pod',
         role: 'operator',
         audit: ['listener', 'stopped'],
-        description: 'STOPPING while running transfers come to their end. It stays stopped until it is started.',
+        description:
+          'STOPPING while running transfers come to their end. It stays stopped until it is started. With `force` its sessions end at once (ABORT 3-316).',
         params,
+        query: z.strictObject({ force: z.enum(['true', 'false']).default('false') }),
         answers: { 200: listenerOutcome, ...NOT_FOUND },
       },
-      async ({ params: { serverId: id }, res }) => {
-        const outcome = await listeners.stop(id);
+      async ({ params: { serverId: id }, query, req, res }) => {
+        const force = async (): Promise<void> => sessions.endAll(id, callerOf(req));
+        const outcome = await listeners.stop(id, query.force === 'true' ? force : undefined);
         res.json({ ...statusOf(outcome), message: outcome.message });
       },
     ),

@@ -140,12 +140,17 @@ export class ListenerService {
     return this.#outcome(id, 'RUNNING', `Listener ${id} ${said} on ${portsOf(row)}`);
   }
 
-  /** Takes no more sessions. Running transfers may end: until then, at most `drainMs`, the status is STOPPING. */
-  async stop(id: string): Promise<ListenerOutcome> {
+  /**
+   * Takes no more sessions. Running transfers may end: until then, at most `drainMs`, the status is STOPPING.
+   * @param force ends the sessions of all pods at once
+   */
+  async stop(id: string, force?: () => Promise<void>): Promise<ListenerOutcome> {
     const { store, here } = this.#options;
     const wasStopped = here.line(id).status === 'STOPPED';
     if ((await store.want(id, false)) === undefined) throw noListener(id);
     await this.#told(id);
+    // Now that none begins, those that are there end.
+    await force?.();
     const running = here.get(id);
     await within(running?.ending);
     const left = running?.activeConnections ?? 0;

@@ -45,6 +45,7 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
     // With `cluster.listeners: leader` they follow the leader.
     cluster.leader.on('gain', () => void look.runNow());
     cluster.leader.on('loss', () => void look.runNow());
+    cluster.requests.start();
     housekeeping.start();
     retention.start();
     traces.start();
@@ -109,6 +110,7 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
       // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
       void cluster.leave();
       await listenersHere.close();
+      await cluster.requests.stop();
       await listeners.report();
       await exchange.settled();
       await places.close();

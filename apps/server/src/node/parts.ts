@@ -26,6 +26,9 @@ import { Housekeeping } from '../recovery/housekeeping.js';
 import { UnansweredRequests } from '../recovery/unanswered.js';
 import { PartnerTraces } from '../traces/partner-traces.js';
 import { HISTORY } from '../transfers/history.js';
+import { SessionService } from '../sessions/service.js';
+import { SessionsHere } from '../sessions/sessions-here.js';
+import { cancelling } from '../transfers/cancel.js';
 import { liveSource } from '../transfers/live-source.js';
 import { TransferStore } from '../transfers/store.js';
 import { WaitingFiles } from '../transfers/waiting-files.js';
@@ -117,6 +120,7 @@ export const createParts = (options: NodeOptions) => {
     events: cluster.events,
     lookMs: options.placeLookMs,
   });
+  const sessionsHere = new SessionsHere(events, cluster.pod.name);
   const times = new ConnectionTimes(events, partners, logger);
   const exchange = new Exchange(
     {
@@ -155,7 +159,7 @@ export const createParts = (options: NodeOptions) => {
         outgoing: new Set(),
         looks: new Turns(),
       },
-      observing: { events, traces: new PartnerTraces(traces, events) },
+      observing: { events, traces: new PartnerTraces(traces, events), sessions: sessionsHere },
     },
     times,
   );
@@ -183,6 +187,11 @@ export const createParts = (options: NodeOptions) => {
     mostConnections: () => config['http.max-connections'],
     ...{ tickMs: options.liveTickMs, heartbeatMs: options.heartbeatMs },
   });
+  const sessionService = new SessionService({
+    here: sessionsHere,
+    requests: cluster.requests,
+    listeners: listenerStore,
+  });
   const app = createApp({
     config,
     info,
@@ -204,6 +213,8 @@ export const createParts = (options: NodeOptions) => {
     listeners,
     transfers,
     live,
+    cancel: cancelling({ store: transfers, running, requests: cluster.requests }),
+    sessions: sessionService,
     traces,
     directories,
   });

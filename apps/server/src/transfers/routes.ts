@@ -1,9 +1,10 @@
-import { endpoint, exportRoutes, historyPageOf, notFound } from '@pesit-node/service';
+import { callerOf, endpoint, exportRoutes, historyPageOf, notFound } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { transferEventRoutes } from '@pesit-node/transfers';
 import type { LiveTransfers } from '@pesit-node/transfers';
 
 import { toDetail, toTransfer } from './answers.js';
+import type { CancelTransfer } from './cancel.js';
 import {
   activeQuery,
   exportQuery,
@@ -19,9 +20,10 @@ import type { TransferStore } from './store.js';
 export interface TransferRoutesDeps {
   readonly transfers: TransferStore;
   readonly live: LiveTransfers<unknown>;
+  readonly cancel: CancelTransfer;
 }
 
-export const transferRoutes = (routes: Routes, { transfers: store, live }: TransferRoutesDeps): void => {
+export const transferRoutes = (routes: Routes, { transfers: store, live, cancel }: TransferRoutesDeps): void => {
   routes.resource('/api/v1/transfers', {
     get: endpoint(
       {
@@ -76,6 +78,27 @@ export const transferRoutes = (routes: Routes, { transfers: store, live }: Trans
         const row = await store.get(id);
         if (row === undefined) throw notFound('Transfer', id, '/api/v1/transfers');
         res.json(toDetail(row));
+      },
+    ),
+  });
+  routes.resource('/api/v1/transfers/:id/cancel', {
+    post: endpoint(
+      {
+        summary: 'Ends a transfer that runs for good, on whatever pod',
+        description:
+          'The partner hears IDT 2-216 with end code 12. IN_PROGRESS as long as it has not acknowledged that.',
+        role: 'operator',
+        audit: ['transfer', 'cancelled'],
+        params: transferParams,
+        answers: {
+          202: transferAnswer,
+          404: 'There is no such transfer.',
+          409: 'It has ended, or its end has come and it is about to complete.',
+          503: 'The pod that runs it did not answer.',
+        },
+      },
+      async ({ params: { id }, req, res }) => {
+        res.status(202).json(toTransfer(await cancel(id, callerOf(req))));
       },
     ),
   });

@@ -19,6 +19,7 @@ import {
   testMetrics,
 } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
+import { LocalBus, PodRequests } from '@pesit-node/cluster';
 import { LiveTransfers } from '@pesit-node/transfers';
 import type { Express } from 'express';
 import request from 'supertest';
@@ -33,6 +34,10 @@ import { ListenerService } from '../../src/listeners/service.js';
 import { ListenerStore } from '../../src/listeners/store.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
 import { PartnerStore } from '../../src/partners/store.js';
+import { RunningTransfers } from '../../src/recovery/running-transfers.js';
+import { SessionService } from '../../src/sessions/service.js';
+import { SessionsHere } from '../../src/sessions/sessions-here.js';
+import { cancelling } from '../../src/transfers/cancel.js';
 import { liveSource } from '../../src/transfers/live-source.js';
 import { TransferStore } from '../../src/transfers/store.js';
 import { VirtualFileStore } from '../../src/virtual-files/store.js';
@@ -145,6 +150,10 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
       hints: { tell: () => undefined, subscribe: () => () => undefined },
     });
     const transfers = new TransferStore(knex);
+    const requests = new PodRequests({
+      ...{ knex, instance: pod.instance, others: () => [], isAlone: true, periodic, logger: rest.log.logger },
+      events: new LocalBus().join(),
+    });
     const app = (rest.app = createApp({
       config,
       info: { name: 'pesit-server', version: '0.0.0' },
@@ -165,6 +174,8 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
       virtualFiles: new VirtualFileStore(knex),
       listeners: rest.listeners,
       transfers,
+      cancel: cancelling({ store: transfers, running: new RunningTransfers(), requests }),
+      sessions: new SessionService({ here: new SessionsHere(events, 'rest'), requests, listeners: listenerStore }),
       live: new LiveTransfers({
         ...{ events, periodic, source: liveSource(knex, transfers), mostConnections: () => 100 },
         hints: { tell: () => undefined, subscribe: () => () => undefined },

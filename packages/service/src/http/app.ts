@@ -105,7 +105,8 @@ const ownStream = (logger: Logger): EventStream => eventStream({ app: 'server', 
 const publishing =
   (events: EventStream) =>
   ({ req, operation, path, error }: OperationOutcome): void => {
-    const object = Object.values(req.params).at(0);
+    // The path goes from what holds the object to the object itself.
+    const object = Object.values(req.params).at(-1);
     events.publish(OPERATION_DONE, {
       ...{ by: callerOf(req), audit: operation.audit, method: req.method, path },
       object: typeof object === 'string' ? object : undefined,
