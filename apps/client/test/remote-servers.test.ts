@@ -35,6 +35,7 @@ withDatabase((harness) => {
         enabled: true,
         description: null,
         maxConnections: null,
+        maxBytesPerSecond: null,
         tcpipHeader: 'length-prefixed',
         maxEntitySize: null,
         syncInterval: null,

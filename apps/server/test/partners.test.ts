@@ -24,6 +24,8 @@ withDatabase((harness) => {
         preconnectId: null,
         allowedFiles: null,
         allowedListeners: null,
+        allowedAddresses: null,
+        maxBytesPerSecond: null,
         multiArticle: null,
         ...{ tlsRequired: false, certificateFingerprint: null, certificateSubject: null, certificateSan: null },
         concatenation: null,
