@@ -83,8 +83,8 @@ withDatabase((harness) => {
           });
     const steps =
       'steps' in node
-        ? [node.steps.database, node.steps.files, node.steps.exchange]
-        : [node.databaseStep, node.exchangeStep];
+        ? [node.steps.database, node.steps.spans, node.steps.files, node.steps.exchange]
+        : [node.databaseStep, node.spansStep, node.exchangeStep];
     for (const step of steps) lifecycle.add(step);
     const pod: Pod = {
       ...{ name, app: node.app, license: node.license, cluster: node.cluster },

@@ -23,7 +23,7 @@ await runService(process, {
       metrics,
       reloaded,
       keystores: certificates,
-      beforeHttp: [steps.database, steps.files],
+      beforeHttp: [steps.database, steps.spans, steps.files],
       afterHttp: [steps.exchange],
     };
   },

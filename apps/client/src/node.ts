@@ -6,7 +6,14 @@ import { DataDirectoryError, HistoryRetention, retentionDays, Traces } from '@pe
 import type { Config, LifecycleStep, Logger } from '@pesit-node/service';
 import { ProcessDirectory, SpaceReserve, useSynchronousIo } from '@pesit-node/storage';
 import type { FileOperations } from '@pesit-node/storage';
-import { auditTransfers, LiveTransfers, oneAtATime, storageHealth, watchVolumes } from '@pesit-node/transfers';
+import {
+  auditTransfers,
+  LiveTransfers,
+  oneAtATime,
+  spansStep,
+  storageHealth,
+  watchVolumes,
+} from '@pesit-node/transfers';
 
 import { RemoteTls } from './certificates/remote-tls.js';
 import { createApp } from './app.js';
@@ -186,6 +193,7 @@ export const createNode = (options: NodeOptions) => {
   const drainMs = config['shutdown.drain-timeout'] * 1000;
   const steps = {
     database: foundation.step,
+    spans: spansStep({ config, app: 'client', version: options.info.version, node: options.node, events }),
     files: {
       name: 'files',
       start: async () => {

@@ -1,6 +1,6 @@
 /** The events of the client app, as a watcher from outside hears them, and in their order. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { watchEvents, withDatabase } from '@pesit-node/service/testing';
+import { attributesOf, otlpReceiver, watchEvents, withDatabase } from '@pesit-node/service/testing';
 import {
   SESSION_ENDED,
   SESSION_OPENED,
@@ -49,6 +49,21 @@ withDatabase((harness) => {
     expect(before).toEqual([...new Set(before)].sort((a, b) => a - b));
     expect(before.at(-1)).toBeLessThanOrEqual(BIG.length);
   };
+
+  test('with otel.endpoint a collector gets the session and the transfer, and no secret', async () => {
+    const collector = await otlpReceiver();
+    const service = await world.service({ config: { 'otel.endpoint': collector.endpoint } });
+    const partner = await world.partner();
+    await world.remote(service, partner.port);
+    const { id } = await world.send(service);
+    await service.stop();
+    await collector.close();
+    const spans = new Map(collector.spans().map((span) => [span.name, attributesOf(span)]));
+    expect([...spans.keys()].sort()).toEqual(['pesit send', 'pesit session']);
+    expect(spans.get('pesit session')).toMatchObject({ 'pesit.server': 'bank' });
+    expect(spans.get('pesit send')).toMatchObject({ 'pesit.transfer.id': id, 'pesit.status': 'COMPLETED' });
+    expect(collector.text()).not.toContain('pz#8kQ!v');
+  });
 
   test('a file is sent: session, points and end, all of one transfer', async () => {
     const { service } = await start([], {}, { idleTimeout: 0 });

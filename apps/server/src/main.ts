@@ -14,8 +14,18 @@ await runService(process, {
   env: process.env,
   first: LICENSE_KEY,
   build: (ground, licenseKey) => {
-    const { app, metrics, reloaded, certificates, databaseStep, exchangeStep } = createNode({ ...ground, licenseKey });
-    return { app, metrics, reloaded, keystores: certificates, beforeHttp: [databaseStep], afterHttp: [exchangeStep] };
+    const { app, metrics, reloaded, certificates, databaseStep, spansStep, exchangeStep } = createNode({
+      ...ground,
+      licenseKey,
+    });
+    return {
+      app,
+      metrics,
+      reloaded,
+      keystores: certificates,
+      beforeHttp: [databaseStep, spansStep],
+      afterHttp: [exchangeStep],
+    };
   },
   https: REST_HTTPS,
 });

@@ -2,6 +2,7 @@ import type { Certificates } from '@pesit-node/certificates';
 import type { Cluster } from '@pesit-node/cluster';
 import type { LicenseKeeper } from '@pesit-node/license';
 import type { DatabaseSupervisor, LifecycleStep, Metrics } from '@pesit-node/service';
+import { spansStep } from '@pesit-node/transfers';
 import type { Express } from 'express';
 
 import type { ListenersHere } from './listeners/listeners-here.js';
@@ -25,6 +26,8 @@ export interface ServerNode {
   readonly housekeeping: Housekeeping;
   /** Step of the foundation. To be started first, and stopped last. */
   readonly databaseStep: LifecycleStep;
+  /** Spans to a collector, where there is one. To be started second, and stopped after the exchange. */
+  readonly spansStep: LifecycleStep;
   /** Recovery, and the listeners with `autoStart`, as soon as the database is there. To be stopped first. */
   readonly exchangeStep: LifecycleStep;
   /** Resolves when `exchangeStep`, once started, has done all that, or was stopped. */
@@ -41,6 +44,10 @@ export const createNode = (options: NodeOptions): ServerNode => {
     ...{ app, license, cluster, metrics, reloaded, certificates, supervisor, housekeeping },
     listeners: parts.listenersHere,
     databaseStep: step,
+    spansStep: spansStep({
+      ...{ config: options.config, app: 'server', version: options.info.version },
+      ...{ node: options.node, events: foundation.events },
+    }),
     ...{ exchangeStep, whenBegun },
   };
 };

@@ -79,6 +79,8 @@ export {
 export type { AskedTerms, AttemptTerms, KeptAttempt } from './attempts.js';
 export { freeMessageText, messageText } from './texts.js';
 export { auditTransfers } from './audit-transfers.js';
+export { spansStep } from './spans/step.js';
+export type { SpansOptions } from './spans/options.js';
 export { meterTransfers } from './transfer-meter.js';
 export {
   compressionMode,

@@ -114,7 +114,7 @@ export const startService = async (database: Database, options: ServiceOptions =
     ...(options.liveTickMs === undefined ? {} : { liveTickMs: options.liveTickMs }),
   });
   const lifecycle = new Lifecycle({ logger: log.logger, health });
-  for (const step of [steps.database, steps.files, steps.exchange]) lifecycle.add(step);
+  for (const step of [steps.database, steps.spans, steps.files, steps.exchange]) lifecycle.add(step);
   const http = await listen(app, { host: '127.0.0.1', port: 0 });
   await lifecycle.start().catch(async (error: unknown) => {
     await http.close(0);

@@ -4,6 +4,7 @@ import { FLOW_KEYS } from './flow-keys.js';
 import { HISTORY_KEYS } from './history-keys.js';
 import { decimal, flag, integer, label, list, networks, oneOf, requiredText, size, text } from './kinds.js';
 import { LOGIN_KEYS } from './login-keys.js';
+import { OTEL_KEYS } from './otel-keys.js';
 import { POD_KEYS } from './pod-keys.js';
 import { REDIS_KEYS } from './redis-keys.js';
 import { key } from './row.js';
@@ -164,6 +165,7 @@ export const CONFIG_KEYS = {
     description:
       'Answer /metrics, /actuator/prometheus and /actuator/info without login, and also while a license is required.',
   }),
+  ...OTEL_KEYS,
   'shutdown.drain-timeout': key('both', {
     type: integer(0, 86_400),
     default: 60,

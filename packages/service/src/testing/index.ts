@@ -20,6 +20,8 @@ export type { ViolationOptions } from './json-schema.js';
 export { readOpenMetrics, testMetrics } from './metrics.js';
 export { answerViolations, exchangedOf, operationFor, operationsOf, resolveIn, routesOf } from './openapi.js';
 export type { Exchanged } from './openapi.js';
+export { attributesOf, otlpReceiver } from './otlp.js';
+export type { ReceivedSpan } from './otlp.js';
 export { plansOf } from './plans.js';
 export { selfSigned } from './pem.js';
 export { loggedIn, roleViolations, usersOfRoles } from './roles.js';
