@@ -40,7 +40,7 @@ const unlessConflict = (error: unknown): void => {
 /** The REST interface of the client app; it does not listen. */
 export const createApp = (deps: AppDeps): Express => {
   const { logger, events, exchange, servers } = deps;
-  const { queue, test, serverChanged: changed } = exchange;
+  const { queue, test, closeCircuit, serverChanged: changed } = exchange;
   const { sendTree, receivedTree, settings } = deps;
   const transfers = transferService({
     store: deps.transfers,
@@ -57,6 +57,7 @@ export const createApp = (deps: AppDeps): Express => {
     certificates: deps.certificates,
     events,
     test,
+    closeCircuit,
     // One that has ended meanwhile is a 409.
     cancel: (id) => transfers.cancel(id).catch(unlessConflict),
     changed,

@@ -63,5 +63,12 @@ export const clientMetrics = (
     const totals = new Map(rows.map(({ status, total }) => [status, total]));
     return STATUSES.map((status) => ({ labels: { status }, value: totals.get(status) ?? 0 }));
   });
+  metrics.gauge('pesit_remote_servers_circuit_open', async () => {
+    if (!supervisor.ready) return undefined;
+    const { rows } = await knex.raw<{ rows: { total: number }[] }>(
+      'select count(*)::int as total from remote_servers where circuit_until is not null',
+    );
+    return rows[0]?.total;
+  });
   meterKeyUse(metrics, { knex, secrets, supervisor }, SECRET_COLUMNS);
 };

@@ -21,6 +21,7 @@ import { TRANSFER_OVER } from './exchange/events.js';
 import { createExchange } from './exchange/exchange.js';
 import type { Exchange, ExchangeOptions } from './exchange/exchange.js';
 import { ReceivedTree } from './exchange/received-tree.js';
+import { auditCircuits } from './sessions/circuits.js';
 import { exchangeSettings } from './exchange/settings.js';
 import type { ExchangeSettings } from './exchange/settings.js';
 import { clientMetrics } from './metrics.js';
@@ -126,9 +127,10 @@ export const createNode = (options: NodeOptions) => {
     periodic,
     logger,
   });
+  auditCircuits(events, audit);
   auditTransfers(events, audit, () => config['audit.transfers']);
   const exchange: Exchange = createExchange({
-    ...{ ...options, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
+    ...{ ...options, knex: database.knex, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
     tls: new RemoteTls(certificates, config, events),
     ...{ places, periodic, events, clusterEvents: cluster.events, asLeader: cluster.asLeader },
     // Before the first look it is not known whether this is the volume of the cluster.

@@ -89,6 +89,7 @@ withDatabase((harness) => {
       `GET ${traces}/content`,
       `GET ${traces}/{session}`,
       'GET /api/v1/transfers/{id}/content',
+      'POST /api/v1/servers/{id}/close-circuit',
       'POST /api/v1/servers/{id}/test',
       ...['message', 'receive', 'send'].map((verb) => `POST /api/v1/transfers/${verb}`),
       ...['cancel', 'release', 'replay', 'retry'].map((verb) => `POST /api/v1/transfers/{id}/${verb}`),

@@ -57,6 +57,7 @@ withDatabase((harness) => {
         lastContact: null,
         negotiated: null,
         lastSeen: null,
+        circuit: { state: 'CLOSED', failures: 0, since: null, nextTry: null, reason: null },
         traceUntil: null,
       });
       expect((await service.api.get('/servers/1')).body).toEqual(body);

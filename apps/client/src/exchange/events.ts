@@ -20,6 +20,16 @@ export const SERVER_NOT_REACHED = new EventKind<{ readonly serverId: number; rea
   'pesit:server:not-reached',
 );
 
+/** The circuit breaker of a remote server was opened, or closed: on all pods. */
+export const CIRCUIT_CHANGED = new EventKind<{
+  readonly serverId: number;
+  /** Its name. */
+  readonly server: string;
+  readonly state: 'open' | 'closed';
+  /** Why the last contact failed. */
+  readonly reason: string | null;
+}>('pesit:server:circuit-changed');
+
 /** A session has shown how a remote server speaks: PI 25 as it answered to a file, or how it writes single articles. */
 export const SERVER_SEEN = new EventKind<{
   readonly serverId: number;

@@ -9,7 +9,14 @@ import {
   SESSION_TOLERATED,
 } from '@pesit-node/transfers';
 
-import { ATTEMPT_ENDED, ATTEMPT_STARTED, ATTEMPT_STARTED_OVER, CONNECTION_TESTED, SESSION_TAKEN } from './events.js';
+import {
+  ATTEMPT_ENDED,
+  ATTEMPT_STARTED,
+  ATTEMPT_STARTED_OVER,
+  CIRCUIT_CHANGED,
+  CONNECTION_TESTED,
+  SESSION_TAKEN,
+} from './events.js';
 
 const ENDS = {
   completed: ['info', 'transfer completed'],
@@ -37,6 +44,11 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
     const { server } = facts;
     if (error === undefined) logger.info({ server, latency }, 'connection test succeeded');
     else logger.warn({ server, ...logWords(error) }, 'connection test failed');
+  });
+  events.subscribe(CIRCUIT_CHANGED, ({ server, state, reason }) => {
+    if (state === 'open')
+      logger.warn({ server, reason }, 'circuit opened: transfers of the remote server wait, one at a time tries it');
+    else logger.info({ server }, 'circuit closed: transfers of the remote server go again');
   });
   events.subscribe(ATTEMPT_STARTED, (facts) => {
     logger.debug(facts, 'transfer started');

@@ -2,6 +2,7 @@ import type { ClusterEvents } from '@pesit-node/cluster';
 import { Rates } from '@pesit-node/net';
 import type { AsLeader, EventStream, Logger, Metrics, SecretBox, Traces } from '@pesit-node/service';
 import { meterTransfers } from '@pesit-node/transfers';
+import type { Knex } from 'knex';
 
 import type { RemoteTls } from '../certificates/remote-tls.js';
 import type { PlaceStore } from '../remote-servers/place-store.js';
@@ -9,6 +10,8 @@ import type { RemoteServerStore } from '../remote-servers/store.js';
 import type { SendTree } from '../transfers/send-tree.js';
 import { transferStore } from '../transfers/store.js';
 import type { TransferStore } from '../transfers/store.js';
+import { circuitStore } from '../remote-servers/circuit-store.js';
+import { Circuits } from '../sessions/circuits.js';
 import { Contacts } from '../sessions/contacts.js';
 import { ServerTraces } from '../traces/server-traces.js';
 import { meterRetries } from './events.js';
@@ -33,6 +36,7 @@ export interface ExchangeOptions extends Pick<
   readonly tls: RemoteTls;
   readonly transfers: TransferStore;
   readonly servers: RemoteServerStore;
+  readonly knex: Knex;
   readonly places: PlaceStore;
   readonly events: EventStream;
   readonly clusterEvents: ClusterEvents;
@@ -77,7 +81,16 @@ export const createExchange = (options: ExchangeOptions) => {
     ...options,
     store,
     events,
-    run: (job, signal, requireLease) => runTransfer(job, deps, signal, requireLease),
+    run: (job, signal, requireLease) => {
+      circuits.began(job);
+      const transfer = runTransfer(job, deps, signal, requireLease);
+      void transfer.ended.then((end) => circuits.ended(job, end));
+      return transfer;
+    },
+  });
+  const circuits = new Circuits({
+    ...{ store: circuitStore(options.knex), policy: () => settings.circuit, events, logger },
+    closed: () => queue.recount(),
   });
   const leftovers = new Leftovers({
     ...{ ...options, store, retention: settings.stagingRetention, spoolRetention: () => settings.spoolRetention },
@@ -98,8 +111,11 @@ export const createExchange = (options: ExchangeOptions) => {
       traces.start();
     },
     test: testConnection({ settings, secrets, tls, pool, contacts, traces: serverTraces, events }),
+    closeCircuit: (id: number) => circuits.close(id),
     /** A remote server was changed or removed. */
     serverChanged: (id: number): void => {
+      // It may be another one now.
+      circuits.forget(id);
       pool.closeIdle(id);
       contacts.forget(id);
       queue.recount();
@@ -115,6 +131,7 @@ export const createExchange = (options: ExchangeOptions) => {
       places.stop();
       await traces.stop();
       await contacts.settled();
+      await circuits.settled();
     },
   };
 };

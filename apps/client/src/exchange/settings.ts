@@ -2,6 +2,8 @@ import type { Config } from '@pesit-node/service';
 import type { ChecksumKind, Durability } from '@pesit-node/storage';
 import type { RetryPolicy } from '@pesit-node/transfers';
 
+import type { CircuitPolicy } from '../remote-servers/circuit-store.js';
+
 /** `spool.*`: how long the content of a request outlives its transfer, milliseconds. */
 export interface SpoolRetention {
   readonly completed: number;
@@ -35,6 +37,7 @@ export interface ExchangeSettings {
   readonly queueCapacity: number;
   /** `transfer.ordered.after-failure`: an ordered one that FAILED keeps those behind it waiting. */
   readonly holdsOrder: boolean;
+  readonly circuit: CircuitPolicy;
   /** `connection.pool.*`: sessions with one remote server; how long an idle one is kept, 0 = not at all. */
   readonly maxConnectionsPerHost: number;
   readonly idleTimeout: number;
@@ -112,6 +115,13 @@ export const exchangeSettings = (config: Config<'client'>): ExchangeSettings => 
   },
   get holdsOrder() {
     return config['transfer.ordered.after-failure'] === 'hold';
+  },
+  get circuit() {
+    return {
+      failures: config['transfer.circuit.failures'],
+      initialDelay: config['transfer.circuit.initial-delay'],
+      maxDelay: config['transfer.circuit.max-delay'],
+    };
   },
   get maxConnectionsPerHost() {
     return config['transfer.connection.pool.max-connections-per-host'];

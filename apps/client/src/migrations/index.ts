@@ -27,6 +27,7 @@ import { createdBy } from './0024-created-by.js';
 import { queuePolicies } from './0025-queue-policies.js';
 import { attempts } from './0026-attempts.js';
 import { rate } from './0027-rate.js';
+import { circuits } from './0028-circuits.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -59,5 +60,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     queuePolicies,
     attempts,
     rate,
+    circuits,
   ],
 };

@@ -73,6 +73,16 @@ const lastSeen = z
   })
   .meta({ id: 'ServerSeen' });
 
+const circuit = z
+  .object({
+    state: z.enum(['CLOSED', 'OPEN', 'HALF_OPEN']).meta({ description: 'HALF_OPEN: it is time for a try.' }),
+    failures: z.int().meta({ description: 'Contacts that failed since the last good one.' }),
+    since: z.string().nullable().meta({ format: 'date-time' }),
+    nextTry: z.string().nullable().meta({ format: 'date-time' }),
+    reason: z.string().nullable().meta({ description: 'Why the last contact failed.' }),
+  })
+  .meta({ id: 'Circuit' });
+
 const CONTACT_STATUSES = ['UNKNOWN', 'CONNECTED', 'UNREACHABLE', 'REFUSED'] as const;
 export type ContactStatus = (typeof CONTACT_STATUSES)[number];
 
@@ -208,6 +218,12 @@ export const REMOTE_SERVER = new FieldTable(
       words: 'Properties of the partner that the last sessions have shown.',
       unset: 'none yet',
     },
+    circuit: {
+      schema: circuit,
+      readOnly: true,
+      words: 'The circuit breaker: while it is not CLOSED the transfers wait, and one at a time tries the server.',
+      unset: 'never',
+    },
     traceUntil: {
       column: 'trace_until',
       schema: storedTime(),
@@ -224,6 +240,11 @@ type Rows = typeof REMOTE_SERVER.rows;
 export interface RemoteServerRow extends RowOf<Rows> {
   readonly seen: ServerSeen;
   readonly single_article: 'plain' | 'prefixed' | null;
+  /** See `0028-circuits.ts`. */
+  readonly circuit_failures: number;
+  readonly circuit_reason: string | null;
+  readonly circuit_opened_time: Date | null;
+  readonly circuit_until: Date | null;
 }
 export type RemoteServerValues = ValuesOf<Rows>;
 export type RemoteServerView = ViewOf<Rows>;

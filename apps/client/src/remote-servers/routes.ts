@@ -62,6 +62,18 @@ export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService)
       },
     ),
   });
+  routes.resource('/api/v1/servers/:id/close-circuit', {
+    post: endpoint(
+      {
+        summary: 'Closes the circuit of a remote server: its transfers go again',
+        role: 'operator',
+        audit: ['remote server', 'circuit closed'],
+        params,
+        answers: { 200: answer, ...NOT_FOUND },
+      },
+      async ({ params: { id }, res }) => res.json(await servers.closeCircuit(id)),
+    ),
+  });
   routes.resource('/api/v1/servers/:id/test', {
     post: endpoint(
       {

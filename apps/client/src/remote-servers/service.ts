@@ -31,7 +31,20 @@ const lastSeen = ({ seen, single_article: singleArticle }: RemoteServerRow) =>
         product: productOf(singleArticle === null ? seen : { ...seen, singleArticle }),
       };
 
-const view = (row: RemoteServerRow): RemoteServerView => REMOTE_SERVER.view(row, { lastSeen: lastSeen(row) });
+const circuitOf = (row: RemoteServerRow) => {
+  const { circuit_until: until, circuit_opened_time: opened } = row;
+  const open = until !== null && until.getTime() <= Date.now() ? ('HALF_OPEN' as const) : ('OPEN' as const);
+  return {
+    state: until === null ? ('CLOSED' as const) : open,
+    failures: row.circuit_failures,
+    since: opened?.toISOString() ?? null,
+    nextTry: until?.toISOString() ?? null,
+    reason: row.circuit_reason,
+  };
+};
+
+const view = (row: RemoteServerRow): RemoteServerView =>
+  REMOTE_SERVER.view(row, { lastSeen: lastSeen(row), circuit: circuitOf(row) });
 
 /** The effect of `force=true`. */
 export const FORCED_REMOVAL =
@@ -54,6 +67,8 @@ export interface RemoteServerServiceDeps {
   readonly audit: ChangeAudit;
   /** A real CONNECT and RELEASE. */
   readonly test: (server: RemoteServerRow) => Promise<TestResult>;
+  /** See `Circuits.close`. */
+  readonly closeCircuit: (id: number) => Promise<void>;
   /** Cancels a transfer, unless it has ended. */
   readonly cancel: (id: string) => Promise<unknown>;
   /** The server was changed or removed: its idle sessions have the old terms, and its transfers may run now. */
@@ -90,6 +105,7 @@ export const remoteServerService = ({
   events,
   audit,
   test,
+  closeCircuit,
   cancel,
   changed,
 }: RemoteServerServiceDeps) => {
@@ -170,6 +186,13 @@ export const remoteServerService = ({
     },
 
     test: async (id: number): Promise<TestResult> => test(await existing(id)),
+
+    /** Lets its transfers go, whatever contacts have failed. */
+    closeCircuit: async (id: number): Promise<RemoteServerView> => {
+      await existing(id);
+      await closeCircuit(id);
+      return view(await existing(id));
+    },
   };
 };
 

@@ -30,8 +30,10 @@ const IN_TIME = '(expires_at is null or expires_at > now())';
 const FRESH = `status = 'PENDING' and next_attempt_at is null and order_key is null and ${IN_TIME}`;
 const DELAYED = `status = 'PENDING' and next_attempt_at <= now() and order_key is null and ${IN_TIME}`;
 
-/** Sessions that a server has to spare. */
-const SPARE = `least(coalesce(s.max_connections, :maxPerServer), :maxPerServer) - coalesce(b.running, 0)`;
+/** Sessions that a server has to spare; while its circuit is open none, then one for a probe. */
+const MOST = 'least(coalesce(s.max_connections, :maxPerServer), :maxPerServer)';
+const SPARE = `case when s.circuit_until is null then ${MOST}
+  when s.circuit_until > now() or s.circuit_probe_until > now() then 0 else least(1, ${MOST}) end - coalesce(b.running, 0)`;
 const AS_SPARE = `limit greatest(0, least(:slots, ${SPARE}))`;
 
 /**
@@ -44,6 +46,8 @@ const AS_SPARE = `limit greatest(0, least(:slots, ${SPARE}))`;
  * and the first that is due the one with the lower position, so that a delayed row comes no sooner than those of its priority that
  * were due before it (`turn`). It is taken when that server runs `running + nth - 1`, which puts the rows of all servers in order.
  * Locked rows are left to whoever has them, for the next ones of the same server. `abs`: see `end-statement.ts`.
+ *
+ * A server whose circuit is open has one probe: who writes it down first (`probes`), with the row locked, has it.
  *
  * Of each order only the first row that did not end well is looked at (`heads`): whatever that waits for, the next ones wait, too.
  */
@@ -67,7 +71,7 @@ export const TAKE = `
         ${countedUpTo(':countTo', 'delayed')} as delayed, ${countedUpTo(':countTo', 'ordered')} as ordered
     ) parts
   ), candidates as (
-    select s.id, coalesce(b.running, 0) as running, one.position, one.priority, one.kind, one.transfer, one.nth
+    select s.id, s.circuit_until is not null as is_probe, coalesce(b.running, 0) as running, one.position, one.priority, one.kind, one.transfer, one.nth
     from remote_servers s left join busy b on b.server_id = s.id
     cross join lateral (
       select position, priority, kind, transfer,
@@ -92,10 +96,16 @@ export const TAKE = `
     where s.enabled
   ), ranked as (
     select *, row_number() over (order by running + nth, priority, position) as rank from candidates
-  ), winners as (
+  ), first as (
     select ranked.* from ranked cross join counted
     where rank <= :slots
       and (rank <= :freely or (running = 0 and nth = 1) or counted.queued - rank + 1 >= :minQueued)
+  ), probes as (
+    update remote_servers s set circuit_probe_until = now() + make_interval(secs => :leaseSeconds)
+    from first f where f.is_probe and s.id = f.id and s.circuit_until <= now() and coalesce(s.circuit_probe_until <= now(), true)
+    returning s.id
+  ), winners as (
+    select * from first where not is_probe or id in (select id from probes)
   ), chosen as (
     select id, priority, count(*) filter (where kind = 'fresh') as fresh, count(*) filter (where kind = 'delayed') as delayed
     from winners group by id, priority

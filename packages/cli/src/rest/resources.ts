@@ -75,6 +75,7 @@ export const RESOURCES: readonly Resource[] = [
       'update',
       'delete',
       action('test', 'Opens a PeSIT session with it and releases it'),
+      action('close-circuit', 'Lets its transfers go again, whatever contacts have failed'),
     ],
   },
   {

@@ -390,6 +390,27 @@ export const CONFIG_KEYS = {
     description:
       'Transfers that wait, for a place or for their next attempt; one more is answered 503 with Retry-After.',
   }),
+  'transfer.circuit.failures': key('client', {
+    type: integer(0, 1000),
+    default: 5,
+    reload: true,
+    description:
+      'Contacts with a remote server that fail one after the other, on any pod, until its circuit opens: its transfers wait without an attempt, and one at a time tries it. Counted are a server that cannot be reached or does not answer, TLS, and refusals that ask to come again; 0 = never.',
+  }),
+  'transfer.circuit.initial-delay': key('client', {
+    type: integer(1, 86_400_000),
+    default: 10_000,
+    unit: 'milliseconds',
+    reload: true,
+    description: 'From the opening of a circuit to the first try; each one that fails doubles it.',
+  }),
+  'transfer.circuit.max-delay': key('client', {
+    type: integer(1, 86_400_000),
+    default: 300_000,
+    unit: 'milliseconds',
+    reload: true,
+    description: 'Between two tries of a remote server whose circuit is open, at most.',
+  }),
   'transfer.ordered.after-failure': key('client', {
     type: oneOf(['hold', 'pass']),
     default: 'hold',

@@ -193,6 +193,12 @@ export const METRICS = {
     { status: ['UNKNOWN', 'CONNECTED', 'UNREACHABLE', 'REFUSED'] },
     'Remote servers by the outcome of the last contact.',
   ),
+  pesit_remote_servers_circuit_open: row(
+    'gauge',
+    'client',
+    {},
+    'Remote servers whose circuit is open: their transfers wait, and one at a time tries them. The same on all pods.',
+  ),
   pesit_queue_depth: row(
     'gauge',
     'client',
