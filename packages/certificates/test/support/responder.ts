@@ -1,10 +1,8 @@
 /** An OCSP responder whose answers are those of the `openssl ocsp` command, and what becomes of peers by what it says. */
-import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 
 import { afterAll } from '@jest/globals';
 
@@ -48,31 +46,27 @@ export class Responder {
     return `authorityInfoAccess = OCSP;URI:http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/${path}`;
   }
 
-  /** The answer of OpenSSL. @param status `VALID` or `REVOKED`; undefined: it does not know the certificate */
-  saying(
-    of: Issued,
-    status: string | undefined,
-    signer: Issued = this.#ca,
-    more: readonly string[] = ['-nmin', '30'],
-  ): Answers {
-    return (question, res) => {
-      const [file, out] = ['question.der', 'answer.der'].map((name) => join(this.#openssl.directory, name));
-      this.#openssl.write('question.der', question);
-      const serial = new X509Certificate(of.pem).serialNumber;
-      const index = this.#openssl.write(
-        'ocsp.txt',
-        status === undefined ? '' : `${status}\t${serial}\tunknown\t/CN=x\n`,
-      );
-      execFileSync(
-        'openssl',
-        [
-          ...['ocsp', '-index', index, '-CA', this.#ca.certificate, '-reqin', file ?? ''],
-          ...['-rsigner', signer.certificate, '-rkey', signer.key, '-respout', out ?? '', ...more],
-        ],
-        { stdio: 'ignore' },
-      );
-      res.end(this.#openssl.bytes('answer.der'));
-    };
+  /** The answer of OpenSSL to each question. @param status `VALID` or `REVOKED`; undefined: it does not know the certificate */
+  saying(of: Issued, status: string | undefined, signer?: Issued, more?: readonly string[]): Answers {
+    return (question, res) => res.end(this.#answer(question, of, status, signer, more));
+  }
+
+  /** The same, made ahead and without a nonce: who waits for it does not wait for OpenSSL. */
+  ready(of: Issued, status: string | undefined, signer?: Issued): Answers {
+    const about = ['-issuer', this.#ca.certificate, '-cert', of.certificate];
+    this.#openssl.run('ocsp', ...about, '-no_nonce', '-reqout', 'ahead.der');
+    const answer = this.#answer(this.#openssl.bytes('ahead.der'), of, status, signer);
+    return (_, res) => res.end(answer);
+  }
+
+  #answer(question: Buffer, of: Issued, status = '', signer = this.#ca, more = ['-nmin', '30'] as readonly string[]) {
+    const asked = this.#openssl.write('question.der', question);
+    const serial = new X509Certificate(of.pem).serialNumber;
+    const index = this.#openssl.write('ocsp.txt', status === '' ? '' : `${status}\t${serial}\tunknown\t/CN=x\n`);
+    const by = ['-rsigner', signer.certificate, '-rkey', signer.key];
+    const args = ['ocsp', '-index', index, '-CA', this.#ca.certificate, '-reqin', asked, ...by, ...more];
+    this.#openssl.run(...args, '-respout', 'answer.der');
+    return this.#openssl.bytes('answer.der');
   }
 }
 
@@ -87,12 +81,12 @@ export const OCSP_CASES: readonly (readonly [
   /** Undefined: it says nothing. */
   says: ((responder: Responder, of: Issued, stranger: Issued) => Answers | undefined) | 'is not there',
 ])[] = [
-  ['good', { soft: 'in', hard: 'in' }, /^$/, (responder, of) => responder.saying(of, VALID)],
-  ['revoked', SAID, /was revoked by its CA .*, keyCompromise/, (responder, of) => responder.saying(of, REVOKED)],
-  ['unknown', ASKED, /it does not know the certificate/, (responder, of) => responder.saying(of, undefined)],
+  ['good', { soft: 'in', hard: 'in' }, /^$/, (responder, of) => responder.ready(of, VALID)],
+  ['revoked', SAID, /was revoked by its CA .*, keyCompromise/, (responder, of) => responder.ready(of, REVOKED)],
+  ['unknown', ASKED, /it does not know the certificate/, (responder, of) => responder.ready(of, undefined)],
   ['unreachable', ASKED, /cannot say it: ECONNREFUSED/, 'is not there'],
   ['slow', ASKED, /it did not come whole within 3000 ms/, () => undefined],
-  ['lying', ASKED, /is signed neither by the CA nor/, (responder, of, other) => responder.saying(of, VALID, other)],
-  ['slander', ASKED, /is signed neither by the CA nor/, (responder, of, other) => responder.saying(of, REVOKED, other)],
+  ['lying', ASKED, /is signed neither by the CA nor/, (responder, of, other) => responder.ready(of, VALID, other)],
+  ['slander', ASKED, /is signed neither by the CA nor/, (responder, of, other) => responder.ready(of, REVOKED, other)],
   ['failing', ASKED, /the server answers 500/, () => (_, res) => void res.writeHead(500).end()],
 ];
