@@ -5,7 +5,7 @@ export interface LogBudgetOptions {
   readonly total?: number;
   /** Length of a window, milliseconds. Default 60,000. */
   readonly windowMs?: number;
-  /** Clock, for tests. */
+  /** Clock, milliseconds. Default: one that nobody can set back. */
   readonly now?: () => number;
 }
 
@@ -20,7 +20,7 @@ export class LogBudget {
   #leftOut = 0;
   #until = 0;
 
-  constructor({ perKey = 10, total = 100, windowMs = 60_000, now = Date.now }: LogBudgetOptions = {}) {
+  constructor({ perKey = 10, total = 100, windowMs = 60_000, now = () => performance.now() }: LogBudgetOptions = {}) {
     this.#perKey = perKey;
     this.#total = total;
     this.#windowMs = windowMs;

@@ -21,7 +21,7 @@ export const auditTransfers = (
   events: EventStream,
   audit: Pick<Audit, 'note' | 'include'>,
   which: () => 'all' | 'failures' | 'none',
-  now = Date.now,
+  now = () => performance.now(),
 ): void => {
   const sessions = new Collapse({ perHour: SESSIONS_PER_HOUR, now });
   const failures = new Collapse({ perHour: FAILURES_PER_HOUR, now });

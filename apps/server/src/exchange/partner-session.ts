@@ -169,7 +169,11 @@ export class PartnerSession implements ServerHandler {
     await file.end();
     this.#file = undefined;
     const { dataBytes, articles } = file.progress();
-    this.#over(file, 'COMPLETED', undefined, { dataBytes, articles, durationMs: Date.now() - this.#startedAt });
+    this.#over(file, 'COMPLETED', undefined, {
+      dataBytes,
+      articles,
+      durationMs: Math.round(performance.now() - this.#startedAt),
+    });
   }
 
   async transferFailed(error: PesitError, endCode: number | undefined): Promise<void> {
@@ -291,7 +295,7 @@ export class PartnerSession implements ServerHandler {
       this.#file = file;
       this.#record = file.record;
       this.#seeEntity(parameters.maxEntitySize ?? 0);
-      this.#startedAt = Date.now();
+      this.#startedAt = performance.now();
       parts.records.running.add(file, connection);
       const facts = { filename: file.name };
       this.#events.publish(TRANSFER_BEGAN, { session: this.#observed, transfer: file, facts });

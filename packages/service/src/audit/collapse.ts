@@ -3,7 +3,7 @@ import type { NewAuditEntry } from './entry.js';
 export interface CollapseOptions {
   /** How many entries these may make in an hour, repeats and what is summed up aside. */
   readonly perHour: number;
-  /** Clock, for tests: milliseconds. */
+  /** Clock, milliseconds. Default: one that nobody can set back. */
   readonly now?: () => number;
 }
 
@@ -28,7 +28,7 @@ export class Collapse {
   #left: number;
 
   constructor(options: CollapseOptions) {
-    this.#options = { now: Date.now, ...options };
+    this.#options = { now: () => performance.now(), ...options };
     this.#left = options.perHour;
   }
 
@@ -65,6 +65,6 @@ export class Collapse {
     this.#others = undefined;
     return all
       .filter(({ count }) => count > 0)
-      .map(({ entry, count }) => ({ ...entry, at: new Date(now), details: { ...entry.details, times: count } }));
+      .map(({ entry, count }) => ({ ...entry, details: { ...entry.details, times: count } }));
   }
 }

@@ -10,7 +10,11 @@ const PER_HOUR = 60;
 const NOT_TRIED: ReadonlySet<string> = new Set(['VALIDATION_ERROR', 'NOT_FOUND', 'SERVER_NOT_FOUND', 'UNPROCESSABLE']);
 
 /** Notes what every service has: changes that were not stored with their entry, operations that declare it, refusals. */
-export const auditService = (events: EventStream, audit: Pick<Audit, 'note' | 'include'>, now = Date.now): void => {
+export const auditService = (
+  events: EventStream,
+  audit: Pick<Audit, 'note' | 'include'>,
+  now = () => performance.now(),
+): void => {
   const logins = new Collapse({ perHour: PER_HOUR, now });
   const refusals = new Collapse({ perHour: PER_HOUR, now });
   audit.include(() => [...logins.due(), ...refusals.due()]);

@@ -5,7 +5,7 @@ export interface FailureLimiterOptions {
   readonly windowMs?: number;
   /** Callers that are remembered; the oldest is forgotten first. Default 10,000. */
   readonly capacity?: number;
-  /** Clock, for tests. */
+  /** Clock, milliseconds. Default: one that nobody can set back. */
   readonly now?: () => number;
 }
 
@@ -18,7 +18,12 @@ export class FailureLimiter {
   readonly #capacity: number;
   readonly #now: () => number;
 
-  constructor({ limit = 10, windowMs = 60_000, capacity = 10_000, now = Date.now }: FailureLimiterOptions = {}) {
+  constructor({
+    limit = 10,
+    windowMs = 60_000,
+    capacity = 10_000,
+    now = () => performance.now(),
+  }: FailureLimiterOptions = {}) {
     this.#limit = limit;
     this.#windowMs = windowMs;
     this.#capacity = capacity;

@@ -45,7 +45,7 @@ export interface RestCertificateOptions {
   readonly config: RestCertificateConfig;
   readonly tools: HttpsTools;
   readonly logger: Logger;
-  /** Milliseconds since 1970. Default `Date.now`. */
+  /** Clock, milliseconds. Default: one that nobody can set back. */
   readonly now?: () => number;
 }
 
@@ -84,7 +84,7 @@ export class RestCertificate {
   #problem: string | undefined;
   #notBefore = 0;
 
-  private constructor({ config, tools, logger, now = Date.now }: RestCertificateOptions, inUse: InUse) {
+  private constructor({ config, tools, logger, now = () => performance.now() }: RestCertificateOptions, inUse: InUse) {
     this.#config = config;
     this.#tools = tools;
     this.#logger = logger;
