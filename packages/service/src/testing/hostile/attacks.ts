@@ -43,6 +43,9 @@ const JSON_HEADERS = { 'Content-Type': JSON_TYPE };
 const pathWith = (template: string, params: Readonly<Record<string, string>>): string =>
   template.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '0');
 
+const parametersOf = (template: string): readonly string[] =>
+  [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+
 const encoded = (params: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(params).map(([name, value]) => [name, encodeURIComponent(value)]));
 
@@ -59,12 +62,15 @@ const namesOf = (name: string, schema: JsonSchema | undefined): readonly string[
 type Make = fc.Arbitrary<Attack>;
 
 /** The attacks on one operation. */
-export const attacksOn = (target: Target): readonly Make[] => [
-  ...onBody(target),
-  ...onQuery(target),
-  ...onPath(target),
-  ...onHeaders(target),
-];
+export const attacksOn = (target: Target): readonly Make[] => {
+  const made = [...onBody(target), ...onQuery(target), ...onPath(target), ...onHeaders(target)];
+  const unknown = parametersOf(target.template).filter((name) => target.params[name] === undefined);
+  if (unknown.length === 0) return made;
+  // The path may be at fault before what the attack is about.
+  return made.map((one) =>
+    one.map((attack) => (attack.fields === undefined ? attack : { ...attack, fields: [...attack.fields, ...unknown] })),
+  );
+};
 
 const base = ({ method, template, params, body }: Target): Attack => ({
   what: 'nothing',
@@ -215,7 +221,7 @@ const onQuery = (target: Target): readonly Make[] => {
 const onPath = (target: Target): readonly Make[] => {
   const { template, params } = target;
   const plain = base(target);
-  const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+  const names = parametersOf(template);
   if (names.length === 0) return [];
   return [
     fc.tuple(fc.constantFrom(...names), hostileSegment).map(([name, segment]): Attack => ({

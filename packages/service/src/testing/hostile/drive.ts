@@ -27,7 +27,7 @@ export interface HostileOptions {
   readonly besides: Readonly<Record<string, readonly string[] | 'all'>>;
   /** Values of the parameters of a path: of things that are there, or not. */
   readonly params: (path: string) => Readonly<Record<string, string>>;
-  /** Bodies that are taken, by `POST /path`. */
+  /** Bodies that are taken, by `POST /path`. Default: an empty one, which most refuse whatever else is wrong. */
   readonly bodies: Readonly<Record<string, object>>;
   /** Makes everything as it was, after a request that was taken. */
   readonly reset: () => Promise<void>;
@@ -148,10 +148,9 @@ const targetsOf = (document: OpenApiDocument, { app, params, bodies, maxBody }: 
     if (operation === undefined) throw new Error(`${method} ${template} is not in the document`);
     const name = `${method.toUpperCase()} ${template}`;
     const takes = operation.requestBody?.content['application/json'] !== undefined;
-    if (takes && bodies[name] === undefined) throw new Error(`no body is known for ${name}`);
     return {
       ...{ document, method: method.toUpperCase(), template, operation, maxBody, anyQuery: query === ANY_QUERY },
-      ...{ params: params(template), body: bodies[name] },
+      ...{ params: params(template), body: takes ? (bodies[name] ?? {}) : undefined },
     };
   });
 
