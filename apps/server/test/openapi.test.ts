@@ -109,18 +109,21 @@ withDatabase((harness) => {
     );
   });
 
-  test('an operator runs listeners and traces, and reads the audit log; whatever else changes something takes an admin', async () => {
+  test('an operator runs listeners and traces, ends what runs, and reads the audit log; whatever else changes something takes an admin', async () => {
     const operations = [...operationsOf(await read())];
     const named = (keep: (name: string, role: string | undefined) => boolean): string[] =>
       operations.filter(([name, operation]) => keep(name, operation['x-role'])).map(([name]) => name);
     const traces = '/api/v1/config/partners/{partnerId}/trace';
     expect(named((_, role) => role === 'operator').sort()).toEqual([
+      'DELETE /api/servers/{serverId}/sessions/{sessionId}',
       `DELETE ${traces}`,
+      'DELETE /api/v1/servers/{serverId}/sessions/{sessionId}',
       ...['', '/export.csv', '/export.jsonl'].map((rest) => `GET /api/v1/audit${rest}`),
       `GET ${traces}/content`,
       `GET ${traces}/{session}`,
       ...['restart', 'start', 'stop'].map((verb) => `POST /api/servers/{serverId}/${verb}`),
       ...['restart', 'start', 'stop'].map((verb) => `POST /api/v1/servers/{serverId}/${verb}`),
+      'POST /api/v1/transfers/{id}/cancel',
       `PUT ${traces}`,
     ]);
     expect(named((name, role) => !name.startsWith('GET ') && role === 'viewer')).toEqual([]);

@@ -70,7 +70,7 @@ COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.l
   test.each<[readonly string[], readonly string[]]>([
     [
       ['pesit', 'se'],
-      ['send', 'servers'],
+      ['send', 'servers', 'sessions'],
     ],
     [
       ['pesit', 'license', ''],

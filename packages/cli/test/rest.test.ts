@@ -303,3 +303,77 @@ test('a transfer is asked for with its priority, its time and its order', async 
     ...{ notBefore: '2026-11-21T09:30:15Z', expiresAt: '2026-11-22T00:00:00Z' },
   });
 });
+
+describe('what runs', () => {
+  const EVENTS = '/api/v1/transfers/events';
+  const event = (name: string, data: object, id?: string): string =>
+    `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+  const record = { id: 7, direction: 'SEND', filename: 'a.csv', status: 'IN_PROGRESS', bytesTransferred: 0 };
+  const ONE =
+    'retry: 2000\n\n' +
+    event('transfer', record, 'x-1') +
+    ': heartbeat\n\n' +
+    event('progress', [{ id: 7, bytesTransferred: 512, rate: 256, estimatedEnd: null, node: 'pod-1' }]) +
+    event('transfer', { ...record, status: 'COMPLETED', bytesTransferred: 1024 }, 'over');
+
+  test('watch of one transfer: a JSON line an event, until it is over', async () => {
+    await setProfile();
+    answers['GET /api/v1/transfers/7/events'] = [200, ONE];
+    const { code, out } = await user.pesit(['transfers', 'watch', 7, '--app', 'server']);
+    const lines = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { event: string });
+    expect([code, lines.map((line) => line.event)]).toEqual([0, ['transfer', 'progress', 'transfer']]);
+    expect(lines[2]).toEqual({ event: 'transfer', data: { ...record, status: 'COMPLETED', bytesTransferred: 1024 } });
+    expect(calls[0]?.headers.accept).toBe('text/event-stream');
+  });
+
+  test('on a terminal a table that is drawn again', async () => {
+    await setProfile();
+    answers['GET /api/v1/transfers/7/events'] = [200, ONE];
+    const { code, out, error } = await user.pesit(['transfers', 'watch', 7], { isTTY: true });
+    expect([code, out]).toEqual([0, '']);
+    expect(error).toMatch(
+      /7 +SEND +a\.csv +IN_PROGRESS +512 +256[^]*\u001b\[2A\r\u001b\[J[^]*7 +SEND +a\.csv +COMPLETED +1024 +-/,
+    );
+  });
+
+  test('all: the list when the service says so; a stream that is cut off is read again from where it was', async () => {
+    await setProfile();
+    answers[`GET ${EVENTS}`] = [
+      200,
+      `${event('reset', { reason: 'new' }, 'x-5')}${event('transfer', { ...record, id: 9 }, 'x-6')}`,
+    ];
+    answers['GET /api/v1/transfers'] = [200, { content: [record] }];
+    cut.add(EVENTS);
+    const end = new AbortController();
+    const heard = (): void => {
+      if (asked().filter((one) => one.endsWith(EVENTS)).length === 2) end.abort();
+    };
+    const { code, error } = await user.pesit(['transfers', 'watch'], { isTTY: true, signal: end.signal, heard });
+    expect(code).toBe(130);
+    expect(error).toContain('the answer was cut off');
+    expect(error).toMatch(/7 +SEND[^]*9 +SEND/);
+    expect(asked()[1]).toBe('GET /api/v1/transfers?status=IN_PROGRESS&size=100');
+    expect(calls.filter(({ url: path }) => path === EVENTS).map(({ headers }) => headers['last-event-id'])).toEqual([
+      undefined,
+      'x-6',
+    ]);
+  });
+
+  test('sessions of a listener are listed and ended; a transfer of the server app is cancelled', async () => {
+    await setProfile();
+    const transfer = { id: 3, filename: 'b.csv', bytesTransferred: 12 };
+    const session = { id: 's1', partnerId: 'ACME', remoteAddress: '10.0.0.1', state: 'TRANSFERRING', transfer };
+    answers['GET /api/v1/servers/NODE1/sessions'] = [200, { sessions: [session], silentPods: ['pod-2'] }];
+    const listed = await user.pesit(['sessions', 'list', 'NODE1']);
+    expect(listed.out).toMatch(/s1 +ACME +10\.0\.0\.1 +TRANSFERRING +b\.csv +12/);
+    expect(listed.error).toContain('without those of pod-2');
+    answers['DELETE /api/v1/servers/NODE1/sessions/s1'] = [204, undefined];
+    expect(await user.pesit(['sessions', 'end', 'NODE1', 's1'])).toMatchObject({ code: 0, out: 's1 ended\n' });
+    answers['POST /api/v1/transfers/7/cancel'] = [202, { ...record, status: 'CANCELLED' }];
+    const cancelled = await user.pesit(['transfers', 'cancel', 7, '--app', 'server']);
+    expect([cancelled.code, cancelled.out]).toEqual([0, expect.stringContaining('CANCELLED')]);
+  });
+});

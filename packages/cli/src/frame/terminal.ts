@@ -14,6 +14,8 @@ export class Terminal {
   readonly #out: Stream;
   readonly #error: Stream;
   #drawn = false;
+  /** Lines of the table that was drawn last. */
+  #height = 0;
 
   /** @param error also takes the progress, so that standard output has nothing but the answer */
   constructor(out: Stream, error: Stream) {
@@ -24,6 +26,11 @@ export class Terminal {
   /** Whether somebody watches. */
   get live(): boolean {
     return this.#error.isTTY === true;
+  }
+
+  /** Whether somebody reads the answer on a terminal, too: nothing else takes it. */
+  get isWatched(): boolean {
+    return this.live && this.#out.isTTY === true;
   }
 
   get columns(): number {
@@ -60,7 +67,17 @@ export class Terminal {
     this.#error.write(`\r${line.slice(0, this.columns - 1)}\u001b[K`);
   }
 
+  /** Lines that are drawn over and over, no wider than the terminal; nothing where nobody watches. */
+  drawAll(lines: readonly string[]): void {
+    if (!this.live) return;
+    this.#wipe();
+    this.#error.write(lines.map((line) => `${harmless(line).slice(0, this.columns - 1)}\n`).join(''));
+    this.#height = lines.length;
+  }
+
   #wipe(): void {
+    if (this.#height > 0) this.#error.write(`\u001b[${this.#height}A\r\u001b[J`);
+    this.#height = 0;
     if (this.#drawn) this.#error.write('\r\u001b[K');
     this.#drawn = false;
   }

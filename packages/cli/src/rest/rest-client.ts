@@ -85,7 +85,22 @@ export class RestClient {
     await pipeline(this.#chunks(answer), to);
   }
 
-  #request(method: string, path: string, query: Query, body: unknown): Promise<IncomingMessage> {
+  /** Server-sent events as they come. @param lastId of the last one that is known. @throws CliError */
+  async stream(path: string, lastId: string | undefined): Promise<AsyncIterable<Buffer>> {
+    const more = lastId === undefined ? {} : { 'last-event-id': lastId };
+    const answer = await this.#request('GET', path, {}, undefined, { accept: 'text/event-stream', ...more });
+    const status = answer.statusCode ?? 0;
+    if (status !== 200) requireSuccess(status, parseBody(await this.#readAll(answer)));
+    return this.#chunks(answer);
+  }
+
+  #request(
+    method: string,
+    path: string,
+    query: Query,
+    body: unknown,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<IncomingMessage> {
     const { url: base, user, password, apiKey, ca } = this.#service;
     const url = new URL(base);
     url.pathname = `${base.pathname.replace(/\/$/, '')}${path}`;
@@ -97,6 +112,7 @@ export class RestClient {
       timeout: SILENCE_MS,
       headers: {
         accept: 'application/json',
+        ...more,
         ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
         ...(user === undefined || apiKey !== undefined
           ? {}

@@ -9,7 +9,9 @@ import type { Query } from './rest-client.js';
 import { RESOURCES } from './resources.js';
 import type { Resource, Verb } from './resources.js';
 import { SEND_COMMAND } from './send-command.js';
+import { SESSION_COMMANDS } from './session-commands.js';
 import { sayObject, sayTable } from './show.js';
+import { WATCH_COMMAND } from './watch-command.js';
 
 const PAGE_FLAGS: readonly Flag[] = [
   { name: 'size', type: 'number', from: 1, to: 500, fallback: '20', help: 'Rows of a page.' },
@@ -135,5 +137,7 @@ export const REST_COMMANDS: readonly Command[] = [
     resource.verbs.map((verb) => (typeof verb === 'string' ? makers[verb](resource) : verbCommand(resource, verb))),
   ),
   SEND_COMMAND,
+  WATCH_COMMAND,
+  ...SESSION_COMMANDS,
   ...OTHER_COMMANDS,
 ];

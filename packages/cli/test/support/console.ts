@@ -30,7 +30,7 @@ export const useConsole = async () => {
     let out = '';
     let error = '';
     const terminal = new Terminal(
-      { write: (text) => (out += text) },
+      { isTTY: options.isTTY === true, write: (text) => (out += text) },
       {
         isTTY: options.isTTY === true,
         columns: 200,
