@@ -68,7 +68,12 @@ export const createApp = (deps: AppDeps): Express => {
       remoteServerRoutes(routes, remoteServers);
       serverTraceRoutes(routes, deps.traces, logger);
       transferRoutes(routes, transfers, deps.live);
-      certificateRoutes(routes, { certificates: deps.certificates, uses: storeUses(servers, deps.config), events });
+      certificateRoutes(routes, {
+        certificates: deps.certificates,
+        uses: storeUses(servers, deps.config),
+        events,
+        audit: deps.audit,
+      });
     },
   });
 };

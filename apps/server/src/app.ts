@@ -52,11 +52,12 @@ export const createApp = (deps: AppDeps): Express => {
       partnerTraceRoutes(routes, deps.traces, logger);
       virtualFileRoutes(routes, deps.virtualFiles, directories, events, deps.audit, deps.config['cluster.name']);
       transferRoutes(routes, deps);
-      authorityRoutes(routes, { authority, knex, events });
+      authorityRoutes(routes, { authority, knex, events, audit: deps.audit });
       certificateRoutes(routes, {
         certificates: deps.certificates,
         uses: storeUses(deps.listeners, deps.config),
         events,
+        audit: deps.audit,
       });
     },
   });

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { auditVerify, verifyAudit } from '@pesit-node/service';
-import { freePort, usersOfRoles, withDatabase } from '@pesit-node/service/testing';
+import { freePort, selfSigned, usersOfRoles, withDatabase } from '@pesit-node/service/testing';
 import request from 'supertest';
 
 import { ADMIN, secret, useRest } from './support/rest.js';
@@ -73,6 +73,68 @@ withDatabase((harness) => {
     const { body } = await rest.get(PARTNERS);
     expect((body as { name: string }[]).map(({ name }) => name)).toEqual(['Acme']);
     expect((await read()).content).toHaveLength(1);
+  });
+
+  test('listeners, certificates and the license: each is stored with its entry, or not at all', async () => {
+    const { knex } = rest.database;
+    const [identity, other] = [selfSigned('audited'), selfSigned('audited')];
+    await rest.post('/api/v1/servers?start=false', { serverId: 'NODE1', port: await freePort() });
+    const CERTIFICATES = '/api/v1/certificates';
+    const serialOf = async (): Promise<string> => {
+      const { body } = await rest.get(`${CERTIFICATES}/issued`);
+      return (body as { content: { serial: string }[] }).content[0]?.serial ?? '';
+    };
+    type Operation = readonly [
+      ...[method: 'post' | 'put' | 'delete', path: string, body: object | (() => Promise<object>)],
+      ...[action: string, objectType: string, object: string | null],
+    ];
+    const OPERATIONS: readonly Operation[] = [
+      ['post', '/api/v1/servers/NODE1/start', {}, 'started', 'listener', 'NODE1'],
+      ['post', '/api/v1/servers/NODE1/restart', {}, 'restarted', 'listener', 'NODE1'],
+      ['post', '/api/servers/NODE1/stop', {}, 'stopped', 'listener', 'NODE1'],
+      ['post', `${CERTIFICATES}/keystores`, { name: 'k', ...identity }, 'created', 'keystore', 'k'],
+      ['put', `${CERTIFICATES}/keystores/k`, other, 'changed', 'keystore', 'k'],
+      ['delete', `${CERTIFICATES}/keystores/k`, {}, 'deleted', 'keystore', 'k'],
+      [
+        ...(['post', `${CERTIFICATES}/truststores`, { name: 't', certificates: identity.certificate }] as const),
+        ...(['created', 'truststore', 't'] as const),
+      ],
+      ['put', `${CERTIFICATES}/truststores/t`, { certificates: other.certificate }, 'changed', 'truststore', 't'],
+      ['delete', `${CERTIFICATES}/truststores/t`, {}, 'deleted', 'truststore', 't'],
+      ['post', `${CERTIFICATES}/ca`, { commonName: 'CA' }, 'created', 'certificate authority', 'CN=CA'],
+      ['post', `${CERTIFICATES}/issue`, { name: 'own', commonName: 'own.example' }, 'created', 'certificate', 'own'],
+      ['post', `${CERTIFICATES}/keystores/own/rotate`, {}, 'changed', 'keystore', 'own'],
+      [
+        ...(['post', `${CERTIFICATES}/revoked`, async () => ({ serial: await serialOf() })] as const),
+        ...(['changed', 'certificate', 'own'] as const),
+      ],
+      ['post', '/api/v1/license/extend-evaluation', { days: 3 }, 'evaluation extended', 'license', null],
+    ];
+    const TABLES = ['listeners', 'keystores', 'truststores', 'authorities', 'issued_certificates'];
+    const state = async () => [
+      ...(await Promise.all(TABLES.map((table) => knex(table).orderByRaw('1')))),
+      await knex.withSchema('pesit_common').from('license_events').orderBy('id'),
+    ];
+    for (const [method, path, given, action, objectType, object] of OPERATIONS) {
+      const body = typeof given === 'function' ? await given() : given;
+      const before = await state();
+      const { totalElements } = await read();
+      await knex.raw('alter table audit_entries rename to audit_away');
+      const failed = await rest[method](path, body).finally(() =>
+        knex.raw('alter table audit_away rename to audit_entries'),
+      );
+      expect([path, failed.status]).toEqual([path, 500]);
+      expect(await state()).toEqual(before);
+      expect((await rest[method](path, body)).status).toBeLessThan(300);
+      const { content, totalElements: after } = await read();
+      // The one that failed may have an entry, too, which says so.
+      const made = content.slice(0, after - totalElements).filter(({ details }) => !details?.includes('"failed"'));
+      expect([path, made.map((entry) => [entry.actor, entry.action, entry.objectType, entry.object])]).toEqual([
+        ...[path, [[actor, action, objectType, object]]],
+      ]);
+      expect(JSON.stringify(content)).not.toContain('PRIVATE KEY');
+    }
+    expect((await verifyAudit(knex)).problems).toEqual([]);
   });
 
   test('requests that change nothing leave no entry', async () => {

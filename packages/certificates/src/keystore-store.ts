@@ -1,5 +1,5 @@
 import { FieldStore, SecretError } from '@pesit-node/service';
-import type { SecretBox } from '@pesit-node/service';
+import type { AuditChange, SecretBox } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { KEYSTORE } from './fields.js';
@@ -22,8 +22,8 @@ export class KeystoreStore extends FieldStore<typeof KEYSTORE.rows, KeystoreRow>
   }
 
   /** @returns undefined when the name is taken */
-  add(name: string, material: StoredIdentity): Promise<KeystoreRow | undefined> {
-    return this.create(name, this.#columns(name, material));
+  add(name: string, material: StoredIdentity, audited?: AuditChange<KeystoreRow>): Promise<KeystoreRow | undefined> {
+    return this.create(name, this.#columns(name, material), audited);
   }
 
   /**
@@ -31,12 +31,17 @@ export class KeystoreStore extends FieldStore<typeof KEYSTORE.rows, KeystoreRow>
    * @param managed whether the local CA renews it from now on
    * @returns undefined when there is no such keystore
    */
-  replace(name: string, material: StoredIdentity, managed = false): Promise<KeystoreRow | undefined> {
+  replace(
+    name: string,
+    material: StoredIdentity,
+    managed = false,
+    audited?: AuditChange<KeystoreRow>,
+  ): Promise<KeystoreRow | undefined> {
     const beside = {
       version: this.knex.raw("nextval('store_versions')"),
       managed: this.knex.raw(managed ? 'true' : 'false'),
     };
-    return this.update(name, this.#columns(name, material), beside);
+    return this.update(name, this.#columns(name, material), beside, audited);
   }
 
   /** The private key, PEM. @throws {SecretError} when its key is not in `secrets.key` */

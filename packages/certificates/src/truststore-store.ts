@@ -1,5 +1,5 @@
 import { FieldStore } from '@pesit-node/service';
-import type { ValuesOf } from '@pesit-node/service';
+import type { AuditChange, ValuesOf } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { TRUSTSTORE } from './fields.js';
@@ -42,14 +42,21 @@ export class TruststoreStore extends FieldStore<typeof TRUSTSTORE.rows, Truststo
   }
 
   /** @returns undefined when there is no such truststore */
-  async change(name: string, values: TruststoreValues): Promise<TruststoreRow | undefined> {
+  async change(
+    name: string,
+    values: TruststoreValues,
+    audited?: AuditChange<TruststoreRow>,
+  ): Promise<TruststoreRow | undefined> {
     return this.knex.transaction(async (trx) => {
       const store = new TruststoreStore(trx);
+      const before = audited && ((await trx(TRUSTSTORE.table).where({ name }).forUpdate().first()) as TruststoreRow);
       const row = await store.update(name, values, { version: trx.raw("nextval('store_versions')") });
       // A CRL of an address that is no longer named counts no longer.
       const left = trx('fetched_crls').where({ truststore: name });
       if (values.crl_urls !== undefined) await left.whereNotIn('url', values.crl_urls).delete();
-      return row && store.get(name);
+      const after = row && (await store.get(name));
+      if (before !== undefined && row !== undefined) await audited?.(trx, before, row);
+      return after;
     });
   }
 

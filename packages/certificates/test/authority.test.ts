@@ -11,7 +11,7 @@ import type { Response } from 'supertest';
 
 import { renewManaged } from '../src/authority/renewal.js';
 import { sealAuthoritiesAnew } from '../src/authority/store.js';
-import { useStores } from './support/app.js';
+import { NO_AUDIT, useStores } from './support/app.js';
 import type { Pod } from './support/app.js';
 import { OpenSsl } from './support/openssl.js';
 
@@ -343,7 +343,7 @@ withDatabase((harness) => {
     const { knex } = stores.database();
     const task = periodic.add(
       renewManaged({
-        ...{ authority: pod.authority, days: () => 30 },
+        ...{ authority: pod.authority, days: () => 30, audit: NO_AUDIT },
         events: { publish: (_kind, event) => void said.push(event) },
         asLeader: (work) => (leads ? knex.transaction(work) : Promise.reject(new Error('late'))),
       }),
@@ -359,7 +359,7 @@ withDatabase((harness) => {
     const after = await serials();
     expect([after['SOON'] === before['SOON'], after['LATER']]).toEqual([false, before['LATER']]);
     const facts = { keystore: 'SOON', serial: after['SOON'], notAfter: expect.any(String) as unknown };
-    expect(said).toEqual([{ what: 'keystore', action: 'renewed', facts }]);
+    expect(said).toEqual([{ what: 'keystore', action: 'renewed', facts, recorded: true }]);
     await periodic.stop();
   });
 

@@ -118,7 +118,12 @@ export const createFoundation = <A extends AppName>(options: FoundationOptions<A
     ...options.licenseTimes,
   });
   databaseMetrics(metrics, { knex, supervisor });
-  const audit = new Audit({ knex, asLeader: cluster.asLeader, node, config, periodic, logger });
+  const audit = new Audit({
+    ...{ knex, asLeader: cluster.asLeader, node, config, periodic, logger },
+    count: (outcome, entries) => {
+      metrics.add('pesit_audit_entries_total', { outcome }, entries);
+    },
+  });
   licenseMetrics(metrics, { license, admission, cluster });
   health.register('database', () => supervisor.health(), { readiness: true });
   health.register('license', () => licenseHealth(license), { readiness: true });

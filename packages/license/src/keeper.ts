@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 
 import type { ClusterUsage } from '@pesit-node/cluster';
-import type { PeriodicHandle, PeriodicWork } from '@pesit-node/service';
+import type { AuditWrite, PeriodicHandle, PeriodicWork } from '@pesit-node/service';
 
 import { BUILD } from './build.js';
 import type { ClockRecord } from './clock.js';
@@ -146,13 +146,14 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
    */
   async install(
     text: string,
-    { actor, force }: { readonly actor: string; readonly force: boolean },
+    { actor, force, audited }: { readonly actor: string; readonly force: boolean; readonly audited?: AuditWrite },
   ): Promise<LicenseStatus> {
     return this.#serially(async () => {
       await this.#refresh();
       const license = await this.#installable(text, force);
       const { store, logger } = this.#options;
-      await store.install(license, { source: 'API', actor, at: this.#time.now, replace: force });
+      const installation = { source: 'API', actor, at: this.#time.now, replace: force } as const;
+      await store.install(license, installation, audited);
       logger.info({ licenseId: license.licenseId, customer: license.customer, actor, force }, 'license installed');
       this.emit('written');
       return this.#refresh();
@@ -170,7 +171,7 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
   }
 
   /** Adds days to what remains of the evaluation. @throws {ExtensionCapError} more than the build allows */
-  async extendEvaluation(days: number, actor: string): Promise<LicenseStatus> {
+  async extendEvaluation(days: number, actor: string, audited?: AuditWrite): Promise<LicenseStatus> {
     return this.#serially(async () => {
       await this.#refresh();
       const clock = this.#time.record as ClockRecord;
@@ -179,7 +180,7 @@ export class LicenseKeeper extends EventEmitter<KeeperEvents> {
       const used = this.#loaded.extensions.reduce((sum, extension) => sum + extension.days, 0);
       if (used + days > maxExtensionDays) throw new ExtensionCapError(maxExtensionDays, used, days);
       const { now } = evaluationPeriod({ clock, evaluationDays, ...this.#loaded }, this.#time.now);
-      await store.extend({ days, at: now, counted: clock.counted }, actor);
+      await store.extend({ days, at: now, counted: clock.counted }, actor, audited);
       logger.info({ days, actor }, 'evaluation extended');
       this.emit('written');
       return this.#refresh();

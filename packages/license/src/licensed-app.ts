@@ -36,7 +36,7 @@ export const createLicensedApp = (options: LicensedAppOptions): Express => {
     ...(options.open === undefined ? {} : { open: options.open }),
     gate: licenseGate(license),
     routes: (mounted) => {
-      licenseRoutes(mounted, license);
+      licenseRoutes(mounted, license, audit);
       clusterRoutes(mounted, options.cluster);
       auditRoutes(mounted, audit);
       routes(mounted);

@@ -1,5 +1,5 @@
-import { conflict, endpoint, unavailable, validation } from '@pesit-node/service';
-import type { Routes } from '@pesit-node/service';
+import { callerOf, conflict, endpoint, unavailable, validation } from '@pesit-node/service';
+import type { ChangeAudit, Routes } from '@pesit-node/service';
 import type { Request } from 'express';
 import { z } from 'zod';
 
@@ -82,7 +82,7 @@ const toAnswer = (error: unknown): unknown => {
 };
 
 /** The license endpoints, open while everything else answers 402. */
-export const licenseRoutes = (routes: Routes, keeper: LicenseKeeper): void => {
+export const licenseRoutes = (routes: Routes, keeper: LicenseKeeper, audit: Pick<ChangeAudit, 'entry'>): void => {
   routes.resource(LICENSE_PATH, {
     get: endpoint({ summary: 'The license', access: 'login', answers: { 200: status } }, ({ res }) => {
       if (keeper.status === undefined) throw unavailable('The license has not been read yet: try again');
@@ -92,6 +92,7 @@ export const licenseRoutes = (routes: Routes, keeper: LicenseKeeper): void => {
       {
         summary: 'Installs a license',
         audit: ['license', 'installed'],
+        recorded: true,
         access: 'login',
         body: installation,
         query: force,
@@ -99,7 +100,8 @@ export const licenseRoutes = (routes: Routes, keeper: LicenseKeeper): void => {
       },
       async ({ body, query, req, res }) => {
         try {
-          const by = { actor: actorOf(req), force: query.force ?? false };
+          const entry = { by: callerOf(req), action: 'installed', objectType: 'license' };
+          const by = { actor: actorOf(req), force: query.force ?? false, audited: audit.entry(entry) };
           res.json(shown(await keeper.install(body.license, by), keeper));
         } catch (error) {
           throw toAnswer(error);
@@ -112,13 +114,15 @@ export const licenseRoutes = (routes: Routes, keeper: LicenseKeeper): void => {
       {
         summary: 'Adds days to the evaluation',
         audit: ['license', 'evaluation extended'],
+        recorded: true,
         access: 'login',
         body: extension,
         answers: { 200: status, 409: 'The build has a cap on all extensions together, and this would be beyond it.' },
       },
       async ({ body, req, res }) => {
         try {
-          res.json(shown(await keeper.extendEvaluation(body.days, actorOf(req)), keeper));
+          const entry = { by: callerOf(req), action: 'evaluation extended', objectType: 'license', details: body };
+          res.json(shown(await keeper.extendEvaluation(body.days, actorOf(req), audit.entry(entry)), keeper));
         } catch (error) {
           throw toAnswer(error);
         }

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 
+import type { AuditWrite } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { mergeRecords } from './clock.js';
@@ -36,8 +37,8 @@ export interface LicenseStore {
   licenses(): Promise<readonly string[]>;
   extensions(): Promise<readonly Extension[]>;
   /** @returns false when it is there already (one from a file stays replaced once it was). */
-  install(license: License, installation: Installation): Promise<boolean>;
-  extend(extension: Extension, actor: string): Promise<void>;
+  install(license: License, installation: Installation, audited?: AuditWrite): Promise<boolean>;
+  extend(extension: Extension, actor: string, audited?: AuditWrite): Promise<void>;
   /** Times that the audit remembers. */
   seen(): Promise<SeenTimes>;
 }
@@ -130,7 +131,11 @@ export class KnexLicenseStore implements LicenseStore {
     return rows.map(({ days, at, counted }) => ({ days, at: at.getTime(), counted: counted.getTime() }));
   }
 
-  async install(license: License, { source, actor, at, replace }: Installation): Promise<boolean> {
+  async install(
+    license: License,
+    { source, actor, at, replace }: Installation,
+    audited?: AuditWrite,
+  ): Promise<boolean> {
     const digest = createHash('sha256').update(license.text).digest('hex');
     const when = new Date(at);
     return this.#knex.transaction(async (trx) => {
@@ -162,17 +167,16 @@ export class KnexLicenseStore implements LicenseStore {
         license_id: license.licenseId,
         forced: replace,
       });
+      await audited?.(trx);
       return true;
     });
   }
 
-  async extend({ days, at, counted }: Extension, actor: string): Promise<void> {
-    await this.#table('license_events').insert({
-      action: 'EVALUATION_EXTENDED',
-      actor,
-      days,
-      at: new Date(at),
-      counted: new Date(counted),
+  async extend({ days, at, counted }: Extension, actor: string, audited?: AuditWrite): Promise<void> {
+    const times = { at: new Date(at), counted: new Date(counted) };
+    await this.#knex.transaction(async (trx) => {
+      await this.#table('license_events', trx).insert({ action: 'EVALUATION_EXTENDED', actor, days, ...times });
+      await audited?.(trx);
     });
   }
 

@@ -26,7 +26,7 @@ const appWith = (keeper: LicenseKeeper): Express =>
     metrics: testMetrics('server'),
     gate: licenseGate(keeper),
     routes: (routes) => {
-      licenseRoutes(routes, keeper);
+      licenseRoutes(routes, keeper, { entry: () => () => Promise.resolve() });
       const answer = endpoint({ summary: 'Answers', answers: { 200: 'ok' } }, ({ res }) => res.json({ ok: true }));
       routes.resource('/api/v1/things', { get: answer });
       routes.resource('/api/v1/licenses', { post: answer });

@@ -13,7 +13,7 @@
  * Nothing here reads the environment, knows a resource of an app, or speaks PeSIT.
  */
 export { Audit } from './audit/audit.js';
-export type { AuditChange, AuditOptions, ChangeAudit } from './audit/audit.js';
+export type { AuditChange, AuditOptions, AuditWrite, ChangeAudit } from './audit/audit.js';
 export { Collapse } from './audit/collapse.js';
 export { SYSTEM } from './audit/entry.js';
 export type { Caller, NewAuditEntry } from './audit/entry.js';

@@ -151,12 +151,13 @@ export const listenerRoutes = (
         summary: 'Starts a listener on every pod',
         role: 'operator',
         audit: ['listener', 'started'],
+        recorded: true,
         description: 'Answered when this pod has it; `message` and `pods` say what the others do.',
         params,
         answers: { 200: listenerOutcome, ...NOT_FOUND, 409: 'The port cannot be taken, or there is no such store.' },
       },
-      async ({ params: { serverId: id }, res }) => {
-        const outcome = await listeners.start(id);
+      async ({ params: { serverId: id }, req, res }) => {
+        const outcome = await listeners.start(id, callerOf(req));
         res.json({ ...statusOf(outcome), message: outcome.message });
       },
     ),
@@ -167,6 +168,7 @@ export const listenerRoutes = (
         summary: 'Stops a listener on every pod',
         role: 'operator',
         audit: ['listener', 'stopped'],
+        recorded: true,
         description:
           'STOPPING while running transfers come to their end. It stays stopped until it is started. With `force` its sessions end at once (ABORT 3-316).',
         params,
@@ -175,7 +177,7 @@ export const listenerRoutes = (
       },
       async ({ params: { serverId: id }, query, req, res }) => {
         const force = async (): Promise<void> => sessions.endAll(id, callerOf(req));
-        const outcome = await listeners.stop(id, query.force === 'true' ? force : undefined);
+        const outcome = await listeners.stop(id, callerOf(req), query.force === 'true' ? force : undefined);
         res.json({ ...statusOf(outcome), message: outcome.message });
       },
     ),
@@ -186,12 +188,13 @@ export const listenerRoutes = (
         summary: 'Restarts a listener on every pod',
         role: 'operator',
         audit: ['listener', 'restarted'],
+        recorded: true,
         description: 'Sessions end as when it is stopped; the port is taken again at once.',
         params,
         answers: { 200: listenerOutcome, ...NOT_FOUND, 409: 'It is stopped, or the port cannot be taken.' },
       },
-      async ({ params: { serverId: id }, res }) => {
-        const outcome = await listeners.restart(id);
+      async ({ params: { serverId: id }, req, res }) => {
+        const outcome = await listeners.restart(id, callerOf(req));
         res.json({ ...statusOf(outcome), message: outcome.message });
       },
     ),

@@ -1,5 +1,5 @@
 import { CONFIGURATION_CHANGED, conflict, notFound, refuseUsed } from '@pesit-node/service';
-import type { Caller, ChangeAudit, EventStream, Listed, ListQuery, Logger } from '@pesit-node/service';
+import type { AuditWrite, Caller, ChangeAudit, EventStream, Listed, ListQuery, Logger } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { onAllPods } from './all-pods.js';
@@ -126,11 +126,11 @@ export class ListenerService {
   }
 
   /** @throws {ApiError} 409 when the port cannot be taken here: FAILED with the reason, and tried again until it is stopped. */
-  async start(id: string): Promise<ListenerOutcome> {
+  async start(id: string, by?: Caller): Promise<ListenerOutcome> {
     const { store, here } = this.#options;
     if (here.isClosed) throw conflict(`The service is stopping: listener ${id} is not started`);
     const wasRunning = here.get(id)?.isRunning === true;
-    const row = await store.want(id, true);
+    const row = await store.want(id, true, this.#audited(id, 'started', by));
     if (row === undefined) throw noListener(id);
     await this.#told(id);
     const { status, statusReason } = here.line(id);
@@ -144,10 +144,10 @@ export class ListenerService {
    * Takes no more sessions. Running transfers may end: until then, at most `drainMs`, the status is STOPPING.
    * @param force ends the sessions of all pods at once
    */
-  async stop(id: string, force?: () => Promise<void>): Promise<ListenerOutcome> {
+  async stop(id: string, by?: Caller, force?: () => Promise<void>): Promise<ListenerOutcome> {
     const { store, here } = this.#options;
     const wasStopped = here.line(id).status === 'STOPPED';
-    if ((await store.want(id, false)) === undefined) throw noListener(id);
+    if ((await store.want(id, false, this.#audited(id, 'stopped', by))) === undefined) throw noListener(id);
     await this.#told(id);
     // Now that none begins, those that are there end.
     await force?.();
@@ -160,9 +160,9 @@ export class ListenerService {
   }
 
   /** Every pod gives the port up, lets running transfers end, and takes it again at once. @throws {ApiError} 409 when it is stopped. */
-  async restart(id: string): Promise<ListenerOutcome> {
+  async restart(id: string, by?: Caller): Promise<ListenerOutcome> {
     const { store, here } = this.#options;
-    const row = await store.renew(id);
+    const row = await store.renew(id, this.#audited(id, 'restarted', by));
     if (row === undefined) {
       if ((await store.get(id)) === undefined) throw noListener(id);
       throw conflict(`Listener ${id} is stopped: start it instead`);
@@ -202,6 +202,10 @@ export class ListenerService {
   async #told(id: string): Promise<void> {
     this.#options.tell();
     await this.#converge(id);
+  }
+
+  #audited(object: string, action: string, by: Caller | undefined): AuditWrite {
+    return this.#options.audit.entry({ by, action, objectType: LISTENER.noun, object });
   }
 
   async #converge(id: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { conflict, FieldStore, isCheckViolation } from '@pesit-node/service';
-import type { AuditChange } from '@pesit-node/service';
+import type { AuditChange, AuditWrite } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { LISTENER } from './fields.js';
@@ -44,18 +44,22 @@ export class ListenerStore extends FieldStore<typeof LISTENER.rows, StoredListen
   }
 
   /** Says that it is to run, or not to. @returns undefined when there is none. */
-  want(id: string, wanted: boolean): Promise<StoredListener | undefined> {
-    return this.update(id, {}, { wanted: this.knex.raw('?', [wanted]), revision: this.#next() });
+  want(id: string, wanted: boolean, audited?: AuditWrite): Promise<StoredListener | undefined> {
+    const beside = { wanted: this.knex.raw('?', [wanted]), revision: this.#next() };
+    return this.update(id, {}, beside, audited && ((trx) => audited(trx)));
   }
 
   /** Says that every pod is to restart it. @returns undefined when there is none that is to run. */
-  async renew(id: string): Promise<StoredListener | undefined> {
+  async renew(id: string, audited?: AuditWrite): Promise<StoredListener | undefined> {
     const next = { generation: this.#next(), revision: this.#next(), updated_at: this.knex.fn.now() };
-    const rows = (await this.knex(LISTENER.table)
-      .where({ server_id: id, wanted: true })
-      .update(next)
-      .returning('*')) as readonly StoredListener[];
-    return rows[0];
+    return this.knex.transaction(async (trx) => {
+      const rows = (await trx(LISTENER.table)
+        .where({ server_id: id, wanted: true })
+        .update(next)
+        .returning('*')) as readonly StoredListener[];
+      if (rows[0] !== undefined) await audited?.(trx);
+      return rows[0];
+    });
   }
 
   #next(): Knex.Raw {

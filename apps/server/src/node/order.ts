@@ -23,7 +23,7 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
   const { foundation, certificates, authority, directories, drainMs, exchange, housekeeping, instances } = parts;
   const { journal, listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention } = parts;
   const { traces, volumes, volumeLooks, waitingFiles } = parts;
-  const { supervisor, periodic, events, cluster, license } = foundation;
+  const { supervisor, periodic, events, cluster, license, audit } = foundation;
   const startup = new Startup();
   health.register('startup', () => startup.health(), { readiness: true });
 
@@ -32,7 +32,7 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
   const serve = (): void => {
     const tasks = servingTasks({ listenersHere, journal, waitingFiles, listenerRetryMs });
     const renewal = renewManaged({
-      ...{ authority, events, days: () => config['pesit.cert-rotation-days'] },
+      ...{ authority, events, audit, days: () => config['pesit.cert-rotation-days'] },
       asLeader: (work) => cluster.asLeader(work),
     });
     whileServing.push(periodic.add(renewal));

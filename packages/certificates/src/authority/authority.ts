@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
 import { conflict, notFound, unprocessable, validation } from '@pesit-node/service';
-import type { SecretBox } from '@pesit-node/service';
+import type { AuditWrite, SecretBox } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import type { Certificates } from '../certificates.js';
@@ -55,6 +55,9 @@ const CRL_RENEW_MS = (CRL_DAYS * DAY_MS) / 2;
 
 const missingCa = (): Error => conflict('There is no CA: create one with POST /api/v1/certificates/ca');
 
+/** The audit entry of what is made or changed, stored with it. */
+export type AuditedAs<Row> = (row: Row) => AuditWrite;
+
 /** The local CA: what it issues, and what it takes back. */
 export class LocalAuthority {
   readonly #knex: Knex;
@@ -74,7 +77,7 @@ export class LocalAuthority {
   }
 
   /** @param replace the CA that is there: what it issued stays valid, and can be revoked. @throws {ApiError} 409 */
-  async create(asked: CaRequest, replace: boolean): Promise<AuthorityRow> {
+  async create(asked: CaRequest, replace: boolean, audited?: AuditedAs<AuthorityRow>): Promise<AuthorityRow> {
     const keys = await makeKeys(asked.keyType);
     const [notBefore, notAfter] = this.#period(asked.validityDays);
     const name = nameDer({ commonName: asked.commonName, organization: asked.organization ?? null });
@@ -96,17 +99,19 @@ export class LocalAuthority {
           ...{ crl_url: asked.crlUrl ?? null, ocsp_url: asked.ocspUrl ?? null },
         })
         .returning('*')) as [AuthorityRow];
+      await audited?.(row)(trx);
       return row;
     });
   }
 
   /** A managed keystore of this app. @throws {ApiError} 409 when the name is taken, or there is no CA */
-  async issueKeystore(name: string, request: IssueRequest): Promise<Issue> {
+  async issueKeystore(name: string, request: IssueRequest, audited?: AuditedAs<IssuedRow>): Promise<Issue> {
     const row = await this.#knex.transaction(async (trx) => {
       const { row: issued, material } = await this.#issueWithKey(trx, name, request, name);
       const keystore = await new KeystoreStore(trx, this.#secrets).add(name, material);
       if (keystore === undefined) throw conflict(`Keystore ${JSON.stringify(name)} exists already`);
       await trx('keystores').where({ name }).update({ managed: true });
+      await audited?.(issued)(trx);
       return issued;
     });
     await this.#certificates.changed();
@@ -114,16 +119,25 @@ export class LocalAuthority {
   }
 
   /** An identity for a partner, with the password that opens it. */
-  async issuePkcs12(name: string, request: IssueRequest): Promise<Issue> {
-    const { row, key, chain } = await this.#knex.transaction((trx) => this.#issueWithKey(trx, name, request, null));
+  async issuePkcs12(name: string, request: IssueRequest, audited?: AuditedAs<IssuedRow>): Promise<Issue> {
+    const { row, key, chain } = await this.#knex.transaction(async (trx) => {
+      const issue = await this.#issueWithKey(trx, name, request, null);
+      await audited?.(issue.row)(trx);
+      return issue;
+    });
     const password = randomBytes(15).toString('base64url');
     return { row, password, pkcs12: (await writePkcs12(key, chain, password)).toString('base64') };
   }
 
   /** @param csr PEM @throws {UploadError} */
-  async sign(name: string, request: IssueRequest, csr: string): Promise<Issue> {
+  async sign(name: string, request: IssueRequest, csr: string, audited?: AuditedAs<IssuedRow>): Promise<Issue> {
     const asked = await readCsr(csr);
-    return { row: await this.#knex.transaction((trx) => this.#issue(trx, name, request, null, asked)) };
+    const row = await this.#knex.transaction(async (trx) => {
+      const issued = await this.#issue(trx, name, request, null, asked);
+      await audited?.(issued)(trx);
+      return issued;
+    });
+    return { row };
   }
 
   /**
@@ -131,7 +145,11 @@ export class LocalAuthority {
    * @param inTransaction where it is written; default: one of its own
    * @throws {ApiError} 404, or 409 when the CA does not manage it
    */
-  async rotate(name: string, inTransaction: RunInTransaction = (work) => this.#knex.transaction(work)): Promise<Issue> {
+  async rotate(
+    name: string,
+    audited?: AuditedAs<IssuedRow>,
+    inTransaction: RunInTransaction = (work) => this.#knex.transaction(work),
+  ): Promise<Issue> {
     const row = await inTransaction(async (trx) => {
       const store = new KeystoreStore(trx, this.#secrets);
       const keystore = await store.get(name);
@@ -147,6 +165,7 @@ export class LocalAuthority {
       }
       const { row: issued, material } = await this.#issueWithKey(trx, name, last.request, name);
       await store.replace(name, material, true);
+      await audited?.(issued)(trx);
       return issued;
     });
     await this.#certificates.changed();
@@ -174,7 +193,7 @@ export class LocalAuthority {
   }
 
   /** @throws {ApiError} 404, or 409 when it is revoked for good already */
-  async revoke(serial: string, reason: Reason): Promise<IssuedRow> {
+  async revoke(serial: string, reason: Reason, audited?: AuditedAs<IssuedRow>): Promise<IssuedRow> {
     const revoked = await this.#knex.transaction(async (trx) => {
       const before = await trx('issued_certificates').where({ serial }).forUpdate().first<IssuedRow | undefined>();
       if (before === undefined) throw notFound('Certificate', serial, '/api/v1/certificates/issued');
@@ -192,6 +211,7 @@ export class LocalAuthority {
       // The next one who asks gets a CRL with it.
       await trx('authorities').where({ id: row.authority }).update({ crl: null });
       await outdateTruststores(trx, row.authority);
+      await audited?.(row)(trx);
       return row;
     });
     await this.#certificates.changed();

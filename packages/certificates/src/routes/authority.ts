@@ -10,7 +10,7 @@ import {
   pagingFields,
   timestamp,
 } from '@pesit-node/service';
-import type { EventStream, Routes } from '@pesit-node/service';
+import type { AuditWrite, ChangeAudit, EventStream, Routes } from '@pesit-node/service';
 import type { Request } from 'express';
 import type { Knex } from 'knex';
 import { z } from 'zod';
@@ -32,6 +32,7 @@ export interface AuthorityRoutesDeps {
   readonly authority: LocalAuthority;
   readonly knex: Knex;
   readonly events: EventStream;
+  readonly audit: Pick<ChangeAudit, 'entry'>;
 }
 
 const PATH = '/api/v1/certificates';
@@ -178,12 +179,21 @@ const HOST_NAME = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i;
 const withName = <B extends z.output<typeof issueBody>>(body: B): B =>
   body.sans.length === 0 && HOST_NAME.test(body.commonName) ? { ...body, sans: [`DNS:${body.commonName}`] } : body;
 
+type Told = Readonly<Record<string, unknown>> & { readonly object: string | undefined };
+
 const NO_CA = { 409: 'There is no CA, or it is in the way: the message says which.' } as const;
 
 /** The endpoints of the local CA. */
-export const authorityRoutes = (routes: Routes, { authority, knex, events }: AuthorityRoutesDeps): void => {
+export const authorityRoutes = (routes: Routes, { authority, knex, events, audit }: AuthorityRoutesDeps): void => {
+  /** @param entry the object of the audit entry, and what it says of it */
+  const audited =
+    <Row>(req: Request, objectType: string, action: 'created' | 'changed', entry: (row: Row) => Told) =>
+    (row: Row): AuditWrite => {
+      const { object, ...details } = entry(row);
+      return audit.entry({ by: callerOf(req), action, objectType, object, details });
+    };
   const say = (req: Request, what: string, action: 'created' | 'changed', facts: object): void =>
-    events.publish(CONFIGURATION_CHANGED, { what, action, facts: { ...facts }, by: callerOf(req) });
+    events.publish(CONFIGURATION_CHANGED, { what, action, facts: { ...facts }, by: callerOf(req), recorded: true });
 
   routes.resource(`${PATH}/ca`, {
     get: endpoint({ summary: 'The local CA', answers: { 200: caAnswer, 404: 'There is none.' } }, async ({ res }) => {
@@ -200,7 +210,12 @@ export const authorityRoutes = (routes: Routes, { authority, knex, events }: Aut
         answers: { 201: caAnswer, 409: 'There is one: `?replace=true` puts another in its place.' },
       },
       async ({ body, query, req, res }) => {
-        const row = await authority.create(body, query.replace ?? false);
+        const told = (made: AuthorityRow): Told => ({ object: shownCa(made).details?.subject });
+        const row = await authority.create(
+          body,
+          query.replace ?? false,
+          audited(req, 'certificate authority', 'created', told),
+        );
         say(req, 'certificate authority', 'created', { subject: shownCa(row).details?.subject });
         res.status(201).location(`${PATH}/ca`).json(shownCa(row));
       },
@@ -216,13 +231,19 @@ export const authorityRoutes = (routes: Routes, { authority, knex, events }: Aut
       },
       async ({ body, req, res }) => {
         const { name, csr, ...request } = withName(body);
+        const { kind } = request;
+        const stored = audited(req, 'certificate', 'created', ({ serial }: IssuedRow) => ({
+          object: name,
+          serial,
+          kind,
+        }));
         try {
           const issue =
             csr !== undefined
-              ? await authority.sign(name, request, csr)
+              ? await authority.sign(name, request, csr, stored)
               : await (request.kind === 'server'
-                  ? authority.issueKeystore(name, request)
-                  : authority.issuePkcs12(name, request));
+                  ? authority.issueKeystore(name, request, stored)
+                  : authority.issuePkcs12(name, request, stored));
           say(req, 'certificate', 'created', { name, serial: issue.row.serial, kind: request.kind });
           res.status(201).location(`${PATH}/issued/${issue.row.serial}`).json(shownIssue(issue));
         } catch (error) {
@@ -268,7 +289,8 @@ export const authorityRoutes = (routes: Routes, { authority, knex, events }: Aut
         answers: { 200: issueAnswer, 404: 'There is no such keystore.', 409: 'The local CA does not manage it.' },
       },
       async ({ params: { name }, req, res }) => {
-        const issue = await authority.rotate(name);
+        const stored = audited(req, 'keystore', 'changed', ({ serial }: IssuedRow) => ({ object: name, serial }));
+        const issue = await authority.rotate(name, stored);
         say(req, 'keystore', 'changed', { keystore: name, serial: issue.row.serial });
         res.json(shownIssue(issue));
       },
@@ -283,7 +305,12 @@ export const authorityRoutes = (routes: Routes, { authority, knex, events }: Aut
         answers: { 200: issuedAnswer, 404: 'It issued none of this serial.', 409: 'It is revoked already.' },
       },
       async ({ body: { serial, reason }, req, res }) => {
-        const row = await authority.revoke(serial, reason);
+        const stored = audited(req, 'certificate', 'changed', (row: IssuedRow) => ({
+          object: row.name,
+          serial,
+          reason,
+        }));
+        const row = await authority.revoke(serial, reason, stored);
         say(req, 'certificate', 'changed', { name: row.name, serial, reason });
         res.json(shownIssued(row));
       },

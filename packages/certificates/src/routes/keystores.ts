@@ -45,13 +45,14 @@ export const keystoreRoutes = (routes: Routes, deps: StoreRoutesDeps): void => {
     kind: 'keystore',
     ...{ create: KEYSTORE.create, update: KEYSTORE.update, answer: KEYSTORE.answer, form, fromFile },
     store,
+    audited: (audit, by) => audit.change(KEYSTORE, by),
     view: keystoreView,
-    add: async (name, body) => {
+    add: async (name, body, audited) => {
       const material = await materialOf(KEYSTORE.asked(body));
-      const row = await store.add(name, material);
+      const row = await store.add(name, material, audited);
       return row && { row, said: material.warnings, fields: [] };
     },
-    change: async (before, body) => {
+    change: async (before, body, audited) => {
       const change = KEYSTORE.changes(body, before);
       const fields = Object.keys(change).filter((field) => field !== 'password');
       if (fields.length === 0) return { row: before, said: [], fields };
@@ -59,7 +60,7 @@ export const keystoreRoutes = (routes: Routes, deps: StoreRoutesDeps): void => {
         certificate: before.certificate,
         privateKey: () => store.privateKeyOf(before),
       });
-      const row = await store.replace(before.name, material);
+      const row = await store.replace(before.name, material, false, audited);
       return row && { row, said: material.warnings, fields };
     },
   });

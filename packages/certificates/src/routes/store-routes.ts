@@ -1,5 +1,5 @@
 import { callerOf, capital, check, conflict, CONFIGURATION_CHANGED, endpoint, notFound } from '@pesit-node/service';
-import type { Endpoint, EventStream, Routes } from '@pesit-node/service';
+import type { AuditChange, Caller, ChangeAudit, Endpoint, EventStream, Routes } from '@pesit-node/service';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 
@@ -15,6 +15,7 @@ export interface StoreRoutesDeps {
   readonly certificates: Certificates;
   readonly uses: StoreUses;
   readonly events: EventStream;
+  readonly audit: ChangeAudit;
 }
 
 /** The store that an upload made, and sentences on the upload. */
@@ -40,13 +41,14 @@ export interface StoreResource<Row extends { readonly name: string }, Create ext
   readonly store: {
     readonly list: () => Promise<readonly Row[]>;
     readonly get: (name: string) => Promise<Row | undefined>;
-    readonly delete: (name: string) => Promise<boolean>;
+    readonly delete: (name: string, audited: AuditChange<Row>) => Promise<boolean>;
   };
+  readonly audited: (audit: ChangeAudit, by: Caller | undefined) => AuditChange<Row>;
   readonly view: (row: Row, shown: Shown) => unknown;
   /** @returns undefined when the name is taken. @throws {UploadError} */
-  readonly add: (name: string, body: Create) => Promise<Outcome<Row> | undefined>;
+  readonly add: (name: string, body: Create, audited: AuditChange<Row>) => Promise<Outcome<Row> | undefined>;
   /** @returns undefined when it is gone. @throws {UploadError} */
-  readonly change: (before: Row, body: Update) => Promise<Outcome<Row> | undefined>;
+  readonly change: (before: Row, body: Update, audited: AuditChange<Row>) => Promise<Outcome<Row> | undefined>;
 }
 
 const params = z.strictObject({ name: storeName() });
@@ -63,7 +65,7 @@ const answering = async <T>(work: () => Promise<T>): Promise<T> => {
 /** All verbs of one kind of store. */
 export const storeRoutes = <Row extends { readonly name: string }, Create extends object, Update extends object>(
   routes: Routes,
-  { certificates, uses, events }: StoreRoutesDeps,
+  { certificates, uses, events, audit }: StoreRoutesDeps,
   resource: StoreResource<Row, Create, Update>,
 ): void => {
   const { kind, create, update, answer, form, store, view } = resource;
@@ -72,8 +74,9 @@ export const storeRoutes = <Row extends { readonly name: string }, Create extend
   const refusals = { 422: 'What was given can be read, and not be used: the message says why.' };
   const say = (req: Request, name: string, action: 'created' | 'changed' | 'deleted', more: object = {}): void => {
     const facts = { [kind]: name, ...more };
-    events.publish(CONFIGURATION_CHANGED, { what: kind, action, facts, by: callerOf(req) });
+    events.publish(CONFIGURATION_CHANGED, { what: kind, action, facts, by: callerOf(req), recorded: true });
   };
+  const audited = (req: Request): AuditChange<Row> => resource.audited(audit, callerOf(req));
   const existing = (row: Row | undefined, name: string): Row => {
     if (row === undefined) throw notFound(capital(kind), name, path);
     return row;
@@ -84,7 +87,7 @@ export const storeRoutes = <Row extends { readonly name: string }, Create extend
       const { name } = body as { readonly name: string };
       const taken = (): Error => conflict(`${capital(kind)} ${JSON.stringify(name)} exists already`);
       if ((await store.get(name)) !== undefined) throw taken();
-      const made = await resource.add(name, body);
+      const made = await resource.add(name, body, audited(req));
       if (made === undefined) throw taken();
       say(req, name, 'created');
       await certificates.changed();
@@ -98,7 +101,11 @@ export const storeRoutes = <Row extends { readonly name: string }, Create extend
   const changed = (name: string, body: Update, req: Request, res: Response): Promise<void> =>
     answering(async () => {
       const before = existing(await store.get(name), name);
-      const { row, said, fields } = (await resource.change(before, body)) ?? { row: undefined, said: [], fields: [] };
+      const { row, said, fields } = (await resource.change(before, body, audited(req))) ?? {
+        row: undefined,
+        said: [],
+        fields: [],
+      };
       const after = existing(row, name);
       if (fields.length > 0) {
         say(req, name, 'changed', { fields });
@@ -168,7 +175,7 @@ export const storeRoutes = <Row extends { readonly name: string }, Create extend
             `${capital(kind)} ${JSON.stringify(name)} is in use by ${named.join(', ')}${users.length > 10 ? ' and others' : ''}: let them use another one first`,
           );
         }
-        if (!(await store.delete(name))) throw notFound(capital(kind), name, path);
+        if (!(await store.delete(name, audited(req)))) throw notFound(capital(kind), name, path);
         say(req, name, 'deleted');
         await certificates.changed();
         res.status(204).end();

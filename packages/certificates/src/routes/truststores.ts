@@ -57,18 +57,19 @@ export const truststoreRoutes = (routes: Routes, deps: StoreRoutesDeps): void =>
     ...{ create: TRUSTSTORE.create, update: TRUSTSTORE.update, answer: TRUSTSTORE.answer, form, fromFile },
     formBytes: PEM_BYTES,
     store,
+    audited: (audit, by) => audit.change(TRUSTSTORE, by),
     view: truststoreView,
-    add: async (name, body) => {
+    add: async (name, body, audited) => {
       const { values, said } = await columnsOf(TRUSTSTORE.asked(body), { certificates: '', crls: null });
-      const row = await store.create(name, values);
+      const row = await store.create(name, values, audited);
       return row && { row, said, fields: [] };
     },
-    change: async (before, body) => {
+    change: async (before, body, audited) => {
       const change = TRUSTSTORE.changes(body, before);
       const fields = Object.keys(change);
       if (fields.length === 0) return { row: before, said: [], fields };
       const { values, said } = await columnsOf(change, before);
-      const row = await store.change(before.name, values);
+      const row = await store.change(before.name, values, audited);
       return row && { row, said, fields };
     },
   });

@@ -1,7 +1,7 @@
 /** The endpoints of the stores over a database of the harness, and pods that share it. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { createHttpApp, eventStream, HealthRegistry, PeriodicWork, SecretBox } from '@pesit-node/service';
-import type { MigrationSet, OpenApiDocument } from '@pesit-node/service';
+import type { ChangeAudit, MigrationSet, OpenApiDocument } from '@pesit-node/service';
 import {
   answerViolations,
   captureLog,
@@ -23,6 +23,10 @@ import { LocalAuthority } from '../../src/authority/authority.js';
 import { ownLists } from '../../src/authority/own-lists.js';
 import { createAuthorityTables } from '../../src/authority/tables.js';
 import { createExpiryTables, createFetchedCrlTables, createStoreTables } from '../../src/tables.js';
+
+const nothing = (): Promise<void> => Promise.resolve();
+/** The apps have one, and its tests. */
+export const NO_AUDIT: ChangeAudit = { change: () => nothing, entry: () => nothing };
 
 export const STORES: MigrationSet = {
   schema: 'pesit_server',
@@ -101,8 +105,8 @@ export const useStores = (harness: DatabaseHarness) => {
       events,
       open: (routes) => publicRoutes(routes, authority),
       routes: (routes) => {
-        authorityRoutes(routes, { authority, knex: database.knex, events });
-        certificateRoutes(routes, { certificates, uses: () => Promise.resolve(uses), events });
+        authorityRoutes(routes, { authority, knex: database.knex, events, audit: NO_AUDIT });
+        certificateRoutes(routes, { certificates, uses: () => Promise.resolve(uses), events, audit: NO_AUDIT });
       },
     });
     return { certificates, authority, app };

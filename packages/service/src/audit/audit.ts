@@ -19,6 +19,8 @@ export interface AuditOptions {
   readonly config: Pick<CommonConfig, 'audit.max-entries'>;
   readonly periodic: Pick<PeriodicWork, 'add'>;
   readonly logger: Logger;
+  /** Told how many entries were written, lost or pruned. Default: nobody is. */
+  readonly count?: (outcome: 'written' | 'lost' | 'pruned', entries: number) => void;
   /** Entries that wait for the database; more are lost, and counted. Default 10,000. */
   readonly capacity?: number;
 }
@@ -29,8 +31,13 @@ export interface AuditOptions {
  */
 export type AuditChange<Row> = (trx: Knex, before: Row | undefined, after: Row | undefined) => Promise<void>;
 
-/** The part of the audit that changes of the configuration need. */
+/** Appends an audit entry in the transaction of what it tells, as its last statement. */
+export type AuditWrite = (trx: Knex) => Promise<void>;
+
+/** The part of the audit that changes need which are stored with their entry. */
 export interface ChangeAudit {
+  /** For what is no change of fields. */
+  readonly entry: (entry: NewAuditEntry) => AuditWrite;
   /** @param id undefined: the row has it */
   readonly change: <F extends FieldRows>(
     fields: FieldTable<F>,
@@ -49,7 +56,8 @@ const PERMISSION_DENIED = '42501';
 /**
  * The audit log of one app: entries that nobody changes afterwards, each with the hash of the one before.
  *
- * A change of the configuration is stored together with its entry (`change`). Everything else is noted by subscribers of the event
+ * A change of the configuration is stored together with its entry (`change`), and so is an operation that is one transaction (`entry`).
+ * Everything else is noted by subscribers of the event
  * stream (`note`), waits in memory, and is written in batches, soon: nobody waits for it. A pod that is killed loses what it noted
  * in the last second; while the database is away, entries beyond `capacity` are lost, and an entry says how many.
  */
@@ -101,13 +109,19 @@ export class Audit implements ChangeAudit {
 
   /** Notes an entry, to be written soon. Returns at once, and never fails. */
   note(entry: NewAuditEntry): void {
-    if (this.#waiting.length >= (this.#options.capacity ?? 10_000)) this.#lost += 1;
-    else this.#waiting.push(recordOf(entry, this.#options.node));
+    if (this.#waiting.length >= (this.#options.capacity ?? 10_000)) {
+      this.#lost += 1;
+      this.#options.count?.('lost', 1);
+    } else this.#waiting.push(recordOf(entry, this.#options.node));
   }
 
   /** Asks `due` for entries each time when entries are written. */
   include(due: () => readonly NewAuditEntry[]): void {
     this.#sources.push(due);
+  }
+
+  entry(entry: NewAuditEntry): AuditWrite {
+    return (trx) => this.#append(trx, [recordOf(entry, this.#options.node)]);
   }
 
   change<F extends FieldRows>(fields: FieldTable<F>, by: Caller | undefined, id?: string): AuditChange<RowOf<F>> {
@@ -118,7 +132,7 @@ export class Audit implements ChangeAudit {
       const row = (after ?? before) as Readonly<Record<string, unknown>> | undefined;
       const object = id ?? String(row?.[fields.key.column]);
       const entry = { by, action, objectType: fields.noun, object, details: { changes } };
-      await appendEntries(trx, [recordOf(entry, this.#options.node)]);
+      await this.#append(trx, [recordOf(entry, this.#options.node)]);
     };
   }
 
@@ -134,10 +148,15 @@ export class Audit implements ChangeAudit {
     if (this.#lost > 0 && this.#waiting.length === 0) this.#noteLost();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.slice(0, BATCH);
-      await this.#options.knex.transaction((trx) => appendEntries(trx, batch));
+      await this.#options.knex.transaction((trx) => this.#append(trx, batch));
       this.#waiting = this.#waiting.slice(batch.length);
       if (this.#waiting.length === 0 && this.#lost > 0) this.#noteLost();
     }
+  }
+
+  async #append(trx: Knex, records: readonly AuditRecord[]): Promise<void> {
+    await appendEntries(trx, records);
+    this.#options.count?.('written', records.length);
   }
 
   #noteLost(): void {
@@ -153,8 +172,10 @@ export class Audit implements ChangeAudit {
     if (keep === 0 || !this.#mayPrune) return;
     try {
       let gone = BATCH;
-      while (gone === BATCH && signal?.aborted !== true)
+      while (gone === BATCH && signal?.aborted !== true) {
         gone = await asLeader((knex) => pruneEntries(knex, keep, BATCH));
+        this.#options.count?.('pruned', gone);
+      }
     } catch (error) {
       if ((error as { readonly code?: unknown }).code !== PERMISSION_DENIED) throw error;
       this.#mayPrune = false;

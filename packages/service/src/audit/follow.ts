@@ -28,7 +28,7 @@ export const auditService = (
     const entry = { by: { actor: user, address }, action: 'login failed', objectType: 'login', details: { result } };
     for (const one of logins.take(`${address} ${user}`, entry)) audit.note(one);
   });
-  events.subscribe(OPERATION_DONE, ({ by, audit: declared, method, path, object, error }) => {
+  events.subscribe(OPERATION_DONE, ({ by, audit: declared, recorded, method, path, object, error }) => {
     if (error?.code === 'FORBIDDEN') {
       const details = { reason: error.message };
       const entry = { by, action: 'refused', objectType: 'operation', object: `${method} ${path}`, details };
@@ -36,6 +36,7 @@ export const auditService = (
       return;
     }
     if (declared === undefined || (error !== undefined && NOT_TRIED.has(error.code))) return;
+    if (error === undefined && recorded) return;
     const [objectType, action] = declared;
     audit.note({
       ...{ by, action, objectType },

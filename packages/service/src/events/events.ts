@@ -22,6 +22,8 @@ export const OPERATION_DONE = new EventKind<{
   readonly by: Caller | undefined;
   /** As it is declared: kind of object, and what was done to it. */
   readonly audit: readonly [objectType: string, action: string] | undefined;
+  /** Where it succeeded its audit entry is stored with it. */
+  readonly recorded: boolean;
   /** `POST` */
   readonly method: string;
   /** As it is declared: `/api/v1/servers/:serverId/start`. */

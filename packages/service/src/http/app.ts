@@ -109,6 +109,7 @@ const publishing =
     const object = Object.values(req.params).at(-1);
     events.publish(OPERATION_DONE, {
       ...{ by: callerOf(req), audit: operation.audit, method: req.method, path },
+      recorded: operation.recorded ?? false,
       object: typeof object === 'string' ? object : undefined,
       error:
         error === undefined

@@ -39,6 +39,8 @@ export interface Operation {
   readonly role?: Role;
   /** Its audit entry: kind of object, and what is done to it, in the past. Changes of the configuration have their own. */
   readonly audit?: readonly [objectType: string, action: string];
+  /** Where it succeeds its audit entry is stored with what it did; `audit` is for its failures then. */
+  readonly recorded?: true;
   readonly params?: z.ZodType;
   /** Default: no field at all. */
   readonly query?: z.ZodType;

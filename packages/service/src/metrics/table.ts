@@ -105,6 +105,12 @@ export const METRICS = {
     { result: ['wrong', 'blocked'] },
     'Failed logins of the REST interface: `wrong` = answered 401, `blocked` = answered 429, after too many of the same user from the same address.',
   ),
+  pesit_audit_entries_total: row(
+    'counter',
+    'both',
+    { outcome: ['written', 'lost', 'pruned'] },
+    'Entries of the audit log: written by this process, lost because too many waited for the database, removed as the oldest.',
+  ),
   pesit_database_up: row('gauge', 'both', {}, '1 while the database answers and is migrated, else 0.'),
   pesit_database_connections: row(
     'gauge',

@@ -65,6 +65,24 @@ withDatabase((harness) => {
     });
   });
 
+  test('what is written, lost and pruned is counted', async () => {
+    const counts = { written: 0, lost: 0, pruned: 0 };
+    const audit = new Audit({
+      ...{ knex: database.knex, asLeader: (work) => database.knex.transaction(work), node: 'pod-0', capacity: 3 },
+      ...{ config: { 'audit.max-entries': 2 }, periodic: new PeriodicWork({ logger: log.logger }), logger: log.logger },
+      count: (outcome, entries) => (counts[outcome] += entries),
+    });
+    for (let index = 0; index < 5; index++) audit.note(entry(index));
+    expect(counts).toEqual({ written: 0, lost: 2, pruned: 0 });
+    await audit.flush();
+    await database.knex.transaction(audit.entry(entry(5)));
+    // And one that says how many were lost.
+    expect(counts).toEqual({ written: 5, lost: 2, pruned: 0 });
+    await audit.prune();
+    expect(counts).toEqual({ written: 5, lost: 2, pruned: 3 });
+    expect(await problems()).toEqual([]);
+  });
+
   test('pods that write at the same time make one chain', async () => {
     const other = await harness.another(database);
     const pods = [database, other, database, other].map((at, index) => open(at, { node: `pod-${index}` }));
