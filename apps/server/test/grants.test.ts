@@ -232,6 +232,13 @@ withDatabase((harness) => {
       await allow(['192.0.2.0/24']);
       await expect(node().connect({ preconnection: PRECONNECTION })).rejects.toEqual(refusedWith('3-304'));
       expect(node().log.lines.join()).toContain('NAK0');
+      const { content = [] } = await refusals();
+      expect(content.map(({ details }) => JSON.parse(details))).toEqual([
+        expect.objectContaining({
+          ...{ diagnostic: '3-304', listener: 'NODE1', remoteAddress: '127.0.0.1' },
+          reason: expect.stringContaining('its allowedAddresses leave out') as unknown,
+        }),
+      ]);
       await allow(['127.0.0.1']);
       await node().connect({ preconnection: PRECONNECTION });
     });

@@ -97,6 +97,82 @@ withDatabase((harness) => {
     await node().connect({ password: 'n3w~Pass' });
   });
 
+  describe('a new password in the second half of PI 5', () => {
+    const NEXT = 'nxt~Pa55';
+    const ACME = '/api/v1/config/partners/ACME';
+    const both = `${PASSWORD}${NEXT}`;
+    const permit = () => node().call('put', ACME, { mayChangePassword: true });
+    const stored = async (): Promise<{ password_hash: string; credentials: string }> =>
+      (await node().database.knex('partners').where('partner_id', 'ACME').first()) as never;
+
+    test('is taken where the partner may change it: audited, hashed, and the old one ends', async () => {
+      await permit();
+      const other = await node().connect();
+      const session = await node().connect({ password: both });
+      // The session that asked stays, the others end.
+      await node().send(session, 'IN', Buffer.from('x'));
+      await expect(node().send(other, 'IN', Buffer.from('x'))).rejects.toMatchObject({ diagnostic: '3-304' });
+      expect((await refusal({})).diagnostic).toBe('3-304');
+      await node().connect({ password: NEXT });
+      expect((await stored()).password_hash).toMatch(/^\$scrypt\$/);
+      const { content } = await node().call('get', '/api/v1/audit?objectType=partner&actor=partner%20ACME');
+      expect(content).toMatchObject([
+        {
+          ...{ action: 'changed', object: 'ACME', address: '127.0.0.1' },
+          details: '{"changes":{"password":{"before":"set","after":"changed"}}}',
+        },
+      ]);
+    });
+
+    test('said again changes nothing more, and lets in: the first answer may have been lost', async () => {
+      await permit();
+      await (await node().connect({ password: both })).release();
+      const before = await stored();
+      await node().connect({ password: both });
+      expect(await stored()).toEqual(before);
+    });
+
+    test('that was replaced since is refused, however often it is said', async () => {
+      await permit();
+      await node().connect({ password: both });
+      await node().call('put', ACME, { password: 'third#Pw' });
+      const before = await stored();
+      expect((await refusal({ password: both })).diagnostic).toBe('3-304');
+      expect(await stored()).toEqual(before);
+    });
+
+    test('said twice at the same time is stored once, and both are let in or told to come again', async () => {
+      await permit();
+      const outcomes = await Promise.allSettled([
+        node().connect({ password: both }),
+        node().connect({ password: both }),
+      ]);
+      const reasons = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason as PesitError] : []));
+      expect(reasons.every(({ diagnostic }) => diagnostic === '3-322' || diagnostic === '3-304')).toBe(true);
+      expect(reasons.length).toBeLessThan(2);
+      await node().connect({ password: NEXT });
+      const { totalElements } = await node().call('get', '/api/v1/audit?objectType=partner&actor=partner%20ACME');
+      expect(totalElements).toBe(1);
+    });
+
+    test.each([
+      ['the same one', PASSWORD, undefined],
+      ['blanks', '        ', undefined],
+      ['one with a blank first', ' abc', /no blank first/],
+      ['one that is not ASCII', 'p\u00e4ss', /printable ASCII/],
+    ])('%s', async (_, next, reason) => {
+      await permit();
+      const before = await stored();
+      const password = `${PASSWORD}${next}`;
+      if (reason === undefined) await node().connect({ password });
+      else {
+        expect((await refusal({ password })).diagnostic).toBe('3-304');
+        expect(reasons().at(-1)).toMatch(reason);
+      }
+      expect(await stored()).toEqual(before);
+    });
+  });
+
   test('another server identifier: taken, unless the listener is strict', async () => {
     await node().connect({ server: 'ELSE' });
     await node().call('put', '/api/v1/servers/NODE1', { strictServerId: true });
@@ -167,5 +243,6 @@ withDatabase((harness) => {
     expect(said).not.toContain(WRONG);
     expect(said).not.toContain('NEWPASS1');
     expect(said).not.toContain('n3w~Pass');
+    expect(said).not.toContain('nxt~Pa55');
   });
 });

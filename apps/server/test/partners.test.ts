@@ -25,6 +25,7 @@ withDatabase((harness) => {
         allowedFiles: null,
         allowedListeners: null,
         allowedAddresses: null,
+        mayChangePassword: false,
         maxBytesPerSecond: null,
         multiArticle: null,
         ...{ tlsRequired: false, certificateFingerprint: null, certificateSubject: null, certificateSan: null },

@@ -11,6 +11,7 @@ const PARTNER: Changeable = {
   minimal: { partnerId: 'MINIMAL', password: 'Zq!7xUp0' },
   full: {
     ...{ partnerId: 'FULL', password: 'Zq!7xUp0', name: 'n', description: 'd', enabled: false, accessType: 'READ' },
+    mayChangePassword: true,
     ...{
       quotaBytes: 5_000_000_000,
       quotaFiles: 100,

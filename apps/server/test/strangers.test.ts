@@ -2,9 +2,11 @@ import { once } from 'node:events';
 
 import { describe, expect, test } from '@jest/globals';
 import { summaryOf } from '@pesit-node/protocol/testing';
-import { PasswordHasher, PasswordVerifier } from '@pesit-node/service';
+import type { PesitError } from '@pesit-node/protocol';
+import { FailureLimiter, PasswordHasher, PasswordVerifier } from '@pesit-node/service';
 import { withDatabase } from '@pesit-node/service/testing';
 
+import { PartnerPasswords } from '../src/admission/partner-passwords.js';
 import { bytes, until, useNode } from './support/node.js';
 import { passwords as cheap, secrets } from './support/passwords.js';
 import { RawPeer } from './support/raw-peer.js';
@@ -14,6 +16,35 @@ import { connectAs } from './support/steps.js';
 const BOGUS = 300;
 /** One after the other their checks take 54 s on an idle machine, and many times that on a busy one. */
 const BOUND_MS = 15_000;
+
+/** Who tries after ten wrong passwords of ACME from the first address: whether its password is looked at. */
+const AFTER_TEN: readonly (readonly [from: string, address: string, partnerId: string, looked: boolean])[] = [
+  ['192.0.2.7', '192.0.2.7', 'ACME', false],
+  ['192.0.2.7', '::ffff:192.0.2.7', 'ACME', false],
+  ['192.0.2.7', '192.0.2.7', 'BANK', true],
+  ['192.0.2.7', '192.0.2.8', 'ACME', true],
+  ['2001:db8::1', '2001:db8::ffff:2', 'ACME', false],
+  ['2001:db8::1', '2001:db8:0:1::1', 'ACME', true],
+  ['2001:db8::1', '192.0.2.7', 'ACME', true],
+];
+
+test.each(AFTER_TEN)(
+  'ten wrong ones from %s, then from %s as %s: looked at %j',
+  async (from, address, partnerId, looked) => {
+    const verifier = new PasswordVerifier({ check: (password) => Promise.resolve(password === 'right') });
+    const offered: unknown[] = [];
+    const renewals = { offer: (proven: unknown) => void offered.push(proven), hash: () => Promise.resolve('') };
+    // A clock that stands still: however long ten checks take, they are within the window.
+    const passwords = new PartnerPasswords(verifier, renewals, new FailureLimiter({ limit: 10, now: () => 0 }));
+    const shown = (remoteAddress: string, id: string, password: string) =>
+      passwords.proves({ partnerId: id, remoteAddress, column: 'password_hash', password, stored: `of ${id}` });
+    for (let time = 0; time < 10; time++) expect(await shown(from, 'ACME', `wrong${time}`)).toBe(false);
+    const outcome = await shown(address, partnerId, 'right').catch(
+      (error: unknown) => (error as PesitError).diagnostic,
+    );
+    expect(outcome).toBe(looked ? true : '3-322');
+  },
+);
 
 withDatabase((harness) => {
   describe('300 bogus CONNECTs', () => {

@@ -25,8 +25,8 @@ export interface Identified {
 export interface IdentificationResult {
   /** Called at once with the dialect: from its return on nobody but the callee reads the transport. */
   readonly identified: (identified: Identified) => void;
-  /** Not a partner; `last` are bytes to send before the connection is closed. */
-  readonly rejected: (reason: string, last?: Buffer) => void;
+  /** Not a partner; `last` are bytes to send before the connection is closed, `error` why its pre-connection was refused. */
+  readonly rejected: (reason: string, last?: Buffer, error?: PesitError) => void;
 }
 
 /** Calls one of `result` once, or none when the partner closed without having sent anything. */
@@ -42,9 +42,9 @@ export const identify = (transport: Transport, options: IdentificationOptions, r
     clearTimeout(timer);
     deliver();
   };
-  const reject = (reason: string, last?: Buffer): void => {
+  const reject = (reason: string, last?: Buffer, error?: PesitError): void => {
     finish(() => {
-      result.rejected(reason, last);
+      result.rejected(reason, last, error);
     });
   };
 
@@ -97,7 +97,7 @@ export const identify = (transport: Transport, options: IdentificationOptions, r
     } catch (error) {
       const failure = asPesitError(error, '3-399');
       const refused = `pre-connection of ${JSON.stringify(who.identifier)} refused (NAK0)`;
-      if (error instanceof PesitError) reject(`${refused}, ${inOneLine(failure)}`, nak);
+      if (error instanceof PesitError) reject(`${refused}, ${inOneLine(failure)}`, nak, error);
       else reject(failure.message);
       return;
     }

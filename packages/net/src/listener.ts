@@ -45,7 +45,7 @@ export interface ListenerOptions {
    * Connections that never became sessions: not PeSIT, TLS on a plain port, silence, too many. For log and counters.
    * @param code one of `TLS_FAILURES` where TLS did not let it through
    */
-  readonly rejected: (remoteAddress: string, reason: string, code?: string) => void;
+  readonly rejected: (remoteAddress: string, reason: string, code?: string, error?: PesitError) => void;
 }
 
 /** Connections without CONNECT that are kept at a time; beyond it the oldest gives way, so that silence cannot shut partners out. */
@@ -172,15 +172,15 @@ export class PesitListener {
         identified: (identified) => {
           this.#establish(transport, arrived, identified);
         },
-        rejected: (reason, last) => {
-          this.#reject(transport, reason, last);
+        rejected: (reason, last, error) => {
+          this.#reject(transport, reason, last, error);
         },
       },
     );
   }
 
   /** Reports and closes; after `last` the partner has the time of a closing session to read it. */
-  #reject(transport: Transport, reason: string, last?: Buffer): void {
+  #reject(transport: Transport, reason: string, last?: Buffer, error?: PesitError): void {
     const address = this.#unidentified.addressOf(transport) ?? 'unknown';
     if (last === undefined) {
       this.#unidentified.delete(transport);
@@ -196,7 +196,7 @@ export class PesitListener {
         clearTimeout(timer);
       });
     }
-    this.#options.rejected(address, reason);
+    this.#options.rejected(address, reason, undefined, error);
   }
 
   /** Tc runs from the arrival on, whatever the partner has sent of its CONNECT. */

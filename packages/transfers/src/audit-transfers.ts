@@ -42,14 +42,16 @@ export const auditTransfers = (
     const entry = { action: status === 'FAILED' ? 'refused' : status.toLowerCase(), objectType: 'transfer', details };
     for (const one of failures.take(`${peer} ${diagnostic ?? ''}`, entry)) audit.note(one);
   });
-  events.subscribe(SESSION_REFUSED, ({ session, diagnostic, error, named }) => {
+  events.subscribe(SESSION_REFUSED, ({ session, diagnostic: told, error, named }) => {
     // A fault of this program is told by its log.
-    if (diagnostic === undefined || !(error instanceof PesitError)) return;
+    if (!(error instanceof PesitError)) return;
+    // Whose pre-connection was refused was told NAK0, and no diagnostic.
+    const diagnostic = told ?? error.diagnostic;
     const { remoteAddress, listener, server } = session.facts;
     const address = typeof remoteAddress === 'string' ? remoteAddress : undefined;
     const object = named ?? (typeof server === 'string' ? server : undefined);
     const details = { diagnostic, listener, remoteAddress: address, reason: reasonOf(error) };
     const entry = { action: 'refused', objectType: 'session', ...(object === undefined ? {} : { object }), details };
-    for (const one of sessions.take(`${address ?? ''} ${object ?? ''}`, entry)) audit.note(one);
+    for (const one of sessions.take(`${address ?? ''} ${object ?? ''} ${diagnostic}`, entry)) audit.note(one);
   });
 };

@@ -8,14 +8,12 @@ import { addressProblem } from './addresses.js';
 import { isBound, tlsProblem } from './certificate.js';
 import { mayUseListener } from './grants.js';
 import type { Admitting } from '../exchange/parts.js';
+import { accessControlOf, changePassword, repeatsChange } from './password-change.js';
 import { hasPreconnected } from './preconnection.js';
 import { asking, refusal } from '../exchange/refusal.js';
 
 /** The same for a wrong password and a disabled partner: never say which (pesit-e.md §9). */
 const NOT_AUTHORISED = adviseOn('3-304');
-
-/** PI 5: eight bytes of password, eight of a new one. */
-const PASSWORD_LENGTH = 8;
 
 /**
  * Who connects: PI 3 names the partner, PI 5 proves it, PI 4 is compared on a strict listener. Takes a place of the
@@ -24,7 +22,7 @@ const PASSWORD_LENGTH = 8;
  * @throws PesitError 3-301, 3-304, 3-309, or 3-322 when nobody can be served, or the password not looked at, for now
  */
 export const identify = async (
-  { config, partners, passwords, admission, places }: Admitting,
+  { config, partners, passwords, admission, places, audit }: Admitting,
   listener: ListenerRow,
   { parameters, preconnection }: ConnectIndication,
   connection: Pick<ServerConnection, 'remoteAddress' | 'over' | 'takePlace' | 'security'>,
@@ -56,7 +54,8 @@ export const identify = async (
   }
   const problem = addressProblem(partner, connection.remoteAddress) ?? tlsProblem(partner, connection.security);
   if (problem !== undefined) throw refusal('3-304', problem, NOT_AUTHORISED);
-  const password = accessControl.slice(0, PASSWORD_LENGTH).trimEnd();
+  const access = accessControlOf(accessControl);
+  const { password } = access;
   const id = partner.partner_id;
   const { remoteAddress } = connection;
   const waits = (): boolean => !connection.over;
@@ -65,7 +64,9 @@ export const identify = async (
   // The codes tell an unknown partner from a wrong password (§4.4.3): no time is spent to hide the difference.
   // Bound to a certificate that was verified on this connection, it has proved itself (pesit-e.md §10).
   const isProven = password === '' && isBound(partner);
-  if (!isProven && (password === '' || !(await passwords.proves(shown)))) {
+  const isRight = password !== '' && (await passwords.proves(shown));
+  const isRepeated = !isRight && password !== '' && (await repeatsChange({ passwords }, partner, access, shown));
+  if (!isProven && !isRight && !isRepeated) {
     throw refusal(
       '3-304',
       password === ''
@@ -82,13 +83,16 @@ export const identify = async (
     );
   }
   if (!partner.enabled) throw refusal('3-304', `the partner ${partner.partner_id} is disabled`, NOT_AUTHORISED);
-  if (accessControl.slice(PASSWORD_LENGTH).trim() !== '') {
+  // One that came by its certificate alone has shown no password that it could change.
+  if (isProven && access.next !== '') {
     throw refusal(
       '3-304',
-      `${partner.partner_id} asks to change its password (second half of PI 5): passwords are changed here, not by partners`,
+      `${id} asks to change its password (second half of PI 5) without showing it`,
       NOT_AUTHORISED,
     );
   }
+  const changing = { config, partners, passwords, audit };
+  const admitted = isRight ? await changePassword(changing, partner, access, remoteAddress) : partner;
   connection.takePlace();
   const max = partner.max_connections ?? config['partner.max-connections'];
   const { server_id: serverId, max_connections: most } = listener;
@@ -112,5 +116,5 @@ export const identify = async (
       'too many connections of this partner: try again later',
     );
   }
-  return partner;
+  return admitted;
 };

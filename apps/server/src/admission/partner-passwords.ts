@@ -24,13 +24,22 @@ const LATER = 'the node cannot check this password now: try again later';
  */
 export class PartnerPasswords {
   readonly #verifier: PasswordVerifier;
-  readonly #renewals: PasswordRenewals;
+  readonly #renewals: Pick<PasswordRenewals, 'offer' | 'hash'>;
   readonly #wrong: FailureLimiter;
 
-  constructor(verifier: PasswordVerifier, renewals: PasswordRenewals, wrong = new FailureLimiter(WRONG)) {
+  constructor(
+    verifier: PasswordVerifier,
+    renewals: Pick<PasswordRenewals, 'offer' | 'hash'>,
+    wrong = new FailureLimiter(WRONG),
+  ) {
     this.#verifier = verifier;
     this.#renewals = renewals;
     this.#wrong = wrong;
+  }
+
+  /** The hash of a new password. */
+  hash(password: string): Promise<string> {
+    return this.#renewals.hash(password);
   }
 
   /** @throws PesitError 3-322 when the password is not looked at for now */

@@ -34,6 +34,13 @@ export class PasswordRenewals {
     this.#logger = logger;
   }
 
+  /** The hash of a password that a partner gives itself; its next use is answered at once. */
+  async hash(password: string): Promise<string> {
+    const stored = await this.#hasher.hash(password);
+    this.#verifier.learned(password, stored);
+    return stored;
+  }
+
   /** Renews the hash of this password when that is due. */
   offer(proven: ProvenPassword): void {
     if (this.#stopped || this.#waiting.size >= MAX_WAITING || !this.#hasher.isStale(proven.stored)) return;

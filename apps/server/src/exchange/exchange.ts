@@ -90,13 +90,13 @@ export class Exchange {
         admitPreconnection(admitting, observing, preconnection, { listener: settings().server_id, remoteAddress }),
       accept: (connection) =>
         new PartnerSession({ parts, listener: settings(), listenerNow: settings, connection, refused, track }),
-      rejected: (remoteAddress, reason, code) => {
+      rejected: (remoteAddress, reason, code, error) => {
         refused();
         const session = { facts: { listener: settings().server_id, remoteAddress } };
         observing.events.publish(SESSION_REFUSED, {
           session,
           diagnostic: undefined,
-          error: undefined,
+          error,
           facts: { reason, ...(code === undefined ? {} : { code }) },
         });
       },

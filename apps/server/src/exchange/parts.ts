@@ -5,7 +5,7 @@
  */
 import type { Admission } from '@pesit-node/license';
 import type { Rates } from '@pesit-node/net';
-import type { Config, EventStream } from '@pesit-node/service';
+import type { ChangeAudit, Config, EventStream } from '@pesit-node/service';
 import type { FileStores, SpaceReserve, VolumeWatch } from '@pesit-node/storage';
 
 import type { ListenerTls } from '../certificates/listener-tls.js';
@@ -29,13 +29,14 @@ import type { UnansweredRequests } from '../recovery/unanswered.js';
 
 /** Who may come in, and who is in. */
 export interface Admitting {
-  readonly config: Pick<Config<'server'>, 'access.default' | 'partner.max-connections'>;
+  readonly config: Pick<Config<'server'>, 'access.default' | 'partner.max-connections' | 'password.min-length'>;
   readonly partners: PartnerStore;
   readonly passwords: PartnerPasswords;
   /** Whether this pod takes sessions at all. */
   readonly admission: Pick<Admission, 'refusal'>;
   readonly places: SessionPlaces;
   readonly sessions: OpenSessions;
+  readonly audit: Pick<ChangeAudit, 'entry'>;
 }
 
 /** The records of each transfer, so that it ends once, and continues where it was interrupted. */

@@ -34,6 +34,7 @@ import { audit } from './0030-audit.js';
 import { allowedAddresses } from './0031-allowed-addresses.js';
 import { attempts } from './0032-attempts.js';
 import { rates } from './0033-rates.js';
+import { passwordChange } from './0034-password-change.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -73,5 +74,6 @@ export const MIGRATIONS: MigrationSet = {
     allowedAddresses,
     attempts,
     rates,
+    passwordChange,
   ],
 };

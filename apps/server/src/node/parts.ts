@@ -137,6 +137,7 @@ export const createParts = (options: NodeOptions) => {
         },
         places,
         sessions,
+        audit,
       },
       records: {
         journal,

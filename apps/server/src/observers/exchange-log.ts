@@ -53,7 +53,8 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
   events.subscribe(SESSION_REFUSED, ({ session, diagnostic, error, named, facts }) => {
     // A fault of this program is reported by the session itself.
     if (diagnostic !== undefined && !(error instanceof PesitError)) return;
-    const words = error instanceof PesitError ? logWords(error) : {};
+    // A refused pre-connection has its words in the facts.
+    const words = diagnostic !== undefined && error instanceof PesitError ? logWords(error) : {};
     const stranger = { remoteAddress: String(session.facts['remoteAddress']), partnerId: named };
     const text = diagnostic === undefined ? 'connection rejected' : 'connection refused';
     strangers.warn(logger, stranger, { ...session.facts, ...facts, ...words }, text);

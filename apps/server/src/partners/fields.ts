@@ -72,6 +72,13 @@ export const PARTNER = new FieldTable(
       secret: true,
       words: NEW_PASSWORD,
     },
+    mayChangePassword: {
+      column: 'may_change_password',
+      schema: z.boolean(),
+      default: false,
+      words:
+        'It may give itself another password, in the second half of PI 5. Its other open sessions end then, as when the password is set here.',
+    },
     enabled: {
       column: 'enabled',
       schema: z.boolean(),

@@ -1,5 +1,5 @@
 import { FieldStore } from '@pesit-node/service';
-import type { AuditChange, ValuesOf } from '@pesit-node/service';
+import type { AuditChange, AuditWrite, ValuesOf } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { PARTNER } from './fields.js';
@@ -104,6 +104,29 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
   async connected(seen: ReadonlyMap<string, PartnerSeen>): Promise<void> {
     const values = [...seen.values()].map((value) => JSON.stringify(value));
     await this.knex.raw(CONNECTED, [[...seen.keys()], values]).options({ name: 'server_partners_connected' });
+  }
+
+  /**
+   * Another password, as the partner has asked: everything that hangs on the old one ends.
+   * @returns the partner as it is then; undefined when another password was given meanwhile, which stays
+   */
+  async changePassword(
+    partnerId: string,
+    before: string,
+    after: string,
+    audited: AuditWrite,
+  ): Promise<PartnerRow | undefined> {
+    const row = await this.knex.transaction(async (trx) => {
+      const change = { password_hash: after, credentials: trx.raw('gen_random_uuid()'), updated_at: trx.fn.now() };
+      const rows = (await trx('partners')
+        .where({ partner_id: partnerId, password_hash: before })
+        .update(change)
+        .returning('*')) as PartnerRow[];
+      if (rows[0] !== undefined) await audited(trx);
+      return rows[0];
+    });
+    if (row !== undefined) await this.#changed();
+    return row;
   }
 
   /**
