@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { once } from 'node:events';
@@ -329,6 +329,44 @@ withDatabase((harness) => {
     const upload = (query: string, content: Buffer | string = '') =>
       service.api.raw('post', `/transfers/send?${query}`).set('Content-Type', OCTET_STREAM).send(content);
 
+    test('Content-Digest: what came is what was sent, or a 400 and nothing is kept', async () => {
+      await idle();
+      const content = 'x'.repeat(100_000);
+      const form = `--x\r\nContent-Disposition: form-data; name="file"\r\n\r\n${content}\r\n--x--\r\nepilogue`;
+      const json = JSON.stringify({ server: 'bank', virtualFile: 'V', fileContent: CONTENT });
+      const digestOf = (body: string, hash = 'sha256') => createHash(hash).update(body).digest('base64');
+      const query = '?server=bank&virtualFile=V';
+      for (const [type, body, behind] of [
+        [OCTET_STREAM, content, query],
+        ['multipart/form-data; boundary=x', form, query],
+        ['application/json', json, ''],
+      ] as const) {
+        const post = (digest: string) =>
+          service.api
+            .raw('post', `/transfers/send${behind}`)
+            .set('Content-Type', type)
+            .set('Content-Digest', digest)
+            .send(body);
+        for (const wrong of [
+          `sha-256=:${digestOf(`${body}y`)}:`,
+          `sha-256=:${digestOf(body)}:, sha-512=:${digestOf('', 'sha512')}:`,
+          'sha-256=:AAAA:',
+          `sha-256=${digestOf(body)}`,
+          'unixsum=:AAAA:',
+        ]) {
+          const { status, body: answer } = await post(wrong);
+          expect([type, wrong, status, answer.details?.[0].field]).toEqual([type, wrong, 400, 'Content-Digest']);
+        }
+        expect([await world.filesIn(service, 'temp'), await world.filesIn(service, 'send')]).toEqual([[], []]);
+        expect((await service.api.get('/transfers')).body.totalElements).toBe(0);
+        const right = await post(`md5=:AAAA:, sha-512=:${digestOf(body, 'sha512')}:, sha-256=:${digestOf(body)}:`);
+        expect(right.status).toBe(202);
+        await service.api.post(`/transfers/${right.body.id as string}/cancel`);
+        await world.database().knex('transfers').delete();
+        await rm(join(service.data, 'send/spool', right.body.id as string), { force: true });
+      }
+    });
+
     test('a wrong field in the query is a 400 that names it', async () => {
       await idle();
       for (const [field, query] of [
@@ -394,7 +432,13 @@ withDatabase((harness) => {
       const { knex } = world.database();
       const statuses = ['PENDING', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
       const allowed = [
-        ...['PENDING>IN_PROGRESS', 'PENDING>CANCELLED', 'IN_PROGRESS>PENDING', 'IN_PROGRESS>COMPLETED'],
+        ...[
+          'PENDING>IN_PROGRESS',
+          'PENDING>CANCELLED',
+          'PENDING>FAILED',
+          'IN_PROGRESS>PENDING',
+          'IN_PROGRESS>COMPLETED',
+        ],
         ...['IN_PROGRESS>FAILED', 'IN_PROGRESS>CANCELLED', 'FAILED>PENDING'],
       ];
       const columns = (status: string) => ({

@@ -113,6 +113,7 @@ export { createHttpApp, operationsOfApp } from './http/app.js';
 export type { HttpAppOptions } from './http/app.js';
 export type { ErrorBody } from './http/error-body.js';
 export { startingApp } from './http/starting-app.js';
+export { contentDigest } from './http/content-digest.js';
 export { formParts } from './http/multipart.js';
 export type { FormPart } from './http/multipart.js';
 export { fetchPage, pageOf, pagingFields, periodFields } from './http/paging.js';

@@ -1,4 +1,4 @@
-import { ApiError, check, endpoint, exportRoutes, historyPageOf, loginOf } from '@pesit-node/service';
+import { ApiError, check, contentDigest, endpoint, exportRoutes, historyPageOf, loginOf } from '@pesit-node/service';
 import type { Answer, Endpoint, Routes } from '@pesit-node/service';
 import { transferEventRoutes } from '@pesit-node/transfers';
 import type { LiveTransfers } from '@pesit-node/transfers';
@@ -35,6 +35,10 @@ const WAIT_HEADER = { Prefer: '`wait=SECONDS` (RFC 7240): as the query field `wa
 const KEY_HEADER = {
   'Idempotency-Key':
     'A request that is sent again with the same key, fields and content is answered with the first record.',
+};
+const DIGEST_HEADER = {
+  'Content-Digest':
+    'sha-256 or sha-512 of the body as it travels (RFC 9530): with another body the answer is a 400, and nothing is kept.',
 };
 /** Answers to a request for a transfer, as long as its answer is not held for the end. */
 const ACCEPTED = {
@@ -77,14 +81,28 @@ const answered = (res: Response, record: TransferRecord, status: 200 | 202): voi
   res.status(status).location(`/api/v1/transfers/${record.id}`).json(record);
 };
 
-/** The body, piece by piece. @throws {ApiError} 400 when the caller ends before all of it came */
-async function* bodyOf(req: Request): AsyncGenerator<Buffer> {
+/** The body, piece by piece. @throws {ApiError} 400 when the caller ends before all of it came, or it is not what `Content-Digest` says */
+async function* bodyOf(req: Request): AsyncGenerator<Buffer, void, undefined> {
+  const digest = contentDigest(req.get('Content-Digest'));
   try {
     // Not destroyed when the reader gives up: the caller shall still hear why.
-    yield* req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+    for await (const piece of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      digest?.update(piece);
+      yield piece;
+    }
   } catch (cause) {
     throw new ApiError('VALIDATION_ERROR', 'The upload ended before all of it had come: send it again', { cause });
   }
+  digest?.end();
+}
+
+/** The file of a form, and what follows it, for the digest is of the whole body. */
+async function* toTheEnd(
+  content: AsyncIterable<Buffer>,
+  body: AsyncGenerator<Buffer, void, undefined>,
+): AsyncGenerator<Buffer, void, undefined> {
+  yield* content;
+  while ((await body.next()).done !== true);
 }
 
 /** Takes a file from the body of a request. */
@@ -103,7 +121,7 @@ const sendRoute = (transfers: TransferService): Endpoint => {
     summary: 'Sends a file',
     role: 'operator' as const,
     description: `The file is in the body of JSON, or in the send tree; or it is the body itself (${OCTET_STREAM}), with the other fields in the query; or the part \`file\` of a form (${FORM_DATA}), behind the other fields. 202, or 200 when the answer was held until the end.`,
-    headers: { ...WAIT_HEADER, ...KEY_HEADER },
+    headers: { ...WAIT_HEADER, ...KEY_HEADER, ...DIGEST_HEADER },
     answers: ACCEPTED,
   };
   const json = endpoint(
@@ -117,9 +135,11 @@ const sendRoute = (transfers: TransferService): Endpoint => {
   );
   const form = endpoint({ ...sends, query: z.looseObject({}), upload: uploadQuery }, ({ query, req, res }) =>
     taking(req, res, async () => {
-      const { fields, content } = await sendForm(req.get('Content-Type') ?? '', bodyOf(req), query);
+      const body = bodyOf(req);
+      const { fields, content } = await sendForm(req.get('Content-Type') ?? '', body, query);
       const asked = check(uploadQuery, fields, 'body');
-      accepted(res, await transfers.upload(asked, content, callerOf(asked.wait, req, res)));
+      const whole = req.get('Content-Digest') === undefined ? content : toTheEnd(content, body);
+      accepted(res, await transfers.upload(asked, whole, callerOf(asked.wait, req, res)));
     }),
   );
   const handle: Endpoint['handle'] = (req, res, next) => {

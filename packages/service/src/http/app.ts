@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+
 import { reasonOf } from '@pesit-node/ground';
 import express from 'express';
 import type { Express, RequestHandler } from 'express';
@@ -27,6 +29,7 @@ import { liveNetworkMatcher } from '../networks.js';
 import { documentRoutes } from '../openapi/routes.js';
 import type { PeriodicWork } from '../periodic/periodic-work.js';
 import { accessLog } from './access-log.js';
+import { contentDigest } from './content-digest.js';
 import { errorHandler, notFoundHandler } from './error-handler.js';
 import { requestBound } from './request-bound.js';
 import { Routes } from './routes.js';
@@ -78,10 +81,15 @@ const databaseGate =
 /** The body of JSON, whose limit may change. */
 const jsonBody = (limit: () => number): RequestHandler => {
   let of: number | undefined;
-  let parse: RequestHandler = express.json();
+  const verify = (req: IncomingMessage, _res: unknown, body: Buffer): void => {
+    const digest = contentDigest(req.headers['content-digest']?.toString());
+    digest?.update(body);
+    digest?.end();
+  };
+  let parse: RequestHandler = express.json({ verify });
   return (req, res, next) => {
     const now = limit();
-    if (now !== of) [of, parse] = [now, express.json({ limit: now })];
+    if (now !== of) [of, parse] = [now, express.json({ limit: now, verify })];
     void parse(req, res, next);
   };
 };
