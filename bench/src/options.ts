@@ -1,7 +1,22 @@
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { DATABASE_URL, type DatabaseKind } from './database.js';
-import type { Peer } from './peer.js';
+
+/** A PeSIT server, and what it lets us do. */
+export interface Peer {
+  readonly host: string;
+  readonly port: number;
+  /** PI 4. */
+  readonly server: string;
+  /** PI 3. */
+  readonly partner: string;
+  /** PI 5; undefined: none. */
+  readonly password: string | undefined;
+  /** PI 12 of the file that it receives. */
+  readonly push: string;
+  /** PI 12 of a file that it sends, again and again; undefined: it is asked for none. */
+  readonly pull: string | undefined;
+}
 
 /** Measurements of a run, and how they are made; sizes in bytes. */
 export interface Options {

@@ -8,23 +8,7 @@ import { join } from 'node:path';
 import { ClientApp, filesIn, type Direction } from './client-app.js';
 import { summarize, type CaseResult, type Measurement } from './figures.js';
 import { writeRandomFile } from './files.js';
-import type { Options } from './options.js';
-
-/** A PeSIT server, and what it lets us do. */
-export interface Peer {
-  readonly host: string;
-  readonly port: number;
-  /** PI 4. */
-  readonly server: string;
-  /** PI 3. */
-  readonly partner: string;
-  /** PI 5; undefined: none. */
-  readonly password: string | undefined;
-  /** PI 12 of the file that it receives. */
-  readonly push: string;
-  /** PI 12 of a file that it sends, again and again; undefined: it is asked for none. */
-  readonly pull: string | undefined;
-}
+import type { Options, Peer } from './options.js';
 
 const LARGE = 'large.bin';
 const SMALL = 'small.bin';
