@@ -146,6 +146,16 @@ test('failures by diagnostic; an unknown one is other', async () => {
   expect(end.get('pesit_transfer_duration_seconds_count{direction="SEND"}')).toBe(0);
 });
 
+test('whatever codes partners make up, there are as many series as the specification has codes, and one', async () => {
+  for (let code = 0; code < 10_000; code += 1) {
+    const digits = String(code).padStart(4, '0');
+    meter.over('FAILED', `${digits.slice(0, 1)}-${digits.slice(1)}`);
+  }
+  const series = [...(await samples()).keys()].filter((name) => name.startsWith('pesit_transfer_errors_total{'));
+  expect(series.some((name) => name.includes('"other"'))).toBe(true);
+  expect(series.length).toBeLessThan(150);
+});
+
 test('an end that is told twice counts once', async () => {
   const { one } = transfer();
   meter.begins(one);

@@ -4,6 +4,7 @@ import { captureLog, readOpenMetrics, silentLogger, testConfig, testMetrics } fr
 import request from 'supertest';
 
 import { METRICS } from '../../src/metrics/table.js';
+import type { Metric } from '../../src/metrics/table.js';
 
 const read = async (metrics: Metrics) => readOpenMetrics(await metrics.scrape());
 
@@ -145,6 +146,15 @@ describe('the table', () => {
     expect(name.endsWith('_total')).toBe(metric.type === 'counter');
     expect(metric.help).toMatch(/[.)]$/);
     for (const label of Object.keys(metric.labels)) expect(label).toMatch(/^[a-z]+$/);
+  });
+
+  test('labels without a list of values are these alone, each bounded by the configuration or the specification', () => {
+    const open = Object.values<Metric>(METRICS).flatMap(({ labels }) =>
+      Object.entries(labels).flatMap(([label, values]) => (typeof values === 'string' ? [label] : [])),
+    );
+    // Codes of PeSIT and `other`; partners and remote servers; stores; columns of the database; the one version.
+    const bounded = ['diagnostic', 'peer', 'store', 'column', 'version'];
+    expect([...new Set(open)].filter((label) => !bounded.includes(label))).toEqual([]);
   });
 
   test('the names of the specification are there', () => {
