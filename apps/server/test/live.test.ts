@@ -133,7 +133,7 @@ withDatabase((harness) => {
       // It takes no more than the window: the file stands at a point that was sent and not acknowledged.
       const peer = await partner(select('OUT'), ORF, READ);
       expect(peer).toBeDefined();
-      const { data } = await all.next('progress', ([one]: ReadEvent['data']) => one.syncPoint > 0);
+      const { data } = await all.next('progress', ([one]: ReadEvent['data']) => one.syncPoint === 4);
       expect(data[0]).toMatchObject({ expectedBytes: 300_000, syncPoint: 4, node: 'node-a' });
       const [record] = await node().history();
       expect(record).toMatchObject({ direction: 'SEND', status: 'IN_PROGRESS' });

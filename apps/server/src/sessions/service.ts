@@ -14,7 +14,7 @@ export interface SessionServiceOptions {
 }
 
 /** How long other pods are waited for, milliseconds: without Redis they look once a second. */
-const WAIT_MS = 4000;
+const WAIT_MS = 10_000;
 
 /** §9: closed by the administration. A file that runs can be restarted. */
 const endedBy = (actor: string): PesitError =>
@@ -56,7 +56,7 @@ export class SessionService {
     const answers = await requests.ask<SessionView[]>('sessions', subjectOf({ listener }), WAIT_MS);
     const sessions = [...here.list(listener), ...answers.flatMap(({ answer }) => answer ?? [])];
     return {
-      sessions: sessions.sort((a, b) => (a.since < b.since ? -1 : 1)),
+      sessions: sessions.sort((a, b) => a.since.localeCompare(b.since)),
       silentPods: answers.filter(({ answer }) => answer === undefined).map(({ pod }) => pod.name),
     };
   }

@@ -15,7 +15,7 @@ export interface CancelOptions {
 /** How long the partner is waited for to acknowledge the IDT, milliseconds; the cancel stands whatever it does. */
 const END_MS = 3000;
 /** How long another pod is waited for: it may have to wait for the partner. */
-const WAIT_MS = END_MS + 3000;
+const WAIT_MS = END_MS + 7000;
 
 const QUESTION = 'cancel transfer';
 
