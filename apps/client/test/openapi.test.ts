@@ -137,6 +137,7 @@ withDatabase((harness) => {
     expect(parameters.filter((one) => one.in === 'header').map(({ name }) => name)).toEqual([
       'Prefer',
       'Idempotency-Key',
+      'Content-Digest',
     ]);
   });
 });
