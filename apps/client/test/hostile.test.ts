@@ -17,7 +17,11 @@ const FILE = { server: 'bank', virtualFile: 'INVOICES' };
 const BESIDES = {
   audit_entries: 'all',
   audit_chain: 'all',
-  remote_servers: ['status', 'status_reason', 'last_contact', 'seen', 'single_article', 'negotiated'],
+  remote_servers: [
+    ...['status', 'status_reason', 'last_contact', 'seen', 'single_article', 'negotiated'],
+    ...['circuit_failures', 'circuit_tries', 'circuit_reason', 'circuit_opened_time', 'circuit_until'],
+    'circuit_probe_until',
+  ],
 } as const;
 
 withDatabase((harness) => {

@@ -28,7 +28,8 @@ withDatabase((harness) => {
       maxBody: MAX_BODY,
       database: rest.database,
       schema: 'pesit_server',
-      besides: {},
+      // Who was refused is written there, behind the answer.
+      besides: { audit_entries: 'all', audit_chain: 'all' },
       params: (path) => ({
         ...{
           ...PARAMS,
