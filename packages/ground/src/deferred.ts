@@ -67,3 +67,15 @@ export const settledWithin = async <T>(work: Promise<T>, limitMs: number): Promi
   clearTimeout(timer);
   return outcome;
 };
+
+/** Work that is done once: whoever asks shares it, and only after a failure it is begun again for the next who asks. */
+export const untilDone = <T>(work: () => Promise<T>): (() => Promise<T>) => {
+  let attempt: Promise<T> | undefined;
+  return () => {
+    attempt ??= work().catch((error: unknown) => {
+      attempt = undefined;
+      throw error;
+    });
+    return attempt;
+  };
+};

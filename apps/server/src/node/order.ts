@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { renewManaged } from '@pesit-node/certificates';
-import { settledWithin, unlessAborted } from '@pesit-node/ground';
+import { settledWithin, unlessAborted, untilDone } from '@pesit-node/ground';
 import type { LifecycleStep } from '@pesit-node/service';
 
 import { listenerLook, servingTasks } from '../serving-tasks.js';
@@ -53,7 +53,8 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
   };
 
   const stop = new AbortController();
-  let preparing: Promise<void> = Promise.resolve();
+  // A volume may answer late, and then with an error that passes: each attempt to begin asks again.
+  const prepare = untilDone(() => unlessAborted(directories.prepare(), stop.signal));
   const volumesAreWell = async (): Promise<void> => {
     while (volumes.fault !== undefined) {
       startup.failed(volumes.fault.reason);
@@ -67,7 +68,7 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
         startup.waitFor('database');
         await supervisor.whenReady(stop.signal);
         startup.waitFor('volumes');
-        await preparing;
+        await prepare();
         await volumeLooks.runNow();
         await volumesAreWell();
         startup.waitFor('recovery');
@@ -95,9 +96,8 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
   const step: LifecycleStep = {
     name: 'listeners',
     start: async () => {
-      preparing = unlessAborted(directories.prepare(), stop.signal);
       // One that does not answer is waited for later: the service runs meanwhile, and says why it is not ready.
-      const prepared = await settledWithin(preparing, PREPARE_MS);
+      const prepared = await settledWithin(prepare(), PREPARE_MS);
       if (prepared.kind === 'failed') throw prepared.error;
       // The database may come later: the service runs meanwhile, and says why it is not ready.
       beginning = begin();
