@@ -135,7 +135,8 @@ withDatabase((harness) => {
     const statements: string[] = [];
     const { knex } = world.database();
     const listen = ({ sql }: { readonly sql: string }): void => {
-      if (/session_(?:places|wishes)/.test(sql)) statements.push(sql);
+      // The start removes what an earlier process left, in its own time.
+      if (/session_(?:places|wishes)/.test(sql) && !sql.includes('not "instance"')) statements.push(sql);
     };
     knex.on('query', listen);
     for (const send of [world.send, world.send, world.send]) await send(service);

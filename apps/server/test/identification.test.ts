@@ -103,7 +103,10 @@ withDatabase((harness) => {
     const both = `${PASSWORD}${NEXT}`;
     const permit = () => node().call('put', ACME, { mayChangePassword: true });
     const stored = async (): Promise<{ password_hash: string; credentials: string }> =>
-      (await node().database.knex('partners').where('partner_id', 'ACME').first()) as never;
+      (await node()
+        .database.knex('partners')
+        .where('partner_id', 'ACME')
+        .first('password_hash', 'credentials')) as never;
 
     test('is taken where the partner may change it: audited, hashed, and the old one ends', async () => {
       await permit();
