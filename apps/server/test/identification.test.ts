@@ -102,11 +102,11 @@ withDatabase((harness) => {
     const ACME = '/api/v1/config/partners/ACME';
     const both = `${PASSWORD}${NEXT}`;
     const permit = () => node().call('put', ACME, { mayChangePassword: true });
-    const stored = async (): Promise<{ password_hash: string; credentials: string }> =>
-      (await node()
-        .database.knex('partners')
-        .where('partner_id', 'ACME')
-        .first('password_hash', 'credentials')) as never;
+    const stored = async () => {
+      const columns = ['password_hash', 'credentials'];
+      const row: unknown = await node().database.knex('partners').where('partner_id', 'ACME').first(columns);
+      return row as { password_hash: string; credentials: string };
+    };
 
     test('is taken where the partner may change it: audited, hashed, and the old one ends', async () => {
       await permit();
