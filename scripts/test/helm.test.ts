@@ -232,4 +232,18 @@ suite('helm/pesit-node (left out without helm: npm run helm -- build)', () => {
       }
     });
   });
+
+  test('the server app may leave only to what is named, the client app to remote servers', () => {
+    const policies = helm === '' ? [] : ofKind(ofSet('production'), 'NetworkPolicy');
+    const [server, client] = ['server', 'client'].map((app) =>
+      policies.find(({ metadata }) => metadata.name.endsWith(app)),
+    );
+    const [names, stores, ...others] = server?.spec.egress ?? [];
+    expect(JSON.stringify([names, stores])).toMatch(/53.*5432.*6379/);
+    // As ci/production.yaml has it: the server of a CRL.
+    expect(others).toEqual([
+      { ports: [{ port: 80, protocol: 'TCP' }], to: [{ ipBlock: { cidr: '198.51.100.7/32' } }] },
+    ]);
+    expect(client?.spec.egress).toContainEqual({ ports: [{ port: 1, endPort: 65_535, protocol: 'TCP' }] });
+  });
 });

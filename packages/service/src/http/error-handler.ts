@@ -47,7 +47,7 @@ const fromExpress = (error: Error & { readonly status?: unknown; readonly type?:
       return new ApiError(
         'PAYLOAD_TOO_LARGE',
         `The body is too large: at most ${number(details['limit'])} bytes are accepted (http.max-body)`,
-        // The rest of the body is not read: the connection cannot be used again.
+        // No second body of that kind follows on this connection.
         { headers: { Connection: 'close' } },
       );
     case 'entity.parse.failed':
