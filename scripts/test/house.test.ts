@@ -73,6 +73,49 @@ test('every file that the documentation names exists', () => {
   expect(missing).toEqual([]);
 });
 
+/** Requirements of OWASP ASVS 5.0.0 of levels 1 and 2, by section: how many. They are numbered from 1, those of level 3 last. */
+const ASVS = `1.1:2 1.2:9 1.3:11 1.4:3 1.5:2 2.1:3 2.2:3 2.3:4 2.4:1 3.2:2 3.3:4 3.4:6 3.5:5 3.7:2 4.1:3 4.2:1 4.3:2 4.4:4 5.1:1 5.2:3
+  5.3:2 5.4:3 6.1:3 6.2:12 6.3:4 6.4:4 6.5:5 6.6:3 6.8:4 7.1:3 7.2:4 7.3:2 7.4:5 7.5:2 7.6:2 8.1:2 8.2:3 8.3:1 8.4:1 9.1:3 9.2:4 10.1:2
+  10.2:2 10.3:4 10.4:11 10.5:5 10.6:2 10.7:3 11.1:2 11.2:3 11.3:3 11.4:4 11.5:1 11.6:1 12.1:3 12.2:2 12.3:4 13.1:1 13.2:5 13.3:2 13.4:5
+  14.1:2 14.2:4 14.3:3 15.1:3 15.2:3 15.3:7 16.1:1 16.2:5 16.3:4 16.4:3 16.5:3 17.1:1 17.2:4 17.3:2`;
+
+/** `4.3.1–4.3.3` as its numbers. */
+const numbersOf = (text: string): readonly string[] => {
+  const [first = '', last = first] = text.split('–');
+  const at = (number: string): number => Number(/\d+$/.exec(number)?.[0]);
+  const section = first.replace(/\.\d+$/, '');
+  return Array.from({ length: at(last) - at(first) + 1 }, (_, index) => `${section}.${at(first) + index}`);
+};
+
+test('docs/security-asvs.md has each requirement of levels 1 and 2 once, with a state, and a test or the word that there is none', () => {
+  const required = ASVS.split(/\s+/).flatMap((text) => {
+    const [section, count] = text.split(':');
+    return numbersOf(`${section}.1–${section}.${count}`);
+  });
+  expect(required).toHaveLength(253);
+  const rows = read('docs/security-asvs.md')
+    .split('\n')
+    .filter((line) => /^\| \d/.test(line))
+    .map((line) => line.split('|').map((cell) => cell.trim()));
+  expect(rows.flatMap(([, numbers = '']) => numbers.split(', ').flatMap(numbersOf))).toEqual(required);
+  const files = new Set(tracked);
+  const wrong = rows.filter(([, , state = '', says = '', test = '']) => {
+    const named = [...test.matchAll(/`([^`]+)`/g)].map(([, path = '']) => path);
+    const areTests = named.every((path) => {
+      const paths = path.startsWith('apps/*/') ? ['server', 'client'].map((app) => path.replace('*', app)) : [path];
+      return paths.every((one) => one.endsWith('.test.ts') && files.has(one));
+    });
+    const isSaid = {
+      met: named.length > 0 || test === 'no test',
+      'in part': named.length > 0 || test === 'no test',
+      'not met': named.length > 0 || test === '–',
+      'does not apply': test === '–',
+    }[state];
+    return says === '' || !areTests || isSaid !== true;
+  });
+  expect(wrong).toEqual([]);
+});
+
 test('no tracked file names a path of one machine or a package registry', () => {
   // In pieces, so that this file does not name them either.
   const forbidden = new RegExp(
