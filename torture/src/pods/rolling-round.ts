@@ -292,7 +292,8 @@ export const rollingRound = async (stage: PodStage, plan: RollingPlan): Promise<
     findings.push(`LATE: nobody took partners for ${gapMs} ms, ${LISTENS_WITHIN_MS} are the limit`);
   if (findings.length === 0) await tidy(stage);
   const seconds = (performance.now() - began) / 1000;
-  const attempts = [...records.values()].reduce((sum, { attempts: count }) => sum + Number(count ?? 0), 0);
+  // The page of the history has records of the rounds before, too.
+  const attempts = crossings.reduce((sum, { id }) => sum + Number(records.get(id)?.['attempts'] ?? 0), 0);
   const { failed, lost, doubled, unfinished } = result.counts;
   return {
     words:
