@@ -41,6 +41,11 @@ const ALGORITHMS = {
 const newKeys = (keyType: 'EC' | 'RSA'): Promise<webcrypto.CryptoKeyPair> =>
   webcrypto.subtle.generateKey(ALGORITHMS[keyType], true, ['sign', 'verify']);
 
+/** An RSA key takes the time of a hundred certificates: those that are no CA have one together. */
+let rsaKeys: Promise<webcrypto.CryptoKeyPair> | undefined;
+const leafKeys = (keyType: 'EC' | 'RSA' = 'EC'): Promise<webcrypto.CryptoKeyPair> =>
+  keyType === 'RSA' ? (rsaKeys ??= newKeys('RSA')) : newKeys('EC');
+
 const newSerial = (): string => {
   const bytes = webcrypto.getRandomValues(new Uint8Array(12));
   bytes[0] = 0x40 | ((bytes[0] ?? 0) & 0x3f);
@@ -68,7 +73,7 @@ const shown = async (
 
 /** A certificate that nobody but its owner has signed. */
 export const selfSigned = async (name: string, options: TestCertificateOptions = {}): Promise<TestCertificate> => {
-  const keys = await newKeys(options.keyType ?? 'EC');
+  const keys = await leafKeys(options.keyType);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     ...leaf(name, options),
     name: options.subject ?? `CN=${name}`,
@@ -133,10 +138,15 @@ export class TestCa {
     return `${this.#certificate.toString('pem')}\n`;
   }
 
-  async intermediate(name: string, keyType: 'EC' | 'RSA' = 'EC'): Promise<TestCa> {
+  /** Upper-case hex. */
+  get serial(): string {
+    return this.#certificate.serialNumber.toUpperCase();
+  }
+
+  async intermediate(name: string, keyType: 'EC' | 'RSA' = 'EC', notAfter?: Date): Promise<TestCa> {
     const keys = await newKeys(keyType);
     const certificate = await x509.X509CertificateGenerator.create({
-      ...authority(),
+      ...authority(notAfter),
       subject: `CN=${name}`,
       issuer: this.#certificate.subject,
       publicKey: keys.publicKey,
@@ -147,7 +157,7 @@ export class TestCa {
   }
 
   async issue(name: string, options: TestCertificateOptions = {}): Promise<TestCertificate> {
-    const keys = await newKeys(options.keyType ?? 'EC');
+    const keys = await leafKeys(options.keyType);
     const certificate = await x509.X509CertificateGenerator.create({
       ...leaf(name, options),
       subject: options.subject ?? `CN=${name}`,
