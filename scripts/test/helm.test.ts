@@ -211,7 +211,7 @@ suite('helm/pesit-node (left out without helm: npm run helm -- build)', () => {
             env: { name: string; value?: string }[];
           }[];
           const given = Object.fromEntries(
-            container!.env.map(({ name, value }) => [name, value ?? SECRET_VALUES[name] ?? 'given']),
+            container!.env.map(({ name, value }) => [name, value ?? SECRET_VALUES[name] ?? 'given-by-a-secret']),
           );
           const app = container!.name;
           const config = loadConfig({

@@ -21,7 +21,7 @@ export const grants = (of: string) =>
       z
         .string()
         .min(1, 'expected an identifier or a glob such as BANK*, got nothing')
-        .max(255, 'expected at most 255 characters')
+        .max(255)
         .regex(/^[\x20-\x7e]*$/, 'expected printable ASCII characters alone')
         .regex(/^[^/\\:"<>|]*$/, 'none of / \\ : " < > | can be in an identifier'),
       `expected a list of ${of}, or null to allow what access.default says`,
@@ -30,7 +30,13 @@ export const grants = (of: string) =>
 
 /** Where a peer connects from. */
 export const network = () =>
-  z.string().max(50).refine(isNetwork, 'expected an address or a CIDR range such as 10.0.0.0/8 or 2001:db8::/32');
+  z
+    .string()
+    .max(50)
+    .refine(isNetwork, {
+      error: ({ input }) =>
+        `expected an address or a CIDR range such as 10.0.0.0/8 or 2001:db8::/32, got ${JSON.stringify(String(input).slice(0, 50))}`,
+    });
 
 /** A path of this machine; whether it may be used is a matter of `Directories`. */
 export const path = () => plainText(1024).min(1, 'expected a path, or null for the default');

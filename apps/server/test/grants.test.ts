@@ -289,15 +289,17 @@ withDatabase((harness) => {
     });
 
     test('refuses what is no address, by its place, and a list of none', async () => {
-      for (const [list, fault] of [
-        [['192.0.2.7', '192.0.2.0/33'], 'allowedAddresses[1]'],
-        [['bank.example'], 'allowedAddresses[0]'],
-        [[], 'allowedAddresses'],
-        ['192.0.2.7', 'allowedAddresses'],
+      for (const [list, fault, message] of [
+        [['192.0.2.7', '192.0.2.0/33'], 'allowedAddresses[1]', /^expected an address or .*, got "192\.0\.2\.0\/33"$/],
+        [['bank.example'], 'allowedAddresses[0]', /, got "bank\.example"$/],
+        [[' '.repeat(51)], 'allowedAddresses[0]', /^expected at most 50 characters, got 51$/],
+        [[], 'allowedAddresses', /^expected an address; /],
+        ['192.0.2.7', 'allowedAddresses', /^expected a list /],
       ] as const) {
         const asked = { partnerId: 'B', password: 'Zq!7xUp0', allowedAddresses: list };
         const partner = await rest.post(PARTNERS, asked);
-        expect([list, partner.status, faultyFields(partner)]).toEqual([list, 400, [fault]]);
+        expect([list, partner.status, [...new Set(faultyFields(partner))]]).toEqual([list, 400, [fault]]);
+        expect((partner.body as { details: readonly { message: string }[] }).details[0]?.message).toMatch(message);
       }
     });
 

@@ -10,7 +10,7 @@ import { storedCertificates } from './stored.js';
 /** Name of a keystore or truststore. */
 export const storeName = () => identifier(64);
 
-const pem = () => z.string().max(BOUNDS.storeBytes, `expected at most ${BOUNDS.storeBytes} characters`);
+const pem = () => z.string().max(BOUNDS.storeBytes);
 
 export const certificateAnswer = z
   .object({
@@ -64,13 +64,13 @@ export const KEYSTORE = new FieldTable(
       otherwise: 'read from `pkcs12`',
     },
     pkcs12: {
-      schema: z.string().max(2 * BOUNDS.storeBytes, `expected at most ${2 * BOUNDS.storeBytes} characters`),
+      schema: z.string().max(2 * BOUNDS.storeBytes),
       secret: true,
       words: 'Another form of `certificate` and `privateKey`: a PKCS#12 in base64.',
       otherwise: '`certificate` and `privateKey` are given',
     },
     password: {
-      schema: z.string().max(BOUNDS.password, `expected at most ${BOUNDS.password} characters`),
+      schema: z.string().max(BOUNDS.password),
       secret: true,
       words: 'Opens `privateKey` or `pkcs12`; it is not kept.',
       otherwise: 'the key is not encrypted, or the password is empty',
@@ -99,13 +99,13 @@ const bundle = () =>
     encode: (text) => storedCertificates(text).map(inspect),
   });
 
-const crlPem = () => z.string().max(PEM_BYTES, `expected at most ${PEM_BYTES} characters`);
+const crlPem = () => z.string().max(PEM_BYTES);
 
 /** An address that CRLs are fetched from. */
 const crlUrl = () =>
   z
     .url({ protocol: /^https?$/, error: 'expected a URL with http or https' })
-    .max(500, 'expected at most 500 characters')
+    .max(500)
     .refine((text) => {
       // The check above speaks of texts that are no URL.
       if (!URL.canParse(text)) return true;
@@ -116,7 +116,7 @@ const crlUrl = () =>
 const crlUrls = () =>
   z
     .array(crlUrl())
-    .max(BOUNDS.crlUrls, `expected at most ${BOUNDS.crlUrls} URLs`)
+    .max(BOUNDS.crlUrls)
     .refine((urls) => new Set(urls).size === urls.length, 'a URL stands there more than once');
 
 const fetchAnswer = z

@@ -82,7 +82,7 @@ withDatabase((harness) => {
     );
     events.stop();
     const everything = [...later.map(({ text }) => text), ...stores.log.lines, JSON.stringify(events.heard)];
-    expect(body.password).toMatch(/^[\w-]{20}$/);
+    expect(body.password).toMatch(/^[\w-]{22}$/);
     for (const secret of [body.password, body.pkcs12.slice(100, 160)]) {
       expect(everything.filter((text) => text.includes(secret))).toEqual([]);
     }

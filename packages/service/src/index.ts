@@ -74,7 +74,7 @@ export { CertificateFileError, RestCertificate } from './https/certificate.js';
 export type { HttpsTools, RestIdentity, RestKeystores } from './https/certificate.js';
 export { EventKind, EventStream, eventStream } from './events/event-stream.js';
 export type { EventStreamOptions, Published } from './events/event-stream.js';
-export { CONFIGURATION_CHANGED, LOGIN_FAILED, OPERATION_DONE } from './events/events.js';
+export { CONFIGURATION_CHANGED, LOGIN_FAILED, LOGIN_SUCCEEDED, OPERATION_DONE } from './events/events.js';
 export { fieldRoutes } from './fields/routes.js';
 export type { FieldResource } from './fields/routes.js';
 export type { ComputedOf, CreateOf, FieldRow, FieldRows, GivenOf, RowOf, ValuesOf, ViewOf } from './fields/row.js';

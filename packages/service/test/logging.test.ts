@@ -23,6 +23,13 @@ describe('log lines', () => {
     ]);
   });
 
+  test('stay one line, whatever a stranger chose', () => {
+    const log = captureLog();
+    log.logger.info({ user: 'eve\r\n{"level":"info","msg":"login"}\u2028' }, 'login\nfailed');
+    expect(log.lines.join('')).toMatch(/^[^\n\r]*\n$/);
+    expect(log.entries()).toMatchObject([{ msg: 'login\nfailed' }]);
+  });
+
   test.each<[string, object]>([
     ['a field', { password: 'hunter2' }],
     ['a field deep inside', { a: { b: { c: [{ preconnectPassword: 'hunter2' }] } } }],

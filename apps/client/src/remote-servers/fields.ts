@@ -13,7 +13,7 @@ import type { ServerSeen } from './seen.js';
 /** Names are compared exactly: a blank at either end would make two that look the same. */
 const name = () =>
   plainText(100)
-    .min(1, 'expected 1 or more characters, got none')
+    .min(1)
     .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
 
 const LABEL = '[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?';

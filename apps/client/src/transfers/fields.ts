@@ -18,22 +18,22 @@ const MESSAGE_MAX = 65_536;
 const ascii = (max: number) =>
   z
     .string()
-    .min(1, 'expected 1 or more characters, got none')
-    .max(max, `expected at most ${max} characters`)
+    .min(1)
+    .max(max)
     .regex(/^[\x20-\x7e]*$/, 'expected printable ASCII characters alone')
     .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
 
 /** A name below a directory of ours; what it leads to is checked when it is resolved. */
 const localPath = z
   .string()
-  .min(1, 'expected 1 or more characters, got none')
-  .max(4096, 'expected at most 4096 characters')
+  .min(1)
+  .max(4096)
   .refine((value) => !value.includes('\0'), 'NUL is not allowed');
 
 /** A name in the received tree: one component, as it will stand there. */
 const localName = z
   .string()
-  .min(1, 'expected 1 or more characters, got none')
+  .min(1)
   .refine((value) => Buffer.byteLength(value) <= 200, 'expected at most 200 bytes')
   .refine(
     (value) => !/[/\\:*?"<>|\p{C}\p{Zl}\p{Zp}]/u.test(value) && !value.startsWith('.') && value.trim() === value,

@@ -125,7 +125,7 @@ export class LocalAuthority {
       await audited?.(issue.row)(trx);
       return issue;
     });
-    const password = randomBytes(15).toString('base64url');
+    const password = randomBytes(16).toString('base64url');
     return { row, password, pkcs12: (await writePkcs12(key, chain, password)).toString('base64') };
   }
 

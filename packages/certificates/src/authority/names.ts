@@ -11,7 +11,7 @@ const ORGANIZATION = '2.5.4.10';
 /** RFC 5280 §A.1: ub-common-name and ub-organization-name. */
 export const nameText = () =>
   plainText(64)
-    .min(1, 'expected 1 or more characters, got none')
+    .min(1)
     .regex(/^[^\t\r\n]*$/, 'control characters are not allowed')
     .refine((value) => value.trim() === value, 'a blank at either end is not allowed');
 
@@ -60,13 +60,13 @@ export const sanList = () =>
     .array(
       z
         .string()
-        .max(300, 'expected at most 300 characters')
+        .max(300)
         .refine(
           (text) => readAltName(text) !== undefined,
           'expected DNS:name, IP:address, URI:uri, email:address, or one of them bare',
         ),
     )
-    .max(100, 'expected at most 100 names');
+    .max(100);
 
 export const altNames = (sans: readonly string[]): readonly AltName[] =>
   sans.map(readAltName).filter((name) => name !== undefined);

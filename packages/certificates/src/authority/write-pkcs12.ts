@@ -6,7 +6,7 @@ import * as asn1 from 'asn1js';
 import { HashBudget, passwordForms, pkcs12Key, PURPOSE } from '../read/derivation.js';
 
 const derive = promisify(pbkdf2);
-/** As NIST SP 800-132 wants at least, many times over; Java and Windows open it in an instant. */
+/** The password has 128 random bits: more rounds would add nothing, and programs such as .NET open no file with many more. */
 const ITERATIONS = 100_000;
 /** The integrity check costs us more: it is no secret that an attacker saves by skipping it. */
 const MAC_ITERATIONS = 10_000;

@@ -4,7 +4,7 @@ import { isIPv4 } from 'node:net';
 import { ipKeyGenerator } from 'express-rate-limit';
 
 import type { EventStream } from '../events/event-stream.js';
-import { LOGIN_FAILED } from '../events/events.js';
+import { LOGIN_FAILED, LOGIN_SUCCEEDED } from '../events/events.js';
 import { FailureLimiter } from './failure-limiter.js';
 import type { FailureLimiterOptions } from './failure-limiter.js';
 
@@ -57,6 +57,7 @@ export class LoginGuard {
 
   succeeded(attempt: LoginAttempt): void {
     this.#limiter.succeeded(keyOf(attempt));
+    this.#events.publish(LOGIN_SUCCEEDED, shown(attempt));
   }
 
   /** @returns seconds until the next attempt may succeed, when there were too many already; else 0 */
@@ -68,11 +69,15 @@ export class LoginGuard {
     return before;
   }
 
-  #publish({ address, user }: LoginAttempt, result: 'wrong' | 'blocked', blockedSeconds: number): void {
-    const shown = { address: withoutPort(address).slice(0, SHOWN), user: user.slice(0, SHOWN) };
-    this.#events.publish(LOGIN_FAILED, { ...shown, result, blockedSeconds });
+  #publish(attempt: LoginAttempt, result: 'wrong' | 'blocked', blockedSeconds: number): void {
+    this.#events.publish(LOGIN_FAILED, { ...shown(attempt), result, blockedSeconds });
   }
 }
+
+const shown = ({ address, user }: LoginAttempt) => ({
+  address: withoutPort(address).slice(0, SHOWN),
+  user: user.slice(0, SHOWN),
+});
 
 /** Bounded, whatever name is given. IPv6: one subscriber has a whole network to send from. */
 const keyOf = ({ address, user }: LoginAttempt): string => {

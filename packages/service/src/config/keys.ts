@@ -67,7 +67,7 @@ export const CONFIG_KEYS = {
     secret: true,
     reload: true,
     description:
-      'Password of HTTP Basic. With the default the REST interface listens on the loopback address alone; it is refused when `NODE_ENV=production`.',
+      'Password of HTTP Basic. With the default the REST interface listens on the loopback address alone; when `NODE_ENV=production` it is refused, and so is one of fewer than 8 characters.',
   }),
   ...LOGIN_KEYS,
   'data.directory': key('both', {

@@ -3,6 +3,7 @@ import { join, resolve, sep } from 'node:path';
 import { databaseTls, DatabaseTlsError } from '../database/database-tls.js';
 import { CONFIG_KEYS, configRows } from './keys.js';
 import type { AppName, CommonConfig, Config, ConfigKey, ConfigKeyName } from './keys.js';
+import { PASSWORD_LENGTH } from './login-keys.js';
 import { nearest } from './nearest.js';
 import { isLoopback } from '../networks.js';
 import { serverSslProblems } from './server-ssl-keys.js';
@@ -50,7 +51,7 @@ const serviceLinkHint = (given: Given): string =>
  * Reads the configuration of one app. Sources, later wins: defaults, the YAML file named by `PESIT_CONFIG`,
  * the environment, flags.
  * @throws {ConfigError} with every problem: unknown keys in YAML or flags (with the nearest known one), values that do not fit (key,
- * source, expected, got), the default password under `NODE_ENV=production` or where others can reach it.
+ * source, expected, got), the default password under `NODE_ENV=production` or where others can reach it, a short one under `NODE_ENV=production`.
  */
 export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfigOptions<A>): Config<A> => {
   const file = env['PESIT_CONFIG'];
@@ -93,6 +94,10 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
   const isDefaultPassword = values.get('admin.password') === CONFIG_KEYS['admin.password'].default;
   if (env['NODE_ENV'] === 'production' && isDefaultPassword) {
     problems.push('admin.password is the default, which is refused when NODE_ENV=production: set ADMIN_PASSWORD');
+  } else if (env['NODE_ENV'] === 'production' && isShort(values.get('admin.password'))) {
+    problems.push(
+      `admin.password has fewer than ${PASSWORD_LENGTH} characters, which is refused when NODE_ENV=production: set a longer ADMIN_PASSWORD`,
+    );
   }
   const host = values.get('server.host') as string;
   if (host === '') {
@@ -218,12 +223,18 @@ const hasNumber = (url: string): boolean => /^\/?\d{0,5}$/.test(new URL(url).pat
 /** A key of fewer characters is warned of. */
 const API_KEY_LENGTH = 16;
 
+const isShort = (password: unknown): boolean => typeof password === 'string' && password.length < PASSWORD_LENGTH;
+
 /** Sentences for the log at start: what runs, but should not in production, and what is set and does nothing. */
 export const configWarnings = (config: CommonConfig): readonly string[] => {
   const warnings: string[] = [];
   if (config['admin.password'] === CONFIG_KEYS['admin.password'].default) {
     warnings.push(
       `admin.password is the default: the REST interface listens on ${config['server.host']} alone. Set admin.password (ADMIN_PASSWORD) to reach it from elsewhere`,
+    );
+  } else if (isShort(config['admin.password'])) {
+    warnings.push(
+      `admin.password has fewer than ${PASSWORD_LENGTH} characters, which can be guessed: it is refused when NODE_ENV=production`,
     );
   }
   const apiKey = config['admin.api-key'];

@@ -1,6 +1,9 @@
 import { oneOf, text } from './kinds.js';
 import { key } from './row.js';
 
+/** Characters of a password of the REST interface, at least. */
+export const PASSWORD_LENGTH = 8;
+
 /** Who may log in beside `admin.username`: rows of `CONFIG_KEYS`. */
 export const LOGIN_KEYS = {
   'admin.users': key('both', {

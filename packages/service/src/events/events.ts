@@ -34,6 +34,14 @@ export const OPERATION_DONE = new EventKind<{
   readonly error: { readonly code: string; readonly message: string } | undefined;
 }>('pesit:operation:done');
 
+/** A request to the REST interface came with the right credentials. */
+export const LOGIN_SUCCEEDED = new EventKind<{
+  /** Without a port, at most 64 characters. */
+  readonly address: string;
+  /** As it was given, at most 64 characters; `X-API-Key` for the key. */
+  readonly user: string;
+}>('pesit:login:succeeded');
+
 /** A login to the REST interface failed. */
 export const LOGIN_FAILED = new EventKind<{
   /** Without a port, at most 64 characters. */

@@ -3,13 +3,20 @@ import type { LogBudgetOptions } from '../log-budget.js';
 import type { Logger } from '../logging.js';
 import type { Metrics } from '../metrics/metrics.js';
 import type { EventStream } from './event-stream.js';
-import { CONFIGURATION_CHANGED, LOGIN_FAILED } from './events.js';
+import { CONFIGURATION_CHANGED, LOGIN_FAILED, LOGIN_SUCCEEDED } from './events.js';
 
-/** The log lines of what was configured, and of failed logins, which strangers can cause: so many an address and minute. */
+/** Each request is a login: a user has a line an hour for each address. */
+const LOGINS: LogBudgetOptions = { perKey: 1, total: 1000, windowMs: 3_600_000 };
+
+/** The log lines of what was configured, and of logins; strangers can make those that fail: so many an address and minute. */
 export const logService = (events: EventStream, logger: Logger, bound: LogBudgetOptions = {}): void => {
   const budget = new LogBudget(bound);
   events.subscribe(CONFIGURATION_CHANGED, ({ what, action, facts, by }) => {
     logger.info({ ...facts, ...(by === undefined ? {} : { actor: by.actor }) }, `${what} ${action}`);
+  });
+  const logins = new LogBudget({ ...LOGINS, ...(bound.now === undefined ? {} : { now: bound.now }) });
+  events.subscribe(LOGIN_SUCCEEDED, ({ address, user }) => {
+    if (logins.take(`${address} ${user}`) !== undefined) logger.info({ address, user }, 'login');
   });
   events.subscribe(LOGIN_FAILED, ({ address, user, result, blockedSeconds }) => {
     // The line of the last wrong one says for how long the next are not looked at.

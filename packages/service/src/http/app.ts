@@ -100,6 +100,15 @@ const noStore: RequestHandler = (_req, res, next) => {
   next();
 };
 
+/** Differs from helmet's policy: no answer is for a frame, a base address, or a form. */
+const POLICY = {
+  baseUri: ["'none'"],
+  frameAncestors: ["'none'"],
+  formAction: ["'none'"],
+  // The service may speak HTTP behind whatever ends TLS: asking browsers for HTTPS would break it on any host but localhost.
+  upgradeInsecureRequests: null,
+};
+
 /** RFC 6797 §7.2: of secure connections alone, ours or those of a trusted proxy. */
 const strictTransport: RequestHandler = (req, res, next) => {
   if (req.secure) res.setHeader('Strict-Transport-Security', 'max-age=31536000');
@@ -153,8 +162,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   );
   app.use(accessLog(logger));
   app.use(noStore);
-  // The service may speak HTTP behind whatever ends TLS: asking browsers for HTTPS would break it on any host but localhost.
-  app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } }, hsts: false }));
+  app.use(helmet({ contentSecurityPolicy: { directives: POLICY }, frameguard: { action: 'deny' }, hsts: false }));
   app.use(strictTransport);
   app.use(sameOrigin);
   const probes = new Routes();

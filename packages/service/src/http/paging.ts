@@ -40,7 +40,7 @@ export const wholeNumber = (min: number, max: number) =>
     .string()
     .regex(/^\d{1,9}$/, `expected an integer from ${min} to ${max}`)
     .transform(Number)
-    .pipe(z.int().min(min, `expected ${min} or more`).max(max, `expected at most ${max}`));
+    .pipe(z.int().min(min).max(max));
 
 /** The same, with a default. */
 export const count = (min: number, max: number, fallback: number) => wholeNumber(min, max).default(fallback);

@@ -11,8 +11,8 @@ const FORBIDDEN = /[/\\:*?"<>|]/;
 export const identifier = (max: number) =>
   z
     .string()
-    .min(1, 'expected 1 or more characters, got none')
-    .max(max, `expected at most ${max} characters`)
+    .min(1)
+    .max(max)
     .superRefine((value, refinement) => {
       const complain = (message: string): void => refinement.addIssue({ code: 'custom', message });
       if (!IDENTIFIER.test(value)) complain('expected printable ASCII characters alone');
@@ -26,7 +26,7 @@ export const identifier = (max: number) =>
 export const plainText = (max: number) =>
   z
     .string()
-    .max(max, `expected at most ${max} characters`)
+    .max(max)
     .regex(/^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$/, 'control characters are not allowed');
 
 /** A field of answers that no request may set. */

@@ -2,6 +2,11 @@ import type { z } from 'zod';
 
 type RawIssue = z.core.$ZodRawIssue;
 
+interface Sized {
+  readonly origin: string;
+  readonly input?: unknown;
+}
+
 /** JSON's types as the interface names them. */
 const KINDS: Readonly<Record<string, string>> = {
   string: 'a text',
@@ -29,8 +34,14 @@ const UNITS: Readonly<Record<string, readonly [one: string, more: string]>> = {
   array: [' entry', ' entries'],
 };
 
-const bound = (word: string, limit: number | bigint, origin: string): string =>
-  `expected ${word} ${String(limit)}${UNITS[origin]?.[Number(limit) === 1 ? 0 : 1] ?? ''}`;
+/** Says what came: a number itself, which is never a secret; how long a text or a list is. */
+const sizeOf = (input: unknown): string => {
+  if (typeof input === 'number') return `, got ${input}`;
+  return typeof input === 'string' || Array.isArray(input) ? `, got ${input.length === 0 ? 'none' : input.length}` : '';
+};
+
+const bound = (word: string, limit: number | bigint, { origin, input }: Sized): string =>
+  `expected ${word} ${String(limit)}${UNITS[origin]?.[Number(limit) === 1 ? 0 : 1] ?? ''}${sizeOf(input)}`;
 
 const FORMATS: Readonly<Record<string, string>> = {
   uuid: 'expected a UUID',
@@ -50,8 +61,8 @@ const either = (errors: readonly (readonly z.core.$ZodIssue[])[]): string => {
 };
 
 /**
- * Says what is wrong with a value, for people: what was expected, and what kind of thing came. The value itself is left out: it may be a
- * secret. A schema that has words of its own is not asked.
+ * Says what is wrong with a value, for people: what was expected, and what kind of thing came, or which number, or how long a text. The text
+ * itself is left out: it may be a secret. A schema that has words of its own is not asked.
  */
 export const words = (issue: RawIssue): string => {
   const { input } = issue;
@@ -67,11 +78,11 @@ export const words = (issue: RawIssue): string => {
     case 'invalid_union':
       return input === undefined ? 'required' : either(issue.errors);
     case 'too_small':
-      return bound(issue.inclusive === false ? 'more than' : 'at least', issue.minimum, issue.origin);
+      return bound(issue.inclusive === false ? 'more than' : 'at least', issue.minimum, issue);
     case 'too_big':
-      return bound(issue.inclusive === false ? 'less than' : 'at most', issue.maximum, issue.origin);
+      return bound(issue.inclusive === false ? 'less than' : 'at most', issue.maximum, issue);
     case 'not_multiple_of':
-      return `expected a multiple of ${String(issue.divisor)}`;
+      return `expected a multiple of ${String(issue.divisor)}${sizeOf(input)}`;
     case 'invalid_format':
       return FORMATS[issue.format] ?? `expected the form of ${issue.format}`;
     case 'unrecognized_keys':

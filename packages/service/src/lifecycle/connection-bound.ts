@@ -17,6 +17,7 @@ const FULL_BODY = JSON.stringify({
 });
 const FULL =
   'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nCache-Control: no-store\r\n' +
+  'X-Content-Type-Options: nosniff\r\n' +
   `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(FULL_BODY)}\r\n\r\n${FULL_BODY}`;
 
 /**

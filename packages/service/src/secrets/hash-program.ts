@@ -5,9 +5,8 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 
+import { PASSWORD_LENGTH } from '../config/login-keys.js';
 import { hashPassword } from './password.js';
-
-const LEAST = 8;
 
 /** The next line; undefined when the input ends, or Ctrl+C is pressed. */
 const readLine = (question: string): Promise<string | undefined> => {
@@ -38,7 +37,7 @@ const fail = (text: string): void => {
 
 const password = await readLine('Password: ');
 if (password === undefined) fail('expected a password on standard input, got nothing');
-else if (password.length < LEAST) fail(`expected a password of ${LEAST} characters or more`);
+else if (password.length < PASSWORD_LENGTH) fail(`expected a password of ${PASSWORD_LENGTH} characters or more`);
 else if (process.stdin.isTTY && (await readLine('Once more: ')) !== password)
   fail('the two passwords are not the same');
 else process.stdout.write(`${await hashPassword(password)}\n`);

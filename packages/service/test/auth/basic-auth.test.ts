@@ -157,6 +157,13 @@ describe('failed logins', () => {
     expect((await get({ from: '127.0.0.1' }, right)).status).toBe(200);
   });
 
+  test('of the requests with the right password one is a line, without it', async () => {
+    for (let index = 0; index < 3; index++) expect((await get({ from: '127.0.0.7' }, right)).status).toBe(200);
+    const lines = log.entries().filter(({ msg, address }) => msg === 'login' && address === '127.0.0.7');
+    expect(lines).toMatchObject([{ level: 'info', user: 'jürgen' }]);
+    expect(JSON.stringify(lines)).not.toContain(right.slice(6));
+  });
+
   test('the right password of a user from an address that has logged in before is never refused', async () => {
     expect((await get({ from: '127.0.0.3' }, right)).status).toBe(200);
     await fail({ from: '127.0.0.3' });

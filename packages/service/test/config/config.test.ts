@@ -85,7 +85,7 @@ describe('defaults', () => {
 describe('sources', () => {
   test('later wins: YAML, environment, flags', () => {
     const file = yaml('server:\n  port: 1001\n  host: 10.0.0.1\nlog.level: warn\nstorage:\n  roots: [/a, b]\n');
-    const env = { PESIT_CONFIG: file, SERVER_PORT: '1002', LOG_LEVEL: 'error', ADMIN_PASSWORD: 'x9' };
+    const env = { PESIT_CONFIG: file, SERVER_PORT: '1002', LOG_LEVEL: 'error', ADMIN_PASSWORD: 'x9-x9-x9' };
     const config = load(env, ['--server.port=1003', '--log.level', 'debug', '--metrics.public']);
     expect(config).toMatchObject({
       'server.port': 1003,
@@ -95,7 +95,7 @@ describe('sources', () => {
       'storage.roots': ['/a', '/srv/node/b'],
     });
     expect(load(env)['server.port']).toBe(1002);
-    expect(load({ PESIT_CONFIG: file, ADMIN_PASSWORD: 'x9' })['server.port']).toBe(1001);
+    expect(load({ PESIT_CONFIG: file, ADMIN_PASSWORD: 'x9-x9-x9' })['server.port']).toBe(1001);
   });
 
   test.each(Object.keys(CONFIG_KEYS))('the environment name of %s is its own', (name) => {
@@ -198,7 +198,7 @@ describe('problems', () => {
     expect(problems({ CLUSTER_NAME: 'a b' })).toEqual([
       'cluster.name (environment CLUSTER_NAME): expected 1 to 64 letters, digits, `.`, `_` or `-`, got "a b"',
     ]);
-    const safe = { ADMIN_PASSWORD: 'x9', ...database };
+    const safe = { ADMIN_PASSWORD: 'x9-x9-x9', ...database };
     expect(configWarnings(load({ ...safe, CLUSTER_ENABLED: 'true', REDIS_URL: 'rediss://h' }))).toEqual([]);
     expect(configWarnings(load({ ...safe, CLUSTER_ENABLED: 'true' }))).toEqual([
       expect.stringContaining('without redis.url'),
@@ -209,7 +209,7 @@ describe('problems', () => {
   });
 
   test('sentinels are hosts with ports; what of their keys, of the login and of TLS does nothing is told', () => {
-    const safe = { ADMIN_PASSWORD: 'x9', DATABASE_URL: 'postgresql://h/db', CLUSTER_ENABLED: 'true' };
+    const safe = { ADMIN_PASSWORD: 'x9-x9-x9', DATABASE_URL: 'postgresql://h/db', CLUSTER_ENABLED: 'true' };
     const sentinels = { REDIS_SENTINELS: 'one, two.local:26380, [fd00::1]:7, 192.0.2.7' };
     expect(load({ ...safe, ...sentinels })['redis.sentinels']).toEqual([
       ...['one', 'two.local:26380', '[fd00::1]:7', '192.0.2.7'],
@@ -273,11 +273,18 @@ describe('problems', () => {
     ]);
   });
 
-  test('the default password is refused in production, and warned about elsewhere', () => {
+  test('the default password and a short one are refused in production, and warned about elsewhere', () => {
     expect(problems({ NODE_ENV: 'production' })).toEqual([expect.stringContaining('admin.password is the default')]);
-    expect(problems({ NODE_ENV: 'production', ADMIN_PASSWORD: 'x9' })).toEqual([]);
+    expect(problems({ NODE_ENV: 'production', ADMIN_PASSWORD: 'x9-x9-x9' })).toEqual([]);
     expect(configWarnings(load())).toEqual([expect.stringContaining('admin.password is the default')]);
-    expect(configWarnings(load({ ADMIN_PASSWORD: 'x9' }))).toEqual([]);
+    expect(configWarnings(load({ ADMIN_PASSWORD: 'x9-x9-x9' }))).toEqual([]);
+    const short = { ADMIN_PASSWORD: 'x9-x9-x' };
+    expect(problems({ NODE_ENV: 'production', ...short })).toEqual([
+      'admin.password has fewer than 8 characters, which is refused when NODE_ENV=production: set a longer ADMIN_PASSWORD',
+    ]);
+    expect(configWarnings(load(short))).toEqual([
+      'admin.password has fewer than 8 characters, which can be guessed: it is refused when NODE_ENV=production',
+    ]);
   });
 });
 
@@ -288,7 +295,12 @@ describe('keys without effect', () => {
   test('are accepted from everywhere, and said once each with the reason', () => {
     const file = yaml('transfer:\n  compression:\n    enabled: true\n    algorithm: GZIP\n');
     const config = load(
-      { ADMIN_PASSWORD: 'x9', PESIT_CONFIG: file, TRANSFER_COMPRESSION_ENABLED: 'true', PESIT_API_KEY: 'hunter2' },
+      {
+        ADMIN_PASSWORD: 'x9-x9-x9',
+        PESIT_CONFIG: file,
+        TRANSFER_COMPRESSION_ENABLED: 'true',
+        PESIT_API_KEY: 'hunter2',
+      },
       ['--transfer.compression.level=6', '--api-port=8080'],
     );
     expect(keysWithoutEffect(config)).toEqual([
@@ -341,7 +353,7 @@ describe('database.username and database.password', () => {
   });
 
   test('mean nothing to the embedded database, and the password is never shown', () => {
-    const config = load({ ADMIN_PASSWORD: 'x9', DATABASE_USERNAME: 'joe', DATABASE_PASSWORD: 'hunter2' });
+    const config = load({ ADMIN_PASSWORD: 'x9-x9-x9', DATABASE_USERNAME: 'joe', DATABASE_PASSWORD: 'hunter2' });
     const reason = 'the embedded database has its own user: set database.url';
     expect(keysWithoutEffect(config)).toEqual([
       { key: 'database.username', reason },
@@ -387,8 +399,8 @@ describe('unsafe start', () => {
   });
 
   test('with a password of its own it listens everywhere, unless told otherwise', () => {
-    expect(load({ ADMIN_PASSWORD: 'x9' })['server.host']).toBe('0.0.0.0');
-    expect(load({ ADMIN_PASSWORD: 'x9', SERVER_HOST: '10.0.0.1' })['server.host']).toBe('10.0.0.1');
+    expect(load({ ADMIN_PASSWORD: 'x9-x9-x9' })['server.host']).toBe('0.0.0.0');
+    expect(load({ ADMIN_PASSWORD: 'x9-x9-x9', SERVER_HOST: '10.0.0.1' })['server.host']).toBe('10.0.0.1');
   });
 
   test.each(['0.0.0.0', '::', '10.0.0.1', 'node.bank', '::ffff:10.0.0.1'])(

@@ -199,6 +199,12 @@ describe('headers', () => {
     const { headers } = await request(app).get('/api/v1/things').set(auth);
     expect(headers['content-security-policy']).toContain("default-src 'self'");
     expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests');
+    const policy = (headers['content-security-policy'] ?? '').split(';');
+    expect(policy).toEqual(
+      expect.arrayContaining(["base-uri 'none'", "frame-ancestors 'none'", "form-action 'none'", "object-src 'none'"]),
+    );
+    expect(headers['x-frame-options']).toBe('DENY');
+    expect(headers['referrer-policy']).toBe('no-referrer');
     expect(headers['x-content-type-options']).toBe('nosniff');
     expect(headers['x-powered-by']).toBeUndefined();
   });

@@ -85,6 +85,7 @@ test('a connection whose request runs is left alone; when all have one, the newc
   const [head, body] = answer.toString().split('\r\n\r\n') as [string, string];
   expect(head).toMatch(/^HTTP\/1\.1 503 Service Unavailable\r\n/);
   expect(head).toContain('Retry-After: 5');
+  expect(head).toContain('X-Content-Type-Options: nosniff');
   expect(JSON.parse(body)).toEqual({
     error: 'SERVICE_UNAVAILABLE',
     message: 'Too many requests run at a time (http.max-connections): try again',
