@@ -78,7 +78,14 @@ const databaseGate =
     else next(unavailable(`The database is not available (${database.statusReason ?? 'unknown reason'}): try again`));
   };
 
-/** The body of JSON, whose limit may change. */
+/** As the body parser throws it. @param limit bytes */
+const tooLarge = (limit: number): Error =>
+  Object.assign(new Error('request entity too large'), { type: 'entity.too.large', limit });
+
+/**
+ * The body of JSON, whose limit may change. Longer ones are refused at once: the parser alone would read them to their end first, which
+ * the caller decides on.
+ */
 const jsonBody = (limit: () => number): RequestHandler => {
   let of: number | undefined;
   const verify = (req: IncomingMessage, _res: unknown, body: Buffer): void => {
@@ -90,7 +97,29 @@ const jsonBody = (limit: () => number): RequestHandler => {
   return (req, res, next) => {
     const now = limit();
     if (now !== of) [of, parse] = [now, express.json({ limit: now, verify })];
-    void parse(req, res, next);
+    if (req.is('application/json') === false) {
+      next();
+      return;
+    }
+    let received = 0;
+    const count = (piece: Buffer): void => {
+      received += piece.length;
+      if (received > now) over(tooLarge(now));
+    };
+    const state = { isOver: false };
+    const over = (error?: unknown): void => {
+      if (state.isOver) return;
+      state.isOver = true;
+      req.off('data', count);
+      next(error);
+    };
+    if (Number(req.headers['content-length'] ?? 0) > now) {
+      over(tooLarge(now));
+      return;
+    }
+    void parse(req, res, over);
+    // After the parser has begun to listen: nothing of the body is missed by it.
+    if (!state.isOver) req.on('data', count);
   };
 };
 

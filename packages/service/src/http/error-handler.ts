@@ -6,6 +6,7 @@ import type { ApiErrorCode } from '../errors.js';
 import type { Logger } from '../logging.js';
 import { isError } from '@pesit-node/ground';
 import type { ErrorBody } from './error-body.js';
+import { answerEarly } from './rest-of-body.js';
 
 /** The path as it was asked for, without its query. */
 export const pathOf = (req: Request): string => req.originalUrl.split('?', 1)[0] ?? '/';
@@ -47,8 +48,6 @@ const fromExpress = (error: Error & { readonly status?: unknown; readonly type?:
       return new ApiError(
         'PAYLOAD_TOO_LARGE',
         `The body is too large: at most ${number(details['limit'])} bytes are accepted (http.max-body)`,
-        // No second body of that kind follows on this connection.
-        { headers: { Connection: 'close' } },
       );
     case 'entity.parse.failed':
       return unreadable('(body)', `The body is not a JSON object: ${withoutContent(error.message)}`);
@@ -98,7 +97,8 @@ const bodyOf = (error: ApiError, req: Request): ErrorBody => ({
 
 export const sendError = (error: ApiError, req: Request, res: Response): void => {
   // The handler may have set the content type already, before it failed.
-  res.status(error.status).type('json').set(error.headers).json(bodyOf(error, req));
+  res.status(error.status).type('json').set(error.headers);
+  answerEarly(req, res, JSON.stringify(bodyOf(error, req)));
 };
 
 /** Last of the middlewares. Logs every fault that is not the caller's in full; the answer never has a stack. */

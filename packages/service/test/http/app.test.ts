@@ -1,4 +1,10 @@
-import { describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import { connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import request from 'supertest';
 
 import { ApiError, endpoint, startingApp } from '@pesit-node/service';
@@ -106,6 +112,63 @@ describe('bodies', () => {
   ])('%s', async (_name, type, content, status, code) => {
     const response = await post().set('Content-Type', type).send(content);
     expect([response.status, response.body.error]).toEqual([status, code]);
+  });
+
+  describe('longer than they may be', () => {
+    let server: Server;
+    beforeAll(async () => {
+      server = createServer(app).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+    });
+    afterAll(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const HEAD = `POST /api/v1/things HTTP/1.1\r\nHost: x\r\nAuthorization: ${auth.Authorization}\r\nContent-Type: application/json\r\n`;
+    const connected = (head: string) => {
+      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+      socket.write(head);
+      let said = '';
+      socket.on('data', (piece: Buffer) => (said += piece.toString())).on('error', () => undefined);
+      const answered = async (): Promise<string> => {
+        while (!said.includes('http.max-body')) await once(socket, 'data');
+        return said;
+      };
+      // A reset is an end as well.
+      const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+      return { socket, answered, closed };
+    };
+
+    test('one that says so is refused before it comes, and the connection stays when that was all', async () => {
+      const { socket, answered } = connected(`${HEAD}Content-Length: 2000\r\n\r\n`);
+      expect(await answered()).toMatch(/^HTTP\/1.1 413 /);
+      const next = once(socket, 'data');
+      socket.write(`${'x'.repeat(2000)}${HEAD}Content-Length: 12\r\n\r\n{"name":"a"}`);
+      expect(String((await next)[0])).toMatch(/^HTTP\/1.1 201 /);
+      socket.destroy();
+    });
+
+    test('one without an end is refused at the limit; the connection ends when the caller goes on', async () => {
+      const { socket, answered, closed } = connected(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`);
+      const chunk = `400\r\n${'x'.repeat(1024)}\r\n`;
+      socket.write(chunk + chunk);
+      expect(await answered()).toMatch(/^HTTP\/1.1 413 /);
+      while (!socket.destroyed) {
+        const taken = new Promise((resolve) => socket.write(chunk, resolve));
+        await Promise.race([taken, closed]);
+      }
+      await closed;
+    });
+
+    test('of a request without a login no more is read either', async () => {
+      const { socket, closed } = connected(
+        'POST /api/v1/things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9000000000\r\n\r\n',
+      );
+      const [answer] = (await once(socket, 'data')) as [Buffer];
+      expect(answer.toString()).toMatch(/^HTTP\/1.1 401 /);
+      socket.write(Buffer.alloc(4_000_000));
+      await closed;
+    });
   });
 
   test('none at all', async () => {
