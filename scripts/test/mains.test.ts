@@ -103,8 +103,11 @@ describe.each(['server', 'client'] as const)('the %s app', (app) => {
 
   test('HTTPS answers probes before there is a certificate of anybody, and the health check of the image asks for it', async () => {
     const port = await freePort();
+    const file = join(directory, 'https.yaml');
+    // Nested and dotted: the health check reads the file as the service does.
+    writeFileSync(file, `server: { port: ${port}, ssl.enabled: true }\nserver.ssl.keystore-name: rest\n`);
     const env = {
-      ...{ SERVER_PORT: String(port), SERVER_SSL_ENABLED: 'true', SERVER_SSL_KEYSTORE_NAME: 'rest' },
+      PESIT_CONFIG: file,
       ...{ ADMIN_PASSWORD: 'pw', DATABASE_URL: 'postgresql://pesit@127.0.0.1:9/pesit' },
       SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
     };
