@@ -1,5 +1,5 @@
 import { Certificates, fetchCrls, followExpiry } from '@pesit-node/certificates';
-import { settledWithin } from '@pesit-node/ground';
+import { settledWithin, unlessAborted, untilDone } from '@pesit-node/ground';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions } from '@pesit-node/license';
 import { DataDirectoryError, HistoryRetention, retentionDays, Traces } from '@pesit-node/service';
@@ -173,21 +173,30 @@ export const createNode = (options: NodeOptions) => {
     ...{ knex: database.knex, asLeader: cluster.asLeader, table: HISTORY },
     ...{ days: retentionDays(config), periodic, logger },
   });
-  let stopped = false;
+  const stop = new AbortController();
+  const isStopped = (): boolean => stop.signal.aborted;
+  const trees = async (): Promise<void> => {
+    await sendTree.prepare();
+    await receivedTree.prepare();
+    await prepareUploads(uploads, settings.stagingRetention, logger);
+  };
+  // A volume may answer late, and then with an error that passes: each attempt to begin asks again.
+  const prepare = untilDone(() => unlessAborted(trees(), stop.signal));
   const begin = (): void => {
-    volumeLooks
-      .runNow()
+    prepare()
+      .then(() => volumeLooks.runNow())
       .then(exchange.start)
       .then(
         () => {
-          if (!stopped) retention.start();
+          if (!isStopped()) retention.start();
           cluster.leader.start();
         },
         (error: unknown) => {
+          if (isStopped()) return;
           logger.error({ err: error }, 'could not start the queue: trying again');
           // The database may be there all the while, and say `ready` no more: a statement was too slow, or lost a deadlock.
           setTimeout(() => {
-            if (supervisor.ready && !stopped) begin();
+            if (supervisor.ready && !isStopped()) begin();
           }, options.pollMs ?? START_AGAIN_MS).unref();
         },
       );
@@ -199,13 +208,8 @@ export const createNode = (options: NodeOptions) => {
     files: {
       name: 'files',
       start: async () => {
-        const trees = async (): Promise<void> => {
-          await sendTree.prepare();
-          await receivedTree.prepare();
-          await prepareUploads(uploads, settings.stagingRetention, logger);
-        };
-        // A volume that does not answer is waited for meanwhile: the service runs, and says why it is not ready.
-        const prepared = await settledWithin(trees(), PREPARE_MS);
+        // A volume that does not answer is waited for later: the service runs meanwhile, and says why it is not ready.
+        const prepared = await settledWithin(prepare(), PREPARE_MS);
         if (prepared.kind === 'failed') throw prepared.error;
       },
       stop: () => uploads.remove(),
@@ -220,7 +224,7 @@ export const createNode = (options: NodeOptions) => {
       stop: async () => {
         // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
         void cluster.leave();
-        stopped = true;
+        stop.abort();
         await live.close();
         await retention.stop();
         await exchange.stop(drainMs);
