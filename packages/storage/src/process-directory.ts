@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { codeOf } from '@pesit-node/ground';
+import { codeOf, makeDirectories } from '@pesit-node/ground';
 import { THIS_PROCESS, isRunning } from '@pesit-node/ground';
 
 const NAME = /^upload-(\d+)-(\d+)-([0-9a-f]{12})-[0-9a-f]{8}$/;
@@ -29,7 +29,7 @@ export class ProcessDirectory {
    * @returns the names of those that were removed
    */
   async prepare(abandonedAfterMs: number): Promise<readonly string[]> {
-    await mkdir(this.root, { recursive: true, mode: 0o700 });
+    await makeDirectories(this.root, 0o700);
     const removed: string[] = [];
     for (const name of await readdir(this.root)) {
       if (!(await this.#isAbandoned(name, abandonedAfterMs))) continue;

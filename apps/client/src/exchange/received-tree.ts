@@ -1,5 +1,7 @@
-import { lstat, mkdir, realpath } from 'node:fs/promises';
+import { lstat, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+
+import { makeDirectories } from '@pesit-node/ground';
 
 import { PesitError } from '@pesit-node/protocol';
 import { DeliveryNotes, LocalFileStore, removeLeftover, resolveInside } from '@pesit-node/storage';
@@ -20,7 +22,7 @@ export class ReceivedTree {
   }
 
   async prepare(): Promise<void> {
-    await mkdir(this.root, { recursive: true, mode: 0o700 });
+    await makeDirectories(this.root, 0o700);
   }
 
   /**

@@ -1,5 +1,7 @@
-import { mkdir, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+
+import { makeDirectories } from '@pesit-node/ground';
 
 import { ApiError, validation } from '@pesit-node/service';
 import { claimedName, LocalFileStore, readClaimedName, STAGING_DIRECTORY, StorageError } from '@pesit-node/storage';
@@ -49,7 +51,7 @@ export class SendTree {
   }
 
   async prepare(): Promise<void> {
-    await mkdir(this.root, { recursive: true, mode: 0o700 });
+    await makeDirectories(this.root, 0o700);
     await this.spool.prepare();
   }
 

@@ -1,6 +1,8 @@
 import { createReadStream } from 'node:fs';
-import { link, lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises';
+import { link, lstat, open, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+
+import { makeDirectories } from '@pesit-node/ground';
 
 import { unavailable } from '@pesit-node/service';
 import { formatOf, MAX_RECORD_LENGTH, StagedFile, storageError, StorageError } from '@pesit-node/storage';
@@ -139,7 +141,7 @@ export class Spool {
 
   /** Makes the directory where it is missing. */
   async prepare(): Promise<void> {
-    const made = await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    const made = await makeDirectories(this.#directory, 0o700);
     if (made !== undefined) await flush(this.#root);
   }
 

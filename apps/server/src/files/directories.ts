@@ -1,5 +1,7 @@
-import { mkdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
+
+import { makeDirectories } from '@pesit-node/ground';
 
 import { validation } from '@pesit-node/service';
 import type { FieldError } from '@pesit-node/service';
@@ -59,7 +61,7 @@ export class Directories {
 
   /** Creates the default directories; at start. */
   async prepare(): Promise<void> {
-    for (const path of [this.received, this.send]) await mkdir(path, { recursive: true, mode: 0o750 });
+    for (const path of [this.received, this.send]) await makeDirectories(path, 0o750);
   }
 
   /** @throws {ApiError} 400 naming each field whose path lies outside, is the service's own, or cannot be created. */
@@ -109,7 +111,7 @@ export class Directories {
       (await this.#reserved.faultOfNew(path)) ?? (isFile ? await this.#reserved.faultOf(dirname(path)) : undefined);
     if (fault !== undefined || !create) return fault;
     try {
-      await mkdir(path, { recursive: true, mode: 0o750 });
+      await makeDirectories(path, 0o750);
       return undefined;
     } catch (error) {
       return `${path} cannot be created: ${(error as Error).message}`;

@@ -4,11 +4,11 @@
  * confirmed, while the confirmation was lost, would be sent twice.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { link, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
-import { codeOf, isRunning, THIS_PROCESS } from '@pesit-node/ground';
+import { THIS_PROCESS, codeOf, isRunning, makeDirectories } from '@pesit-node/ground';
 import type { ProcessName } from '@pesit-node/ground';
 import { storageError } from '@pesit-node/storage';
 import type { FileVersion, Pacing } from '@pesit-node/storage';
@@ -62,7 +62,7 @@ export class UnfinishedStore {
   static async take(directory: string, key: string): Promise<UnfinishedStore> {
     const store = new UnfinishedStore(directory, key);
     try {
-      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await makeDirectories(directory, 0o700);
       await store.#takeLock();
       return store;
     } catch (error) {

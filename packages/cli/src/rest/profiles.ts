@@ -1,9 +1,9 @@
 /** Addresses and logins of services, by name, in a file that its owner alone may read. */
-import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
-import { codeOf } from '@pesit-node/ground';
+import { codeOf, makeDirectories } from '@pesit-node/ground';
 
 import type { Environment, Flag, Given } from '../frame/command.js';
 import { CliError, usageError } from '../frame/exit-codes.js';
@@ -86,7 +86,7 @@ export const readProfiles = async (path: string): Promise<ProfileFile> => {
 export const writeProfiles = async (path: string, file: ProfileFile): Promise<void> => {
   const fresh = `${path}.new`;
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeDirectories(dirname(path), 0o700);
     await writeFile(fresh, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });
     // It may have been there before, with other rights.
     await chmod(fresh, 0o600);

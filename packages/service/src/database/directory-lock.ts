@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, rm, stat, utimes } from 'node:fs/promises';
+import { link, open, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { THIS_BOOT, THIS_PROCESS, codeOf, isRunning } from '@pesit-node/ground';
+import { THIS_BOOT, THIS_PROCESS, codeOf, isRunning, makeDirectories } from '@pesit-node/ground';
 
 /** The directory is in use by a process that lives. */
 export class DirectoryLockedError extends Error {
@@ -142,7 +142,7 @@ export const lockDirectory = async (
   path: string,
   { silenceMs = SILENCE_MS }: LockOptions = {},
 ): Promise<DirectoryLock> => {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeDirectories(dirname(path), 0o700);
   const own: Owner = {
     pid: process.pid,
     host: hostname(),

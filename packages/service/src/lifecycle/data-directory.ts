@@ -1,7 +1,7 @@
-import { access, constants, mkdir, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { access, constants, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 
-import { codeOf, reasonOf } from '@pesit-node/ground';
+import { codeOf, makeDirectories, reasonOf } from '@pesit-node/ground';
 
 /** A file in each data directory, by which every service of ours knows one that is not its own: no partner is let into it. */
 export const DATA_MARK = '.pesit-node';
@@ -31,22 +31,6 @@ const explain = (error: unknown): string => {
   }
 };
 
-/** `recursive` of Node's own mkdir never ends where a directory that is there takes no new one (/proc). */
-const makeAll = async (path: string): Promise<void> => {
-  if (!(await isThere(dirname(path)))) await makeAll(dirname(path));
-  try {
-    await mkdir(path, { mode: 0o750 });
-  } catch (error) {
-    if (codeOf(error) !== 'EEXIST' || !(await stat(path)).isDirectory()) throw error;
-  }
-};
-
-const isThere = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
-
 const mark = async (path: string): Promise<void> => {
   try {
     await writeFile(path, MARK_TEXT, { flag: 'wx', mode: 0o640 });
@@ -61,7 +45,7 @@ const mark = async (path: string): Promise<void> => {
  */
 export const prepareDataDirectory = async (path: string): Promise<void> => {
   try {
-    await makeAll(path);
+    await makeDirectories(path, 0o750);
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
     await mark(join(path, DATA_MARK));
   } catch (error) {

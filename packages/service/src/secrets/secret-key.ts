@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { link, open, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
 import { ConfigError } from '../config/load.js';
 import type { CommonConfig } from '../config/keys.js';
 import { KEY_BYTES, SecretBox } from './secret-box.js';
-import { codeOf, reasonOf } from '@pesit-node/ground';
+import { codeOf, makeDirectories, reasonOf } from '@pesit-node/ground';
 
 const BASE64_KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 
@@ -39,7 +39,7 @@ const fromFile = async (path: string): Promise<readonly Buffer[]> => {
  * find either no key or all of it.
  */
 const generate = async (path: string, directory: string): Promise<void> => {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectories(directory, 0o700);
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   const file = await open(draft, 'wx', 0o600);
   try {

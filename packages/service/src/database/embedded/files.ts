@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, chown, lchown, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, lchown, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { codeOf, reasonOf } from '@pesit-node/ground';
+import { codeOf, makeDirectories, reasonOf } from '@pesit-node/ground';
 import { databaseAccount, makerAccount, runAs } from './account.js';
 import type { Account } from './account.js';
 import { EmbeddedDatabaseError, OR_DATABASE_URL } from './error.js';
@@ -68,7 +68,7 @@ const ofAnotherUser = (root: string, owner: number | undefined): EmbeddedDatabas
  */
 export const prepareRoot = async ({ root, data }: DatabaseFiles): Promise<void> => {
   try {
-    await mkdir(root, { recursive: true, mode: 0o700 });
+    await makeDirectories(root, 0o700);
     const names = await readdir(root);
     const foreign = names.find((name) => !OURS.test(name));
     if (dataVersion(data) === undefined && foreign !== undefined) {

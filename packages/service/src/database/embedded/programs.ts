@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, mkdir, readFile, readlink, rm, symlink } from 'node:fs/promises';
+import { chmod, readFile, readlink, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { codeOf, reasonOf } from '@pesit-node/ground';
+import { codeOf, makeDirectories, reasonOf } from '@pesit-node/ground';
 import { EmbeddedDatabaseError, OR_DATABASE_URL } from './error.js';
 
 /** The programs of PostgreSQL as an npm package of this platform brings them. */
@@ -58,7 +58,7 @@ export const linkLibraries = async ({ directory: native }: PostgresPrograms, dir
   const at = process.platform === 'linux' ? directory : libraries;
   const links = JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')) as Link[];
   try {
-    await mkdir(at, { recursive: true });
+    await makeDirectories(at, 0o777);
     // For PostgreSQL's user too, whatever the umask of the service.
     if (at === directory) await chmod(at, 0o755);
     for (const { source, target } of links) {

@@ -1,11 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
-import { chown, mkdir, readdir, readFile, rename } from 'node:fs/promises';
+import { chown, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { Logger } from '../../logging.js';
-import { codeOf } from '@pesit-node/ground';
+import { codeOf, makeDirectories } from '@pesit-node/ground';
 import { DirectoryLockedError, heldOnAnotherMachine, lockDirectory } from '../directory-lock.js';
 import { EmbeddedDatabaseError, OR_DATABASE_URL } from './error.js';
 import { prepareDatabase } from './files.js';
@@ -81,7 +81,7 @@ export class EmbeddedServer {
     const { files, programs, logger } = this.#options;
     await this.#refuseOtherMachines();
     const prepared = await prepareDatabase(files, programs);
-    await mkdir(files.socket, { recursive: true, mode: 0o700 });
+    await makeDirectories(files.socket, 0o700);
     if (prepared.account !== undefined) await chown(files.socket, prepared.account, prepared.account);
     if (await endOrphan(files))
       logger.warn({ at: files.root }, 'embedded database without a watcher: stopped, starting it again');
