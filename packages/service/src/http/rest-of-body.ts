@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 
-/** What is read of a body that nobody wants any more, bytes: a caller that is still sending must come to read its answer. */
+/** Bytes that are read of a body that was refused: a caller that is still sending must come to read its answer. */
 const MOST_BYTES = 1_048_576;
 
 /** Whether no more of the body is to come than may be read for nothing: its connection is used again. */
@@ -8,7 +8,7 @@ const endsSoon = (req: Request): boolean =>
   req.complete || req.destroyed || Number(req.headers['content-length'] ?? Infinity) <= MOST_BYTES;
 
 /**
- * Sends an answer before all of the request has come. What still comes is forgotten; a caller with a long body loses its connection: that is
+ * Sends an answer before all of the request has come. The rest of it is read and forgotten; a caller with a long body loses its connection: that is
  * said in the answer, and it ends when the body does, or after `MOST_BYTES` more. Ended at once, its reset could overtake the answer.
  * @param text the whole answer; status and the other headers are set
  */
