@@ -1,10 +1,14 @@
 /** The sessions that the queue opens, reuses and ends. */
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, jest, test } from '@jest/globals';
+import { LocalBus } from '@pesit-node/cluster';
+import type { ClusterEvents } from '@pesit-node/cluster';
 import { withDatabase } from '@pesit-node/service/testing';
+
+import { QueueHints } from '../src/queue/queue-hints.js';
 import { GOOD } from './support/raw-server.js';
 import type { Script } from './support/raw-server.js';
 import { expectNoSecrets } from './support/service.js';
-import { CONTENT, until, useWorld } from './support/world.js';
+import { CONTENT, deferred, until, useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
@@ -188,5 +192,76 @@ withDatabase((harness) => {
       for (let n = 0; n < 3; n++) await world.send(service);
       expect(partner.creates.map(({ transferId }) => transferId)).toEqual([16_777_215, 1, 2]);
     });
+  });
+
+  describe('several pods, told by PostgreSQL', () => {
+    const POD = { config: { 'cluster.enabled': true }, pollMs: 3_600_000, licenseTimes: { refreshEveryMs: 3_600_000 } };
+
+    test('what one pod does not take, an idle one takes at once; also after the connection that tells was lost', async () => {
+      const partner = await world.partner();
+      const full = { ...POD, node: 'full', settings: { corePoolSize: 0, maxPoolSize: 0 } };
+      const first = await world.service(full);
+      await world.service({ ...POD, node: 'idle', data: first.data });
+      await world.remote(first, partner.port);
+      const taken = async () => {
+        const { body } = await first.api.post('/transfers/send', {
+          ...{ server: 'bank', virtualFile: 'V', fileContent: CONTENT },
+        });
+        await until(async () => (await first.api.get(`/transfers/${body.id}`)).body.status === 'COMPLETED');
+        return world.database().knex('transfers').where({ id: body.id }).pluck('node');
+      };
+      expect(await taken()).toEqual(['idle']);
+      await world.database().knex.raw(`select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'pesit-node-events' and datname = current_database()`);
+      expect(await taken()).toEqual(['idle']);
+    });
+
+    test('a pod that stops tells of what it gives back', async () => {
+      const reached = deferred();
+      const held = deferred();
+      const partner = await world.partner({
+        before: {
+          create: () => {
+            reached.resolve();
+            return held.promise;
+          },
+        },
+      });
+      const first = await world.service({ ...POD, node: 'first' });
+      const second = await world.service({ ...POD, node: 'second', data: first.data });
+      await world.remote(first, partner.port);
+      const { body } = await first.api.post('/transfers/send', {
+        ...{ server: 'bank', virtualFile: 'V', fileContent: CONTENT },
+      });
+      await reached.promise;
+      await first.stop();
+      held.resolve();
+      await until(async () => (await second.api.get(`/transfers/${body.id}`)).body.status === 'COMPLETED');
+    });
+  });
+
+  test('hints are told at once, then at most once in 250 ms, and the last one when it ends', () => {
+    jest.useFakeTimers();
+    try {
+      const tell = jest.fn<ClusterEvents['tell']>();
+      const hints = new QueueHints({ ...new LocalBus().join(), tell });
+      const times = (): number => tell.mock.calls.length;
+      for (let n = 0; n < 100; n++) hints.tell();
+      expect(times()).toBe(1);
+      jest.advanceTimersByTime(249);
+      expect(times()).toBe(1);
+      jest.advanceTimersByTime(1);
+      expect(times()).toBe(2);
+      jest.advanceTimersByTime(1000);
+      expect(times()).toBe(2);
+      for (let n = 0; n < 2; n++) hints.tell();
+      expect(times()).toBe(3);
+      hints.stop();
+      jest.advanceTimersByTime(1000);
+      expect(times()).toBe(4);
+      expect(new Set(tell.mock.calls.flat())).toEqual(new Set(['queue']));
+    } finally {
+      jest.useRealTimers();
+    }
   });
 });

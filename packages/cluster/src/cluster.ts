@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { CommonConfig, Database, Logger, PeriodicWork } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
+import { DatabaseEvents } from './database-events.js';
 import { DatabaseMembers } from './database-members.js';
 import type { ClusterEvents } from './events.js';
 import { databaseLease } from './leader/database-leader.js';
@@ -68,14 +69,14 @@ export interface Cluster {
   overview(): Promise<ClusterOverview>;
   /** Gives place and leadership to the next pod, as far as that takes no longer than 2 seconds. Never rejects. */
   leave(): Promise<void>;
-  /** Leaves, and closes the connections to Redis. */
+  /** Leaves, and closes the connections to Redis, or the one that listens to PostgreSQL. */
   stop(): Promise<void>;
 }
 
 /**
  * The cluster that the configuration asks for. Pods count as members wherever they share a PostgreSQL, enabled or not; Redis
- * is used when `cluster.enabled`, and a leader is elected then. Begins to connect to Redis at once, and asks nothing of the database before
- * `members.start` and `leader.start`.
+ * is used when `cluster.enabled`, and a leader is elected then. Begins at once to connect to Redis, or without one to listen to
+ * PostgreSQL, and asks nothing else of the database before `members.start` and `leader.start`.
  */
 export const createCluster = ({
   config,
@@ -92,7 +93,7 @@ export const createCluster = ({
   const server = redisServer(config);
   const link = server === undefined ? undefined : new RedisLink(server, logger);
   const watch = link?.watch(periodic);
-  const events = link === undefined ? new LocalBus().join() : new RedisEvents(link, pod.cluster, pod.instance);
+  const events = eventsOf({ config, database, periodic, logger }, pod, link);
   const members =
     database.mode === 'embedded'
       ? new SingleMember(pod)
@@ -135,6 +136,16 @@ export const createCluster = ({
       await watch?.remove();
     },
   };
+};
+
+const eventsOf = (
+  { config, database, periodic, logger }: Pick<ClusterOptions, 'config' | 'database' | 'periodic' | 'logger'>,
+  { cluster, instance }: PodIdentity,
+  link: RedisLink | undefined,
+): ClusterEvents => {
+  if (link !== undefined) return new RedisEvents(link, cluster, instance);
+  if (database.mode === 'embedded' || !config['cluster.enabled']) return new LocalBus().join();
+  return new DatabaseEvents({ database, cluster, instance, periodic, logger });
 };
 
 interface Grounds {

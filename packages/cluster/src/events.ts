@@ -6,11 +6,14 @@ export const TOPICS = [
   'listeners',
   'members',
   'partners',
+  'queue',
   'requests',
   'sessions',
   'transfers',
 ] as const;
 export type Topic = (typeof TOPICS)[number];
+
+export const isTopic = (text: string): text is Topic => (TOPICS as readonly string[]).includes(text);
 
 /** A listener may be asked to look although nothing has changed, and never learns what has. It may be asynchronous. */
 export type TopicListener = () => void | Promise<void>;

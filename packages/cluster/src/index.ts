@@ -3,11 +3,11 @@
  *
  * `createCluster` gives an app three things. `members`: every process on a PostgreSQL has a row with a lease, and all see the
  * same list, oldest first; with the embedded database a pod is alone. `events`: hints from pod to pod that something in the
- * database has changed (`ClusterEvents`), through Redis pub/sub, or in the process alone where there is no Redis. `memory`: a
- * few texts in Redis that are not lost with the database.
+ * database has changed (`ClusterEvents`), through Redis pub/sub, through LISTEN and NOTIFY of PostgreSQL where there is no Redis, or
+ * in the process alone without `cluster.enabled`. `memory`: a few texts in Redis that are not lost with the database.
  *
- * The database is the truth, and everyone looks there every few seconds; Redis only makes it sooner. So nothing is lost with
- * an event, and when Redis goes the pods keep working.
+ * The database is the truth, and everyone looks there every few seconds; an event only makes it sooner. So nothing is lost with
+ * an event, and when Redis goes, or the connection that listens, the pods keep working.
  *
  * `LeaderLease` says which pod does what must be done once: by a lease in Redis (`redisLease`), or in PostgreSQL where there is
  * no Redis (`databaseLease`), both held by `TimedLeader`; `SingleLeader` where nobody shares the work. Each term has an epoch in
@@ -15,6 +15,8 @@
  */
 export { createCluster } from './cluster.js';
 export type { Cluster, ClusterOptions } from './cluster.js';
+export { DatabaseEvents } from './database-events.js';
+export type { DatabaseEventsOptions } from './database-events.js';
 export { DatabaseMembers } from './database-members.js';
 export type { DatabaseMembersOptions } from './database-members.js';
 export { TOPICS } from './events.js';

@@ -1,9 +1,7 @@
-import { TOPICS } from './events.js';
+import { isTopic } from './events.js';
 import type { ClusterEvents, Topic, TopicListener } from './events.js';
 import type { RedisLink } from './redis-link.js';
 import { Subscriptions } from './subscriptions.js';
-
-const isTopic = (text: string): text is Topic => (TOPICS as readonly string[]).includes(text);
 
 /** Events through Redis pub/sub: one channel a cluster, a message is `<topic> <instance that tells>`. */
 export class RedisEvents implements ClusterEvents {

@@ -1,12 +1,19 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { captureLog, silentLogger } from '@pesit-node/service/testing';
+import { randomUUID } from 'node:crypto';
+
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { openDatabase, PeriodicWork } from '@pesit-node/service';
+import type { Database } from '@pesit-node/service';
+import { captureLog, silentLogger, withDatabase } from '@pesit-node/service/testing';
+import type { TestDatabase } from '@pesit-node/service/testing';
 import type { Redis } from 'ioredis';
 
+import { DatabaseEvents } from '../src/database-events.js';
 import type { ClusterEvents, Topic } from '../src/events.js';
 import { LocalBus } from '../src/local-events.js';
 import { RedisEvents } from '../src/redis-events.js';
 import { RedisLink } from '../src/redis-link.js';
 import { redisAt } from '../src/redis-server.js';
+import { startPooler } from './support/pooler.js';
 import { openRedis, startProxy, withRedis } from './support/redis.js';
 
 /** What a test waits for. */
@@ -116,6 +123,143 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 contract('in one process', () => {
   const bus = new LocalBus();
   return { join: () => Promise.resolve(bus.join()) };
+});
+
+withDatabase((harness) => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await harness.open();
+  });
+  const closers: (() => void | Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close();
+  });
+
+  const LOST =
+    'cannot hear of other pods through PostgreSQL: the service keeps working, and looks at the database every few seconds instead';
+  const AGAIN = 'hears of other pods through PostgreSQL again';
+
+  interface JoinOptions {
+    /** Default: the database itself. */
+    readonly by?: Pick<Database, 'listen'>;
+    readonly logger?: typeof silentLogger;
+    readonly probeMs?: number;
+  }
+
+  const begin = (cluster: string, { by = database, logger = silentLogger, probeMs }: JoinOptions = {}) => {
+    const events = new DatabaseEvents({
+      ...{ cluster, instance: randomUUID(), logger },
+      database: { knex: database.knex, listen: (asked) => by.listen(asked) },
+      periodic: new PeriodicWork({ logger: silentLogger }),
+      retryMs: { first: 5, longest: 50 },
+      ...(probeMs !== undefined && { probeMs }),
+    });
+    closers.push(() => events.close());
+    return events;
+  };
+  const join = async (cluster: string, options?: JoinOptions): Promise<DatabaseEvents> => {
+    const events = begin(cluster, options);
+    await nextCall(events, 'members');
+    return events;
+  };
+
+  contract('through PostgreSQL', () => {
+    const cluster = randomUUID();
+    return { join: () => join(cluster) };
+  });
+
+  test('clusters of one database do not hear each other, and a message of a newer version, or of nobody, is passed over', async () => {
+    const [paris, lyon] = [randomUUID(), randomUUID()];
+    const [one, other] = [await join(paris), await join(lyon)];
+    let heard = 0;
+    other.subscribe('license', () => void (heard += 1));
+    one.tell('license');
+    const last = nextCall(other, 'members');
+    const strange = ['', 'license', `${lyon} x leader`, ` ${lyon} license`, `${lyon} x license2 `, 'x'.repeat(7999)];
+    for (const payload of [...strange, `${lyon} x members`]) {
+      await database.knex.raw('select pg_notify(?, ?)', ['pesit_events', payload]);
+    }
+    await last;
+    expect(heard).toBe(0);
+  });
+
+  test('what is told before the connection is there, or while it is away, is told afterwards', async () => {
+    const cluster = randomUUID();
+    const other = await join(cluster);
+    const first = nextCall(other, 'license');
+    const one = begin(cluster);
+    one.tell('license');
+    await first;
+    // Both lose their connection, at whatever moment: one tells, and the other looks when it hears again.
+    const second = nextCall(other, 'members');
+    await terminate();
+    one.tell('members');
+    await second;
+  });
+
+  const terminate = () =>
+    database.knex.raw(`select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name = 'pesit-node-events' and datname = current_database()`);
+
+  test('a connection that the server ends is replaced: logged once each, and whoever listens is asked to look', async () => {
+    const cluster = randomUUID();
+    const log = captureLog();
+    const events = await join(cluster, { logger: log.logger });
+    await events.look();
+    expect(events.connected).toBe(true);
+    const caughtUp = nextCall(events, 'license');
+    await terminate();
+    await caughtUp;
+    const heard = nextCall(events, 'license');
+    (await join(cluster)).tell('license');
+    await heard;
+    expect(log.entries().map(({ level, msg }) => [level, msg])).toEqual([
+      ['warn', LOST],
+      ['info', AGAIN],
+    ]);
+    expect(log.entries()[0]).toMatchObject({ reason: expect.stringMatching(/terminat/) });
+  });
+
+  describe('behind a pooler that loses notifications', () => {
+    const openBehind = async () => {
+      const pooler = await startPooler(database.url);
+      closers.push(() => pooler.close());
+      const behind = await openDatabase({
+        ...{ url: pooler.url, dataDirectory: '/nowhere', name: 'test', searchPath: ['public'], logger: silentLogger },
+      });
+      closers.push(() => behind.close());
+      return { pooler, by: behind };
+    };
+
+    test('it is said what to change, and heard as soon as they come through', async () => {
+      const { pooler, by } = await openBehind();
+      pooler.lose(true);
+      const log = captureLog();
+      const said = log.next(LOST);
+      const events = begin(randomUUID(), { by, logger: log.logger, probeMs: 20 });
+      await said;
+      const caughtUp = nextCall(events, 'license');
+      expect(events.connected).toBe(false);
+      pooler.lose(false);
+      await caughtUp;
+      expect(log.entries()).toEqual([
+        expect.objectContaining({ msg: LOST, reason: expect.stringContaining('pooler in transaction mode') }),
+        expect.objectContaining({ msg: AGAIN }),
+      ]);
+    });
+
+    test('a connection by which nothing comes any more is found by the next look', async () => {
+      const { pooler, by } = await openBehind();
+      const cluster = randomUUID();
+      const log = captureLog();
+      const events = await join(cluster, { by, logger: log.logger, probeMs: 20 });
+      pooler.lose(true);
+      const said = log.next(LOST);
+      await events.look();
+      await said;
+      expect(events.connected).toBe(false);
+    });
+  });
 });
 
 withRedis(({ url, unique }) => {

@@ -49,6 +49,7 @@ export {
   isForeignKeyViolation,
   isUniqueViolation,
 } from './database/faults.js';
+export type { Listening, ListeningOptions } from './database/listening.js';
 export { migrate, MigrationError } from './database/migrate.js';
 export type { Migration, MigrationSet, SchemaName } from './database/migrate.js';
 export { DATABASE_SSL_MODES, DatabaseTlsError } from './database/database-tls.js';

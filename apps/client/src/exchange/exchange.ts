@@ -90,7 +90,7 @@ export const createExchange = (options: ExchangeOptions) => {
   });
   const circuits = new Circuits({
     ...{ store: circuitStore(options.knex), policy: () => settings.circuit, events, logger },
-    closed: () => queue.recount(),
+    closed: () => queue.release(),
   });
   const leftovers = new Leftovers({
     ...{ ...options, store, retention: settings.stagingRetention, spoolRetention: () => settings.spoolRetention },
@@ -118,7 +118,7 @@ export const createExchange = (options: ExchangeOptions) => {
       circuits.forget(id);
       pool.closeIdle(id);
       contacts.forget(id);
-      queue.recount();
+      queue.release();
     },
     /** A truststore was changed. @throws errors of the database */
     trustChanged: () => pool.closeRevoked(),

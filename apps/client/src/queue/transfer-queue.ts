@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 
+import type { ClusterEvents } from '@pesit-node/cluster';
 import { settledWithin } from '@pesit-node/ground';
 import { isDatabaseUnavailable, LeaseWatch } from '@pesit-node/service';
 import type { EventStream, Logger } from '@pesit-node/service';
@@ -12,6 +13,7 @@ import type { TransferStore } from '../transfers/store.js';
 import { AttemptEnds } from './attempt-ends.js';
 import { Interruption } from './interruption.js';
 import { LEASE_MS, Leases } from './leases.js';
+import { QueueHints } from './queue-hints.js';
 import { beginQueueWork } from './queue-work.js';
 import type { QueueWorkOptions, RunningQueueWork } from './queue-work.js';
 import type { RunningTransfer } from '../exchange/run-transfer.js';
@@ -32,6 +34,8 @@ export interface TransferQueueOptions extends QueueWorkOptions {
   /** Name of this process among those that share the database. */
   readonly node: string;
   readonly events: EventStream;
+  /** Topic `queue`: transfers wait that another pod may take. */
+  readonly clusterEvents: ClusterEvents;
   readonly logger: Logger;
   /** A process that does not renew its leases for so long is dead, milliseconds. Default 30,000. */
   readonly leaseMs?: number;
@@ -61,8 +65,8 @@ const GIVE_BACK_MS = 2000;
 
 /**
  * The queue over the table. Rows are taken, several at a time, when there are slots and reason to believe that one waits:
- * `arrived` says so at once, a timer when the next attempt of one is due, and the poll finds what other processes queued or
- * left behind. Up to `corePoolSize` run at a time, up to `maxPoolSize` while more than `queueCapacity` wait, or for a server
+ * `arrived` says so at once, a timer when the next attempt of one is due, another pod when it has rows that it does not take
+ * (`QueueHints`), and the poll finds what nobody told of. Up to `corePoolSize` run at a time, up to `maxPoolSize` while more than `queueCapacity` wait, or for a server
  * of whose transfers none runs: those of a slow partner do not keep it waiting. The database's part is the rows' status; ends
  * are written until they are, and under the lease of the attempt alone.
  */
@@ -73,6 +77,8 @@ export class TransferQueue {
   readonly #others: LeaseWatch;
   readonly #running = new Map<string, Running>();
   readonly #callers: WaitingCallers;
+  readonly #hints: QueueHints;
+  #unsubscribe: (() => void) | undefined;
   readonly #ends: AttemptEnds;
   readonly #idle = new EventEmitter<{ idle: [] }>();
   #state: 'new' | 'running' | 'draining' | 'ended' = 'new';
@@ -81,6 +87,8 @@ export class TransferQueue {
   /** Rows believed to take a place in the queue, those that wait for their next attempt among them. */
   #queued = Number.POSITIVE_INFINITY;
   #arrivals = 0;
+  /** Rows came that the other pods have not been told of. */
+  #isNews = false;
   /** A row may be due whose server has nothing running. */
   #neglects = true;
   /** A take failed after which the database and this process may disagree on what runs here. */
@@ -97,6 +105,7 @@ export class TransferQueue {
     this.#options = options;
     this.#log = options.logger;
     this.#callers = new WaitingCallers(options.events);
+    this.#hints = new QueueHints(options.clusterEvents);
     this.#ends = new AttemptEnds({
       ...options,
       failed: (error, what) => this.#databaseFailed(error, what),
@@ -159,6 +168,7 @@ export class TransferQueue {
   }
 
   #due({ server_id: server }: Pick<TransferRow, 'server_id'>): void {
+    this.#isNews = true;
     this.#arrivals++;
     this.#backlog++;
     this.#queued++;
@@ -175,6 +185,12 @@ export class TransferQueue {
   recount(): void {
     this.#lookAnew();
     this.wake();
+  }
+
+  /** Rows have become due, for whichever pod has room. */
+  release(): void {
+    this.#hints.tell();
+    this.recount();
   }
 
   /** Ends a transfer for good if it runs here. */
@@ -208,6 +224,7 @@ export class TransferQueue {
     this.#state = 'draining';
     this.#callers.dismiss();
     for (const alarm of this.#alarms) clearTimeout(alarm);
+    this.#unsubscribe?.();
     const looked = this.#work?.endLooks();
     await this.#taking;
     if (!(await this.#emptied(drainMs))) {
@@ -225,6 +242,9 @@ export class TransferQueue {
       }
     }
     this.#state = 'ended';
+    // The others may take what was given back, and what came meanwhile.
+    this.#hints.tell();
+    this.#hints.stop();
     await this.#work?.endRenewals();
     await looked;
   }
@@ -252,6 +272,7 @@ export class TransferQueue {
       renewLeases: () => this.#leases.renew(),
       failed: () => this.#others.failed(),
     });
+    this.#unsubscribe = this.#hints.subscribe(() => this.recount());
     this.wake();
   }
 
@@ -282,6 +303,9 @@ export class TransferQueue {
       }
     }
     this.#busy = false;
+    // No pod is told of what this one takes by itself.
+    if (this.#isNews && this.#backlog > 0) this.#hints.tell();
+    this.#isNews = false;
   }
 
   async #take(): Promise<void> {
@@ -365,6 +389,7 @@ export class TransferQueue {
     // The poll will find it.
     if (delay > LONGEST_ALARM_MS) return;
     if (delay === 0) {
+      this.#isNews = true;
       this.#backlog++;
       return;
     }
@@ -400,7 +425,7 @@ export class TransferQueue {
     this.#others.heard(asked);
     if (!this.#others.mayJudge) return;
     const found = await this.#requeueOrphans('expired', 'the process that ran it is gone');
-    if (found > 0) this.recount();
+    if (found > 0) this.release();
   }
 
   /** @returns how many it found */

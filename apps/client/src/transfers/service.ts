@@ -143,7 +143,7 @@ export const transferService = (deps: TransferServiceDeps) => {
         );
       }
       events.publish(TRANSFER_ASIDE, { session: undefined, id, aside: 'order released', facts: {} });
-      queue.recount();
+      queue.release();
       return toRecord(row);
     },
 

@@ -355,7 +355,7 @@ export const CONFIG_KEYS = {
     default: false,
     alias: 'PESIT_CLUSTER_ENABLED',
     description:
-      'Whether several pods of this app work side by side: they tell each other of changes through Redis. Needs PostgreSQL.',
+      'Whether several pods of this app work side by side: they tell each other of changes, through Redis or, without `redis.url`, through PostgreSQL, which is needed. Otherwise they learn of them by looking at the database every few seconds.',
   }),
   'cluster.name': key('both', {
     type: label(),

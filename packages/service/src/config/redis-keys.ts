@@ -8,7 +8,7 @@ export const REDIS_KEYS = {
     default: '',
     secret: true,
     description:
-      'Redis 6 or newer, used when `cluster.enabled`. Without it pods learn of changes by looking at the database every few seconds. With `redis.sentinels` its host and port are not used: the sentinels say where Redis is.',
+      'Redis 6 or newer, used when `cluster.enabled`. Without it they tell each other through PostgreSQL (LISTEN and NOTIFY, one connection a pod beside the pool). With `redis.sentinels` its host and port are not used: the sentinels say where Redis is.',
   }),
   'redis.username': key('both', {
     type: text(),

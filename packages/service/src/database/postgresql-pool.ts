@@ -8,6 +8,7 @@ import type { Client } from 'pg';
 
 import { typeParsers } from './pg-types.js';
 import { quietKnex } from './quiet-knex.js';
+import { quoted } from './quoted.js';
 
 const CONNECT_MS = 5000;
 const ACQUIRE_MS = 10_000;
@@ -66,8 +67,6 @@ const replaceWhenReadOnly = (connection: Client): void => {
     if (error.code === READ_ONLY) state.__knex__disposed = error;
   });
 };
-
-const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
  * Sets up each new connection. Done here, and not by knex's own `searchPath` and version query, because those run before

@@ -4,6 +4,7 @@ import type { Client } from 'pg';
 import { within } from '@pesit-node/ground';
 import { databaseTls, explainTls } from './database-tls.js';
 import type { DatabaseSslKeys } from './database-tls.js';
+import { openListening } from './listening.js';
 import { createPool } from './postgresql-pool.js';
 import type { Database } from './types.js';
 
@@ -84,6 +85,13 @@ export const openPostgresql = (options: OpenPostgresqlOptions): Database => {
         return await work(unlimited.knex);
       } finally {
         await unlimited.destroy();
+      }
+    },
+    listen: async (asked) => {
+      try {
+        return await openListening({ url, tls: terms() }, asked);
+      } catch (error) {
+        throw explainTls(error, description);
       }
     },
     close: () => (closing ??= pool.destroy()),

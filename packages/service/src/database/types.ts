@@ -1,5 +1,7 @@
 import type { Knex } from 'knex';
 
+import type { Listening, ListeningOptions } from './listening.js';
+
 export type DatabaseMode = 'embedded' | 'postgresql';
 
 /** An open database: a PostgreSQL of the operator's, or one that the service runs itself (`embedded`). */
@@ -13,6 +15,11 @@ export interface Database {
   ping(timeoutMs?: number): Promise<void>;
   /** Runs `work` on a connection without time limits of its own, as migrations need. */
   withUnlimitedConnection<T>(work: (knex: Knex) => Promise<T>): Promise<T>;
-  /** Ends every connection; the embedded database stops unless the other app uses it. Idempotent. */
+  /**
+   * Opens a connection beside the pool that hears notifications, and is closed by whoever opens it.
+   * @throws when the database cannot be reached
+   */
+  listen(options: ListeningOptions): Promise<Listening>;
+  /** Ends every connection of the pool; the embedded database stops unless the other app uses it. Idempotent. */
   close(): Promise<void>;
 }
