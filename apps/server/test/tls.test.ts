@@ -14,6 +14,7 @@ import { freePort, testConfig, withDatabase } from '@pesit-node/service/testing'
 
 import { readTrust } from '../../../packages/certificates/src/trust.js';
 import { ListenerTls } from '../src/certificates/listener-tls.js';
+import { TicketKeys } from '../src/certificates/ticket-keys.js';
 import { bytes, until, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, CRF, DATA, DESELECT, DTF, DTF_END, ORF, select, transEnd, WRITE } from './support/steps.js';
@@ -67,7 +68,8 @@ test('no session is resumed for longer than ssl.session-timeout, however often i
   const stores = { identity: () => Promise.resolve(identity), trust: () => Promise.resolve(trust) };
   const settings = { 'ssl.session-timeout': 3600, 'ssl.truststore-name': 'partners', 'ssl.keystore-name': 'node' };
   const config = testConfig('server', { 'data.directory': '/nowhere', 'admin.password': 'x', ...settings });
-  const tls = new ListenerTls(stores, config, { publish: () => undefined }, () => now);
+  const tickets = new TicketKeys({ timeout: () => config['ssl.session-timeout'], now: () => now });
+  const tls = new ListenerTls(stores, config, { publish: () => undefined }, tickets);
   const names = { server_id: 'NODE1', keystore_name: null, truststore_name: null, revocation: 'off' } as const;
   const accepted: boolean[] = [];
   const listening = serveTls({ terms: () => tls.terms({ ...names, ssl_client_auth: 'NEED' }) })({

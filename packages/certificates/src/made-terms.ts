@@ -10,8 +10,8 @@ export interface TermsRequest<T> {
   readonly truststore: string;
   /** Other values make other terms; compared as JSON. */
   readonly settings: readonly unknown[];
-  /** Milliseconds after which they are made anew in any case. Sessions of older terms cannot be resumed: none outlives this, however often it is. */
-  readonly maxAgeMs: number;
+  /** Milliseconds after which they are made anew in any case, for sessions that cannot be resumed with other terms: none outlives this. Default: never. */
+  readonly maxAgeMs?: number;
   /** Not called while stores and settings are those of the last time. */
   readonly make: (identity: Identity | undefined, trust: Trust | undefined) => T;
 }
@@ -38,7 +38,10 @@ export class MadeTerms<Key, T> {
   }
 
   /** @throws as `Certificates.identity` and `trust`; while the database is away only where nothing was made for these settings */
-  async get(key: Key, { keystore, truststore, settings: values, maxAgeMs, make }: TermsRequest<T>): Promise<T> {
+  async get(
+    key: Key,
+    { keystore, truststore, settings: values, maxAgeMs = Infinity, make }: TermsRequest<T>,
+  ): Promise<T> {
     const settings = JSON.stringify([keystore, truststore, ...values]);
     const made = this.#made.get(key);
     try {

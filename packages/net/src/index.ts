@@ -47,6 +47,7 @@ export type {
   ClientAuth,
   Revocation,
   RevocationCheck,
+  TicketKeys,
   TlsClientMaterial,
   TlsIdentity,
   TlsProtocolOptions,

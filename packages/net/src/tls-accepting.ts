@@ -3,6 +3,7 @@
  * none of them holds up another. A connection whose first byte shows no TLS is named and closed at once.
  */
 import { TLSSocket } from 'node:tls';
+import type { SecureContext } from 'node:tls';
 import type { Socket } from 'node:net';
 import { Crowd } from './crowd.js';
 import { nameOf } from './first-bytes.js';
@@ -30,6 +31,10 @@ export interface TlsServing {
 const ROLE = 'server';
 /** Type of a record of TLS that carries a handshake (RFC 8446 §5.1): the first byte of a ClientHello. */
 const HANDSHAKE = 0x16;
+/** Type, version and length of a record. */
+const RECORD_HEADER_BYTES = 5;
+/** The longest record that is not encrypted (RFC 8446 §5.1). */
+const MAX_RECORD_BYTES = RECORD_HEADER_BYTES + 16_384;
 
 export const serveTls =
   (serving: TlsServing): Serve =>
@@ -94,7 +99,8 @@ class Handshake {
   readonly #end: HandshakeEnd;
   readonly #timer: NodeJS.Timeout;
   #secured: TLSSocket | undefined;
-  #heard = false;
+  readonly #hello: Buffer[] = [];
+  #helloBytes = 0;
   #over = false;
 
   /** @param socket paused */
@@ -103,7 +109,7 @@ class Handshake {
     this.#lookUp = lookUp;
     this.#end = end;
     this.#timer = setTimeout(() => {
-      const got = this.#heard ? 'the handshake was not over' : 'nothing was received';
+      const got = this.#isHeard ? 'the handshake was not over' : 'nothing was received';
       this.fail({ code: 'TLS_HANDSHAKE_TIMEOUT', text: `no TLS handshake within ${timeout} ms: ${got}` });
     }, timeout);
   }
@@ -128,33 +134,45 @@ class Handshake {
     return true;
   }
 
+  get #isHeard(): boolean {
+    return this.#helloBytes > 0;
+  }
+
   readonly #look = (): void => {
     const bytes = this.#socket.read() as Buffer | null;
     if (bytes === null) return;
-    this.#socket.off('readable', this.#look);
-    this.#heard = true;
-    if (bytes[0] !== HANDSHAKE) {
+    this.#hello.push(bytes);
+    this.#helloBytes += bytes.length;
+    const [first = bytes] = this.#hello;
+    if (first[0] !== HANDSHAKE) {
+      this.#socket.off('readable', this.#look);
       const text = `${nameOf(bytes)}, and this port is for TLS: switch TLS on there, or use the plain port`;
       this.fail({ code: 'TLS_NOT_SPOKEN', text: `${text}; first bytes ${bytes.subarray(0, 16).toString('hex')}` });
       return;
     }
-    this.#socket.unshift(bytes);
-    void this.#begin();
+    // The ticket of a session, which decides on the context, may come in a packet of its own.
+    if (!isWholeRecord(this.#hello, this.#helloBytes)) return;
+    this.#socket.off('readable', this.#look);
+    const hello = Buffer.concat(this.#hello);
+    this.#socket.unshift(hello);
+    void this.#begin(hello);
   };
 
-  async #begin(): Promise<void> {
+  async #begin(hello: Buffer): Promise<void> {
     let terms: TlsServerTerms;
+    let context: SecureContext;
     try {
       terms = await this.#lookUp();
+      context = terms.contextFor(hello);
     } catch (error) {
       this.fail({ code: 'TLS_FAILED', text: (error as Error).message });
       return;
     }
-    if (!this.#over) this.#secure(terms);
+    if (!this.#over) this.#secure(terms, context);
   }
 
-  #secure(terms: TlsServerTerms): void {
-    const { context, clientAuth } = terms;
+  #secure(terms: TlsServerTerms, context: SecureContext): void {
+    const { clientAuth } = terms;
     const secured = new TLSSocket(this.#socket, {
       isServer: true,
       secureContext: context,
@@ -177,13 +195,13 @@ class Handshake {
 
   readonly #broken = (error: Error): void => {
     // Health checks of balancers may end with a reset.
-    if (!this.#heard) this.fail(undefined);
+    if (!this.#isHeard) this.fail(undefined);
     else this.fail(failureOfError(error, ROLE) ?? { code: 'TLS_FAILED', text: `TLS failed: ${error.message}` });
   };
 
   readonly #closed = (): void => {
     const text = 'the partner closed the connection during the TLS handshake: its log should say why';
-    this.fail(this.#heard ? { code: 'TLS_CLOSED', text } : undefined);
+    this.fail(this.#isHeard ? { code: 'TLS_CLOSED', text } : undefined);
   };
 
   async #judge(secured: TLSSocket, { clientAuth, revocation }: TlsServerTerms): Promise<void> {
@@ -212,4 +230,12 @@ const refusalOf = (
   if (resumed && isOver(peerCertificate)) return failureOfChain('CERT_HAS_EXPIRED', peerCertificate, ROLE);
   const verdict = verdictOf(secured);
   return verdict === undefined ? undefined : failureOfChain(verdict, peerCertificate, ROLE);
+};
+
+/** Whether all of the first record is there; one that is longer than any may be is left to TLS, which refuses it. */
+const isWholeRecord = (parts: readonly Buffer[], bytes: number): boolean => {
+  if (bytes < RECORD_HEADER_BYTES) return false;
+  const header = Buffer.concat(parts.slice(0, RECORD_HEADER_BYTES)).subarray(0, RECORD_HEADER_BYTES);
+  const wanted = RECORD_HEADER_BYTES + header.readUInt16BE(3);
+  return bytes >= wanted || wanted > MAX_RECORD_BYTES;
 };

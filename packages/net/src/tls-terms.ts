@@ -1,5 +1,5 @@
 /** The terms that a side brings to a handshake, checked and made ready once: making it costs milliseconds, a handshake only uses it. */
-import { createPrivateKey, constants, X509Certificate } from 'node:crypto';
+import { createPrivateKey, constants, randomBytes, X509Certificate } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { createSecureContext, getCiphers } from 'node:tls';
 import type { SecureContext, SecureContextOptions } from 'node:tls';
@@ -50,6 +50,13 @@ export interface TlsProtocolOptions {
   readonly revocation?: RevocationCheck | undefined;
 }
 
+/**
+ * The keys that seal sessions into tickets, 48 bytes each: a name, which every ticket shows (RFC 5077 §4), then what it is sealed with. The
+ * first one seals. A session of another one can be resumed, and stays with its key: it ends with it, however often it is resumed.
+ * Asked for each handshake; the same key is the same object.
+ */
+export type TicketKeys = () => readonly [Buffer, ...Buffer[]];
+
 /** `NONE` asks for no certificate; `WANT` takes a peer without one, but not with a bad one; `NEED` takes none without. */
 export type ClientAuth = 'NONE' | 'WANT' | 'NEED';
 
@@ -58,6 +65,8 @@ export interface TlsServerMaterial extends TlsProtocolOptions {
   /** Needed unless `clientAuth` is `NONE`. */
   readonly trust?: TlsTrust | undefined;
   readonly clientAuth: ClientAuth;
+  /** Default: one that these terms have alone. */
+  readonly ticketKeys?: TicketKeys | undefined;
 }
 
 export interface TlsClientMaterial extends TlsProtocolOptions {
@@ -112,6 +121,7 @@ const contextOptions = (
   { versions = VERSIONS, cipherSuites = DEFAULT_SUITES, sessionTimeout = 86_400, ...rest }: TlsProtocolOptions,
   identity: TlsIdentity | undefined,
   trust: TlsTrust | undefined,
+  ticketKey: Buffer | undefined,
 ): SecureContextOptions => {
   const suites = suitesOf(cipherSuites);
   const spoken = versions.filter((version) => suites.some((suite) => versionOf(suite) === version));
@@ -128,8 +138,9 @@ const contextOptions = (
     maxVersion: spoken.includes('TLSv1.3') ? 'TLSv1.3' : 'TLSv1.2',
     ciphers: suites.join(':'),
     honorCipherOrder: true,
-    // A session has to be of the same server to be resumed there; its tickets are sealed with keys of this context alone.
+    // The key of a ticket says which terms may resume its session, not this.
     sessionIdContext: 'pesit',
+    ...(ticketKey === undefined ? {} : { ticketKeys: ticketKey }),
     sessionTimeout: Math.max(1, sessionTimeout),
     secureOptions:
       constants.SSL_OP_NO_RENEGOTIATION |
@@ -148,11 +159,12 @@ const contextOf = (
   protocol: TlsProtocolOptions,
   identity: TlsIdentity | undefined,
   trust: TlsTrust | undefined,
+  ticketKey?: Buffer,
 ): SecureContext => {
   if (identity !== undefined) checkIdentity(identity);
   if (trust?.certificates.length === 0) throw new TlsMaterialError('the truststore is empty: put a CA into it');
   try {
-    return createSecureContext(contextOptions(protocol, identity, trust));
+    return createSecureContext(contextOptions(protocol, identity, trust, ticketKey));
   } catch (error) {
     if (error instanceof TlsMaterialError) throw error;
     const { message, code = message } = error as Error & { readonly code?: string };
@@ -178,11 +190,17 @@ const checkIdentity = ({ certificateChain, privateKey }: TlsIdentity): void => {
   }
 };
 
-/** The terms that a server brings to its handshakes. Sessions of other terms, older ones too, cannot be resumed with these. */
+/** Bytes of a ticket key, and of the name at its beginning. */
+const TICKET_KEY_BYTES = 48;
+const TICKET_NAME_BYTES = 16;
+
+/** The terms that a server brings to its handshakes. Sessions of other terms cannot be resumed with these, unless they are given the same ticket keys. */
 export class TlsServerTerms {
-  readonly context: SecureContext;
   readonly clientAuth: ClientAuth;
   readonly revocation: RevocationCheck | undefined;
+  readonly #ticketKeys: TicketKeys;
+  readonly #make: (ticketKey: Buffer) => SecureContext;
+  readonly #contexts = new WeakMap<Buffer, SecureContext>();
 
   /** @throws TlsMaterialError */
   constructor(material: TlsServerMaterial) {
@@ -190,9 +208,22 @@ export class TlsServerTerms {
     if (clientAuth !== 'NONE' && trust === undefined) {
       throw new TlsMaterialError(`sslClientAuth is ${clientAuth}, and no truststore says which certificates are good`);
     }
-    this.context = contextOf(material, identity, trust);
+    const own = randomBytes(TICKET_KEY_BYTES);
+    this.#ticketKeys = material.ticketKeys ?? (() => [own]);
+    this.#make = (ticketKey) => contextOf(material, identity, trust, ticketKey);
     this.clientAuth = clientAuth;
     this.revocation = material.revocation;
+    this.contextFor();
+  }
+
+  /** @param hello what the partner said first, whole; default: it shows no ticket */
+  contextFor(hello?: Buffer): SecureContext {
+    const [sealing, ...others] = this.#ticketKeys();
+    const shown = others.find((key) => hello?.includes(key.subarray(0, TICKET_NAME_BYTES)));
+    const key = shown ?? sealing;
+    const context = this.#contexts.get(key) ?? this.#make(key);
+    this.#contexts.set(key, context);
+    return context;
   }
 }
 

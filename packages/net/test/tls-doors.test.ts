@@ -1,6 +1,8 @@
 /** What happens at a TLS port beside certificates: dialects, wrong doors, half-open handshakes, resumption. */
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
+import { connect as connectTcpSocket, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { connect as connectTlsSocket } from 'node:tls';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { connectTcp } from '../src/tcp-transport.js';
@@ -128,6 +130,16 @@ describe('half-open handshakes', () => {
     ]);
   });
 
+  test('one whose partner leaves within its first words is over at once', async () => {
+    const listening = await listen({ transport: accepting(pki, 'NONE') });
+    const socket = await bareSocket(listening.port);
+    socket.resume().end(hex('16030102000100'));
+    await once(socket, 'close');
+    expect(await listening.rejections(1)).toEqual([
+      { address: LOCAL, reason: expect.stringMatching(/closed the connection during/), code: 'TLS_CLOSED' },
+    ]);
+  });
+
   test('a thousand of them do not stop a partner', async () => {
     const listening = await listen({ transport: accepting(pki, 'NONE', {}, { maxHandshakes: 100 }) });
     const silent = await Promise.all(Array.from({ length: 1000 }, () => bareSocket(listening.port)));
@@ -171,5 +183,42 @@ describe('resumption', () => {
     const first = await connect(listening.port, { transport });
     await first.release();
     expect((await connect(listening.port, { transport })).security?.resumed).toBe(false);
+  });
+
+  test.each(cases)('%s: a session stays with the key with which it began, and ends with it', async (version) => {
+    const [first, second] = [randomBytes(48), randomBytes(48)];
+    let keys: [Buffer, ...Buffer[]] = [first];
+    const material = { versions: [version], ticketKeys: () => keys };
+    const doors: Awaited<ReturnType<typeof listen>>[] = [];
+    for (let door = 0; door < 2; door++) doors.push(await listen({ transport: accepting(pki, 'NEED', material) }));
+    // Either door in turn, byte by byte: the ticket comes with the last ones.
+    let turn = 0;
+    const balancer = createServer((near) => {
+      const far = connectTcpSocket({ host: LOCAL, port: doors[turn++ % 2]!.port, noDelay: true });
+      near.on('data', (bytes: Buffer) => {
+        for (const byte of bytes) far.write(Buffer.of(byte));
+      });
+      near.on('close', () => far.destroy()).on('error', () => undefined);
+      far.pipe(near);
+      far.on('error', () => undefined);
+    });
+    balancer.listen(0, LOCAL);
+    await once(balancer, 'listening');
+    const { port } = balancer.address() as AddressInfo;
+    const transport = opening(pki, { identity: pki.good });
+    const resumed = async (): Promise<boolean | undefined> => {
+      const requester = await connect(port, { transport });
+      await requester.release();
+      return requester.security?.resumed;
+    };
+    try {
+      expect([await resumed(), await resumed(), await resumed()]).toEqual([false, true, true]);
+      keys = [second, first];
+      expect([await resumed(), await resumed()]).toEqual([true, true]);
+      keys = [second];
+      expect([await resumed(), await resumed()]).toEqual([false, true]);
+    } finally {
+      balancer.close();
+    }
   });
 });

@@ -43,7 +43,11 @@ const tlsThatConnected = (version: TlsVersion) => async (): Promise<TransportUnd
   const terms = serverTerms([version]);
   const arrived = gate<{ readonly raw: Socket; readonly secured: TLSSocket }>();
   listening.on('connection', (raw) => {
-    const secured = new TLSSocket(raw, { isServer: true, secureContext: terms.context, allowHalfOpen: true } as object);
+    const secured = new TLSSocket(raw, {
+      isServer: true,
+      secureContext: terms.contextFor(),
+      allowHalfOpen: true,
+    } as object);
     secured.once('secure', () => {
       arrived.open({ raw, secured });
     });

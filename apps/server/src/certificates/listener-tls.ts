@@ -1,5 +1,5 @@
 import { MadeTerms, OcspClient, revocationCheck, revokedSince } from '@pesit-node/certificates';
-import type { Certificates, Identity } from '@pesit-node/certificates';
+import type { Certificates, Identity, Trust } from '@pesit-node/certificates';
 import { TlsServerTerms } from '@pesit-node/net';
 import type { TransportSecurity } from '@pesit-node/net';
 import { tlsProtocolOf } from '@pesit-node/service';
@@ -7,6 +7,7 @@ import type { Config, EventStream, TlsProtocolConfig } from '@pesit-node/service
 import { PEER_UNCHECKED } from '@pesit-node/transfers';
 
 import type { ListenerRow } from '../listeners/fields.js';
+import type { TicketKeys } from './ticket-keys.js';
 
 type Named = Pick<ListenerRow, 'server_id' | 'ssl_client_auth' | 'keystore_name' | 'truststore_name' | 'revocation'>;
 
@@ -18,18 +19,19 @@ export class ListenerTls {
   readonly #certificates: Pick<Certificates, 'identity' | 'trust'>;
   readonly #config: ListenerTlsConfig;
   readonly #events: Pick<EventStream, 'publish'>;
+  readonly #tickets: Pick<TicketKeys, 'keysFor'>;
   readonly #ocsp = new OcspClient();
   readonly #made: MadeTerms<string, TlsServerTerms>;
 
-  /** @param now as of `MadeTerms` */
   constructor(
     certificates: Pick<Certificates, 'identity' | 'trust'>,
     config: ListenerTlsConfig,
     events: Pick<EventStream, 'publish'>,
-    now?: () => number,
+    tickets: Pick<TicketKeys, 'keysFor'>,
   ) {
     this.#certificates = certificates;
-    this.#made = new MadeTerms(certificates, now);
+    this.#made = new MadeTerms(certificates);
+    this.#tickets = tickets;
     this.#config = config;
     this.#events = events;
   }
@@ -59,10 +61,21 @@ export class ListenerTls {
       keystore,
       truststore: clientAuth === 'NONE' ? '' : truststore,
       settings: [clientAuth, truststore, mode, ocsp !== undefined, protocol],
-      maxAgeMs: protocol.sessionTimeout * 1000,
-      make: (identity, trust) => {
+      make: (given, trust) => {
+        const identity = given as Identity;
         const revocation = trust && revocationCheck({ mode, trust, store: truststore, notice, ocsp });
-        return new TlsServerTerms({ identity: identity as Identity, trust, clientAuth, revocation, ...protocol });
+        // A responder is asked about CAs that a session shows when it is opened alone: another pod has not seen them.
+        const isAskedAbout = revocation !== undefined && ocsp !== undefined;
+        const kind = JSON.stringify([
+          id,
+          clientAuth,
+          mode,
+          protocol,
+          identity.certificateChain,
+          trust && shownOf(trust),
+        ]);
+        const ticketKeys = this.#tickets.keysFor(isAskedAbout ? undefined : kind);
+        return new TlsServerTerms({ identity, trust, clientAuth, revocation, ticketKeys, ...protocol });
       },
     });
   }
@@ -79,3 +92,12 @@ export class ListenerTls {
     return revokedSince(raw, await this.#certificates.trust(truststore), truststore);
   }
 }
+
+/** Tells a truststore from the same one before a change. */
+const shownOf = ({ certificates, lists }: Trust): unknown => [
+  certificates,
+  [...lists].map(([ca, of]) => [
+    ca,
+    of.map(({ thisUpdate, nextUpdate, number }) => [thisUpdate, nextUpdate ?? null, String(number)]),
+  ]),
+];

@@ -35,6 +35,7 @@ import { allowedAddresses } from './0031-allowed-addresses.js';
 import { attempts } from './0032-attempts.js';
 import { rates } from './0033-rates.js';
 import { passwordChange } from './0034-password-change.js';
+import { ticketKeys } from './0035-ticket-keys.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -75,5 +76,6 @@ export const MIGRATIONS: MigrationSet = {
     attempts,
     rates,
     passwordChange,
+    ticketKeys,
   ],
 };

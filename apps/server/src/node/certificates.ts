@@ -2,11 +2,13 @@ import { Certificates, fetchCrls, followExpiry, LocalAuthority, ownLists } from 
 import type { Foundation } from '@pesit-node/license';
 
 import type { OpenSessions } from '../admission/open-sessions.js';
+import { TicketKeys } from '../certificates/ticket-keys.js';
+import { TicketKeyStore } from '../certificates/ticket-key-store.js';
 import type { NodeOptions } from './options.js';
 
 /** The stores, the local CA, and what watches over them. Sessions whose certificates a changed truststore revokes are looked for. */
 export const createCertificates = (
-  { config, logger, health, database: { knex }, secrets, https, storeLookMs }: NodeOptions,
+  { config, logger, health, database: { knex }, secrets, https, storeLookMs, ticketTime }: NodeOptions,
   { metrics, supervisor, periodic, cluster }: Foundation<'server'>,
   sessions: OpenSessions,
 ) => {
@@ -32,5 +34,12 @@ export const createCertificates = (
     asLeader: (work) => cluster.asLeader(work),
     refreshMs: () => config['ssl.crl-refresh'] * 60_000,
   });
-  return { certificates, authority: new LocalAuthority({ knex, certificates, secrets }) };
+  const store = new TicketKeyStore(knex, secrets);
+  const tickets = new TicketKeys({
+    store: { time: ticketTime?.database ?? (() => store.time()), take: (period) => store.take(period) },
+    timeout: () => config['ssl.session-timeout'],
+    now: ticketTime?.pod,
+  });
+  const ticketLook = periodic.add(tickets.task);
+  return { certificates, authority: new LocalAuthority({ knex, certificates, secrets }), tickets, ticketLook };
 };

@@ -34,6 +34,8 @@ export interface NodeOptions extends Omit<FoundationOptions<'server'>, 'app' | '
   readonly partnerLookMs?: number;
   /** See `CertificatesOptions.lookMs`. */
   readonly storeLookMs?: number;
+  /** The clocks that keys of session tickets go by, milliseconds: `TicketKeysOptions.now`, and that of the database. Default: the real ones. */
+  readonly ticketTime?: { readonly pod: () => number; readonly database: () => Promise<number> };
   /** See `InstancesOptions`. */
   readonly leaseMs?: number;
   /** Between two looks at the volumes, milliseconds. Default 5000. */

@@ -22,7 +22,7 @@ const LAST_RECORDS_MS = 5000;
 export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetryMs, listenerLookMs }: NodeOptions) => {
   const { foundation, certificates, authority, directories, drainMs, exchange, housekeeping, instances } = parts;
   const { journal, listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention } = parts;
-  const { traces, volumes, volumeLooks, waitingFiles } = parts;
+  const { ticketLook, traces, volumes, volumeLooks, waitingFiles } = parts;
   const { supervisor, periodic, events, cluster, license, audit } = foundation;
   const startup = new Startup();
   health.register('startup', () => startup.health(), { readiness: true });
@@ -78,6 +78,7 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
         // Before the first partner: it must not be sent away only because these were not read yet.
         await cluster.members.refresh();
         await license.refresh();
+        await ticketLook.runNow();
         startup.waitFor('listeners');
         await listeners.look();
         startup.done();
@@ -120,6 +121,7 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
       await retention.stop();
       await journal.settled(LAST_RECORDS_MS);
       await certificates.stop();
+      await ticketLook.remove();
       await instances.stop();
     },
     stopTimeoutMs: BALANCER_MS + drainMs + 2 * LAST_RECORDS_MS,

@@ -76,7 +76,7 @@ export const createParts = (options: NodeOptions) => {
     run: () => sessions.look(),
   });
   cluster.events.subscribe('partners', () => partnerLook.runNow());
-  const { certificates, authority } = createCertificates(options, foundation, sessions);
+  const { certificates, authority, tickets, ticketLook } = createCertificates(options, foundation, sessions);
   const virtualFiles = new VirtualFileStore(knex);
   const listenerStore = new ListenerStore(knex);
   const records = createRecords(options, foundation, volumes);
@@ -125,7 +125,7 @@ export const createParts = (options: NodeOptions) => {
   const exchange = new Exchange(
     {
       config,
-      tls: new ListenerTls(certificates, config, events),
+      tls: new ListenerTls(certificates, config, events, tickets),
       admitting: {
         config,
         partners,
@@ -224,7 +224,7 @@ export const createParts = (options: NodeOptions) => {
   health.register('storage', async () => storageHealth(await space()));
   return {
     ...{ foundation, app, certificates, authority, directories, drainMs, exchange, housekeeping, instances, journal },
-    ...{ listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention, traces },
+    ...{ listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention, ticketLook, traces },
     ...{ volumes, volumeLooks, waitingFiles },
   };
 };

@@ -2,18 +2,20 @@ import { AUTHORITY_SECRETS, KEYSTORE_SECRETS, sealAuthoritiesAnew, sealKeystores
 import { rotateSecrets } from '@pesit-node/service';
 import type { LoadConfigOptions, Rotation, SecretColumn } from '@pesit-node/service';
 
+import { TICKET_SECRETS, TicketKeyStore } from '../certificates/ticket-key-store.js';
 import { MIGRATIONS } from '../migrations/index.js';
 
-/** Where this app stores secrets: hashes, which are made anew by the logins of their partners, and sealed private keys. */
+/** Where this app stores secrets: hashes, which are made anew by the logins of their partners, and what is sealed. */
 export const SECRET_COLUMNS: readonly SecretColumn[] = [
   ...(['password_hash', 'preconnect_password_hash'] as const).map(
     (column) => ({ table: 'partners', column, kind: 'hash', owner: 'partner_id' }) as const,
   ),
   ...KEYSTORE_SECRETS,
   ...AUTHORITY_SECRETS,
+  ...TICKET_SECRETS,
 ];
 
-/** For `npm run rotate-secrets`: the private keys, sealed with the first key, and which partners' hashes still hang on older keys. */
+/** For `npm run rotate-secrets`: what is sealed, sealed with the first key, and which partners' hashes still hang on older keys. */
 export const rotateServerSecrets = (options: Omit<LoadConfigOptions<'server'>, 'app'>): Promise<Rotation> =>
   rotateSecrets({
     ...options,
@@ -21,9 +23,11 @@ export const rotateServerSecrets = (options: Omit<LoadConfigOptions<'server'>, '
     sealAnew: async (knex, secrets) => {
       const keys = await sealKeystoresAnew(knex, secrets);
       const authorities = await sealAuthoritiesAnew(knex, secrets);
+      const tickets = await new TicketKeyStore(knex, secrets).sealAnew();
+      const all = [keys, authorities, tickets];
       return {
-        sealed: keys.sealed + authorities.sealed,
-        unreadable: [...keys.unreadable, ...authorities.unreadable],
+        sealed: all.reduce((sum, { sealed }) => sum + sealed, 0),
+        unreadable: all.flatMap(({ unreadable }) => unreadable),
       };
     },
   });

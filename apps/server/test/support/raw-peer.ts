@@ -39,9 +39,14 @@ export class RawPeer {
   static async openTls(port: number, cert: string, key: string, ...steps: readonly Step[]): Promise<RawPeer> {
     const socket = connectTls({ port, host: '127.0.0.1', cert, key, rejectUnauthorized: false });
     await once(socket, 'secureConnect');
-    const peer = new RawPeer(socket);
+    const peer = RawPeer.on(socket);
     await peer.sendAll(...steps);
     return peer;
+  }
+
+  /** On a connection that is open, however it was opened. */
+  static on(socket: Socket): RawPeer {
+    return new RawPeer(socket);
   }
 
   /** A connection from another address of this machine. */
