@@ -16,7 +16,14 @@ export const isIssuedBy = (certificate: X509Certificate, issuer: X509Certificate
   }
 };
 
-export const isSelfSigned = (certificate: X509Certificate): boolean => isIssuedBy(certificate, certificate);
+/** Signed by its own key (RFC 5280 §3.2), whether or not it may sign others (key usage). */
+export const isSelfSigned = (certificate: X509Certificate): boolean => {
+  try {
+    return certificate.subject === certificate.issuer && certificate.verify(certificate.publicKey);
+  } catch {
+    return false;
+  }
+};
 
 const fits = (certificate: X509Certificate, key: KeyObject): boolean => {
   try {

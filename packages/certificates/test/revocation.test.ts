@@ -20,6 +20,7 @@ const issuing = openssl.ca('issuing', root);
 const direct = openssl.issue({ name: 'direct', issuer: root, extensions: LEAF });
 const below = openssl.issue({ name: 'below', issuer: issuing, extensions: LEAF });
 const alone = openssl.issue({ name: 'alone', extensions: LEAF });
+const leafAlone = openssl.issue({ name: 'leaf-alone', extensions: [...LEAF, 'keyUsage = critical,digitalSignature'] });
 
 const x509 = ({ pem }: Issued): X509Certificate => new X509Certificate(pem);
 const serial = (issued: Issued): string => x509(issued).serialNumber;
@@ -185,6 +186,7 @@ const TABLE: readonly Case[] = [
     refused(/^a CA certificate above/),
   ],
   ['it is self-signed: no CA to ask', () => trusting([], [alone]), [alone], 1, good],
+  ['it is self-signed, and may sign no other', () => trusting([], [leafAlone]), [leafAlone], 1, good],
   ['no truststore is named', () => undefined, DIRECT, 1, unknown(/no truststore is named.*: set truststoreName/)],
   ['the peer shows none', () => trusting([]), [], 1, good],
 ];
