@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import type { SecureVersion } from 'node:tls';
 
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { entity, summaryOf } from '@pesit-node/protocol/testing';
 import { captureLog, freePort, readOpenMetrics, watchEvents, withDatabase } from '@pesit-node/service/testing';
 import { SESSION_OPENED, SESSION_REFUSED } from '@pesit-node/transfers';
@@ -160,20 +160,6 @@ withDatabase((harness) => {
     for (const keyType of KEYS) {
       await node.partner(`BOUND-${keyType}`, { certificateFingerprint: peers().shown.good[keyType].fingerprint });
     }
-    for (const mode of MODES) {
-      const tlsPort = await freePort();
-      await node.call('post', '/api/v1/servers', {
-        ...{ serverId: mode, port: null, tlsPort, sslEnabled: true, sslClientAuth: mode, revocation: 'hard' },
-        ...{ keystoreName: 'node', truststoreName: 'partners', autoStart: false },
-      });
-      await node.call('post', `/api/v1/servers/${mode}/start`);
-      const rows = ROWS.filter((row) => row.mode === mode);
-      // Some at a time: handshakes and responders have a bound of time.
-      while (rows.length > 0) {
-        await Promise.all(rows.splice(0, 8).map(async (row) => saw.set(row, await comesTo(tlsPort, row))));
-      }
-    }
-    await until(() => ROWS.every((row) => heardOf(row) !== undefined) || undefined);
   });
 
   const heardOf = (row: Row) => events.heard.find(({ event }) => event.session.facts.remoteAddress === addressOf(row));
@@ -191,6 +177,55 @@ withDatabase((harness) => {
     }
   });
 
+  describe.each(MODES)('%s', (mode) => {
+    const rows = ROWS.filter((row) => row.mode === mode);
+    beforeAll(async () => {
+      const tlsPort = await freePort();
+      await node.call('post', '/api/v1/servers', {
+        ...{ serverId: mode, port: null, tlsPort, sslEnabled: true, sslClientAuth: mode, revocation: 'hard' },
+        ...{ keystoreName: 'node', truststoreName: 'partners', autoStart: false },
+      });
+      await node.call('post', `/api/v1/servers/${mode}/start`);
+      // Some at a time: handshakes and responders have a bound of time.
+      for (let from = 0; from < rows.length; from += 8) {
+        const some = rows.slice(from, from + 8);
+        await Promise.all(some.map(async (row) => saw.set(row, await comesTo(tlsPort, row))));
+      }
+      await until(() => rows.every((row) => heardOf(row) !== undefined) || undefined);
+    });
+
+    test.each(rows)('$shows, $keyType, $version, as $partner: $sees', (row) => {
+      expect(saw.get(row)).toBe(row.sees);
+      const { name, event } = heardOf(row)!;
+      expect(event.session.facts).toMatchObject({ listener: row.mode, remoteAddress: addressOf(row) });
+      const line = log.entries().find(({ remoteAddress }) => remoteAddress === addressOf(row));
+      if (isLetIn(row)) {
+        const isSeen = row.mode !== 'NONE' && row.shows !== 'none';
+        const certificateFingerprint = isSeen ? shownBy(row)?.fingerprint : undefined;
+        expect([name, event.facts.tls, event.facts.certificateFingerprint]).toEqual([
+          ...[SESSION_OPENED.name, row.version, certificateFingerprint],
+        ]);
+        expect(line).toMatchObject({ msg: 'partner connected', partner: row.partner, tls: row.version });
+        return;
+      }
+      expect([name, event.diagnostic]).toEqual([SESSION_REFUSED.name, row.refused === undefined ? '3-304' : undefined]);
+      if (row.refused !== undefined) {
+        const [code, words] = row.refused;
+        expect(event.facts).toEqual({ code, reason: expect.stringMatching(words) });
+        expect(line).toMatchObject({ level: 'warn', msg: 'connection rejected', code, reason: event.facts.reason });
+        return;
+      }
+      const words =
+        row.mode === 'NONE' || row.shows === 'none'
+          ? /presented no certificate, and is bound to one: .* sslClientAuth of the listener has to be WANT or NEED/
+          : /presented is another one than its certificateFingerprint says: subject CN=.*, fingerprint (?:..:){31}../;
+      expect(line).toMatchObject({
+        ...{ level: 'warn', msg: 'connection refused', diagnostic: expect.stringContaining('3-304') },
+        reason: expect.stringMatching(words),
+      });
+    });
+  });
+
   test('figures and metrics count each that was not let in', async () => {
     const refused = (isCounted: (row: Row) => boolean): number =>
       ROWS.filter((row) => !isLetIn(row) && isCounted(row)).length;
@@ -206,36 +241,5 @@ withDatabase((harness) => {
       refused((row) => row.refused === undefined),
     );
     expect(metrics.get('pesit_sessions_total')).toBe(ROWS.filter(isLetIn).length);
-  });
-
-  test.each(ROWS)('$mode, $shows, $keyType, $version, as $partner: $sees', (row) => {
-    expect(saw.get(row)).toBe(row.sees);
-    const { name, event } = heardOf(row)!;
-    expect(event.session.facts).toMatchObject({ listener: row.mode, remoteAddress: addressOf(row) });
-    const line = log.entries().find(({ remoteAddress }) => remoteAddress === addressOf(row));
-    if (isLetIn(row)) {
-      const isSeen = row.mode !== 'NONE' && row.shows !== 'none';
-      const certificateFingerprint = isSeen ? shownBy(row)?.fingerprint : undefined;
-      expect([name, event.facts.tls, event.facts.certificateFingerprint]).toEqual([
-        ...[SESSION_OPENED.name, row.version, certificateFingerprint],
-      ]);
-      expect(line).toMatchObject({ msg: 'partner connected', partner: row.partner, tls: row.version });
-      return;
-    }
-    expect([name, event.diagnostic]).toEqual([SESSION_REFUSED.name, row.refused === undefined ? '3-304' : undefined]);
-    if (row.refused !== undefined) {
-      const [code, words] = row.refused;
-      expect(event.facts).toEqual({ code, reason: expect.stringMatching(words) });
-      expect(line).toMatchObject({ level: 'warn', msg: 'connection rejected', code, reason: event.facts.reason });
-      return;
-    }
-    const words =
-      row.mode === 'NONE' || row.shows === 'none'
-        ? /presented no certificate, and is bound to one: .* sslClientAuth of the listener has to be WANT or NEED/
-        : /presented is another one than its certificateFingerprint says: subject CN=.*, fingerprint (?:..:){31}../;
-    expect(line).toMatchObject({
-      ...{ level: 'warn', msg: 'connection refused', diagnostic: expect.stringContaining('3-304') },
-      reason: expect.stringMatching(words),
-    });
   });
 });
