@@ -4,7 +4,8 @@
 export interface ProcessFigures {
   readonly name: string;
   readonly cpuSeconds: number;
-  readonly peakRssMb: number;
+  /** Undefined where processes share what they have. */
+  readonly peakRssMb?: number;
   readonly idleRssMb?: number;
   /** 99th percentile of the delay of its event loop, milliseconds. */
   readonly loopDelayMs?: number;
@@ -46,7 +47,7 @@ export interface CaseResult {
   readonly processes: readonly {
     readonly name: string;
     readonly cpuSeconds: number;
-    readonly peakRssMb: number;
+    readonly peakRssMb: number | null;
     readonly idleRssMb: number | null;
     /** Processor time of one small transfer, milliseconds. */
     readonly cpuMsPerTransfer: number | null;
@@ -93,7 +94,10 @@ export const summarize = (
   const processes = first.processes.map((process, index) => ({
     name: process.name,
     cpuSeconds: rounded(median(runs.map((run) => run.processes[index]!.cpuSeconds)), 2),
-    peakRssMb: rounded(median(runs.map((run) => run.processes[index]!.peakRssMb)), 0),
+    peakRssMb:
+      process.peakRssMb === undefined
+        ? null
+        : rounded(median(runs.map((run) => run.processes[index]!.peakRssMb ?? 0)), 0),
     idleRssMb: process.idleRssMb === undefined ? null : rounded(process.idleRssMb, 0),
     cpuMsPerTransfer: many
       ? rounded(median(runs.map((run) => (run.processes[index]!.cpuSeconds * 1000) / run.transfers)), 2)
@@ -114,7 +118,7 @@ export const summarize = (
       first.records === undefined ? null : rounded(median(runs.map((run) => (run.records ?? 0) / run.seconds)), 0),
     compressionRatio: first.wireBytes === undefined ? null : rounded(first.bytes / first.wireBytes, 2),
     cpuSecondsPerGb: many ? null : rounded(median(runs.map((run) => cpuSeconds(run) / (run.bytes / 1e9))), 2),
-    peakRssMb: Math.max(...processes.map((process) => process.peakRssMb)),
+    peakRssMb: Math.max(...processes.map((process) => process.peakRssMb ?? 0)),
     transfersPerSecond: many ? rounded(median(runs.map((run) => run.transfers / run.seconds)), 1) : null,
     latencyMs:
       latencies.length === 0

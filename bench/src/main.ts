@@ -50,7 +50,8 @@ const runStage = async (
   options: Options,
 ): Promise<CaseResult[]> => {
   const how: StageOptions = STAGES[name];
-  const stage = new Stage(folder, how, { ...options, database: how.database ?? options.database });
+  const settings = { ...options.settings, ...how.settings };
+  const stage = new Stage(folder, { ...how, settings }, { ...options, database: how.database ?? options.database });
   open.add(stage);
   const runs = new Map<Case, Measurement[]>(rows.map((row) => [row, []]));
   try {

@@ -3,6 +3,7 @@ import { link, mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ClientApp, filesIn, type AppOptions, type Direction, type Ended } from './client-app.js';
 import { freshDatabase } from './database.js';
+import { DatabaseProcesses } from './database-processes.js';
 import { sha256 } from './files.js';
 import type { Measurement } from './figures.js';
 import type { Options } from './options.js';
@@ -57,11 +58,13 @@ interface Provisions {
 export class NodePair {
   readonly #server: Service;
   readonly #client: ClientApp;
+  readonly #database: DatabaseProcesses | undefined;
   #port = 0;
 
-  private constructor(server: Service, client: ClientApp) {
+  private constructor(server: Service, client: ClientApp, database: DatabaseProcesses | undefined) {
     this.#server = server;
     this.#client = client;
+    this.#database = database;
   }
 
   /** Port of the PeSIT listener. */
@@ -86,7 +89,7 @@ export class NodePair {
       ...how.settings,
     });
     const client = await ClientApp.start(directory, options.database, how);
-    const pair = new NodePair(server, client);
+    const pair = new NodePair(server, client, await DatabaseProcesses.find(options.database));
     await pair.#configure(options, papers);
     await mkdir(join(server.dataDirectory, 'outbox'), { recursive: true });
     if (large !== undefined) {
@@ -201,16 +204,16 @@ export class NodePair {
   }
 
   async #measured(transfers: number, bytes: number, work: () => Promise<unknown>): Promise<Measurement> {
+    // What a large file costs there is lost in the noise of its own work.
+    const database = transfers > 1 ? this.#database : undefined;
     await Promise.all([this.#server.begin(), this.#client.service.begin()]);
+    database?.begin();
     const began = performance.now();
     await work();
     const seconds = (performance.now() - began) / 1000;
-    return {
-      seconds,
-      bytes,
-      transfers,
-      processes: await Promise.all([this.#server.end(), this.#client.service.end()]),
-    };
+    const stored = database === undefined ? [] : [database.end()];
+    const apps = await Promise.all([this.#server.end(), this.#client.service.end()]);
+    return { seconds, bytes, transfers, processes: [...apps, ...stored] };
   }
 
   /** The files received and not yet removed. */

@@ -39,6 +39,8 @@ export interface Options {
   readonly historyRows: number;
   /** A folder on the disk to measure. */
   readonly directory: string;
+  /** Environment of both apps. */
+  readonly settings: Readonly<Record<string, string>>;
   readonly database: DatabaseKind;
   /** Measure sync points and durability instead of the rows. */
   readonly windows: boolean;
@@ -61,6 +63,7 @@ export const USAGE = `npm run bench -- [flags]
   --directory PATH     a folder on the disk to measure (default: the temporary folder)
   --database KIND      postgresql (default where PostgreSQL 14 or later is found; a private one, every commit flushed)
                        or embedded
+  --setting NAME=VALUE of both apps, as an environment variable; repeatable (STORAGE_SYNCHRONOUS_IO=auto): to compare two runs
   --windows            what sync points cost: durability, interval, window and distance (default --size 256MiB)
   --plot FILE          with --windows: an SVG of it
   --peer HOST:PORT     push to and pull from this PeSIT server, whatever product it is, instead of the rows; files of this side lie
@@ -95,6 +98,12 @@ const positive = (name: string, text: string): number => {
   if (!Number.isSafeInteger(value) || value < 1)
     throw new Error(`--${name}: expected a whole number from 1, got "${text}"`);
   return value;
+};
+
+const settingIn = (text: string): readonly [name: string, value: string] => {
+  const [, name, value] = /^([A-Z][A-Z0-9_]*)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new Error(`--setting: expected NAME=VALUE, got "${text}"`);
+  return [name, value];
 };
 
 const databaseKind = (text: string | undefined): DatabaseKind => {
@@ -155,6 +164,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
       window: { type: 'string', default: '4' },
       repetitions: { type: 'string', default: '3' },
       'small-count': { type: 'string', default: '300' },
+      setting: { type: 'string', multiple: true, default: [] },
       'history-rows': { type: 'string', default: '1000000' },
       directory: { type: 'string', default: tmpdir() },
     },
@@ -175,5 +185,6 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
     smallCount: positive('small-count', values['small-count']),
     historyRows: positive('history-rows', values['history-rows']),
     directory: values.directory,
+    settings: Object.fromEntries(values.setting.map(settingIn)),
   };
 };

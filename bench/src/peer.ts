@@ -66,9 +66,9 @@ export class PeerBench {
   }
 
   async #start(): Promise<ClientApp> {
-    const { database, size, entity, interval, window } = this.#options;
+    const { database, size, entity, interval, window, settings } = this.#options;
     const { host, port, server, partner, password } = this.#peer;
-    const client = await ClientApp.start(this.#directory, database, { sessions: 'kept' });
+    const client = await ClientApp.start(this.#directory, database, { sessions: 'kept', settings });
     this.#client = client;
     await writeRandomFile(join(client.sendDirectory, LARGE), size);
     await writeRandomFile(join(client.sendDirectory, SMALL), SMALL_SIZE);

@@ -32,9 +32,10 @@ const COLUMNS: readonly (readonly [title: string, cell: (result: CaseResult) => 
     'peak memory MB (above idle)',
     ({ processes }) =>
       processes
-        .map(
-          ({ name, peakRssMb, idleRssMb }) =>
-            `${name} ${peakRssMb}${idleRssMb === null ? '' : ` (+${Math.max(0, peakRssMb - idleRssMb)})`}`,
+        .flatMap(({ name, peakRssMb, idleRssMb }) =>
+          peakRssMb === null
+            ? []
+            : `${name} ${peakRssMb}${idleRssMb === null ? '' : ` (+${Math.max(0, peakRssMb - idleRssMb)})`}`,
         )
         .join(', '),
   ],

@@ -92,7 +92,7 @@ export const measureWindows = async (
   const networks: DistantNetwork[] = [];
   let pair: NodePair | undefined;
   try {
-    pair = await NodePair.start(directory, { sessions: 'kept' }, options, {});
+    pair = await NodePair.start(directory, { sessions: 'kept', settings: options.settings }, options, {});
     const targets = await prepare(pair, rows, options, networks);
     const runs = new Map<WindowRow, Measurement[]>(rows.map((row) => [row, []]));
     for (let round = 0; round <= options.repetitions; round++) {

@@ -7,6 +7,7 @@ import { codecRun } from '../src/codec.js';
 import { writeListing, writeRecords } from '../src/files.js';
 import { median, percentile, summarize, type Measurement } from '../src/figures.js';
 import { parseOptions, parseSize } from '../src/options.js';
+import { formatTable } from '../src/report.js';
 
 describe('options', () => {
   test('sizes carry decimal and binary units', () => {
@@ -29,6 +30,11 @@ describe('options', () => {
     expect(() => parseOptions(['--database', 'mysql'])).toThrow(
       '--database: expected postgresql or embedded, got "mysql"',
     );
+    expect(parseOptions(['--setting', 'LOG_LEVEL=info', '--setting', 'DATA_X=a=b'])?.settings).toEqual({
+      LOG_LEVEL: 'info',
+      DATA_X: 'a=b',
+    });
+    expect(() => parseOptions(['--setting', 'info'])).toThrow('--setting: expected NAME=VALUE, got "info"');
     expect(() => parseOptions(['--window', '0'])).toThrow('--window: expected a whole number from 1, got "0"');
   });
 });
@@ -112,11 +118,18 @@ describe('figures', () => {
       run(1, {
         transfers: 100,
         latenciesMs,
-        processes: [{ name: 'server', cpuSeconds, peakRssMb: 1, loopDelayMs: 3 }],
+        processes: [
+          { name: 'server', cpuSeconds, peakRssMb: 1, loopDelayMs: 3 },
+          { name: 'database', cpuSeconds: 0.2 },
+        ],
       });
     const result = summarize('small-1', [small([1, 2], 0.4), small([9], 0.4)], [], [], [run(1), run(1)]);
     expect(result.latencyMs).toEqual({ p50: 2, p99: 9 });
-    expect(result.processes).toMatchObject([{ cpuMsPerTransfer: 4, loopDelayMs: 3 }]);
+    expect(result.processes).toMatchObject([
+      { cpuMsPerTransfer: 4, loopDelayMs: 3 },
+      { cpuMsPerTransfer: 2, loopDelayMs: null, peakRssMb: null },
+    ]);
+    expect(formatTable([result])).toMatch(/ server 4, database 2 .* server 1$/m);
     expect(result.ratioToHashed).toBe(1);
   });
 
