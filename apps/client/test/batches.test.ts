@@ -54,6 +54,27 @@ withDatabase((harness) => {
     return (await store.take({ ...limits, maxPerServer: 64 })).jobs;
   };
 
+  test('requests, takes and ends read no history, by plans that are made while the table is new', async () => {
+    await database.knex.transaction(async (trx) => {
+      const within = transferStore(trx);
+      // Counts in what earlier transactions of its connection have not yet reported.
+      const scans = async () => {
+        const sql = "select seq_scan::int, idx_scan::int from pg_stat_xact_user_tables where relname = 'transfers'";
+        const { rows } = await trx.raw<{ rows: [{ seq_scan: number; idx_scan: number }] }>(sql);
+        return rows[0];
+      };
+      const before = await scans();
+      await within.insert(request(), 100);
+      await within.insert(request({ settings: { ordered: true } }), 100);
+      const { jobs } = await within.take(limits);
+      for (const job of jobs) await within.end(job, { status: 'COMPLETED' });
+      const { seq_scan, idx_scan } = await scans();
+      expect(jobs).toHaveLength(2);
+      expect(seq_scan).toBe(before.seq_scan);
+      expect(idx_scan).toBeGreaterThan(before.idx_scan);
+    });
+  });
+
   describe('requests that come at the same time', () => {
     test('go into the queue in their order, by two statements', async () => {
       const sourceVersion = { size: 3, mtimeNs: '1700000000123456789' };

@@ -28,6 +28,7 @@ import { queuePolicies } from './0025-queue-policies.js';
 import { attempts } from './0026-attempts.js';
 import { rate } from './0027-rate.js';
 import { circuits } from './0028-circuits.js';
+import { orderedCounted } from './0029-ordered-counted.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -61,5 +62,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     attempts,
     rate,
     circuits,
+    orderedCounted,
   ],
 };

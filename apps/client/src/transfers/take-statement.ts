@@ -123,17 +123,15 @@ export const TAKE = `
     select one.id, one.position from winners w cross join lateral (
       select id, position from transfers where id = w.transfer and status = 'PENDING' for update skip locked
     ) one
-  ), next as (
-    select id, position from (
-      select * from fresh union all select * from delayed union all select * from ordered
-    ) either where position = abs(position)
+  ), next as materialized (
+    select * from fresh union all select * from delayed union all select * from ordered
   ), taken as (
     update transfers t set status = 'IN_PROGRESS', start_time = coalesce(t.start_time, now()), attempts = t.attempts + 1,
       attempt_time = now(), attempt_place = null,
       next_attempt_at = null, node = :node, fence = t.fence + 1, lease_until = now() + make_interval(secs => :leaseSeconds),
       pesit_transfer_id = case when t.direction = 'SEND' and t.pesit_transfer_id is null
         then nextval('pesit_transfer_id') else t.pesit_transfer_id end
-    from next, remote_servers s where t.id = next.id and s.id = t.server_id
+    from next, remote_servers s where t.id = next.id and next.position = abs(next.position) and s.id = t.server_id
     returning ${columnsOf('t')}, to_jsonb(s) as server, t.position
   )
   select taken.*, counted.backlog, counted.queued, exists (select from winners) as chosen
