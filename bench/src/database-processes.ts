@@ -26,7 +26,7 @@ const parentOf = (pid: string): string | undefined => statOf(pid)?.[1];
 /** PostgreSQL's processes have one thread. Counted to the nanosecond: ticks of dozens of processes lose more than a small file costs. */
 const ranSeconds = (pid: string): number => Number(read(pid, 'schedstat')?.split(' ')[0] ?? 0) / NS_PER_SECOND;
 
-/** Of the children that have ended. */
+/** The children that have ended. */
 const reapedSeconds = (pid: string): number => {
   const stat = statOf(pid);
   return (Number(stat?.[13] ?? 0) + Number(stat?.[14] ?? 0)) / TICKS_PER_SECOND;

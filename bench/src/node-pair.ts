@@ -204,7 +204,7 @@ export class NodePair {
   }
 
   async #measured(transfers: number, bytes: number, work: () => Promise<unknown>): Promise<Measurement> {
-    // What a large file costs there is lost in the noise of its own work.
+    // The cost of a single file there is lost in the noise.
     const database = transfers > 1 ? this.#database : undefined;
     await Promise.all([this.#server.begin(), this.#client.service.begin()]);
     database?.begin();
