@@ -124,6 +124,12 @@ export const INTERFACE = {
     ['GET, POST /api/v1/config/files', 'AB', operation('server', FILES)],
     ['GET, PUT, DELETE …/{id}', 'AB', operation('server', 'DELETE /api/v1/config/files/{fileId}')],
     [
+      'GET …/{id}/available?partnerId=',
+      'B',
+      operation('server', 'GET /api/v1/config/files/{fileId}/available'),
+      'what one SELECT after the other would get, with the reason where one would be refused',
+    ],
+    [
       'POST /api/v1/clusters/{clusterId}/virtual-files',
       'A',
       operation('server', 'POST /api/v1/clusters/{clusterId}/virtual-files'),
@@ -236,6 +242,12 @@ export const INTERFACE = {
     ),
     ['GET /api/v1/transfers/active', 'B', operation('server', 'GET /api/v1/transfers/active')],
     ['GET /api/v1/transfers/stats', 'B', operation('server', 'GET /api/v1/transfers/stats')],
+    [
+      'GET /api/v1/transfers/{id}/content',
+      'B',
+      operation('server', 'GET /api/v1/transfers/{id}/content'),
+      'only with `transfer.content-download`, for admins; 410 when the file is another one now',
+    ],
   ],
   'License and cluster': [
     ['GET /api/v1/license', 'A', operation('server', 'GET /api/v1/license'), 'on both apps'],

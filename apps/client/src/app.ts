@@ -67,7 +67,7 @@ export const createApp = (deps: AppDeps): Express => {
     routes: (routes) => {
       remoteServerRoutes(routes, remoteServers);
       serverTraceRoutes(routes, deps.traces, logger);
-      transferRoutes(routes, transfers, deps.live);
+      transferRoutes(routes, transfers, deps.live, () => deps.config['storage.answer-timeout'] * 1000);
       certificateRoutes(routes, {
         certificates: deps.certificates,
         uses: storeUses(servers, deps.config),

@@ -8,6 +8,7 @@ import type { Express } from 'express';
 import type { Knex } from 'knex';
 
 import { storeUses } from './certificates/uses.js';
+import type { ListAvailable } from './files/available.js';
 import type { Directories } from './files/directories.js';
 import { listenerRoutes } from './listeners/routes.js';
 import type { ListenerService } from './listeners/service.js';
@@ -18,6 +19,7 @@ import type { SessionService } from './sessions/service.js';
 import { partnerTraceRoutes } from './traces/routes.js';
 import { transferRoutes } from './transfers/routes.js';
 import type { CancelTransfer } from './transfers/cancel.js';
+import type { OpenContent } from './transfers/content.js';
 import type { TransferStore } from './transfers/store.js';
 import { virtualFileRoutes } from './virtual-files/routes.js';
 import type { VirtualFileStore } from './virtual-files/store.js';
@@ -34,9 +36,11 @@ export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly transfers: TransferStore;
   readonly live: LiveTransfers<unknown>;
   readonly cancel: CancelTransfer;
+  readonly openContent: OpenContent;
   readonly sessions: SessionService;
   readonly traces: Traces;
   readonly directories: Directories;
+  readonly available: ListAvailable;
 }
 
 /** The REST interface of the server app; it does not listen. */
@@ -50,7 +54,8 @@ export const createApp = (deps: AppDeps): Express => {
       listenerRoutes(routes, deps);
       partnerRoutes(routes, deps);
       partnerTraceRoutes(routes, deps.traces, logger);
-      virtualFileRoutes(routes, deps.virtualFiles, directories, events, deps.audit, deps.config['cluster.name']);
+      const cluster = deps.config['cluster.name'];
+      virtualFileRoutes(routes, deps.virtualFiles, directories, events, deps.audit, cluster, deps.available);
       transferRoutes(routes, deps);
       authorityRoutes(routes, { authority, knex, events, audit: deps.audit });
       certificateRoutes(routes, {

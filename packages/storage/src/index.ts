@@ -67,6 +67,7 @@ export type { Pacing } from './pacing.js';
 export type { PointTable } from './point-table.js';
 export { ensureReceiveDirectory, freeSpace } from './directories.js';
 export type { SelectionRequest } from './file-selection.js';
+export { byAge } from './sendable-file.js';
 export type { SendableFile } from './sendable-file.js';
 export { isUsedUp, SpaceReserve } from './space-reserve.js';
 export type { Space, SpaceReserveOptions } from './space-reserve.js';

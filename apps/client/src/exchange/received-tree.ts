@@ -5,7 +5,7 @@ import { makeDirectories } from '@pesit-node/ground';
 
 import { PesitError } from '@pesit-node/protocol';
 import { DeliveryNotes, LocalFileStore, removeLeftover, resolveInside } from '@pesit-node/storage';
-import type { Delivery, FileStore, ReceivedFile, SpaceReserve } from '@pesit-node/storage';
+import type { Delivery, FileStore, ReadableFile, ReceivedFile, SpaceReserve } from '@pesit-node/storage';
 
 /** Where received files go: `<data.directory>/received`. */
 export class ReceivedTree {
@@ -26,12 +26,12 @@ export class ReceivedTree {
   }
 
   /**
-   * The received file that a record names.
-   * @throws StorageError when it lies outside the tree, which may have moved since
+   * Opens the received file that a record names.
+   * @throws StorageError when it lies outside the tree, which may have moved since, or is not there
    */
-  async find(localPath: string): Promise<string> {
+  async open(localPath: string): Promise<ReadableFile> {
     // Records hold paths with links resolved.
-    return resolveInside(await realpath(this.root), localPath);
+    return this.store.open(await resolveInside(await realpath(this.root), localPath));
   }
 
   async has(name: string): Promise<boolean> {

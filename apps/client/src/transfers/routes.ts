@@ -1,4 +1,14 @@
-import { ApiError, check, contentDigest, endpoint, exportRoutes, historyPageOf, loginOf } from '@pesit-node/service';
+import {
+  answerFile,
+  ApiError,
+  check,
+  contentDigest,
+  endpoint,
+  exportRoutes,
+  historyPageOf,
+  loginOf,
+  OCTET_STREAM,
+} from '@pesit-node/service';
 import type { Answer, Endpoint, Routes } from '@pesit-node/service';
 import { transferEventRoutes } from '@pesit-node/transfers';
 import type { LiveTransfers } from '@pesit-node/transfers';
@@ -28,7 +38,6 @@ import type { TransferService } from './service.js';
 
 const params = z.strictObject({ id: z.uuid('expected a UUID') });
 
-const OCTET_STREAM = 'application/octet-stream';
 const FORM_DATA = 'multipart/form-data';
 const NOT_FOUND = { 404: 'There is no such transfer.' } as const;
 const WAIT_HEADER = { Prefer: '`wait=SECONDS` (RFC 7240): as the query field `wait`.' };
@@ -150,43 +159,13 @@ const sendRoute = (transfers: TransferService): Endpoint => {
   return { operation: json.operation, handle };
 };
 
-/** As the package `send` throws; of a range that cannot be satisfied, with the headers of the answer. */
-interface SendError extends Error {
-  readonly code?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** RFC 9110 §15.5.17. @param size `Content-Range`: how long the file is */
-const noSuchPart = (size: string): ApiError => {
-  const message = `The file has no part that Range asks for: it is ${size.replace(/^.*\//, '')} bytes long`;
-  return new ApiError('RANGE_NOT_SATISFIABLE', message, { headers: { 'Content-Range': size } });
-};
-
-/** Sends a received file as bytes, whatever its name looks like. */
-const download = (res: Response, { path, name }: { readonly path: string; readonly name: string }): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const headers = { 'Content-Type': OCTET_STREAM };
-    res.download(path, name, { headers, dotfiles: 'allow', cacheControl: false }, (error: Error | undefined) => {
-      if (error === undefined || res.headersSent) {
-        resolve();
-        return;
-      }
-      // The answer is then JSON, and no file.
-      for (const header of ['Content-Type', 'Content-Disposition', 'Content-Range']) res.removeHeader(header);
-      const { code, headers: answered } = error as SendError;
-      const size = answered?.['Content-Range'];
-      if (code === 'ENOENT')
-        reject(
-          new ApiError('FILE_NOT_FOUND', 'The file of this transfer is no longer in the received tree', {
-            cause: error,
-          }),
-        );
-      else if (size !== undefined) reject(noSuchPart(size));
-      else reject(error);
-    });
-  });
-
-export const transferRoutes = (routes: Routes, transfers: TransferService, live: LiveTransfers<unknown>): void => {
+/** @param answerMs how long the volume may take to answer a read, milliseconds */
+export const transferRoutes = (
+  routes: Routes,
+  transfers: TransferService,
+  live: LiveTransfers<unknown>,
+  answerMs: () => number,
+): void => {
   routes.resource('/api/v1/transfers/send', { post: sendRoute(transfers) });
   routes.resource('/api/v1/transfers/receive', {
     post: endpoint(
@@ -312,7 +291,10 @@ export const transferRoutes = (routes: Routes, transfers: TransferService, live:
           416: 'Range asks for no part of the file: `Content-Range` says how long it is.',
         },
       },
-      async ({ params: { id }, res }) => download(res, await transfers.content(id)),
+      async ({ params: { id }, req, res }) => {
+        const { file, name } = await transfers.content(id);
+        await answerFile(req, res, file, { name, limitMs: answerMs() });
+      },
     ),
   });
 };

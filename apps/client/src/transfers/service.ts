@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 
 import { ApiError, conflict, validation } from '@pesit-node/service';
 import type { HistoryPage } from '@pesit-node/service';
+import type { ReadableFile } from '@pesit-node/storage';
 import { TRANSFER_ASIDE } from '@pesit-node/transfers';
 import type { z } from 'zod';
 
@@ -177,15 +178,15 @@ export const transferService = (deps: TransferServiceDeps) => {
     statistics: (filter: HistoryFilter) => store.statistics(filter),
 
     /** A received file: its path, and the name to offer. */
-    content: async (id: string): Promise<{ readonly path: string; readonly name: string }> => {
+    content: async (id: string): Promise<{ readonly file: ReadableFile; readonly name: string }> => {
       const { direction, status, local_path: path } = await existing(id);
       if (direction !== 'RECEIVE') throw conflict(`Transfer ${id} is a SEND: only received files can be downloaded`);
       if (status !== 'COMPLETED' || path === null)
         throw conflict(`Transfer ${id} is ${status}: its file can be downloaded when it is COMPLETED`);
-      const real = await receivedTree.find(path).catch((cause: unknown) => {
+      const file = await receivedTree.open(path).catch((cause: unknown) => {
         throw new ApiError('FILE_NOT_FOUND', `The file of transfer ${id} is no longer in the received tree`, { cause });
       });
-      return { path: real, name: basename(path) };
+      return { file, name: basename(path) };
     },
   };
 };

@@ -21,14 +21,22 @@ export interface GrantedFile {
   readonly quota: Quota;
 }
 
+/** A partner that has proven who it is, or that an administrator asks about. */
+interface AskingPartner extends Pick<ProvenPartner, 'stands'> {
+  readonly partner: Pick<ProvenPartner['partner'], 'partner_id'>;
+}
+
 /**
  * The virtual file that a request names (PI 12), if this partner may do that with it now: grants that were changed during
  * the session count.
  * @throws PesitError 2-226, 2-205, 2-201 when the database is away, or why the session has to end
  */
 export const virtualFileFor = async (
-  { partner: { partner_id }, stands }: Pick<ProvenPartner, 'partner' | 'stands'>,
-  { virtualFiles, config }: Pick<Files, 'virtualFiles' | 'config'>,
+  { partner: { partner_id }, stands }: AskingPartner,
+  {
+    virtualFiles,
+    config,
+  }: { readonly virtualFiles: Files['virtualFiles']; readonly config: Pick<Files['config'], 'access.default'> },
   operation: Operation,
   name: string,
   fileType: number,

@@ -2,6 +2,7 @@ import { readable } from '@pesit-node/protocol';
 import { realpath } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
+import { byAge } from '@pesit-node/storage';
 import type { FileStore, SendableFile } from '@pesit-node/storage';
 
 import type { ContextRow } from '../transfers/contexts.js';
@@ -18,6 +19,17 @@ export interface Found {
   /** Its place among the files that are being read, when it was chosen for being new. */
   readonly reserved: string | undefined;
 }
+
+/** Who asks, and where. */
+interface Selecting {
+  readonly partner: Pick<ProvenPartner['partner'], 'partner_id'>;
+  readonly listener: Pick<ProvenPartner['listener'], 'send_directory'>;
+}
+
+type SentFiles = Pick<Records['journal'], 'sentAmong'>;
+
+/** A file that a partner reads, among `Files.outgoing`. */
+const placeOf = (partnerId: string, path: string): string => `${partnerId}\0${path}`;
 
 interface Wanted {
   readonly store: FileStore;
@@ -79,6 +91,38 @@ const findNamed = async (
   );
 };
 
+/**
+ * The files that SELECTs of a partner would be answered with, one after the other: the one named exactly as the virtual file, each time
+ * again; else those that are new to the partner and that none of its sessions reads, the oldest first.
+ * @param most no more of them are looked for
+ * @throws as `store.find`
+ */
+export const listToSend = async (
+  { partner: { partner_id: partnerId }, listener }: Selecting,
+  {
+    files,
+    journal,
+  }: { readonly files: Pick<Files, 'directories' | 'stores' | 'outgoing'>; readonly journal: SentFiles },
+  virtualFile: VirtualFileRow,
+  most: number,
+): Promise<{ readonly directory: string; readonly found: readonly SendableFile[] }> => {
+  const directory = directoryOf({ listener }, files, virtualFile);
+  // By path: the store may look a second time, when its first look was not fresh.
+  const found = new Map<string, SendableFile>();
+  const only = await files.stores.at(directory).find({
+    exactName: virtualFile.file_id,
+    pattern: virtualFile.filename_pattern ?? '*',
+    wanted: (batch) => asking('2-201', () => newAmong(partnerId, journal, batch)),
+    take: (file) => {
+      if (!files.outgoing.has(placeOf(partnerId, file.path))) found.set(file.path, file);
+      return found.size >= most;
+    },
+  });
+  if (only !== undefined) found.set(only.path, only);
+  const inOrder = [...found.values()].sort(byAge);
+  return { directory, found: inOrder };
+};
+
 /** One look at a time for a partner, however many sessions it has: the others of the node do not wait behind it. */
 const findNew = (
   { partner: { partner_id: partnerId } }: ProvenPartner,
@@ -88,7 +132,7 @@ const findNew = (
   looks.run(partnerId, async () => {
     let reserved: string | undefined;
     const take = (file: SendableFile): boolean => {
-      const place = `${partnerId}\0${file.path}`;
+      const place = placeOf(partnerId, file.path);
       if (outgoing.has(place)) return false;
       outgoing.add(place);
       reserved = place;
@@ -117,7 +161,7 @@ export const isOfName = ({ filename }: ContextRow, { name }: AskedFile): boolean
 export const findAgain = async ({ partner }: ProvenPartner, files: Files, before: ContextRow): Promise<Found> => {
   const { outgoing, stores } = files;
   const path = before.path ?? '';
-  const reserved = `${partner.partner_id}\0${path}`;
+  const reserved = placeOf(partner.partner_id, path);
   if (outgoing.has(reserved)) {
     throw refusal(
       '2-207',
@@ -135,7 +179,7 @@ export const findAgain = async ({ partner }: ProvenPartner, files: Files, before
 /** Those that this partner has not read as they are now. Asked for files that are there: those that are gone do not matter. */
 const newAmong = async (
   partnerId: string,
-  journal: Records['journal'],
+  journal: SentFiles,
   files: readonly SendableFile[],
 ): Promise<ReadonlySet<SendableFile>> => {
   const sent = await journal.sentAmong(
@@ -145,7 +189,11 @@ const newAmong = async (
   return new Set(files.filter(({ path, size, mtimeNs }) => sent.get(path) !== `${size}/${mtimeNs}`));
 };
 
-const directoryOf = ({ listener }: ProvenPartner, { directories }: Files, file: VirtualFileRow): string => {
+const directoryOf = (
+  { listener }: Pick<Selecting, 'listener'>,
+  { directories }: Pick<Files, 'directories'>,
+  file: VirtualFileRow,
+): string => {
   const configured = file.send_directory ?? listener.send_directory;
   return configured === null ? directories.send : directories.resolve(configured);
 };

@@ -12,6 +12,7 @@ import { sessionEnd, sessionRefusal } from '../admission/volume-refusal.js';
 import { createApp } from '../app.js';
 import { ListenerTls } from '../certificates/listener-tls.js';
 import { Exchange } from '../exchange/exchange.js';
+import { availableFiles } from '../files/available.js';
 import { ListenersHere } from '../listeners/listeners-here.js';
 import { PodLines } from '../listeners/pod-lines.js';
 import { ListenerService } from '../listeners/service.js';
@@ -29,6 +30,7 @@ import { HISTORY } from '../transfers/history.js';
 import { SessionService } from '../sessions/service.js';
 import { SessionsHere } from '../sessions/sessions-here.js';
 import { cancelling } from '../transfers/cancel.js';
+import { transferContent } from '../transfers/content.js';
 import { liveSource } from '../transfers/live-source.js';
 import { TransferStore } from '../transfers/store.js';
 import { WaitingFiles } from '../transfers/waiting-files.js';
@@ -122,6 +124,13 @@ export const createParts = (options: NodeOptions) => {
   });
   const sessionsHere = new SessionsHere(events, cluster.pod.name);
   const times = new ConnectionTimes(events, partners, logger);
+  const fileParts = {
+    ...{ config, virtualFiles, directories, stores, reserve, volumes },
+    quotas: new Quotas(waitingFiles),
+    rates: new Rates(),
+    outgoing: new Set<string>(),
+    looks: new Turns(),
+  };
   const exchange = new Exchange(
     {
       config,
@@ -148,18 +157,7 @@ export const createParts = (options: NodeOptions) => {
         running,
         unanswered: new UnansweredRequests(),
       },
-      files: {
-        config,
-        virtualFiles,
-        directories,
-        stores,
-        reserve,
-        volumes,
-        quotas: new Quotas(waitingFiles),
-        rates: new Rates(),
-        outgoing: new Set(),
-        looks: new Turns(),
-      },
+      files: fileParts,
       observing: { events, traces: new PartnerTraces(traces, events), sessions: sessionsHere },
     },
     times,
@@ -215,6 +213,8 @@ export const createParts = (options: NodeOptions) => {
     transfers,
     live,
     cancel: cancelling({ store: transfers, running, requests: cluster.requests }),
+    available: availableFiles({ files: fileParts, config, journal, partners, listeners: listenerStore }),
+    openContent: transferContent({ config, transfers, directories, stores, volumes, audit }),
     sessions: sessionService,
     traces,
     directories,

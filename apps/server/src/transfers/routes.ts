@@ -1,10 +1,19 @@
-import { callerOf, endpoint, exportRoutes, historyPageOf, notFound } from '@pesit-node/service';
+import {
+  answerFile,
+  callerOf,
+  endpoint,
+  exportRoutes,
+  historyPageOf,
+  notFound,
+  OCTET_STREAM,
+} from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { transferEventRoutes } from '@pesit-node/transfers';
 import type { LiveTransfers } from '@pesit-node/transfers';
 
 import { toDetail, toTransfer } from './answers.js';
 import type { CancelTransfer } from './cancel.js';
+import type { OpenContent } from './content.js';
 import {
   activeQuery,
   exportQuery,
@@ -21,9 +30,13 @@ export interface TransferRoutesDeps {
   readonly transfers: TransferStore;
   readonly live: LiveTransfers<unknown>;
   readonly cancel: CancelTransfer;
+  readonly openContent: OpenContent;
 }
 
-export const transferRoutes = (routes: Routes, { transfers: store, live, cancel }: TransferRoutesDeps): void => {
+export const transferRoutes = (
+  routes: Routes,
+  { transfers: store, live, cancel, openContent }: TransferRoutesDeps,
+): void => {
   routes.resource('/api/v1/transfers', {
     get: endpoint(
       {
@@ -99,6 +112,31 @@ export const transferRoutes = (routes: Routes, { transfers: store, live, cancel 
       },
       async ({ params: { id }, req, res }) => {
         res.status(202).json(toTransfer(await cancel(id, callerOf(req))));
+      },
+    ),
+  });
+  routes.resource('/api/v1/transfers/:id/content', {
+    get: endpoint(
+      {
+        summary: 'The file that was received or sent',
+        description: 'Only with `transfer.content-download`; each request is in the audit log.',
+        role: 'admin',
+        audit: ['transfer', 'content read'],
+        recorded: true,
+        params: transferParams,
+        headers: { Range: 'A part of it alone (RFC 9110 §14).' },
+        answers: {
+          200: { contentType: OCTET_STREAM, description: 'The file.' },
+          206: { contentType: OCTET_STREAM, description: 'The part that was asked for.' },
+          404: 'There is no such transfer.',
+          409: 'It is a message, or not COMPLETED.',
+          410: 'The file was fetched, moved, replaced or changed since.',
+          416: 'Range asks for no part of the file: `Content-Range` says how long it is.',
+        },
+      },
+      async ({ params: { id }, req, res }) => {
+        const { file, ...options } = await openContent(id, callerOf(req));
+        await answerFile(req, res, file, options);
       },
     ),
   });

@@ -57,6 +57,10 @@ export interface TransferDetail extends TransferRow {
   readonly point_bytes: number;
   readonly point_articles: number;
   readonly pacings: readonly Pacing[] | null;
+  /** Of the file, once it is sent or delivered; absolute, links resolved. */
+  readonly path: string | null;
+  /** Version of a file that was sent. */
+  readonly source_mtime_ns: string | null;
 }
 
 /** The columns of a page: all of `TransferRow`. */

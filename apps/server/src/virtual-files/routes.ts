@@ -1,7 +1,8 @@
-import { fieldRoutes, notFound } from '@pesit-node/service';
+import { count, endpoint, fieldRoutes, identifier, notFound, timestamp } from '@pesit-node/service';
 import type { ChangeAudit, EventStream, Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
+import type { ListAvailable } from '../files/available.js';
 import type { Directories } from '../files/directories.js';
 import { VIRTUAL_FILE } from './fields.js';
 import { VIRTUAL_FILE_USES } from './uses.js';
@@ -15,6 +16,7 @@ export const virtualFileRoutes = (
   audit: ChangeAudit,
   /** `cluster.name` */
   cluster: string,
+  available: ListAvailable,
 ): void => {
   const { operation, handle } = fieldRoutes(routes, {
     path: '/api/v1/config/files',
@@ -31,6 +33,43 @@ export const virtualFileRoutes = (
       ]),
     answers: { 422: 'A field whose behaviour this version does not have.' },
     ...{ events, audit },
+  });
+  routes.resource('/api/v1/config/files/:fileId/available', {
+    get: endpoint(
+      {
+        summary: 'The files that a partner would be sent by this virtual file now',
+        description:
+          'In the order in which one SELECT after the other would get them: the file named as the virtual file each time again; else those that are new to the partner and that it is not reading, the oldest first.',
+        params: z.strictObject({ fileId: z.string() }),
+        query: z.strictObject({
+          partnerId: identifier(24),
+          serverId: identifier(24)
+            .optional()
+            .meta({ description: 'Its `sendDirectory` counts where the virtual file has none.' }),
+          size: count(1, 500, 20),
+        }),
+        answers: {
+          200: z.object({
+            content: z.array(
+              z.object({
+                name: z.string(),
+                size: z.int().meta({ description: 'Bytes.' }),
+                modified: timestamp(),
+                fault: z.string().nullable().meta({
+                  description: 'Why the SELECT that comes to this file would be refused; null: it would be sent.',
+                }),
+              }),
+            ),
+            more: z.boolean().meta({ description: 'There are others behind them.' }),
+          }),
+          404: 'There is no such virtual file, partner or listener.',
+          409: 'A SELECT would be refused, for which `diagnostic` is the PeSIT diagnostic; or the partner has no session.',
+        },
+      },
+      async ({ params: { fileId }, query, res }) => {
+        res.json(await available(fileId, query));
+      },
+    ),
   });
   routes.resource('/api/v1/clusters/:clusterId/virtual-files', {
     post: {

@@ -20,12 +20,14 @@ import {
 } from '@pesit-node/service/testing';
 import type { CapturedLog, DatabaseHarness, TestDatabase } from '@pesit-node/service/testing';
 import { LocalBus, PodRequests } from '@pesit-node/cluster';
+import { LocalFileStores } from '@pesit-node/storage';
 import { LiveTransfers } from '@pesit-node/transfers';
 import type { Express } from 'express';
 import request from 'supertest';
 import type { Response, Test } from 'supertest';
 
 import { createApp } from '../../src/app.js';
+import { availableFiles } from '../../src/files/available.js';
 import { Directories } from '../../src/files/directories.js';
 import type { BindPort } from '../../src/listeners/running.js';
 import { ListenersHere } from '../../src/listeners/listeners-here.js';
@@ -38,6 +40,7 @@ import { RunningTransfers } from '../../src/recovery/running-transfers.js';
 import { SessionService } from '../../src/sessions/service.js';
 import { SessionsHere } from '../../src/sessions/sessions-here.js';
 import { cancelling } from '../../src/transfers/cancel.js';
+import { transferContent } from '../../src/transfers/content.js';
 import { liveSource } from '../../src/transfers/live-source.js';
 import { TransferStore } from '../../src/transfers/store.js';
 import { VirtualFileStore } from '../../src/virtual-files/store.js';
@@ -150,6 +153,10 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
       hints: { tell: () => undefined, subscribe: () => () => undefined },
     });
     const transfers = new TransferStore(knex);
+    const directories = new Directories(config);
+    const stores = new LocalFileStores();
+    const volumes = { fault: undefined };
+    const [partners, virtualFiles] = [new PartnerStore(knex), new VirtualFileStore(knex)];
     const requests = new PodRequests({
       ...{ knex, instance: pod.instance, others: () => [], isAlone: true, periodic, logger: rest.log.logger },
       events: new LocalBus().join(),
@@ -169,12 +176,13 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
       certificates,
       authority: new LocalAuthority({ knex, secrets, certificates }),
       knex,
-      partners: new PartnerStore(knex),
+      partners,
       passwords,
-      virtualFiles: new VirtualFileStore(knex),
+      virtualFiles,
       listeners: rest.listeners,
       transfers,
       cancel: cancelling({ store: transfers, running: new RunningTransfers(), requests }),
+      openContent: transferContent({ config, transfers, directories, stores, volumes, audit: rest.audit }),
       sessions: new SessionService({ here: new SessionsHere(events, 'rest'), requests, listeners: listenerStore }),
       live: new LiveTransfers({
         ...{ events, periodic, source: liveSource(knex, transfers), mostConnections: () => 100 },
@@ -184,7 +192,12 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
         ...{ knex, asLeader: (work) => work(knex), node: 'rest', retentionDays: 7, periodic, logger: rest.log.logger },
         owners: { table: 'partners', key: 'partner_id' },
       }),
-      directories: new Directories(config),
+      directories,
+      available: availableFiles({
+        ...{ config, partners, listeners: listenerStore },
+        files: { virtualFiles, directories, stores, volumes, outgoing: new Set() },
+        journal: { sentAmong: () => Promise.resolve(new Map()) },
+      }),
     }));
     const send = async (test: Test, body?: Body): Promise<Response> => {
       const response = await test.auth(ADMIN.username, ADMIN.password).send(body);

@@ -1,4 +1,4 @@
-import { integer } from './kinds.js';
+import { flag, integer } from './kinds.js';
 import { key } from './row.js';
 
 /** Two bursts, what waits for a disk, and the buffers of a socket: so a transfer stays within 2 MB (design, Data path). */
@@ -16,6 +16,13 @@ export const FLOW_KEYS = {
     reload: true,
     description:
       'How long a peer is waited for that takes nothing of what was sent to it. One that takes a little, however slowly, is not given up.',
+  }),
+  'transfer.content-download': key('server', {
+    type: flag(),
+    default: false,
+    reload: true,
+    description:
+      'Whether `GET /api/v1/transfers/{id}/content` gives the files of COMPLETED transfers to users of the role admin. Each time is in the audit log before the first byte is sent. Without it the request is a 403.',
   }),
   'transfer.chunk-size': size(
     'Most data of a file that are sent at a time, as one burst; one article goes in any case.',
