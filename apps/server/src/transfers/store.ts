@@ -57,7 +57,7 @@ export interface TransferDetail extends TransferRow {
   readonly point_bytes: number;
   readonly point_articles: number;
   readonly pacings: readonly Pacing[] | null;
-  /** Of the file, once it is sent or delivered; absolute, links resolved. */
+  /** Where the file is, once it is sent or delivered; absolute, links resolved. */
   readonly path: string | null;
   /** Version of a file that was sent. */
   readonly source_mtime_ns: string | null;
