@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 
 import { afterAll, expect, test } from '@jest/globals';
-import { driveHostile, freePort, selfSigned, withDatabase } from '@pesit-node/service/testing';
+import { freePort, selfSigned, withDatabase } from '@pesit-node/service/testing';
+import { driveHostile } from '@pesit-node/service/testing/hostile';
 
 import { AUTHORIZATION, empty, expectNoSecrets } from './support/service.js';
 import { useWorld } from './support/world.js';

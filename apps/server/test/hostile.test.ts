@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 
 import { expect, test } from '@jest/globals';
-import { driveHostile, emptyTables, freePort, selfSigned, withDatabase } from '@pesit-node/service/testing';
+import { emptyTables, freePort, selfSigned, withDatabase } from '@pesit-node/service/testing';
+import { driveHostile } from '@pesit-node/service/testing/hostile';
 
 import { ADMIN, useRest } from './support/rest.js';
 

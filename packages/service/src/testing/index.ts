@@ -1,6 +1,7 @@
 /**
  * Help for the tests of every package: databases (`withDatabase`), loggers, configuration.
- * `withDatabase` gives each test file databases of its own, so that jest's workers run side by side.
+ * `withDatabase` gives each test file databases of its own, so that jest's workers run side by side. Each test file loads all of this:
+ * hostile requests, whose alphabet alone takes a second, stand apart (`@pesit-node/service/testing/hostile`).
  */
 export { columnProblems } from './columns.js';
 export { testConfig } from './config.js';
@@ -13,8 +14,6 @@ export type { Heard } from './events.js';
 export { freePort } from './free-port.js';
 export { captureLog, silentLogger } from './logger.js';
 export type { CapturedLog } from './logger.js';
-export { driveHostile } from './hostile/drive.js';
-export type { HostileOptions, HostileOutcome } from './hostile/drive.js';
 export { violations } from './json-schema.js';
 export type { ViolationOptions } from './json-schema.js';
 export { readOpenMetrics, testMetrics } from './metrics.js';
