@@ -6,7 +6,7 @@ import { valuesMarkdown } from './lib/chart-values.mjs';
 import { dashboardJson } from './lib/dashboard.mjs';
 import { houseDiagram } from './lib/house.mjs';
 import { interfaceMarkdown } from './lib/interface.mjs';
-import { declaredOperations } from './lib/operations.mjs';
+import { declaredDocuments, declaredOperations } from './lib/operations.mjs';
 import { Failure, main, requireNode, root } from './lib/process.mjs';
 import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
 
@@ -85,11 +85,15 @@ await main(async () => {
   const { CONFIG_KEYS, configurationMarkdown, metricsMarkdown, rolesMarkdown } = await import('@pesit-node/service');
   const protocol = await import('../packages/protocol/dist/index.js');
   const { server, client } = await declaredOperations();
+  const documents = await declaredDocuments();
   const { cliMarkdown } = await import('../packages/cli/dist/index.js');
   const pages = {
     'docs/configuration.md': CONFIGURATION_HEAD + configurationMarkdown(),
     'docs/metrics.md': METRICS_HEAD + metricsMarkdown(),
     'docs/roles.md': `${ROLES_HEAD}## Server app\n\n${rolesMarkdown(server)}\n## Client app\n\n${rolesMarkdown(client)}`,
+    // Types of clients are made from them.
+    'docs/openapi-server.json': `${JSON.stringify(documents.server, null, 1)}\n`,
+    'docs/openapi-client.json': `${JSON.stringify(documents.client, null, 1)}\n`,
     'docs/interface.md': await interfaceMarkdown(),
     'docs/diagnostics.md': protocol.diagnosticsMarkdown(),
     'docs/protocol/parameters.md': protocol.parametersMarkdown(),

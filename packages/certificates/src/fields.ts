@@ -10,20 +10,46 @@ import { storedCertificates } from './stored.js';
 /** Name of a keystore or truststore. */
 export const storeName = () => identifier(64);
 
+/** In place of a certificate in the examples of the interface. */
+export const CERTIFICATE_EXAMPLE = '-----BEGIN CERTIFICATE-----\nMIIB…\n-----END CERTIFICATE-----\n';
+const FINGERPRINT_EXAMPLE = Array.from({ length: 32 }, (_, at) => (0xa0 + at).toString(16).toUpperCase()).join(':');
+const KEY_EXAMPLE = '-----BEGIN PRIVATE KEY-----\nMIGH…\n-----END PRIVATE KEY-----\n';
+
 const pem = () => z.string().max(BOUNDS.storeBytes);
+
+/** The same as it is answered. */
+const SHOWN_EXAMPLE = {
+  ...{
+    subject: 'CN=Acme Internal CA,O=Acme Bank',
+    issuer: 'CN=Acme Internal CA,O=Acme Bank',
+    serial: '4A3F09C2D1E5B786',
+  },
+  ...{
+    san: [],
+    notBefore: '2026-11-23T08:30:00.000Z',
+    notAfter: '2036-11-20T08:30:00.000Z',
+    fingerprint: FINGERPRINT_EXAMPLE,
+  },
+  ...{ keyType: 'EC', keySize: 256, pem: CERTIFICATE_EXAMPLE },
+};
 
 export const certificateAnswer = z
   .object({
-    subject: z.string().meta({ description: 'RFC 4514: the most specific name first.' }),
-    issuer: z.string(),
-    serial: z.string().meta({ description: 'Hex, upper case, no separators.' }),
+    subject: z.string().meta({
+      description: 'RFC 4514: the most specific name first.',
+      example: 'CN=node1.acme.example,O=Acme Bank',
+    }),
+    issuer: z.string().meta({ example: 'CN=Acme Internal CA,O=Acme Bank' }),
+    serial: z.string().meta({ description: 'Hex, upper case, no separators.', example: '4A3F09C2D1E5B786' }),
     san: z.array(z.string()).meta({ description: 'Each with its kind: `DNS:`, `IP:`, `URI:`, `email:` …' }),
     notBefore: timestamp(),
     notAfter: timestamp(),
-    fingerprint: z.string().meta({ description: 'SHA-256, hex with colons, upper case.' }),
+    fingerprint: z
+      .string()
+      .meta({ description: 'SHA-256, hex with colons, upper case.', example: FINGERPRINT_EXAMPLE }),
     keyType: z.string().meta({ description: 'RSA, EC, Ed25519 …' }),
     keySize: z.int().meta({ description: 'Bits.' }),
-    pem: z.string(),
+    pem: z.string().meta({ example: CERTIFICATE_EXAMPLE }),
   })
   .meta({ id: 'Certificate' });
 
@@ -47,13 +73,17 @@ const shared = {
 
 /** TLS identities: a chain of certificates and its private key. */
 export const KEYSTORE = new FieldTable(
-  { id: 'Keystore', noun: 'keystore', table: 'keystores' },
   {
-    name: { column: 'name', schema: storeName(), key: true },
+    ...{ id: 'Keystore', noun: 'keystore', table: 'keystores' },
+    change: { certificate: CERTIFICATE_EXAMPLE, privateKey: KEY_EXAMPLE },
+  },
+  {
+    name: { column: 'name', schema: storeName(), key: true, example: 'node1' },
     certificate: {
       column: 'certificate',
       schema: pem(),
       words: 'The chain in PEM, leaf first.',
+      example: CERTIFICATE_EXAMPLE,
       otherwise: 'read from `pkcs12`',
     },
     privateKey: {
@@ -61,6 +91,7 @@ export const KEYSTORE = new FieldTable(
       schema: pem(),
       secret: true,
       words: 'PEM: PKCS#8, RSA or EC.',
+      example: KEY_EXAMPLE,
       otherwise: 'read from `pkcs12`',
     },
     pkcs12: {
@@ -137,13 +168,18 @@ const fetchAnswer = z
 
 /** Those who are trusted to vouch for peers, and the lists of what they have revoked. */
 export const TRUSTSTORE = new FieldTable(
-  { id: 'Truststore', noun: 'truststore', table: 'truststores' },
   {
-    name: { column: 'name', schema: storeName(), key: true },
+    ...{ id: 'Truststore', noun: 'truststore', table: 'truststores' },
+    change: { certificates: CERTIFICATE_EXAMPLE },
+  },
+  {
+    name: { column: 'name', schema: storeName(), key: true, example: 'partners' },
     certificates: {
       column: 'certificates',
       schema: bundle(),
       words: 'The CA certificates: given as one text of PEM, answered each of its own; an answer can be put back.',
+      example: CERTIFICATE_EXAMPLE,
+      exampleShown: [SHOWN_EXAMPLE],
     },
     crls: {
       column: 'crls',

@@ -1,4 +1,4 @@
-import { endpoint, storedTime } from '@pesit-node/service';
+import { endpoint, timestamp } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
@@ -19,7 +19,7 @@ const member = z
       .int()
       .nullable()
       .meta({ description: 'PeSIT sessions that it has open, some seconds old for other pods.' }),
-    startedAt: storedTime(),
+    startedAt: timestamp(),
   })
   .meta({ id: 'ClusterMember', description: 'A pod; null: it has not said so yet.' });
 
@@ -36,7 +36,7 @@ const status = z
     redis: z
       .object({
         connected: z.boolean(),
-        since: storedTime().meta({ description: 'Since when it is connected, or is not.' }),
+        since: timestamp().meta({ description: 'Since when it is connected, or is not.' }),
       })
       .nullable()
       .meta({ description: 'Connection of the pod that answers to Redis; null where there is none.' }),

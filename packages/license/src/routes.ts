@@ -11,7 +11,11 @@ import { KEY_SOURCES } from './public-key.js';
 import type { LicenseStatus } from './state.js';
 
 const installation = z
-  .strictObject({ license: z.string({ error: 'expected the base64 text of the license' }) })
+  .strictObject({
+    license: z
+      .string({ error: 'expected the base64 text of the license' })
+      .meta({ example: 'ZXlKaGJHY2lPaUpTVXpJMU5pSjkuLi4=' }),
+  })
   .meta({ id: 'LicenseInstallation' });
 const force = z.strictObject({
   force: z
@@ -28,8 +32,23 @@ const extension = z.strictObject({
   days: z
     .int({ error: 'expected a whole number from 1 to 365' })
     .min(1, 'expected 1 to 365')
-    .max(365, 'expected 1 to 365'),
+    .max(365, 'expected 1 to 365')
+    .meta({ example: 30 }),
 });
+
+/** A license, and nothing of an evaluation. */
+const EXAMPLE = {
+  ...{
+    valid: true,
+    evaluation: false,
+    blocked: false,
+    type: 'BUSINESS',
+    licenseId: 'L-2026-0042',
+    customer: 'Acme Bank',
+  },
+  ...{ expirationDate: '2027-11-23', daysUntilExpiration: 365, maxClusters: 5, maxPodsPerCluster: -1 },
+  message: 'Licensed to Acme Bank (BUSINESS) until 2027-11-23',
+};
 
 const status = z
   .object({
@@ -61,7 +80,11 @@ const status = z
       .nullable()
       .meta({ description: 'Most days that all extensions of the evaluation together add; null = any.' }),
   })
-  .meta({ id: 'License', description: 'Exactly one of `valid`, `evaluation` and `blocked` is true.' });
+  .meta({
+    id: 'License',
+    description: 'Exactly one of `valid`, `evaluation` and `blocked` is true.',
+    example: EXAMPLE,
+  });
 
 const actorOf = ({ user }: Request): string =>
   (user as { readonly username?: string } | undefined)?.username ?? 'administrator';

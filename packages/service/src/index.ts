@@ -162,6 +162,7 @@ export { Metrics } from './metrics/metrics.js';
 export type { MetricsOptions, Reading, Readings, Sample } from './metrics/metrics.js';
 export type { MetricName } from './metrics/table.js';
 export { asBase64, isPlain, isReadable, readBytes, showBytes, utf8 } from './opaque-text.js';
+export { openApiDocument } from './openapi/document.js';
 export type { OpenApiDocument } from './openapi/document.js';
 export type { AsLeader } from './periodic/as-leader.js';
 export { PeriodicWork } from './periodic/periodic-work.js';

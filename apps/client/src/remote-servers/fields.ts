@@ -88,12 +88,21 @@ export type ContactStatus = (typeof CONTACT_STATUSES)[number];
 
 /** PeSIT servers that this node connects to. A setting that is null follows the configuration when the server is used. */
 export const REMOTE_SERVER = new FieldTable(
-  { id: 'RemoteServer', noun: 'remote server', table: 'remote_servers' },
   {
-    id: { column: 'id', schema: z.int(), key: true, readOnly: true },
-    name: { column: 'name', schema: name(), searched: true },
-    host: { column: 'host', schema: host(), searched: true, words: 'A host name, or an address of IPv4 or IPv6.' },
-    port: { column: 'port', schema: port(), default: 6502 },
+    ...{ id: 'RemoteServer', noun: 'remote server', table: 'remote_servers' },
+    change: { description: 'Statements, every night', maxConnections: 5 },
+  },
+  {
+    id: { column: 'id', schema: z.int(), key: true, readOnly: true, example: 1 },
+    name: { column: 'name', schema: name(), searched: true, example: 'bank' },
+    host: {
+      column: 'host',
+      schema: host(),
+      searched: true,
+      words: 'A host name, or an address of IPv4 or IPv6.',
+      example: 'pesit.bank.example',
+    },
+    port: { column: 'port', schema: port(), default: 6502, example: 6502 },
     tlsPort: { column: 'tls_port', schema: port(), words: 'Called while `tlsEnabled`.', unset: '5001' },
     tlsEnabled: { column: 'tls_enabled', schema: z.boolean(), default: false, words: 'Sessions with it use TLS.' },
     keystoreName: {
@@ -128,9 +137,16 @@ export const REMOTE_SERVER = new FieldTable(
         'SHA-256 fingerprints, one of which the certificate of the server must have; several for a change-over. A pin takes the place of chain and name.',
       unset: 'chain and name are checked',
     },
-    serverId: { column: 'server_id', schema: identifier(24), searched: true, words: 'PI 4.' },
-    clientId: { column: 'client_id', schema: identifier(24), searched: true, words: 'PI 3.' },
-    password: { column: 'password', schema: password(), secret: true, words: 'PI 5.', unset: 'none is sent' },
+    serverId: { column: 'server_id', schema: identifier(24), searched: true, words: 'PI 4.', example: 'BANK' },
+    clientId: { column: 'client_id', schema: identifier(24), searched: true, words: 'PI 3.', example: 'NODE1' },
+    password: {
+      column: 'password',
+      schema: password(),
+      secret: true,
+      words: 'PI 5.',
+      unset: 'none is sent',
+      example: 'pe5it-01',
+    },
     enabled: { column: 'enabled', schema: z.boolean(), filter: true, default: true },
     description: { column: 'description', schema: plainText(500), searched: true, unset: 'none' },
     maxConnections: {
@@ -201,6 +217,7 @@ export const REMOTE_SERVER = new FieldTable(
       schema: z.enum(CONTACT_STATUSES),
       filter: true,
       readOnly: true,
+      example: 'CONNECTED',
       words: 'Outcome of the last contact.',
     },
     statusReason: { column: 'status_reason', schema: z.string(), readOnly: true, unset: 'nothing is wrong' },

@@ -71,18 +71,25 @@ const ALL = ['send', 'upload', 'receive', 'message'] as const;
 /** The fields of the requests for transfers. One that is `kept` stands in `settings` of the record, for every attempt and replay. */
 const FIELDS = {
   serverId: { schema: z.int().min(1).max(2_147_483_647), in: ALL, words: 'Id of a remote server.' },
-  server: { schema: serverName, in: ALL, words: 'Name of a remote server.' },
+  server: {
+    schema: serverName,
+    in: ALL,
+    words: 'Name of a remote server.',
+    example: { in: ['send', 'receive', 'message'], value: 'bank' },
+  },
   partnerId: { schema: identifier(24), in: ALL, words: 'PI 3; default: the clientId of the server.' },
   virtualFile: {
     schema: identifier(FILE_NAME_MAX),
     in: ALL,
     required: ['message'],
     words: 'PI 12.',
+    example: { in: ['send', 'receive', 'message'], value: 'INVOICES' },
   },
   remoteFilename: {
     schema: ascii(LABEL_MAX),
     in: FILES,
     words: 'PI 37, and PI 12 without virtualFile.',
+    example: { in: ['send'], value: 'invoices-2026-11-23.csv' },
     wordsIn: {
       receive:
         'The file that is wanted, and PI 12 without virtualFile. Beside virtualFile it is compared with the label (PI 37) of ACK(SELECT), for SELECT cannot carry it: when the partner offers another file nothing is read, and the transfer is FAILED with FILE_NOT_FOUND.',
@@ -94,6 +101,7 @@ const FIELDS = {
     required: ['message'],
     kept: true,
     words: `PI 91: text, or \`base64:\` and bytes; at most ${MESSAGE_MAX}.`,
+    example: { in: ['message'], value: 'The invoices of 23 November are booked.' },
   },
   expectReply: { schema: z.boolean(), in: ['message'], kept: true },
   fileType: {
@@ -164,9 +172,20 @@ const FIELDS = {
       'It does not begin before the ordered ones with the same remote server and PI 12 that were asked for before it have ended well. `transfer.ordered.after-failure` says what becomes of it when one fails.',
   },
   filename: { schema: localPath, in: ['send'], words: 'A file of the send tree; or fileContent.' },
-  fileContent: { schema: z.string(), in: ['send'], words: 'The file itself in base64; or filename.' },
+  fileContent: {
+    schema: z.string(),
+    in: ['send'],
+    words: 'The file itself in base64; or filename.',
+    example: { in: ['send'], value: 'aW52b2ljZTthbW91bnQKMTsxMC4wMAo=' },
+  },
   selectByName: { schema: transferSettings.selectByName, in: ['receive'], kept: true },
-  localName: { schema: localName, in: ['receive'], kept: true, words: 'Its name in the received tree.' },
+  localName: {
+    schema: localName,
+    in: ['receive'],
+    kept: true,
+    words: 'Its name in the received tree.',
+    example: { in: ['receive'], value: 'invoices.csv' },
+  },
   overwrite: { schema: z.boolean(), in: ['receive'], kept: true },
 } as const satisfies Readonly<Record<string, RequestField<Request>>>;
 

@@ -164,6 +164,14 @@ export type HistoryQuery = z.output<typeof historyQuery>;
 /** Which transfers, whatever the page. */
 export type HistoryFilter = Partial<Omit<HistoryQuery, 'page' | 'size' | 'sort' | 'after'>>;
 
+/** A file that was sent; the other fields have values of their kind. */
+const EXAMPLE = {
+  ...{ type: 'FILE', status: 'COMPLETED', direction: 'SEND', filename: 'invoices-2026-11-23.csv', partnerId: 'NODE1' },
+  ...{ remoteFilename: 'invoices-2026-11-23.csv', virtualFile: 'INVOICES', serverId: 1, serverName: 'bank', size: 24 },
+  ...{ bytesTransferred: 24, articles: 1, createdBy: 'admin', startTime: '2026-11-23T08:30:00.000Z', duration: 250 },
+  ...{ endTime: '2026-11-23T08:30:00.250Z', diagnostic: '0-000', pesitTransferId: 17, attempts: 1, priority: 1 },
+};
+
 /** The outbound record in answers. */
 export const transferAnswer = z
   .object({
@@ -238,7 +246,7 @@ export const transferAnswer = z
     message: z.string().nullable().optional().meta({ description: 'For a MESSAGE: in its own record, not in a page.' }),
     reply: z.string().nullable().optional().meta({ description: 'For a MESSAGE: in its own record, not in a page.' }),
   })
-  .meta({ id: 'Transfer' });
+  .meta({ id: 'Transfer', example: EXAMPLE });
 
 /** One record. */
 export const transferDetail = transferAnswer
@@ -250,6 +258,6 @@ export const transferDetail = transferAnswer
       description: `The attempts, oldest first: the last one, and up to ${FORMER_ATTEMPTS} before it. Also those that \`attempts\` does not count, for the partner asked to come again later.`,
     }),
   })
-  .meta({ id: 'TransferDetail' });
+  .meta({ id: 'TransferDetail', example: EXAMPLE });
 
 export const transferStatistics = statisticsAnswer(TRANSFER_STATUSES, DIRECTIONS);

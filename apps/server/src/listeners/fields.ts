@@ -62,10 +62,20 @@ const listenerOnPod = z
 
 /** Logical PeSIT servers as configured, and what they do at the moment. */
 export const LISTENER = new FieldTable(
-  { id: 'Listener', noun: 'listener', table: 'listeners' },
   {
-    serverId: { column: 'server_id', schema: serverId(), key: true, searched: true, words: 'PI 4.' },
-    status: { schema: z.enum(LISTENER_STATUSES), readOnly: true },
+    ...{ id: 'Listener', noun: 'listener', table: 'listeners' },
+    change: { maxConnections: 50, readTimeout: 120_000 },
+  },
+  {
+    serverId: {
+      column: 'server_id',
+      schema: serverId(),
+      key: true,
+      searched: true,
+      words: 'PI 4.',
+      example: 'NODE1',
+    },
+    status: { schema: z.enum(LISTENER_STATUSES), readOnly: true, example: 'RUNNING' },
     statusReason: {
       schema: z.string(),
       readOnly: true,
@@ -77,6 +87,7 @@ export const LISTENER = new FieldTable(
       schema: z.boolean(),
       filter: true,
       readOnly: true,
+      example: true,
       words: 'Whether it is to run: what start and stop said last, for every pod and also after a restart.',
     },
     nextAttemptAt: {
@@ -89,6 +100,7 @@ export const LISTENER = new FieldTable(
       column: 'port',
       schema: port().nullable(),
       default: 6502,
+      example: 6502,
       words: 'Of plain TCP. Where it is null the listener takes TLS alone (`sslEnabled`).',
     },
     tlsPort: {
@@ -190,14 +202,20 @@ export const LISTENER = new FieldTable(
       words: '0 = sync points are not acknowledged.',
       unset: '`transfer.sync-window`',
     },
-    activeConnections: { schema: z.int(), readOnly: true, words: 'Sessions, of all pods together.' },
+    activeConnections: { schema: z.int(), readOnly: true, words: 'Sessions, of all pods together.', example: 3 },
     refusedConnections: {
       schema: z.int(),
       readOnly: true,
       words: 'Turned away by the pods that live, each since its start.',
     },
-    totalTransfers: { column: 'total_transfers', schema: z.int(), readOnly: true, words: 'Completed on it, ever.' },
-    uptime: { schema: z.int(), readOnly: true, words: 'Seconds; of the pod that has run it longest.' },
+    totalTransfers: {
+      column: 'total_transfers',
+      schema: z.int(),
+      readOnly: true,
+      words: 'Completed on it, ever.',
+      example: 1284,
+    },
+    uptime: { schema: z.int(), readOnly: true, words: 'Seconds; of the pod that has run it longest.', example: 86_400 },
     pods: {
       schema: z.array(listenerOnPod),
       readOnly: true,

@@ -52,7 +52,10 @@ const lastSeen = z.object({
 
 /** Who may connect. */
 export const PARTNER = new FieldTable(
-  { id: 'Partner', noun: 'partner', table: 'partners' },
+  {
+    ...{ id: 'Partner', noun: 'partner', table: 'partners' },
+    change: { name: 'Acme Bank, Paris', enabled: false },
+  },
   {
     partnerId: {
       column: 'partner_id',
@@ -61,8 +64,9 @@ export const PARTNER = new FieldTable(
       searched: true,
       aliases: ['id'],
       words: 'PI 3.',
+      example: 'ACME',
     },
-    name: { column: 'name', schema: plainText(200), searched: true, unset: 'none' },
+    name: { column: 'name', schema: plainText(200), searched: true, unset: 'none', example: 'Acme Bank' },
     description: { column: 'description', schema: plainText(2000), searched: true, unset: 'none' },
     // Nobody connects without one: an empty PI 5 is accepted only for a verified client certificate (pesit-e.md §10).
     // Trailing blanks are not significant in its 8 bytes (pesit-e.md §2).
@@ -71,6 +75,7 @@ export const PARTNER = new FieldTable(
       schema: eight('1 to 8 printable ASCII characters (PI 5): a partner cannot connect without'),
       secret: true,
       words: NEW_PASSWORD,
+      example: 'pe5it-01',
     },
     mayChangePassword: {
       column: 'may_change_password',
@@ -97,6 +102,7 @@ export const PARTNER = new FieldTable(
       ),
       forms: { accessType: accessType() },
       default: 'BOTH',
+      example: ['WRITE'],
       words:
         'Seen by the partner: WRITE = it sends to us. One that is taken away ends its open sessions after their file (3-304).',
     },
@@ -106,6 +112,7 @@ export const PARTNER = new FieldTable(
       words:
         'Virtual files that it may use, identifiers and globs; for every other one it is told that the file is unknown.',
       unset: 'what `access.default` says, unless `allowedPartners` of the file does',
+      example: ['INVOICES*'],
     },
     allowedListeners: {
       column: 'allowed_listeners',
@@ -123,6 +130,7 @@ export const PARTNER = new FieldTable(
       words:
         'Addresses and CIDR ranges from which it may connect (3-304 from elsewhere), IPv4 and IPv6; behind a balancer with `proxyProtocol` the address that the PROXY header says. Its open sessions from elsewhere end after their file (3-304).',
       unset: 'every address',
+      example: ['192.0.2.0/24', '2001:db8::7'],
     },
     maxConnections: {
       column: 'max_connections',
@@ -202,7 +210,7 @@ export const PARTNER = new FieldTable(
       unset: 'true',
     },
     lastConnection: { column: 'last_connection', schema: storedTime(), readOnly: true, unset: 'none yet' },
-    transferCount: { column: 'transfer_count', schema: z.int(), readOnly: true },
+    transferCount: { column: 'transfer_count', schema: z.int(), readOnly: true, example: 1284 },
     lastSeen: {
       schema: lastSeen,
       readOnly: true,

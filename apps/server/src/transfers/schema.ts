@@ -75,6 +75,26 @@ export type HistoryFilter = Partial<Omit<HistoryQuery, 'page' | 'size' | 'sort' 
 
 export const transferParams = z.strictObject({ id: rowId(Number.MAX_SAFE_INTEGER) });
 
+/** A file that has come; the other fields have values of their kind. */
+const EXAMPLE = {
+  ...{
+    id: 4711,
+    partnerId: 'ACME',
+    filename: 'ACME_INVOICES_20261123_083000_17',
+    virtualFileId: 'INVOICES',
+    size: 48_210,
+  },
+  ...{
+    status: 'COMPLETED',
+    startTime: '2026-11-23T08:30:00.000Z',
+    endTime: '2026-11-23T08:30:01.250Z',
+    duration: 1250,
+  },
+  ...{ transferId: 17, listener: 'NODE1', node: 'server-0', remoteAddress: '192.0.2.7', bytesTransferred: 48_210 },
+  ...{ articles: 12, attempts: 1, diagnostic: '0-000', label: 'invoices.csv', fileType: 0, occurrences: 1 },
+  ...{ sessionId: '6f1f2c1e-5d7a-4c52-9b0e-3f6a2d9c8b71', type: 'FILE', direction: 'RECEIVE' },
+};
+
 /** A record of the history in answers. */
 export const transferAnswer = z
   .object({
@@ -120,7 +140,7 @@ export const transferAnswer = z
     }),
     lastOccurrence: timestamp().nullable().meta({ description: 'When it came last; null: once.' }),
   })
-  .meta({ id: 'Transfer' });
+  .meta({ id: 'Transfer', example: EXAMPLE });
 
 /** One record: of a message its text, too. */
 export const transferDetail = transferAnswer
@@ -133,6 +153,6 @@ export const transferDetail = transferAnswer
     }),
     message: z.string().optional(),
   })
-  .meta({ id: 'TransferDetail' });
+  .meta({ id: 'TransferDetail', example: EXAMPLE });
 
 export const transferStatistics = statisticsAnswer(TRANSFER_STATUSES, DIRECTIONS);

@@ -19,16 +19,28 @@ const receivePattern = () =>
 
 /** Virtual files that partners may write and read. */
 export const VIRTUAL_FILE = new FieldTable(
-  { id: 'VirtualFile', noun: 'virtual file', table: 'virtual_files' },
   {
-    fileId: { column: 'file_id', schema: fileId(), key: true, searched: true, aliases: ['id'], words: 'PI 12.' },
-    name: { column: 'name', schema: plainText(200), searched: true, unset: 'none' },
+    ...{ id: 'VirtualFile', noun: 'virtual file', table: 'virtual_files' },
+    change: { direction: 'BOTH', sendDirectory: 'to-partners/invoices' },
+  },
+  {
+    fileId: {
+      column: 'file_id',
+      schema: fileId(),
+      key: true,
+      searched: true,
+      aliases: ['id'],
+      words: 'PI 12.',
+      example: 'INVOICES',
+    },
+    name: { column: 'name', schema: plainText(200), searched: true, unset: 'none', example: 'Invoices' },
     description: { column: 'description', schema: plainText(2000), searched: true, unset: 'none' },
     direction: {
       column: 'direction',
       schema: z.enum(DIRECTIONS),
       filter: true,
       default: 'BOTH',
+      example: 'RECEIVE',
       words: 'Seen by this node: RECEIVE = a partner may write it.',
     },
     enabled: { column: 'enabled', schema: z.boolean(), filter: true, default: true },
@@ -42,6 +54,7 @@ export const VIRTUAL_FILE = new FieldTable(
       column: 'receive_directory',
       schema: path(),
       unset: 'that of the listener, else `from-partners` in `data.directory`',
+      example: 'from-partners/invoices',
     },
     sendDirectory: {
       column: 'send_directory',
@@ -54,11 +67,13 @@ export const VIRTUAL_FILE = new FieldTable(
       column: 'filename_pattern',
       schema: plainText(255).min(1, 'expected a pattern such as *.csv, or null for every name'),
       unset: 'every name',
+      example: '*.csv',
     },
     receiveFilenamePattern: {
       column: 'receive_filename_pattern',
       schema: receivePattern(),
       unset: `\`${DEFAULT_RECEIVE_PATTERN}\``,
+      example: '${partner}/${date}_${time}_${transferId}.csv',
     },
     overwrite: { column: 'overwrite', schema: z.boolean(), default: false },
     maxFileSize: {

@@ -22,7 +22,7 @@ import { MAX_REQUEST, TRY_LATER } from '../authority/ocsp.js';
 import { REASON_NAMES } from '../authority/reasons.js';
 import type { AuthorityRow, IssuedRow } from '../authority/store.js';
 import { BOUNDS } from '../bounds.js';
-import { certificateAnswer, storeName } from '../fields.js';
+import { CERTIFICATE_EXAMPLE, certificateAnswer, storeName } from '../fields.js';
 import { UploadError, uploadAnswer } from '../faults.js';
 import { inspect } from '../inspect.js';
 import { writePem } from '../read/pem.js';
@@ -53,8 +53,8 @@ const days = (most: number) => z.int().min(1).max(most);
 
 const caBody = z
   .strictObject({
-    commonName: nameText(),
-    organization: nameText().nullable().optional(),
+    commonName: nameText().meta({ example: 'Acme Internal CA' }),
+    organization: nameText().nullable().optional().meta({ example: 'Acme Bank' }),
     validityDays: days(7300).default(3650),
     keyType: keyType(),
     permittedDomains: z.array(domain()).max(50).default([]).meta({
@@ -67,7 +67,9 @@ const caBody = z
 
 const caAnswer = z
   .object({
-    certificate: z.string().meta({ description: 'PEM: what peers put into their truststores.' }),
+    certificate: z
+      .string()
+      .meta({ description: 'PEM: what peers put into their truststores.', example: CERTIFICATE_EXAMPLE }),
     details: certificateAnswer,
     permittedDomains: z.array(z.string()),
     crlUrl: z.string().nullable(),
@@ -78,11 +80,14 @@ const caAnswer = z
 
 const issueBody = z
   .strictObject({
-    name: storeName().meta({ description: 'Of the keystore, or of whom it is for.' }),
-    commonName: nameText(),
+    name: storeName().meta({ description: 'Of the keystore, or of whom it is for.', example: 'rest' }),
+    commonName: nameText().meta({ example: 'node1.acme.example' }),
     sans: sanList()
       .default([])
-      .meta({ description: '`DNS:`, `IP:`, `URI:`, `email:`, or bare. Empty: the common name, if it is a host name.' }),
+      .meta({
+        description: '`DNS:`, `IP:`, `URI:`, `email:`, or bare. Empty: the common name, if it is a host name.',
+        example: ['DNS:node1.acme.example', 'IP:192.0.2.10'],
+      }),
     ttlDays: days(3650).default(365).meta({ description: 'At most to the end of the CA.' }),
     kind: z.enum(['server', 'partner']).default('server').meta({
       description:
@@ -99,7 +104,7 @@ const issueBody = z
 const issueAnswer = z
   .object({
     name: z.string(),
-    certificate: z.string().meta({ description: 'PEM.' }),
+    certificate: z.string().meta({ description: 'PEM.', example: CERTIFICATE_EXAMPLE }),
     serial: z.string(),
     notAfter: timestamp(),
     keystore: z.string().nullable().meta({ description: 'The managed keystore that was made.' }),
@@ -123,7 +128,7 @@ const issuedAnswer = z
     issuedAt: timestamp(),
     revokedAt: timestamp().nullable(),
     reason: z.enum(REASON_NAMES).nullable(),
-    certificate: z.string(),
+    certificate: z.string().meta({ example: CERTIFICATE_EXAMPLE }),
   })
   .meta({ id: 'IssuedCertificateState' });
 
@@ -138,11 +143,12 @@ const revokeBody = z.strictObject({
   serial: z
     .string()
     .regex(/^[0-9A-Fa-f:]{1,60}$/, 'expected the serial in hex')
-    .transform((text) => text.replaceAll(':', '').toUpperCase()),
+    .transform((text) => text.replaceAll(':', '').toUpperCase())
+    .meta({ example: '4A3F09C2D1E5B786' }),
   reason: z
     .enum(REASON_NAMES)
     .default('unspecified')
-    .meta({ description: 'RFC 5280 §5.3.1. `removeFromCRL` ends `certificateHold`.' }),
+    .meta({ description: 'RFC 5280 §5.3.1. `removeFromCRL` ends `certificateHold`.', example: 'superseded' }),
 });
 
 const replaceQuery = z.strictObject({

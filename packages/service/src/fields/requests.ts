@@ -13,6 +13,8 @@ export interface RequestField<R extends string = string> {
   readonly required?: readonly R[];
   /** For the document of the interface. Default: the description of the schema. */
   readonly words?: string;
+  /** A value, for the examples of these requests. */
+  readonly example?: { readonly in: readonly R[]; readonly value: unknown };
   /** The same for a request that means something else by it. */
   readonly wordsIn?: Partial<Readonly<Record<R, string>>>;
   /** Kept with what the request makes, by its name: see `RequestFields.kept`. Fields without act at once, or have a column. */
@@ -86,10 +88,14 @@ export class RequestFields<const F extends Rows> {
   ): RequestShape<F, R> {
     const shape = Object.entries(this.#rows as Rows).flatMap(([name, row]) => {
       if (!row.in.includes(request)) return [];
-      const { schema, required = [], wordsIn } = row;
+      const { schema, required = [], wordsIn, example } = row;
       const description = wordsIn?.[request] ?? row.words ?? schema.description;
       const given = required.includes(request) ? schema : schema.optional();
-      return [[name, inForm(description === undefined ? given : given.meta({ description }), schema)]];
+      const said = {
+        ...(description === undefined ? {} : { description }),
+        ...(example?.in.includes(request) ? { example: example.value } : {}),
+      };
+      return [[name, inForm(Object.keys(said).length === 0 ? given : given.meta(said), schema)]];
     });
     return Object.fromEntries(shape) as RequestShape<F, R>;
   }

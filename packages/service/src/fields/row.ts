@@ -17,6 +17,10 @@ export interface FieldRow {
   readonly forms?: Readonly<Record<string, z.ZodType>>;
   /** For the document of the interface: what the value means, its unit. */
   readonly words?: string;
+  /** For the document of the interface: a value as a request gives it, or as an answer shows it. */
+  readonly example?: unknown;
+  /** The same as an answer shows it, where that differs. */
+  readonly exampleShown?: unknown;
   /** It identifies the resource and never changes. With `readOnly`: the database assigns it. */
   readonly key?: true;
   /** Value stored when a new one is created without it. */

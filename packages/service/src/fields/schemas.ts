@@ -25,14 +25,27 @@ const wordsOf = ({ name, field, row, schema }: FieldName, more?: string): { read
 const requested = ({ row, schema }: FieldName): z.ZodType =>
   row.unset !== undefined || row.notBuilt !== undefined ? schema.nullable() : schema;
 
+/** The example of a field as an answer shows it under one of its names. */
+const exampleOf = ({ row, schema }: FieldName): unknown => {
+  const { example, exampleShown, default: preset, notBuilt } = row;
+  if (exampleShown !== undefined) return exampleShown;
+  if (example !== undefined && schema === row.schema) return example;
+  // Another form of it shows the same stored value.
+  const stored = example === undefined ? (preset ?? notBuilt) : row.schema.parse(example);
+  return stored !== undefined && schema instanceof z.ZodCodec ? z.encode(schema, stored) : stored;
+};
+
+const shownBy = (example: unknown): { readonly example?: unknown } => (example === undefined ? {} : { example });
+
 const inCreate = (one: FieldName): z.ZodType => {
   const { row, name, field } = one;
   if (row.readOnly) return readOnly();
-  if (isRequired(row) && otherNames(row).length === 0) return requested(one).meta(wordsOf(one));
+  const example = name === field ? shownBy(row.example) : {};
+  if (isRequired(row) && otherNames(row).length === 0) return requested(one).meta({ ...wordsOf(one), ...example });
   const preset = row.default === undefined || name !== field ? {} : { default: row.default };
   return requested(one)
     .optional()
-    .meta({ ...preset, ...wordsOf(one) });
+    .meta({ ...preset, ...wordsOf(one), ...example });
 };
 
 /** A field that no request sets is still accepted, so that an answer can be put back. */
@@ -48,7 +61,8 @@ const inUpdate = (one: FieldName): z.ZodType => {
 const inAnswer = (one: FieldName): z.ZodType => {
   const { row, schema } = one;
   const shown = schema instanceof z.ZodCodec ? (schema.def.in as z.ZodType) : schema;
-  return (row.unset !== undefined || row.notBuilt === null ? shown.nullable() : shown).meta(wordsOf(one));
+  const schemaInAnswer = row.unset !== undefined || row.notBuilt === null ? shown.nullable() : shown;
+  return schemaInAnswer.meta({ ...wordsOf(one), ...shownBy(exampleOf(one)) });
 };
 
 const shapeOf = (names: readonly FieldName[], schemaOf: (one: FieldName) => z.ZodType) =>
@@ -78,9 +92,11 @@ const UPDATE_WORDS =
   `Absent fields stay as they are. A GET answer can be put back: a field that is as it was changes nothing,
 and of two names of one field the one that differs counts.`.replaceAll('\n', ' ');
 
-/** The body of a request that changes one, `Update…` in the document. */
-export const updateSchema = (rows: FieldRows, id: string): z.ZodType =>
-  z.strictObject(shapeOf(namesOf(rows), inUpdate)).meta({ id: `Update${id}`, description: UPDATE_WORDS });
+/** The body of a request that changes one, `Update…` in the document. @param example of such a body */
+export const updateSchema = (rows: FieldRows, id: string, example?: object): z.ZodType =>
+  z
+    .strictObject(shapeOf(namesOf(rows), inUpdate))
+    .meta({ id: `Update${id}`, description: UPDATE_WORDS, ...shownBy(example) });
 
 /** An answer. */
 export const answerSchema = (rows: FieldRows, id: string): z.ZodObject => {

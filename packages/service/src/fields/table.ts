@@ -23,6 +23,8 @@ export interface Resource {
   readonly noun: string;
   /** Table of the database. */
   readonly table: string;
+  /** For the document of the interface: the body of a request that changes one. */
+  readonly change?: Readonly<Record<string, unknown>>;
 }
 
 /** A resource as its field table declares it: what requests may say, what is stored, what is answered. */
@@ -45,13 +47,13 @@ export class FieldTable<const F extends FieldRows> {
   readonly defaults: Partial<ValuesOf<F>>;
   readonly #names: ReadonlyMap<string, FieldName>;
 
-  constructor({ id, noun, table }: Resource, rows: F & WithFittingDefaults<F>) {
+  constructor({ id, noun, table, change }: Resource, rows: F & WithFittingDefaults<F>) {
     this.noun = noun;
     this.table = table;
     this.rows = rows;
     this.columns = Object.values(rows as FieldRows).flatMap(({ column }) => column ?? []);
     this.create = createSchema(rows, id) as typeof this.create;
-    this.update = updateSchema(rows, id) as typeof this.update;
+    this.update = updateSchema(rows, id, change) as typeof this.update;
     this.answer = answerSchema(rows, id) as unknown as typeof this.answer;
     this.list = listSchema(rows);
     this.#names = new Map(namesOf(rows).map((one) => [one.name, one]));

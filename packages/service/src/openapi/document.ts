@@ -8,6 +8,7 @@ import { errorBody } from '../http/error-body.js';
 import { roleOf } from '../http/routes.js';
 import { COMMON_ANSWERS, commonAnswersOf } from './common-answers.js';
 import type { CommonAnswer } from './common-answers.js';
+import { Examples } from './examples.js';
 import { jsonSchemaOf, resolveSchema } from './json-schema.js';
 import type { Components, JsonSchema } from './json-schema.js';
 
@@ -19,7 +20,12 @@ export interface ParameterObject {
   readonly schema: JsonSchema;
 }
 
-type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>;
+interface Medium {
+  readonly schema: JsonSchema;
+  readonly example?: unknown;
+}
+
+type Content = Readonly<Record<string, Medium>>;
 
 export interface ResponseObject {
   readonly description: string;
@@ -77,6 +83,7 @@ const isSchema = (answer: Answer): answer is z.ZodType => typeof answer === 'obj
 
 class DocumentBuilder {
   readonly components: Components = new Map();
+  readonly #examples = new Examples(this.components);
   readonly #used = new Set<CommonAnswer>();
 
   operation({ method, path, aliasOf, operation }: MountedOperation): OperationObject {
@@ -85,7 +92,7 @@ class DocumentBuilder {
     const said = words.filter((text) => text !== undefined).join(' ');
     const parameters = this.#parameters(operation);
     const content: Content = {
-      ...(body === undefined ? {} : { [JSON_TYPE]: { schema: this.#schema(body, 'input') } }),
+      ...(body === undefined ? {} : this.#shown(body, 'input')),
       ...(upload === undefined ? {} : { [FILE_TYPE]: { schema: {} }, [FORM_TYPE]: { schema: this.#form(upload) } }),
       ...(form === undefined ? {} : { [FORM_TYPE]: { schema: this.#form(form) } }),
       ...(media === undefined ? {} : { [media]: { schema: {} } }),
@@ -120,6 +127,24 @@ class DocumentBuilder {
 
   #json(schema: z.ZodType): Content {
     return { [JSON_TYPE]: { schema: this.#schema(schema, 'output') } };
+  }
+
+  /** JSON with an example. */
+  #shown(whole: z.ZodType, io: 'input' | 'output'): Content {
+    const schema = this.#schema(whole, io);
+    const example = this.#examples.of(schema);
+    return { [JSON_TYPE]: { schema, ...(example === undefined ? {} : { example }) } };
+  }
+
+  /** The named schemas, by name; an example of one is whole. */
+  get schemas(): Readonly<Record<string, JsonSchema>> {
+    const sorted = [...this.components].sort(([a], [b]) => (a < b ? -1 : 1));
+    return Object.fromEntries(
+      sorted.map(([name, schema]) => [
+        name,
+        schema['examples'] === undefined ? schema : { ...schema, examples: [this.#examples.of(schema)] },
+      ]),
+    );
   }
 
   #parameters({ params, query, upload, headers = {} }: Operation): readonly ParameterObject[] {
@@ -175,7 +200,10 @@ class DocumentBuilder {
   }
 
   #answer(status: number, answer: Answer): ResponseObject {
-    if (isSchema(answer)) return { description: STATUS_CODES[status] ?? '', content: this.#json(answer) };
+    if (isSchema(answer)) {
+      const content = status < 400 ? this.#shown(answer, 'output') : this.#json(answer);
+      return { description: STATUS_CODES[status] ?? '', content };
+    }
     if (typeof answer !== 'string') {
       if (answer.events === undefined) return mediaOf(answer);
       const schema = this.#schema(answer.events, 'output');
@@ -206,7 +234,7 @@ export const openApiDocument = (
     paths[path] = { ...paths[path], [one.method]: builder.operation(one) };
   }
   const tags = [...new Set(mounted.map(({ path, aliasOf }) => tagOf(aliasOf ?? path)))];
-  const { responses, components } = builder;
+  const { responses, schemas } = builder;
   return {
     openapi: '3.1.0',
     info: { title: name, version, description: DESCRIPTION },
@@ -219,7 +247,7 @@ export const openApiDocument = (
         basic: { type: 'http', scheme: 'basic' },
         apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
       },
-      schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
+      schemas,
       responses,
     },
   };

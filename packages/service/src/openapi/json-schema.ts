@@ -31,6 +31,11 @@ const tidy = (io: 'input' | 'output', schema: z.core.$ZodTypes, json: z.core.JSO
   }
   // It concerns the TypeScript type alone.
   if (schema._zod.def.type === 'readonly') delete json.readOnly;
+  // zod drops `examples` of whatever is transformed: one stands beside a field as `example`, in the form of requests and answers.
+  if (json['example'] !== undefined) {
+    json.examples = [json['example']];
+    delete json['example'];
+  }
   // The bounds of what JavaScript can count say nothing.
   if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
   if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;

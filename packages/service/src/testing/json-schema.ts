@@ -176,7 +176,7 @@ const KEYWORDS = new Set(
       'pattern',
       'format',
     ],
-    ['default', 'description', 'readOnly', 'writeOnly'],
+    ['default', 'description', 'readOnly', 'writeOnly', 'examples'],
   ].flat(),
 );
 

@@ -40,7 +40,7 @@ export const traceSwitch = z
       .int(`expected 0 to ${TRACE_LIMITS.minutes}`)
       .min(0)
       .max(TRACE_LIMITS.minutes)
-      .meta({ description: 'How long new sessions are traced; 0 = off.' }),
+      .meta({ description: 'How long new sessions are traced; 0 = off.', example: 15 }),
   })
   .meta({ id: 'TraceSwitch' });
 
@@ -190,7 +190,12 @@ export const traceRoutes = <P extends z.ZodRawShape>(routes: Routes, options: Tr
       },
     ),
     delete: endpoint(
-      { summary: 'Removes the trace of a session', params: withSession, answers: { 204: 'Removed.', ...NO_SESSION } },
+      {
+        summary: 'Removes the trace of a session',
+        audit: ['trace', 'removed'],
+        params: withSession,
+        answers: { 204: 'Removed.', ...NO_SESSION },
+      },
       async ({ params: values, res }) => {
         const { owner, row } = await sessionOf(values);
         await store.remove(owner, row.id);
