@@ -1,7 +1,11 @@
 /** The history of the server app at a million records: every kind of list that its interface can be asked for, and its totals. */
+import { setTimeout as delay } from 'node:timers/promises';
+
+import pg from 'pg';
+
 import { freshDatabase } from './database.js';
 import { median, type Measurement } from './figures.js';
-import { fillHistory } from './history-rows.js';
+import { fillHistory, HISTORY_DAYS } from './history-rows.js';
 import type { Options } from './options.js';
 import { call } from './rest.js';
 import { Service } from './service.js';
@@ -35,7 +39,19 @@ const ORDERS = ['', '&sort=startTime,asc'];
 const OTHER_ORDERS: readonly string[] = ['id', 'endTime', 'partnerId', 'filename', 'status', 'size'].map(
   (field) => `partnerId=PARTNER0250&sort=${field},desc`,
 );
-const STATISTICS = `stats?from=${daysAgo(30)}`;
+/** Totals, most of 30 days: from sums, and where there are none from the records. */
+const STATISTICS: readonly string[] = [
+  '',
+  ...['day', 'partner', 'server', 'virtualFile', 'status', 'diagnostic', 'direction', 'node', 'type'].map(
+    (group) => `groupBy=${group}`,
+  ),
+  ...['partnerId=PARTNER0000', 'partnerId=PARTNER0000&groupBy=day', 'virtualFileId=FILE0&groupBy=day', 'node=pod-1'],
+  ...[
+    'diagnostic=2-205&groupBy=partner',
+    'direction=SEND&groupBy=virtualFile',
+    'partnerId=PARTNER0000&groupBy=virtualFile',
+  ],
+].map((query) => `stats?from=${daysAgo(30)}&${query}`);
 
 interface Timed {
   readonly query: string;
@@ -50,9 +66,11 @@ const line = ({ query, times }: Timed): string =>
 
 export class HistoryBench {
   readonly #service: Service;
+  readonly #url: string;
 
-  private constructor(service: Service) {
+  private constructor(service: Service, url: string) {
     this.#service = service;
+    this.#url = url;
   }
 
   /** @throws Error without a PostgreSQL of its own: the rows are made in it */
@@ -71,7 +89,7 @@ export class HistoryBench {
       throw error;
     }
     service.markIdle();
-    return new HistoryBench(service);
+    return new HistoryBench(service, url);
   }
 
   async #ask(query: string): Promise<{ readonly ms: number; readonly next: string | null }> {
@@ -86,6 +104,26 @@ export class HistoryBench {
     const times: number[] = [];
     for (let time = 0; time < ASKED; time++) times.push((await this.#ask(query)).ms);
     return { query, times };
+  }
+
+  /** The leader adds the days up, beside what is asked for. */
+  async #summedUp(): Promise<void> {
+    const client = new pg.Client({ connectionString: this.#url });
+    await client.connect();
+    try {
+      const began = performance.now();
+      for (;;) {
+        const { rows } = await client.query<{ days: number }>(
+          `select count(*)::integer as days from pesit_server.transfer_sum_spans where hours = 24`,
+        );
+        if ((rows[0]?.days ?? 0) >= HISTORY_DAYS - 2) break;
+        await delay(500);
+      }
+      await client.query('vacuum analyze pesit_server.transfer_sums');
+      console.error(`history: days added up after ${((performance.now() - began) / 1000).toFixed(0)} s more`);
+    } finally {
+      await client.end();
+    }
   }
 
   /** Asks for all of it, one after the other. */
@@ -103,15 +141,23 @@ export class HistoryBench {
     for (const query of [...OTHER_ORDERS, 'page=19&size=500', 'partnerId=PARTNER0000&page=499']) {
       lists.push(await this.#timed(`?${query}`));
     }
-    const statistics = await this.#timed(`/${STATISTICS}`);
+    await this.#summedUp();
+    const statistics: Timed[] = [];
+    for (const query of [...STATISTICS, 'stats?', 'stats?groupBy=partner'])
+      statistics.push(await this.#timed(`/${query}`));
     const seconds = (performance.now() - began) / 1000;
     const slowest = lists.toSorted((a, b) => median(b.times) - median(a.times)).slice(0, 8);
-    console.error(['      p50     p99  ms', ...[...slowest, statistics].map(line)].join('\n'));
+    console.error(['      p50     p99  ms', ...[...slowest, ...statistics].map(line)].join('\n'));
     const all = lists.flatMap(({ times }) => times);
     console.error(
       `  ${lists.length} lists: p50 ${median(all).toFixed(1)} ms, p99 ${percentile(all, 0.99).toFixed(1)} ms, longest ${Math.max(...all).toFixed(1)} ms`,
     );
-    return { seconds, bytes: 0, transfers: all.length + ASKED, processes: [await this.#service.end()] };
+    return {
+      seconds,
+      bytes: 0,
+      transfers: all.length + ASKED * statistics.length,
+      processes: [await this.#service.end()],
+    };
   }
 
   async stop(): Promise<void> {

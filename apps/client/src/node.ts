@@ -2,7 +2,7 @@ import { Certificates, fetchCrls, followExpiry } from '@pesit-node/certificates'
 import { settledWithin, unlessAborted, untilDone } from '@pesit-node/ground';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions } from '@pesit-node/license';
-import { DataDirectoryError, HistoryRetention, retentionDays, Traces } from '@pesit-node/service';
+import { DataDirectoryError, HistoryRetention, HistorySums, retentionDays, Traces } from '@pesit-node/service';
 import type { Config, LifecycleStep, Logger } from '@pesit-node/service';
 import { ProcessDirectory, SpaceReserve, useSynchronousIo } from '@pesit-node/storage';
 import type { FileOperations } from '@pesit-node/storage';
@@ -28,7 +28,7 @@ import { clientMetrics } from './metrics.js';
 import { CLIENT_MIGRATIONS } from './migrations/index.js';
 import { placeStore } from './remote-servers/place-store.js';
 import { remoteServerStore } from './remote-servers/store.js';
-import { HISTORY } from './transfers/history.js';
+import { HISTORY, SUMMED } from './transfers/history.js';
 import { liveSource } from './transfers/live-source.js';
 import { SendTree } from './transfers/send-tree.js';
 import { transferStore } from './transfers/store.js';
@@ -169,6 +169,10 @@ export const createNode = (options: NodeOptions) => {
     ...{ certificates, servers, transfers, sendTree, receivedTree, exchange, settings, traces, live },
   });
 
+  const sums = new HistorySums({
+    ...{ knex: database.knex, asLeader: cluster.asLeader, table: SUMMED },
+    ...{ periodic, logger },
+  });
   const retention = new HistoryRetention({
     ...{ knex: database.knex, asLeader: cluster.asLeader, table: HISTORY },
     ...{ days: retentionDays(config), periodic, logger },
@@ -189,6 +193,7 @@ export const createNode = (options: NodeOptions) => {
       .then(
         () => {
           if (!isStopped()) retention.start();
+          if (!isStopped()) sums.start();
           cluster.leader.start();
         },
         (error: unknown) => {
@@ -227,6 +232,7 @@ export const createNode = (options: NodeOptions) => {
         stop.abort();
         await live.close();
         await retention.stop();
+        await sums.stop();
         await exchange.stop(drainMs);
         await certificates.stop();
       },

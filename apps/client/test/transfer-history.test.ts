@@ -2,7 +2,11 @@
 import { randomUUID } from 'node:crypto';
 
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { plansOf, withDatabase } from '@pesit-node/service/testing';
+import { HistorySums, PeriodicWork } from '@pesit-node/service';
+import type { AsLeader } from '@pesit-node/service';
+import { plansOf, silentLogger, withDatabase } from '@pesit-node/service/testing';
+
+import { SUMMED } from '../src/transfers/history.js';
 
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
@@ -157,15 +161,44 @@ withDatabase((harness) => {
         totalTransfers: 25,
         byStatus: { PENDING: 23, IN_PROGRESS: 0, COMPLETED: 0, FAILED: 0, CANCELLED: 2 },
         byDirection: { SEND: 13, RECEIVE: 12 },
-        bytesTransferred: 5_000_000_000,
+        ...{ bytesTransferred: 5_000_000_000, failureRate: 0, bytesPerSecond: null, duration: null },
       });
       expect((await service.api.get('/transfers/stats?serverId=2&direction=RECEIVE&to=2026-11-01')).body).toEqual({
         totalTransfers: 2,
         byStatus: { PENDING: 1, IN_PROGRESS: 0, COMPLETED: 0, FAILED: 0, CANCELLED: 1 },
         byDirection: { SEND: 0, RECEIVE: 2 },
-        bytesTransferred: 5_000_000_000,
+        ...{ bytesTransferred: 5_000_000_000, failureRate: 0, bytesPerSecond: null, duration: null },
       });
       expect((await service.api.get('/transfers/stats?size=1')).status).toBe(400);
+    });
+
+    test('what it adds up to is the same before and after days were added up', async () => {
+      const { knex } = world.database();
+      const ended = { status: 'COMPLETED', start_time: knex.raw('created_time'), diagnostic: '0-000' };
+      const past = { created_time: knex.raw("now() - interval '5 days' - interval '1 hour' * size") };
+      await knex('transfers').update(past);
+      await knex('transfers')
+        .whereIn('id', [id(3), id(4), id(5)])
+        .update({ status: 'IN_PROGRESS', node: 'n', fence: 1, lease_until: knex.fn.now() });
+      await knex('transfers')
+        .whereIn('id', [id(4), id(5)])
+        .update({
+          ...ended,
+          lease_until: null,
+          end_time: knex.raw("created_time + interval '2 seconds'"),
+          bytes_transferred: 9,
+        });
+      const groups = ['day', 'status', 'partner', 'server', 'virtualFile', 'node'].map((one) => `groupBy=${one}`);
+      const queries = ['serverId=2', 'virtualFileId=IN&groupBy=day', ...groups];
+      const answers = () =>
+        Promise.all(queries.map(async (one) => (await service.api.get(`/transfers/stats?${one}`)).body));
+      const before = await answers();
+      expect(before[0]).toMatchObject({ totalTransfers: 5, byStatus: { COMPLETED: 1 }, bytesPerSecond: 5 });
+      const periodic = new PeriodicWork({ logger: silentLogger });
+      const asLeader: AsLeader = (work) => knex.transaction(work);
+      await new HistorySums({ knex, asLeader, table: SUMMED, periodic, logger: silentLogger }).run();
+      expect(Number((await knex('transfer_sums').count())[0]!['count'])).toBeGreaterThan(0);
+      expect(await answers()).toEqual(before);
     });
 
     test('a wrong query is a 400', async () => {

@@ -224,12 +224,15 @@ withDatabase((harness) => {
         byStatus: { PENDING: 0, IN_PROGRESS: 1, COMPLETED: 3, FAILED: 1, CANCELLED: 1 },
         byDirection: { SEND: 1, RECEIVE: 5 },
         bytesTransferred: 5_000_000_000,
+        ...{ failureRate: 0.2, bytesPerSecond: null },
+        duration: { p50: expect.any(Number), p95: expect.any(Number) },
       });
       expect((await rest.get(`${HISTORY}/stats?partnerId=B&to=2026-11-20T12:00:00Z`)).body).toEqual({
         totalTransfers: 1,
         byStatus: { PENDING: 0, IN_PROGRESS: 0, COMPLETED: 1, FAILED: 0, CANCELLED: 0 },
         byDirection: { SEND: 1, RECEIVE: 0 },
-        bytesTransferred: 0,
+        ...{ bytesTransferred: 0, failureRate: 0, bytesPerSecond: null },
+        duration: { p50: expect.any(Number), p95: expect.any(Number) },
       });
       expect(faultyFields(await rest.get(`${HISTORY}/stats?page=1`))).toEqual(['page']);
       expect((await rest.post(`${HISTORY}/stats`)).status).toBe(405);

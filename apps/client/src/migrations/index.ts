@@ -29,6 +29,7 @@ import { attempts } from './0026-attempts.js';
 import { rate } from './0027-rate.js';
 import { circuits } from './0028-circuits.js';
 import { orderedCounted } from './0029-ordered-counted.js';
+import { historySums } from './0030-history-sums.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -63,5 +64,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     rate,
     circuits,
     orderedCounted,
+    historySums,
   ],
 };

@@ -1,5 +1,5 @@
 import { containing, equal, givenConditions } from '@pesit-node/service';
-import type { HistoryTable } from '@pesit-node/service';
+import type { HistoryTable, SummedTable } from '@pesit-node/service';
 
 import { PENDING_PARTS } from './row.js';
 import type { HistoryFilter } from './schema.js';
@@ -38,5 +38,23 @@ export const HISTORY: HistoryTable<HistoryFilter> = {
     { serves: ['serverId'] },
     { serves: ['direction'] },
     { serves: [], arms: [`direction = 'SEND'`, `direction = 'RECEIVE'`] },
+  ],
+};
+
+/** The same, as it is added up. */
+export const SUMMED: SummedTable<HistoryFilter> = {
+  history: HISTORY,
+  dimensions: {
+    partner: { column: 'partner_id', filter: 'partnerId' },
+    server: { column: 'server_id', filter: 'serverId' },
+    virtualFile: { column: 'virtual_file', filter: 'virtualFileId' },
+    node: { column: 'node', filter: 'node' },
+    type: { column: 'type', filter: 'type' },
+  },
+  began: 'start_time',
+  unfinished: [
+    `status = 'IN_PROGRESS'`,
+    `status = 'PENDING' and next_attempt_at is null`,
+    `status = 'PENDING' and next_attempt_at is not null`,
   ],
 };

@@ -220,7 +220,11 @@ export const transferRoutes = (
   });
   routes.resource('/api/v1/transfers/stats', {
     get: endpoint(
-      { summary: 'Totals of the history', query: statisticsQuery, answers: { 200: transferStatistics } },
+      {
+        summary: 'Totals of the history: counts, bytes, rates and durations, all together or in groups',
+        query: statisticsQuery,
+        answers: { 200: transferStatistics },
+      },
       async ({ query, res }) => res.json(await transfers.statistics(query)),
     ),
   });

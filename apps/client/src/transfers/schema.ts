@@ -5,6 +5,7 @@ import {
   periodFields,
   rowId,
   statisticsAnswer,
+  statisticsFields,
   textFilter,
   timestamp,
   wordsFilter,
@@ -127,7 +128,8 @@ const filters = {
   q: wordsFilter('`filename`, `remoteFilename` or `label`'),
 };
 
-export const statisticsQuery = z.strictObject(filters);
+export const statisticsQuery = z.strictObject({ ...filters, ...statisticsFields });
+export type StatisticsQuery = z.output<typeof statisticsQuery>;
 
 export const historyQuery = z.strictObject({
   ...filters,

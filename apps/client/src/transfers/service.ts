@@ -18,7 +18,15 @@ import { toDetail, toPageRecord, toRecord } from './record.js';
 import type { PageRecord, TransferRecord } from './record.js';
 import type { TransferSettings } from './fields.js';
 import type { NewTransfer } from './row.js';
-import type { HistoryFilter, HistoryQuery, messageBody, receiveBody, sendBody, uploadQuery } from './schema.js';
+import type {
+  HistoryFilter,
+  HistoryQuery,
+  messageBody,
+  receiveBody,
+  sendBody,
+  StatisticsQuery,
+  uploadQuery,
+} from './schema.js';
 import { decodeBase64 } from './send-tree.js';
 import type { SendTree } from './send-tree.js';
 import type { Sendable } from './sendable.js';
@@ -175,7 +183,7 @@ export const transferService = (deps: TransferServiceDeps) => {
 
     batches: (filter: HistoryFilter) => store.batches(filter, (row) => toPageRecord(row, queue.progressOf(row.id))),
 
-    statistics: (filter: HistoryFilter) => store.statistics(filter),
+    statistics: (query: StatisticsQuery) => store.statistics(query),
 
     /** A received file: its path, and the name to offer. */
     content: async (id: string): Promise<{ readonly file: ReadableFile; readonly name: string }> => {

@@ -1,17 +1,17 @@
-import { Batches, fetchStatistics, History } from '@pesit-node/service';
+import { Batches, History, HistoryStatistics } from '@pesit-node/service';
 import type { HistoryPage, Statistics } from '@pesit-node/service';
 import { DIRECTIONS, TRANSFER_STATUSES } from '@pesit-node/transfers';
-import type { Direction, TransferStatus } from '@pesit-node/transfers';
+import type { TransferStatus } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
-import { HISTORY } from './history.js';
+import { HISTORY, SUMMED } from './history.js';
 import { insert } from './insert-statement.js';
 import type { Incoming } from './insert-statement.js';
 import { leaseStore } from './lease-store.js';
 import { contentStore } from './content-store.js';
 import { BEHIND, columnsOf, DUE, PAGE_COLUMNS, QUEUED, SERVER_ENABLED } from './row.js';
 import type { NewTransfer, TransferDetailRow, TransferRow } from './row.js';
-import type { HistoryFilter, HistoryQuery } from './schema.js';
+import type { HistoryFilter, HistoryQuery, StatisticsQuery } from './schema.js';
 
 /** A transfer that was asked for with a key. */
 export interface KeyedRow extends TransferRow {
@@ -119,8 +119,9 @@ const requestStore = (
   batches: <T>(filter: HistoryFilter, map: (row: TransferRow) => T): AsyncGenerator<readonly T[]> =>
     history.batches(filter, { columns: [knex.raw(PAGE_COLUMNS), knex.raw(SERVER_ENABLED), knex.raw(BEHIND)], map }),
 
-  statistics: (filter: HistoryFilter): Promise<Statistics<TransferStatus, Direction>> =>
-    fetchStatistics(history.filtered(filter), TRANSFER_STATUSES, DIRECTIONS),
+  /** @throws ApiError 400 as `HistoryStatistics.totals` */
+  statistics: ({ groupBy, ...filter }: StatisticsQuery): Promise<Statistics> =>
+    new HistoryStatistics(knex, SUMMED).totals(filter, groupBy, TRANSFER_STATUSES, DIRECTIONS),
 
   /**
    * Ends what waits; of what runs the process that runs it is told, when it renews its lease.

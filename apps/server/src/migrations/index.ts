@@ -36,6 +36,7 @@ import { attempts } from './0032-attempts.js';
 import { rates } from './0033-rates.js';
 import { passwordChange } from './0034-password-change.js';
 import { ticketKeys } from './0035-ticket-keys.js';
+import { historySums } from './0036-history-sums.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -77,5 +78,6 @@ export const MIGRATIONS: MigrationSet = {
     rates,
     passwordChange,
     ticketKeys,
+    historySums,
   ],
 };

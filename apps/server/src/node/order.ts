@@ -21,7 +21,7 @@ const LAST_RECORDS_MS = 5000;
 /** In which order the parts begin, once the database is there, and end. */
 export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetryMs, listenerLookMs }: NodeOptions) => {
   const { foundation, certificates, authority, directories, drainMs, exchange, housekeeping, instances } = parts;
-  const { journal, listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention } = parts;
+  const { journal, listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention, sums } = parts;
   const { ticketLook, traces, volumes, volumeLooks, waitingFiles } = parts;
   const { supervisor, periodic, events, cluster, license, audit } = foundation;
   const startup = new Startup();
@@ -48,6 +48,7 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
     cluster.requests.start();
     housekeeping.start();
     retention.start();
+    sums.start();
     traces.start();
     cluster.leader.start();
   };
@@ -119,6 +120,7 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
       await traces.stop();
       await housekeeping.stop();
       await retention.stop();
+      await sums.stop();
       await journal.settled(LAST_RECORDS_MS);
       await certificates.stop();
       await ticketLook.remove();

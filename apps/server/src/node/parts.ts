@@ -1,6 +1,13 @@
 import { createFoundation } from '@pesit-node/license';
 import { Rates } from '@pesit-node/net';
-import { HistoryRetention, PasswordHasher, PasswordVerifier, retentionDays, Traces } from '@pesit-node/service';
+import {
+  HistoryRetention,
+  HistorySums,
+  PasswordHasher,
+  PasswordVerifier,
+  retentionDays,
+  Traces,
+} from '@pesit-node/service';
 import { auditTransfers, LiveTransfers, meterTransfers, storageHealth, watchVolumes } from '@pesit-node/transfers';
 
 import { OpenSessions } from '../admission/open-sessions.js';
@@ -26,7 +33,7 @@ import { PartnerStore } from '../partners/store.js';
 import { Housekeeping } from '../recovery/housekeeping.js';
 import { UnansweredRequests } from '../recovery/unanswered.js';
 import { PartnerTraces } from '../traces/partner-traces.js';
-import { HISTORY } from '../transfers/history.js';
+import { HISTORY, SUMMED } from '../transfers/history.js';
 import { SessionService } from '../sessions/service.js';
 import { SessionsHere } from '../sessions/sessions-here.js';
 import { cancelling } from '../transfers/cancel.js';
@@ -100,6 +107,7 @@ export const createParts = (options: NodeOptions) => {
     asLeader: cluster.asLeader,
     ...{ periodic, events, logger },
   });
+  const sums = new HistorySums({ ...{ knex, asLeader: cluster.asLeader, table: SUMMED }, ...{ periodic, logger } });
   const retention = new HistoryRetention({
     ...{ knex, asLeader: cluster.asLeader, table: HISTORY, periodic, logger },
     // So long a restart of a completed transfer is recognised.
@@ -224,7 +232,7 @@ export const createParts = (options: NodeOptions) => {
   health.register('storage', async () => storageHealth(await space()));
   return {
     ...{ foundation, app, certificates, authority, directories, drainMs, exchange, housekeeping, instances, journal },
-    ...{ listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention, ticketLook, traces },
+    ...{ listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention, sums, ticketLook, traces },
     ...{ volumes, volumeLooks, waitingFiles },
   };
 };

@@ -1,5 +1,5 @@
 import { containing, equal, givenConditions } from '@pesit-node/service';
-import type { HistoryTable } from '@pesit-node/service';
+import type { HistoryTable, SummedTable } from '@pesit-node/service';
 
 import type { HistoryFilter } from './schema.js';
 
@@ -32,4 +32,18 @@ export const HISTORY: HistoryTable<HistoryFilter> = {
     { serves: ['direction'] },
     { serves: [], arms: [`direction = 'SEND'`, `direction = 'RECEIVE'`] },
   ],
+};
+
+/** The same, as it is added up. */
+export const SUMMED: SummedTable<HistoryFilter> = {
+  history: HISTORY,
+  dimensions: {
+    partner: { column: 'partner_id', filter: 'partnerId' },
+    server: { column: 'listener', filter: 'listener' },
+    virtualFile: { column: 'virtual_file_id', filter: 'virtualFileId' },
+    node: { column: 'node', filter: 'node' },
+    type: { column: 'type', filter: 'type' },
+  },
+  began: 'start_time',
+  unfinished: [`status in ('PENDING', 'IN_PROGRESS')`],
 };

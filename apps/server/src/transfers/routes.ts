@@ -70,7 +70,7 @@ export const transferRoutes = (
   routes.resource('/api/v1/transfers/stats', {
     get: endpoint(
       {
-        summary: 'Totals of the history',
+        summary: 'Totals of the history: counts, bytes, rates and durations, all together or in groups',
         query: statisticsQuery,
         answers: { 200: transferStatistics },
       },

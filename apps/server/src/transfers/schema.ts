@@ -5,6 +5,7 @@ import {
   periodFields,
   rowId,
   statisticsAnswer,
+  statisticsFields,
   textFilter,
   timestamp,
   wordsFilter,
@@ -59,7 +60,8 @@ export const activeQuery = z.strictObject({
   ...filters,
 });
 
-export const statisticsQuery = z.strictObject(filters);
+export const statisticsQuery = z.strictObject({ ...filters, ...statisticsFields });
+export type StatisticsQuery = z.output<typeof statisticsQuery>;
 
 export const historyQuery = activeQuery.extend({
   status: z.enum(TRANSFER_STATUSES).optional(),

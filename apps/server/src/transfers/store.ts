@@ -1,12 +1,12 @@
-import { fetchStatistics, History } from '@pesit-node/service';
+import { History, HistoryStatistics } from '@pesit-node/service';
 import type { HistoryPage, Statistics } from '@pesit-node/service';
 import type { Pacing } from '@pesit-node/storage';
 import { DIRECTIONS, TRANSFER_STATUSES } from '@pesit-node/transfers';
 import type { AttemptTerms, Compression, Direction, KeptAttempt, TransferStatus } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
-import { HISTORY } from './history.js';
-import type { HistoryFilter, HistoryQuery } from './schema.js';
+import { HISTORY, SUMMED } from './history.js';
+import type { HistoryFilter, HistoryQuery, StatisticsQuery } from './schema.js';
 
 export interface TransferRow {
   readonly id: number;
@@ -104,10 +104,12 @@ const COLUMNS = [
 export class TransferStore {
   readonly #knex: Knex;
   readonly #history: History<HistoryFilter>;
+  readonly #statistics: HistoryStatistics<HistoryFilter>;
 
   constructor(knex: Knex) {
     this.#knex = knex;
     this.#history = new History(knex, HISTORY);
+    this.#statistics = new HistoryStatistics(knex, SUMMED);
   }
 
   async get(id: number): Promise<TransferDetail | undefined> {
@@ -132,7 +134,8 @@ export class TransferStore {
     return this.#history.batches(filter, { columns: COLUMNS, map });
   }
 
-  async statistics(filter: HistoryFilter): Promise<Statistics<TransferStatus, Direction>> {
-    return fetchStatistics(this.#history.filtered(filter), TRANSFER_STATUSES, DIRECTIONS);
+  /** @throws ApiError 400 as `HistoryStatistics.totals` */
+  async statistics({ groupBy, ...filter }: StatisticsQuery): Promise<Statistics> {
+    return this.#statistics.totals(filter, groupBy, TRANSFER_STATUSES, DIRECTIONS);
   }
 }

@@ -92,7 +92,7 @@ export const OTHER_COMMANDS: readonly Command[] = [
     arguments: [
       {
         ...{ name: 'FIELD=VALUE', required: false, rest: true },
-        help: 'Filters as the service has them, e.g. partnerId=ACME from=2026-11-01.',
+        help: 'Filters as the service has them, and groupBy, e.g. groupBy=partner from=2026-11-01.',
       },
     ],
     flags: [APP_FLAG, ...REST_FLAGS],

@@ -51,18 +51,6 @@ export class History<F extends Period> {
     this.#bounds = bounds;
   }
 
-  /** The records that `filter` leaves, in no order. */
-  filtered(filter: F): Knex.QueryBuilder {
-    const { table, time, conditions } = this.#table;
-    const rows = this.#knex(table);
-    for (const condition of Object.values(conditions(filter)) as { sql: string; values?: readonly Knex.Value[] }[]) {
-      void rows.whereRaw(`(${condition.sql})`, [...(condition.values ?? [])]);
-    }
-    if (filter.from !== undefined) void rows.where(time.column, '>=', filter.from);
-    if (filter.to !== undefined) void rows.where(time.column, '<', filter.to);
-    return rows;
-  }
-
   /**
    * @throws ApiError 400 for an order that only fewer records can be brought into, and for a page too far to be found by its
    *   number

@@ -31,14 +31,14 @@ export const walksOf = <F extends Period>(table: HistoryTable<F>, filter: F): re
     });
 };
 
-const joined = (parts: readonly Sql[], by: string): Sql => ({
+export const joined = (parts: readonly Sql[], by: string): Sql => ({
   sql: parts.map(({ sql }) => sql).join(by),
   values: parts.flatMap(({ values }) => values),
 });
 
-const plain = (sql: string, ...values: readonly Knex.Value[]): Sql => ({ sql, values });
+export const plain = (sql: string, ...values: readonly Knex.Value[]): Sql => ({ sql, values });
 
-const asSql = ({ sql, values = [] }: Condition): Sql => ({ sql: `(${sql})`, values });
+export const asSql = ({ sql, values = [] }: Condition): Sql => ({ sql: `(${sql})`, values });
 
 /**
  * The records of a walk in order of time, no more than `limit`: `found_id`, `found_time` and `columns`. Each arm is ordered and
