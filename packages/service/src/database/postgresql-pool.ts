@@ -77,7 +77,8 @@ const setUp =
   (connection: Client, done: Done): void => {
     if (silenceMs > 0) endWhenSilent(connection, silenceMs);
     replaceWhenReadOnly(connection);
-    connection.query(`set search_path to ${searchPath.map(quoted).join(', ')}`).then(
+    // Compiling a statement over a long history takes PostgreSQL longer than running it.
+    connection.query(`set search_path to ${searchPath.map(quoted).join(', ')}; set jit to off`).then(
       () => done(null, connection),
       (error: unknown) => {
         connection.end().catch(() => undefined);
