@@ -13,7 +13,7 @@ import { SocketTransport } from './socket-transport.js';
 import { SocketServer } from './tcp-transport.js';
 import { certificateMissing, failureOfChain, failureOfError } from './tls-failures.js';
 import type { TlsFailure } from './tls-failures.js';
-import { chainOf, explainer, isOver, isRevoked, lastFlight, securityOf, verdictOf } from './tls-security.js';
+import { chainOfClient, explainer, isOver, isRevoked, lastFlight, securityOf, verdictOf } from './tls-security.js';
 import type { ClientAuth, TlsServerTerms } from './tls-terms.js';
 import type { Arrivals, Serve, TransportSecurity } from './transport.js';
 
@@ -205,7 +205,7 @@ class Handshake {
   };
 
   async #judge(secured: TLSSocket, { clientAuth, revocation }: TlsServerTerms): Promise<void> {
-    const chain = chainOf(secured);
+    const chain = chainOfClient(secured);
     const security = securityOf(secured, chain);
     const refused = refusalOf(secured, security, clientAuth);
     await lastFlight();
