@@ -85,6 +85,8 @@ class DocumentBuilder {
   readonly components: Components = new Map();
   readonly #examples = new Examples(this.components);
   readonly #used = new Set<CommonAnswer>();
+  /** Many operations have the same ones, and to read one takes a millisecond. */
+  readonly #read = { input: new Map<z.ZodType, JsonSchema>(), output: new Map<z.ZodType, JsonSchema>() };
 
   operation({ method, path, aliasOf, operation }: MountedOperation): OperationObject {
     const { summary, description, access, body, upload, form, media } = operation;
@@ -122,7 +124,11 @@ class DocumentBuilder {
   }
 
   #schema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
-    return jsonSchemaOf(schema, io, this.components);
+    const known = this.#read[io].get(schema);
+    if (known !== undefined) return known;
+    const made = jsonSchemaOf(schema, io, this.components);
+    this.#read[io].set(schema, made);
+    return made;
   }
 
   #json(schema: z.ZodType): Content {
