@@ -78,6 +78,7 @@ export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService)
     post: endpoint(
       {
         summary: 'Opens a PeSIT session and releases it',
+        audit: ['remote server', 'tested'],
         role: 'operator',
         params,
         answers: { 200: testAnswer, ...NOT_FOUND },

@@ -17,6 +17,7 @@ export type { CapturedLog } from './logger.js';
 export { violations } from './json-schema.js';
 export type { ViolationOptions } from './json-schema.js';
 export { readOpenMetrics, testMetrics } from './metrics.js';
+export { sendExamples } from './examples.js';
 export { answerViolations, exchangedOf, operationFor, operationsOf, resolveIn, routesOf } from './openapi.js';
 export type { Exchanged } from './openapi.js';
 export { attributesOf, otlpReceiver } from './otlp.js';
