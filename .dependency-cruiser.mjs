@@ -14,6 +14,7 @@ const ROOMS = {
   cluster: ['ground', 'service'],
   license: ['cluster', 'ground', 'service'],
   certificates: ['ground', 'service'],
+  console: [],
   cli: ['ground', 'net', 'protocol', 'storage', 'transfers'],
 };
 

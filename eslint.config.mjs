@@ -16,10 +16,19 @@ const besideProtocol = [
 ];
 
 export default tseslint.config(
-  { ignores: ['**/dist/**', '**/coverage/**', 'data/**', 'data-cluster/**'] },
+  {
+    ignores: [
+      '**/dist/**',
+      'packages/console/site/**',
+      'packages/console/web/api/generated/**',
+      '**/coverage/**',
+      'data/**',
+      'data-cluster/**',
+    ],
+  },
   eslint.configs.recommended,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {

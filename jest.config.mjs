@@ -29,6 +29,7 @@ export default {
     project('license', 'packages/license'),
     project('certificates', 'packages/certificates'),
     project('cli', 'packages/cli'),
+    project('console', 'packages/console'),
     project('server', 'apps/server'),
     project('client', 'apps/client'),
     project('bench', 'bench'),

@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { layOut } from './lib/app-tree.mjs';
 import { atEnd, Failure, main, requireNode, root } from './lib/process.mjs';
 import { packFolder } from './lib/tar.mjs';
+import { buildConsole } from '../packages/console/build/site.mjs';
 import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
 
 const USAGE = `npm run package -- [flags]
@@ -123,6 +124,7 @@ await main(async () => {
   }
   await ensureInstalled();
   await ensureBuilt(['apps/server', 'apps/client']);
+  await buildConsole();
   const from = source();
   if (from.modified)
     console.log('Files differ from the commit: build.json says so, and nobody else can make these bytes.');

@@ -11,6 +11,7 @@ import { Failure, freePort, main, requireNode, root } from './lib/process.mjs';
 import { createSample, exchange, SAMPLE } from './lib/sample.mjs';
 import { requireFreePort, RestClient, startApp } from './lib/apps.mjs';
 import { startCluster } from './lib/cluster.mjs';
+import { buildConsole } from '../packages/console/build/site.mjs';
 import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
 
 const USAGE = `npm start -- [flags]
@@ -75,6 +76,7 @@ await main(async () => {
     : given;
   await ensureInstalled();
   await ensureBuilt(['apps/server', 'apps/client']);
+  await buildConsole();
 
   if (options.cluster) return startCluster(options);
 
@@ -83,8 +85,14 @@ await main(async () => {
   mkdirSync(options.data, { recursive: true });
   const database = join(options.data, 'database');
   const [server, client] = await Promise.all([
-    startApp({ app: 'server', port: options.serverPort, data: join(options.data, 'server'), database }),
-    startApp({ app: 'client', port: options.clientPort, data: join(options.data, 'client'), database }),
+    startApp({
+      ...{ app: 'server', port: options.serverPort, data: join(options.data, 'server'), database },
+      settings: { CONSOLE_PEER_URL: `http://127.0.0.1:${options.clientPort}/` },
+    }),
+    startApp({
+      ...{ app: 'client', port: options.clientPort, data: join(options.data, 'client'), database },
+      settings: { CONSOLE_PEER_URL: `http://127.0.0.1:${options.serverPort}/` },
+    }),
   ]);
   const rest = {
     server: new RestClient('server app', options.serverPort),
@@ -102,7 +110,7 @@ await main(async () => {
   if (options.once) return 0;
 
   console.log(`
-Both services are up; Ctrl-C stops them. Try next:
+Both services are up; Ctrl-C stops them. The consoles are at these addresses; log in as admin, password admin. Or try next:
   curl -u admin:admin http://127.0.0.1:${options.serverPort}/api/v1/transfers
   curl -u admin:admin -X POST -H 'Content-Type: application/json' \\
     -d '{"server":"${SAMPLE.remoteServer}","virtualFile":"${SAMPLE.inbox}","remoteFilename":"hello.txt","fileContent":"SGVsbG8sIFBlU0lUIQ=="}' \\

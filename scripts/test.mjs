@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { atEnd, Failure, main, requireNode, root, run } from './lib/process.mjs';
 import { findPostgres, FOR_TESTS, startPostgres } from './lib/postgres.mjs';
 import { findRedis, startRedis } from './lib/redis.mjs';
+import { buildConsole } from '../packages/console/build/site.mjs';
 import { ensureBuilt, ensureInstalled } from './lib/workspace.mjs';
 
 async function databaseUrl() {
@@ -53,6 +54,7 @@ await main(async () => {
   requireNode();
   await ensureInstalled();
   await ensureBuilt(['apps/server', 'apps/client', 'bench', 'torture']);
+  await buildConsole();
 
   const url = await databaseUrl();
   const redis = await redisUrl();

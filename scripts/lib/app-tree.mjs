@@ -107,6 +107,11 @@ function copyWorkspace(folder, to, embedded) {
   const missing = compiled.find((path) => !existsSync(join(from, path)));
   if (missing !== undefined) throw new Failure(`${folder}/${missing} is missing: run npm run clean, then this again`);
   copyFiles(from, to, compiled);
+  // Pages for a browser, as the build made them.
+  if (existsSync(join(from, 'site'))) {
+    const pages = filesBelow(join(from, 'site')).filter((path) => !path.startsWith('.'));
+    copyFiles(join(from, 'site'), join(to, 'site'), pages);
+  }
   const { name, version, type, dependencies, optionalDependencies } = readJson(join(from, 'package.json'));
   writeJson(join(to, 'package.json'), {
     ...{ name, version, private: true, type },

@@ -8,6 +8,7 @@ const ROOMS = {
   'apps/server': 'listeners, partners, virtual files,<br/>inbound history',
   'apps/client': 'remote servers, queue,<br/>outbound history',
   'packages/cli': 'the command line pesit',
+  'packages/console': 'the pages of the web console',
   'packages/net': 'sockets, dialects, data pumps',
   'packages/storage': 'staged files, delivery, record formats, names',
   'packages/transfers': 'what a transfer is, what an ending means for it',

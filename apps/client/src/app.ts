@@ -1,5 +1,6 @@
 import { certificateRoutes } from '@pesit-node/certificates';
 import type { Certificates } from '@pesit-node/certificates';
+import { consolePages } from '@pesit-node/console';
 import { createLicensedApp } from '@pesit-node/license';
 import type { LicensedAppOptions } from '@pesit-node/license';
 import { ApiError } from '@pesit-node/service';
@@ -64,6 +65,7 @@ export const createApp = (deps: AppDeps): Express => {
   });
   return createLicensedApp({
     ...deps,
+    ...(deps.config['console.enabled'] ? { pages: consolePages() } : {}),
     routes: (routes) => {
       remoteServerRoutes(routes, remoteServers);
       serverTraceRoutes(routes, deps.traces, logger);

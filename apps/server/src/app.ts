@@ -1,5 +1,6 @@
 import { authorityRoutes, certificateRoutes, publicRoutes } from '@pesit-node/certificates';
 import type { Certificates, LocalAuthority } from '@pesit-node/certificates';
+import { consolePages } from '@pesit-node/console';
 import { createLicensedApp } from '@pesit-node/license';
 import type { LicensedAppOptions } from '@pesit-node/license';
 import type { Config, PasswordHasher, Traces } from '@pesit-node/service';
@@ -48,6 +49,7 @@ export const createApp = (deps: AppDeps): Express => {
   const { logger, events, directories, authority, knex } = deps;
   return createLicensedApp({
     ...deps,
+    ...(deps.config['console.enabled'] ? { pages: consolePages() } : {}),
     open: (routes) => publicRoutes(routes, authority),
     routes: (routes) => {
       sessionRoutes(routes, deps.sessions);

@@ -11,7 +11,7 @@ import { licenseRoutes } from './routes.js';
 
 export interface LicensedAppOptions extends Pick<
   HttpAppOptions,
-  'info' | 'logger' | 'health' | 'metrics' | 'open' | 'routes'
+  'info' | 'logger' | 'health' | 'metrics' | 'open' | 'pages' | 'routes'
 > {
   readonly config: CommonConfig;
   readonly events: EventStream;
@@ -34,6 +34,7 @@ export const createLicensedApp = (options: LicensedAppOptions): Express => {
       ...keyWithoutEffect(config['license.public-key'], license.publicKey),
     ],
     ...(options.open === undefined ? {} : { open: options.open }),
+    ...(options.pages === undefined ? {} : { pages: options.pages }),
     gate: licenseGate(license),
     routes: (mounted) => {
       licenseRoutes(mounted, license, audit);

@@ -1,4 +1,5 @@
 import { AUDIT_KEYS } from './audit-keys.js';
+import { CONSOLE_KEYS } from './console-keys.js';
 import { DATABASE_SSL_KEYS } from './database-ssl-keys.js';
 import { FLOW_KEYS } from './flow-keys.js';
 import { HISTORY_KEYS } from './history-keys.js';
@@ -32,6 +33,7 @@ export const CONFIG_KEYS = {
       'Address that the REST interface listens on. Empty = every IPv4 address of the machine (`0.0.0.0`), or `127.0.0.1` alone while `admin.password` is the default; together with the default password any other than a loopback address is refused.',
   }),
   ...SERVER_SSL_KEYS,
+  ...CONSOLE_KEYS,
   'http.trusted-proxies': key('both', {
     type: networks(),
     default: [],

@@ -6,6 +6,7 @@ import type { Express, RequestHandler } from 'express';
 import helmet from 'helmet';
 
 import { basicAuth } from '../auth/basic-auth.js';
+import { loginRoutes } from '../auth/routes.js';
 import type { VerifyCredentials } from '../auth/basic-strategy.js';
 import type { FailureLimiterOptions } from '../auth/failure-limiter.js';
 import { LoginGuard } from '../auth/login-guard.js';
@@ -57,6 +58,8 @@ export interface HttpAppOptions {
   readonly routes: (routes: Routes) => void;
   /** Mounts routes that need no login, before it. Nothing of the license or of the database is asked for them. */
   readonly open?: (routes: Routes) => void;
+  /** Pages for a browser, which need no login: asked before it, it answers what is its own. */
+  readonly pages?: RequestHandler;
   /** While not ready, the app's routes answer 503 with the reason. A `DatabaseSupervisor` fits. */
   readonly database?: { readonly ready: boolean; readonly statusReason: string | undefined };
   /** For `/actuator/info`. Default: what the configuration alone tells. */
@@ -171,7 +174,7 @@ export const operationsOfApp = (app: Express): readonly MountedOperation[] => de
 
 /**
  * The Express app of a service; it does not listen. In order: request id and log line, headers, the origin of what may change
- * something, the open probes, login, gate, the document of the interface, JSON body, the app's routes, 404, error bodies. Nothing
+ * something, the open probes and pages, login, gate, the document of the interface, JSON body, the app's routes, 404, error bodies. Nothing
  * of a body is read before the login.
  */
 export const createHttpApp = (options: HttpAppOptions): Express => {
@@ -203,18 +206,22 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   const periodicWork = () => options.periodic?.status ?? [];
   infoRoutes(figures, { info, access, login, keysWithoutEffect: unused, periodicWork });
   metricsRoutes(figures, metrics, access);
+  const who = new Routes();
+  loginRoutes(who, info, () => config['console.peer-url']);
   const open = new Routes();
   options.open?.(open);
   const own = new Routes(publishing(events));
   routes(own);
-  const documents = documentRoutes(info, () => [probes, figures, open, own].flatMap(({ mounted }) => mounted));
-  declared.set(app, () => [probes, figures, open, documents, own].flatMap(({ mounted }) => mounted));
+  const documents = documentRoutes(info, () => [probes, who, figures, open, own].flatMap(({ mounted }) => mounted));
+  declared.set(app, () => [probes, who, figures, open, documents, own].flatMap(({ mounted }) => mounted));
 
   app.use(probes.router);
   app.use(open.router);
+  if (options.pages !== undefined) app.use(options.pages);
   if (isPublic) app.use(figures.router);
   app.use(login);
   app.use(requestBound(() => config['http.max-connections']));
+  app.use(who.router);
   // Without the database nobody knows what the gate would say; the routes then answer 503 with the reason.
   if (gate !== undefined) app.use((req, res, next) => (database?.ready === false ? next() : gate(req, res, next)));
   if (!isPublic) app.use(figures.router);

@@ -1,0 +1,87 @@
+/**
+ * The browser's half of the console: types and forms from the documents of both REST interfaces
+ * (`packages/console/web/api/generated`), then its files (`packages/console/site`), each beside itself in Brotli and gzip.
+ * The tools for it are loaded where something is to be built: most starts find the console as it is.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { Failure, root, run } from '../../../scripts/lib/process.mjs';
+
+const HOME = join(root, 'packages/console');
+const SITE = join(HOME, 'site');
+const GENERATED = join(HOME, 'web/api/generated');
+/** Written last: a site that has it is whole. */
+const STAMP = join(SITE, '.built-from');
+/** What it is made of: the pages, and all that declares an operation. */
+const SOURCES = ['packages', 'apps'];
+
+/** Files below a folder that are sources, by name, size and time. */
+function sources(folder) {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(({ name }) => !['node_modules', 'dist', 'site', 'generated', 'test', 'screens'].includes(name))
+    .flatMap((entry) => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return sources(path);
+      if (!/\.(?:tsx?|css|html|svg|json)$/.test(entry.name)) return [];
+      const { size, mtimeMs } = statSync(path);
+      return [`${path} ${size} ${mtimeMs}`];
+    });
+}
+
+function stampOfSources() {
+  const files = SOURCES.flatMap((folder) => sources(join(root, folder))).sort();
+  return createHash('sha256').update(files.join('\n')).digest('hex');
+}
+
+/** Writes a file that is another one than before; the others keep their time. */
+function write(path, text) {
+  if (existsSync(path) && readFileSync(path, 'utf8') === text) return;
+  writeFileSync(path, text);
+}
+
+/** Types of both documents; every answer that a page shows has its type from here. The apps must be compiled. */
+async function generate() {
+  const { default: openapiTS, astToString } = await import('openapi-typescript');
+  const { declaredOperations } = await import('../../../scripts/lib/operations.mjs');
+  const { openApiDocument } = await import('@pesit-node/service');
+  const operations = await declaredOperations();
+  mkdirSync(GENERATED, { recursive: true });
+  for (const [app, declared] of Object.entries(operations)) {
+    const document = openApiDocument({ name: `pesit-${app}`, version: '0' }, declared);
+    write(join(GENERATED, `${app}.ts`), astToString(await openapiTS(JSON.parse(JSON.stringify(document)))));
+  }
+}
+
+/** The servers of the apps send these to a browser that takes them. */
+function compress() {
+  for (const name of readdirSync(SITE, { recursive: true })) {
+    const path = join(SITE, name);
+    if (!/\.(?:js|css|html|svg)$/.test(name)) continue;
+    const body = readFileSync(path);
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: body.length };
+    writeFileSync(`${path}.br`, brotliCompressSync(body, { params }));
+    writeFileSync(`${path}.gz`, gzipSync(body, { level: 9 }));
+  }
+}
+
+/**
+ * Builds the console unless it was built from the sources that are there now.
+ * @param check compares the types of the pages, too
+ */
+export async function buildConsole({ check = false } = {}) {
+  const stamp = stampOfSources();
+  if (!check && existsSync(STAMP) && readFileSync(STAMP, 'utf8') === stamp) return;
+  await generate();
+  if (check) {
+    const wrong = await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'packages/console/web']);
+    if (wrong !== 0) throw new Failure('The pages of the console have wrong types: see the lines above');
+  }
+  rmSync(SITE, { recursive: true, force: true });
+  // A process of its own: the bundler makes the one that it runs in a production one (NODE_ENV).
+  const code = await run(process.execPath, ['packages/console/build/bundle.mjs']);
+  if (code !== 0) throw new Failure('The pages of the console could not be built: see the lines above');
+  compress();
+  writeFileSync(STAMP, stamp);
+}

@@ -1,0 +1,76 @@
+/** A real browser, and what every page of the console must stand. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+import type { AxeResults } from 'axe-core';
+import { chromium } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+
+const library = new URL('../../../../scripts/lib/chromium.mjs', import.meta.url).href;
+const { findChromium } = (await import(library)) as { findChromium: () => string | undefined };
+
+/** Undefined where this machine has no browser. */
+export const browserPath = findChromium();
+
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export const openBrowser = (): Promise<Browser> => chromium.launch({ executablePath: browserPath ?? '', args: FLAGS });
+
+export interface Look {
+  readonly scheme: 'light' | 'dark';
+  readonly width: number;
+  readonly locale: 'en-GB' | 'fr-FR';
+}
+
+export const LOOKS: Readonly<Record<'light' | 'dark' | 'narrow', Look>> = {
+  light: { scheme: 'light', width: 1280, locale: 'en-GB' },
+  dark: { scheme: 'dark', width: 1280, locale: 'fr-FR' },
+  narrow: { scheme: 'light', width: 390, locale: 'en-GB' },
+};
+
+export interface Tab {
+  readonly page: Page;
+  /** What the browser complained about: errors of scripts, what the policy refused, what could not be loaded. */
+  readonly complaints: readonly string[];
+}
+
+/** A tab with storage of its own. */
+export const openTab = async (browser: Browser, { scheme, width, locale }: Look = LOOKS.light): Promise<Tab> => {
+  const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height: 850 }, locale });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('pageerror', ({ message }) => complaints.push(message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+  });
+  return { page, complaints };
+};
+
+/** Logs in at a page of the console. */
+export const logIn = async (page: Page, address: string, username = 'admin', password = 'admin'): Promise<void> => {
+  await page.goto(address);
+  await page.locator('[name=username]').fill(username);
+  await page.locator('[name=password]').fill(password);
+  await page.locator('button.main').click();
+  await page.locator('.shell').waitFor();
+};
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds against WCAG 2.2 AA on the page as it is now: rule and place. */
+export const accessibilityFaults = async (page: Page): Promise<readonly string[]> => {
+  // By the debugger: the policy of the page lets no script of others in.
+  await page.evaluate(axe);
+  const values = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+  const options = JSON.stringify({ runOnly: { type: 'tag', values } });
+  const results = await page.evaluate<AxeResults>(`axe.run(document, ${options})`);
+  return results.violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`));
+};

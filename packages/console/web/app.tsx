@@ -1,0 +1,40 @@
+import { ErrorBoundary, LocationProvider, Route, Router } from 'preact-iso';
+
+import { login } from './api/session.ts';
+import { LoginPage } from './pages/login.tsx';
+import { NowPage } from './pages/now.tsx';
+import { RecordPage } from './pages/record.tsx';
+import { TransfersPage } from './pages/transfers.tsx';
+import { Page } from './parts/page.tsx';
+import { Shell } from './parts/shell.tsx';
+import { texts } from './texts/index.ts';
+
+const Nowhere = () => {
+  const { nowhere } = texts.value;
+  return (
+    <Page title={nowhere.title}>
+      <p>
+        <a href="/">{nowhere.home}</a>
+      </p>
+    </Page>
+  );
+};
+
+/** The login, and behind it the pages; the address stays, so that a login leads to the page that was asked for. */
+export const App = () =>
+  login.value === undefined ? (
+    <LoginPage />
+  ) : (
+    <LocationProvider>
+      <ErrorBoundary>
+        <Shell>
+          <Router>
+            <Route path="/" component={NowPage} />
+            <Route path="/transfers" component={TransfersPage} />
+            <Route path="/transfers/:id" component={RecordPage} />
+            <Route default component={Nowhere} />
+          </Router>
+        </Shell>
+      </ErrorBoundary>
+    </LocationProvider>
+  );

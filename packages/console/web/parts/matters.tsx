@@ -1,0 +1,149 @@
+import type { ComponentChildren } from 'preact';
+
+import type { Cluster, FailureGroup, Failures, Health, License, Listener, RemoteServer } from '../api/attention.ts';
+import { nameOf } from '../api/transfers.ts';
+import { number, time } from '../texts/format.ts';
+import { texts } from '../texts/index.ts';
+import { Empty } from './page.tsx';
+import { Pill } from './pills.tsx';
+
+interface Matter {
+  readonly key: string;
+  readonly mood: 'bad' | 'warn';
+  readonly word: string;
+  readonly title: string;
+  readonly say: ComponentChildren;
+  readonly link?: readonly [address: string, word: string];
+}
+
+export interface Known {
+  readonly failures: Failures | undefined;
+  readonly health: Health | undefined;
+  readonly license: License | undefined;
+  readonly cluster: Cluster | undefined;
+  readonly listeners: readonly Listener[];
+  readonly servers: readonly RemoteServer[];
+}
+
+const LICENSE_DAYS = 30;
+
+const reasonOf = (details: Readonly<Record<string, unknown>> | undefined): string =>
+  Object.entries(details ?? {})
+    .filter(([, value]) => typeof value === 'string' || typeof value === 'number')
+    .map(([name, value]) => (name === 'reason' ? String(value) : `${name}: ${String(value)}`))
+    .join(' · ');
+
+const failed = (group: FailureGroup, isWhole: boolean): Matter => {
+  const { now, record, status } = texts.value;
+  const { diagnostic, peer, count, last, words, whatToDo } = group;
+  const shown = isWhole || count < 500 ? number(count) : now.atLeast(number(count));
+  const one = count === 1;
+  const query = new URLSearchParams({
+    status: 'FAILED',
+    ...(diagnostic === null ? {} : { diagnostic }),
+  });
+  return {
+    key: `${diagnostic ?? ''} ${peer}`,
+    mood: 'bad',
+    word: status.FAILED,
+    title: `${peer} · ${now.failures(shown)}`,
+    say: (
+      <>
+        <span>
+          {diagnostic !== null && <code>{diagnostic}</code>} {words ?? last.reason}
+        </span>
+        {typeof whatToDo === 'string' && (
+          <span>
+            <strong>{record.whatToDo}:</strong> {whatToDo}
+          </span>
+        )}
+        <span class="quiet">
+          {now.last}: <a href={`/transfers/${last.id}`}>{nameOf(last)}</a>, {time(last.since)}
+        </span>
+      </>
+    ),
+    link: one ? [`/transfers/${last.id}`, now.show] : [`/transfers?${query.toString()}`, now.show],
+  };
+};
+
+/** Everything that needs attention: what stops the service, then what failed, then what will. */
+const mattersOf = ({ failures, health, license, cluster, listeners, servers }: Known): readonly Matter[] => {
+  const { now, pages, listenerStatus, serverStatus } = texts.value;
+  const down = Object.entries(health?.components ?? {}).filter(([, { status }]) => status !== 'UP');
+  return [
+    ...down.map(([name, { status, details }]): Matter => ({
+      ...{ key: `health ${name}`, mood: 'bad', word: status, title: now.component(name) },
+      say: <span>{reasonOf(details)}</span>,
+    })),
+    ...listeners
+      .filter(({ wanted, status }) => wanted && status !== 'RUNNING')
+      .map(({ serverId, status, statusReason }): Matter => ({
+        ...{
+          key: `listener ${serverId}`,
+          mood: 'bad',
+          word: listenerStatus[status],
+          title: now.listenerDown(serverId),
+        },
+        say: <span>{statusReason}</span>,
+      })),
+    ...servers
+      .filter(({ circuit }) => circuit !== null && circuit.state !== 'CLOSED')
+      .map(({ name, status, circuit }): Matter => ({
+        ...{ key: `server ${name}`, mood: 'bad', word: serverStatus[status], title: now.circuitOpen(name) },
+        say: (
+          <span>
+            {circuit?.reason} {typeof circuit?.nextTry === 'string' && `· ${now.nextTry}: ${time(circuit.nextTry)}`}
+          </span>
+        ),
+      })),
+    ...(failures?.groups ?? []).map((group) => failed(group, failures?.isWhole ?? true)),
+    ...(cluster?.members ?? [])
+      .filter(({ ready }) => ready === false)
+      .map(({ name, notReadyReason }): Matter => ({
+        ...{ key: `pod ${name}`, mood: 'warn', word: now.notReady, title: now.podDown(name) },
+        say: <span>{notReadyReason}</span>,
+      })),
+    ...(license !== undefined && license.daysUntilExpiration <= LICENSE_DAYS && !license.blocked
+      ? [
+          {
+            key: 'license',
+            mood: 'warn',
+            word: pages.license,
+            title: (license.evaluation ? now.evaluation : now.license)(number(license.daysUntilExpiration)),
+            say: <span>{license.message}</span>,
+          } satisfies Matter,
+        ]
+      : []),
+  ];
+};
+
+/** What needs attention first, each with its reason and what to do. */
+export const Matters = ({ of }: { readonly of: Known }) => {
+  const { now } = texts.value;
+  const matters = mattersOf(of);
+  if (matters.length === 0) {
+    return (
+      <Empty title={now.allWell}>
+        <span>{now.allWellHint}</span>
+      </Empty>
+    );
+  }
+  return (
+    <ul class="matters">
+      {matters.map(({ key, mood, word, title, say, link }) => (
+        <li key={key}>
+          <Pill mood={mood}>{word}</Pill>
+          <div class="say">
+            <strong>{title}</strong>
+            {say}
+          </div>
+          {link !== undefined && (
+            <a class="button" href={link[0]}>
+              {link[1]}
+            </a>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+};

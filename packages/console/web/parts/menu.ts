@@ -1,0 +1,23 @@
+import { computed } from '@preact/signals';
+
+import { app } from '../api/session.ts';
+import type { Texts } from '../texts/en.ts';
+
+/** A page of the rail: its path, its words, and the key that goes there behind `g`. */
+export interface MenuItem {
+  readonly path: string;
+  readonly name: keyof Texts['pages'];
+  readonly key: string;
+  readonly apps: readonly ('server' | 'client')[];
+}
+
+const BOTH = ['server', 'client'] as const;
+
+/** Every page, in the order of the rail. */
+const ITEMS: readonly MenuItem[] = [
+  { path: '/', name: 'now', key: 'n', apps: BOTH },
+  { path: '/transfers', name: 'transfers', key: 't', apps: BOTH },
+];
+
+/** What the app of the page has. */
+export const menu = computed(() => ITEMS.filter(({ apps }) => apps.includes(app.value)));
