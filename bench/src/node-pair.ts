@@ -304,10 +304,19 @@ export class NodePair {
     return { ...measurement, latenciesMs };
   }
 
-  /** Opens and releases TLS sessions with the listener: see `openSessions`. */
+  /**
+   * Opens and releases TLS sessions with the listener: see `openSessions`. This process is the requester, on the same processors as the
+   * listener: its share is shown, and that of the client app, which has nothing to do here, is not.
+   */
   async tlsSessions(papers: Papers, count: number, resumes: boolean): Promise<Measurement> {
     const who = { requester: PARTNER_ID, server: SERVER_ID, password: PARTNER_PASSWORD };
-    return this.#measured(count, 0, () => openSessions({ port: this.#port, papers, ...who }, count, resumes));
+    const before = process.cpuUsage();
+    const measurement = await this.#measured(count, 0, () =>
+      openSessions({ port: this.#port, papers, ...who }, count, resumes),
+    );
+    const { user, system } = process.cpuUsage(before);
+    const others = measurement.processes.filter(({ name }) => name !== 'client');
+    return { ...measurement, processes: [...others, { name: 'requester', cpuSeconds: (user + system) / 1e6 }] };
   }
 
   async stop(): Promise<void> {

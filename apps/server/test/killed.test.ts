@@ -67,7 +67,7 @@ withDatabase((harness) => {
       host: '127.0.0.1',
       port,
       dialect: 'length-prefixed',
-      connectTimeout: 5000,
+      connectTimeout: 60_000,
       connect: {
         requester: 'ACME',
         server: 'NODE1',
