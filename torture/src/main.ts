@@ -14,7 +14,7 @@
  * its directory is kept as evidence, with plan, findings, records and wire beside the logs, and the next round gets fresh
  * apps. `--rounds 1 --seed S` repeats a round.
  *
- * `--rolling` and `--leader-rounds` (`pods/`) are rounds of processes: three server and two client processes over one PostgreSQL and one
+ * `--rolling`, `--database-away` and `--leader-rounds` (`pods/`) are rounds of processes: three server and two client processes over one PostgreSQL and one
  * Redis, behind a balancer, which end, are killed, or stand still.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,6 +23,7 @@ import { Database, type Cluster } from './database.js';
 import type { Victim } from './faults.js';
 import { resentBytes, statuses, type Fate, type Finding } from './judge.js';
 import { GIANT_SILENCE_MS, runGiant } from './giant.js';
+import { databaseAwayRound } from './pods/database-away.js';
 import { leaderRound } from './pods/leader-round.js';
 import { PodStage, type PodStageOptions } from './pods/pod-stage.js';
 import { rollingRound, type PodRound } from './pods/rolling-round.js';
@@ -33,6 +34,8 @@ import { planRound, type RoundPlan } from './plan.js';
 import { inWords, runRound, type RoundResult } from './round.js';
 import { Stage } from './stage.js';
 
+/** Transfers while PostgreSQL is away. */
+const EACH_WAY = 20;
 /** After so many failures more of them tell nothing new. */
 const MAX_FAILURES = 10;
 
@@ -121,20 +124,27 @@ const roundOf = async (plan: RoundPlan, on: Stage, report: Report, options: Opti
 };
 
 /** Rounds of the processes of `pods/`. */
-const isOfPods = ({ rolling, leaderRounds, scaleOut: scales, verbs }: Options): boolean =>
-  rolling !== undefined || leaderRounds !== undefined || scales || verbs;
+const isOfPods = ({ rolling, databaseAway, leaderRounds, scaleOut: scales, verbs }: Options): boolean =>
+  rolling !== undefined || databaseAway !== undefined || leaderRounds !== undefined || scales || verbs;
 
 const startPods = async (directory: string, options: Partial<PodStageOptions>): Promise<PodStage> =>
   PodStage.start(directory, database as Database, { redisUrl: process.env['TORTURE_REDIS'], ...options });
 
 /** One round after the other on a stage of its own, until one finds something. */
 const podRounds = async function* (options: Options, directory: string): AsyncGenerator<PodRound> {
-  const { listeners, rolling, transfers, leaderRounds, rounds, seed } = options;
+  const { listeners, rolling, transfers, leaderRounds, rounds, seed, databaseAway } = options;
   if (options.scaleOut) {
     for (const servers of [1, 2, 3]) {
       pods = await startPods(join(directory, `of-${servers}`), { servers, databaseName: `pods_${servers}` });
       yield await scaleOut(pods, servers);
       await pods.stop();
+    }
+    return;
+  }
+  if (databaseAway !== undefined) {
+    pods = await startPods(directory, { servers: 1 });
+    for (let k = 0; k < rounds; k++) {
+      yield await databaseAwayRound(pods, { seed: seed + k, each: EACH_WAY, seconds: databaseAway });
     }
     return;
   }

@@ -27,6 +27,8 @@ export interface Options {
   readonly transfers: number;
   /** Instead: so many times the leader of an app is lost. */
   readonly leaderRounds: number | undefined;
+  /** Instead: PostgreSQL is away for so many seconds, in the middle of transfers. */
+  readonly databaseAway: number | undefined;
   /** Instead: one, two and three processes of the server app are measured. */
   readonly scaleOut: boolean;
   /** Instead: how long each verb of a listener takes until it is true on all pods. */
@@ -49,6 +51,8 @@ export const USAGE = `npm run torture -- [flags]
   --listeners WHO      of such pods: all of them, or the leader alone (default all)
   --transfers N        of each such round (default 300)
   --leader-rounds N    instead, on such processes and a Redis: N times a leader ends, is killed, frozen, or Redis is away
+  --database-away S    instead, PostgreSQL is away for S seconds in the middle of 20 transfers each way: it stands still (even seeds), or is
+                       stopped (odd ones); --rounds times (default 1)
   --verbs              instead, how long each verb that is said of a listener to one pod takes to be true on all
   --scale-out          instead, transfers and MB a second of one, two and three server processes
   --tls                the same transfers over TLS, with certificates on both sides
@@ -72,6 +76,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
       rolling: { type: 'string' },
       transfers: { type: 'string', default: '300' },
       'leader-rounds': { type: 'string' },
+      'database-away': { type: 'string' },
       listeners: { type: 'string', default: 'all' },
       verbs: { type: 'boolean', default: false },
       'scale-out': { type: 'boolean', default: false },
@@ -94,7 +99,9 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
   if (listeners !== 'all' && listeners !== 'leader')
     throw new Error(`--listeners: expected all or leader, got "${listeners}"`);
   const leaders = values['leader-rounds'];
-  const ofProcesses = rolling !== undefined || leaders !== undefined || values.verbs || values['scale-out'];
+  const away = values['database-away'];
+  const ofProcesses =
+    rolling !== undefined || away !== undefined || leaders !== undefined || values.verbs || values['scale-out'];
   const pods = count('pods', values.pods ?? (ofProcesses ? '3' : '1'), 1);
   if (ofProcesses ? pods !== 3 : pods > 2)
     throw new Error(`--pods: expected ${ofProcesses ? '3 with --rolling and --leader-rounds' : '1 or 2'}, got ${pods}`);
@@ -102,7 +109,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
     throw new Error('--tls is for rounds of transfers: not with --rolling, --leader-rounds or --giant');
   if (pods > 1 && values.embedded) throw new Error('--pods and --embedded exclude each other: pods share PostgreSQL');
   return {
-    rounds: count('rounds', values.rounds ?? (rolling === undefined ? '40' : '1'), 1),
+    rounds: count('rounds', values.rounds ?? (rolling === undefined && away === undefined ? '40' : '1'), 1),
     seed: count('seed', values.seed, 0),
     json: values.json,
     directory: values.directory,
@@ -115,6 +122,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
     listeners,
     transfers: count('transfers', values.transfers, 10),
     leaderRounds: leaders === undefined ? undefined : count('leader-rounds', leaders, 1),
+    databaseAway: away === undefined ? undefined : count('database-away', away, 1),
     scaleOut: values['scale-out'],
     verbs: values.verbs,
     giant: values.giant === undefined ? undefined : count('giant', values.giant, 1),

@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync, closeSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const START_LIMIT_MS = 90_000;
@@ -20,12 +21,20 @@ export interface Program {
   readonly stubborn?: boolean;
 }
 
+/** As Linux knows them. */
+const childrenOf = async (pid: number | undefined): Promise<number[]> => {
+  const text = await readFile(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8');
+  return text.trim().split(/\s+/).filter(Boolean).map(Number);
+};
+
 export class VictimProcess {
   readonly #program: Program;
   #child: ChildProcess | undefined;
   /** Its end is our doing. */
   #killed = false;
   #retired = false;
+  /** Children that stand still. */
+  #frozen: number[] = [];
 
   constructor(program: Program) {
     this.#program = program;
@@ -65,6 +74,18 @@ export class VictimProcess {
     this.#child?.kill('SIGCONT');
   }
 
+  /** The same with its children, which would work without it: first itself, so that no more of them come. */
+  async freezeAll(): Promise<void> {
+    this.freeze();
+    this.#frozen = await childrenOf(this.pid);
+    for (const pid of this.#frozen) process.kill(pid, 'SIGSTOP');
+  }
+
+  continueAll(): void {
+    for (const pid of this.#frozen.splice(0)) process.kill(pid, 'SIGCONT');
+    this.continue();
+  }
+
   /** SIGKILL. Struck while it starts, `start` begins again. */
   kill(): void {
     this.#killed = true;
@@ -74,6 +95,7 @@ export class VictimProcess {
   /** Ends it at once and for good, whoever is starting it again. */
   retire(): void {
     this.#retired = true;
+    this.continueAll();
     this.kill();
   }
 

@@ -35,11 +35,13 @@ test('rounds of processes have three pods of the server app', () => {
     ...{ rolling: 'kill', listeners: 'all', pods: 3, rounds: 1, transfers: 300, leaderRounds: undefined },
   });
   expect(parseOptions(['--leader-rounds', '50', '--pods', '3'])).toMatchObject({ leaderRounds: 50, pods: 3 });
+  expect(parseOptions(['--database-away', '60'])).toMatchObject({ databaseAway: 60, pods: 3, rounds: 1 });
   expect(parseOptions([])).toMatchObject({ rolling: undefined, leaderRounds: undefined, pods: 1, rounds: 40 });
   for (const [flags, reason] of [
     [['--rolling', 'hup'], '--rolling: expected term, kill or database'],
     [['--rolling', 'term', '--listeners', 'none'], '--listeners: expected all or leader'],
     [['--rolling', 'term', '--pods', '2'], '--pods: expected 3 with --rolling'],
+    [['--database-away', '0'], '--database-away: expected a whole number from 1'],
     [['--pods', '3'], '--pods: expected 1 or 2'],
     [['--verbs', '--pods', '1'], '--pods: expected 3'],
     [['--rolling', 'term', '--embedded'], 'exclude each other'],

@@ -8,7 +8,7 @@ import type { Burst } from '@pesit-node/protocol';
 import { withDatabase } from '@pesit-node/service/testing';
 import { FileSource, formatOf } from '@pesit-node/storage';
 
-import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
+import { findDatabase, holdStatement, loseAnswer, loseDatabase } from './support/faults.js';
 import { PASSWORD, refusedWith, until, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, DTF, ORF, WRITE } from './support/steps.js';
@@ -94,6 +94,31 @@ withDatabase((harness) => {
       expect(await node().record(({ status }) => status === 'FAILED')).toMatchObject({ diagnostic: '2-201' });
       expect(await partner()).toMatchObject({ transferCount: 0 });
       expect(await node().call('get', '/api/v1/servers/NODE1/status')).toMatchObject({ totalTransfers: 0 });
+    });
+
+    test('a restart that comes before the record is withdrawn does not believe it: the file comes again, and is there', async () => {
+      const { database } = node();
+      const sending = sendWhile(await node().connect(), 'IN', () =>
+        loseAnswer(database, COMPLETION, () => loseDatabase(database)),
+      );
+      await expect(sending).rejects.toEqual(refusedWith('2-201'));
+      findDatabase(database);
+      const { held, release } = holdStatement(database, /withdrawn = true/);
+      await held;
+      const [{ transferId, status } = { transferId: 0, status: '' }] = await node().history();
+      expect(status).toBe('COMPLETED');
+      const looked = new Promise<void>((resolve) => {
+        database.knex.on('query', ({ sql }: { readonly sql: string }) => {
+          if (sql.includes('is_known')) resolve();
+        });
+      });
+      const more = { transferId: Number(transferId), restarted: true };
+      const sent = node().send(await node().connect(), 'IN', Buffer.from('the content'), more);
+      await looked;
+      release();
+      await sent;
+      expect(await node().history()).toEqual([expect.objectContaining({ status: 'COMPLETED', attempts: 2 })]);
+      expect((await node().received('IN')).map(String)).toEqual(['the content']);
     });
 
     test('a file that overwrites stays, for the next attempt to overwrite', async () => {

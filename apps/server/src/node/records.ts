@@ -45,7 +45,7 @@ export const createRecords = (
   });
   const recovery = new Recovery({ config, contexts, journal, instances, events });
   const restarts = new Restarts({
-    ...{ contexts, recovery, running, events },
+    ...{ contexts, recovery, running, events, completions: journal.completions },
     waitMs: restartWaitMs ?? instances.leaseMs * 1.2,
   });
   return { running, journal, contexts, instances, recovery, restarts, sentPoints: new SentPoints(knex) };

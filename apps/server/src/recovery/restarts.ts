@@ -7,12 +7,14 @@ import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
 import type { AttemptOrigin, TransferStart } from '../transfers/record.js';
 import type { Recovery } from './recovery.js';
 import { refusal } from '../exchange/refusal.js';
+import type { Completions } from '../transfers/completions.js';
 import type { RunningTransfers } from './running-transfers.js';
 
 export interface RestartsOptions {
   readonly contexts: TransferContexts;
   readonly recovery: Recovery;
   readonly running: RunningTransfers;
+  readonly completions: Pick<Completions, 'isWithdrawing'>;
   readonly events: Pick<EventStream, 'publish'>;
   /**
    * How long a restart waits for the attempt before it to end, milliseconds: longer than the lease of a process that died,
@@ -41,12 +43,18 @@ export class Restarts {
    * @throws PesitError 2-207 while another session has it
    */
   async find(start: TransferStart): Promise<ContextRow | undefined> {
-    const { contexts, recovery, running, waitMs } = this.#options;
+    const { contexts, recovery, running, completions, waitMs } = this.#options;
     let deadline = performance.now() + waitMs;
     let first: { readonly id: number; readonly motion: string | undefined } | undefined;
     for (;;) {
       const row = await contexts.find(start);
       if (row === undefined) return undefined;
+      // The partner was told that it has failed, and that counts.
+      if (completions.isWithdrawing(row.id)) {
+        if (performance.now() >= deadline) throw notWithdrawn(row.id);
+        await delay(ASK_AGAIN_MS);
+        continue;
+      }
       // A file that is read is what this side has said of it.
       if (row.status === 'COMPLETED') return start.direction === 'SEND' || this.#isSame(row, start) ? row : undefined;
       if (row.status === 'FAILED') return row;
@@ -87,6 +95,13 @@ const replaced = (id: number) =>
     '3-314',
     `nothing moved in this session, and the partner restarts transfer ${id} in another: this connection was lost`,
     'the transfer was restarted in another connection',
+  );
+
+const notWithdrawn = (id: number) =>
+  refusal(
+    '2-201',
+    `the end of transfer ${id} could not be recorded, and its record still has to say so: the database is slow or away`,
+    'the node cannot record the transfer for now: try again',
   );
 
 const busy = (id: number) =>

@@ -56,6 +56,8 @@ export const taken = (id: number, isOpen = false): PesitError =>
 export class Completions {
   readonly #options: CompletionsOptions;
   readonly #completed: Batches<CompletedRow, boolean>;
+  /** Ids of records that may say COMPLETED until they are withdrawn. */
+  readonly #withdrawing = new Set<number>();
 
   constructor(options: CompletionsOptions) {
     this.#options = options;
@@ -106,6 +108,14 @@ export class Completions {
         this.#withdrawAfter(record, attempt);
       },
     );
+  }
+
+  /**
+   * Whether the partner was told that this transfer failed, while a late commit may still make its record COMPLETED: what the record says
+   * then is not to be believed, until it is withdrawn. Known to this process alone.
+   */
+  isWithdrawing(id: number): boolean {
+    return this.#withdrawing.has(id);
   }
 
   /** Records COMPLETED as soon as the database answers: a delivered file can no longer be taken back. */
@@ -190,7 +200,8 @@ export class Completions {
   }
 
   #withdrawAfter({ id, fence }: RecordHandle, attempt: Promise<unknown>): void {
-    void this.#options.outbox.add('withdrawn transfer', async () => {
+    this.#withdrawing.add(id);
+    const withdrawn = this.#options.outbox.add('withdrawn transfer', async () => {
       // Until the attempt has failed for good it may still take effect, after us.
       await attempt.catch(() => undefined);
       await this.#options.knex.raw(
@@ -221,5 +232,6 @@ export class Completions {
         },
       );
     });
+    void withdrawn.then(() => this.#withdrawing.delete(id));
   }
 }
