@@ -61,9 +61,10 @@ export class LocalFileStore implements FileStore {
   }
 
   async locate(name: string): Promise<Located> {
-    const real = await this.#files.realpath(this.staging).catch(() => this.staging);
+    const known = await this.#files.realpath(this.staging).catch(() => undefined);
+    const real = known ?? this.staging;
     // An absolute name comes as it is configured, or as a record shows it.
-    const path = await resolveInside(isWithin(real, name) ? real : this.staging, name, this.#files);
+    const path = await resolveInside(isWithin(real, name) ? real : this.staging, name, this.#files, known);
     const facts = await this.#files.lstat(path).catch(() => undefined);
     const at = { path, name: relative(real, path) };
     if (facts === undefined) return { ...at, kind: 'nothing', version: undefined };
@@ -112,7 +113,7 @@ export class LocalFileStore implements FileStore {
     const root = await this.#files.realpath(this.staging);
     // A store that is one file, or what `find` has found most often.
     if (path === root || dirname(path) === root) return path;
-    return join(await resolveInside(root, dirname(path), this.#files), basename(path));
+    return join(await resolveInside(root, dirname(path), this.#files, root), basename(path));
   }
 }
 

@@ -57,18 +57,22 @@ const realpathOfExisting = async (path: string, files: FileOperations): Promise<
 
 /**
  * The real path of `relative` below `root`, links resolved; it need not exist. An absolute path is taken when it lies inside.
+ * @param known the real path of `root`, where the caller has just asked for it
  * @throws StorageError 2-226 when it leads outside, by `..` or by a link, contains NUL, or cannot be resolved
  */
 export const resolveInside = async (
   root: string,
   relative: string,
   files: FileOperations = nodeFiles,
+  known?: string,
 ): Promise<string> => {
   if (relative.includes('\0')) throw refusal('a path must not contain NUL', relative);
   const lexicalRoot = resolve(root);
   const lexical = resolve(lexicalRoot, relative);
   if (!isWithin(lexicalRoot, lexical)) throw refusal('the path leads outside its directory', relative);
-  const realRoot = await resolvable(lexicalRoot, relative, files);
+  const realRoot = known ?? (await resolvable(lexicalRoot, relative, files));
+  // Each resolution is a call for every directory on the way, which every transfer would make once more.
+  if (lexical === lexicalRoot) return realRoot;
   const real = await resolvable(lexical, relative, files);
   if (!isWithin(realRoot, real)) throw refusal('a link on the path leads outside its directory', relative);
   return real;

@@ -9,6 +9,8 @@ import {
   formatOf,
   freeSpace,
   isInsideRoots,
+  LocalFileStore,
+  nodeFiles,
   resolveInside,
   sanitiseValue,
   validatePattern,
@@ -71,6 +73,24 @@ describe('a path inside a directory', () => {
     const { root } = tree();
     symlinkSync(root, `${root}-link`);
     expect(await resolveInside(`${root}-link`, 'in/file')).toBe(join(root, 'sub/file'));
+  });
+
+  test('is asked for once for a directory, and twice for a file that is located in one', async () => {
+    const { root } = tree();
+    const asked: string[] = [];
+    const realpath = (path: string) => {
+      asked.push(path);
+      return nodeFiles.realpath(path);
+    };
+    const files = { ...nodeFiles, realpath };
+    expect(await resolveInside(root, '.', files)).toBe(root);
+    expect(asked.splice(0)).toEqual([root]);
+    const store = new LocalFileStore(`${root}-link`, { files });
+    symlinkSync(root, `${root}-link`);
+    expect(await store.locate('in/file')).toMatchObject({ path: join(root, 'sub/file'), kind: 'file' });
+    expect(asked.splice(0)).toEqual([`${root}-link`, join(`${root}-link`, 'in/file')]);
+    await (await store.open(join(root, 'sub/file'))).close();
+    expect(asked.splice(0)).toEqual([`${root}-link`, join(root, 'sub')]);
   });
 });
 
