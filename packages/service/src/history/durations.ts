@@ -27,16 +27,22 @@ export const measures = (began: string): string => {
 export const added = (n: string, bucket: string): string =>
   `sum(cast(${n} || 'e' || ${bucket} * ${DIGITS} as numeric)) filter (where ${bucket} is not null)`;
 
+/** How often each bucket was counted. @param number as `added` makes it; null: none was */
+export const countsOf = (number: string | null): readonly number[] => {
+  const counts: number[] = [];
+  for (let end = number?.length ?? 0; end > 0; end -= DIGITS) {
+    counts.push(Number(number?.slice(Math.max(end - DIGITS, 0), end)));
+  }
+  return counts;
+};
+
 /** Half of the durations, and 95 % of them, are no longer: milliseconds. @returns null without any */
 export const percentiles = (
-  numbers: readonly (string | null)[],
+  parts: readonly (readonly number[])[],
 ): { readonly p50: number; readonly p95: number } | null => {
   const counts: number[] = [];
-  for (const number of numbers) {
-    if (number === null) continue;
-    for (let bucket = 0, end = number.length; end > 0; bucket += 1, end -= DIGITS) {
-      counts[bucket] = (counts[bucket] ?? 0) + Number(number.slice(Math.max(end - DIGITS, 0), end));
-    }
+  for (const part of parts) {
+    for (const [bucket, count] of part.entries()) counts[bucket] = (counts[bucket] ?? 0) + count;
   }
   const total = counts.reduce((sum, count) => sum + count, 0);
   const reached = (share: number): number => {

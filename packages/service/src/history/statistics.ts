@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 
 import { validation } from '../errors.js';
-import { added, measures, percentiles } from './durations.js';
+import { added, countsOf, measures, percentiles } from './durations.js';
 import { candidates, columnsOf, joined, plain, searched, walksOf } from './statements.js';
 import { MOST_GROUPS } from './statistics-answer.js';
 import type { GroupBy, Statistics, Totals } from './statistics-answer.js';
@@ -23,7 +23,8 @@ interface Line {
   readonly transfers: number;
   readonly bytes: number;
   readonly millis: number;
-  readonly durations: string | null;
+  /** How often each bucket was counted. */
+  readonly durations: readonly number[];
   /** How many groups there are. */
   readonly groups: number;
 }
@@ -135,7 +136,10 @@ export class HistoryStatistics<F extends Period> {
       ],
       ' ',
     );
-    return (await this.#knex.raw<{ rows: Line[] }>(sql, [...values])).rows;
+    const { rows } = await this.#knex.raw<{
+      rows: (Omit<Line, 'durations'> & { readonly durations: string | null })[];
+    }>(sql, [...values]);
+    return rows.map((row) => ({ ...row, durations: countsOf(row.durations) }));
   }
 
   #tooMany(groupBy: GroupBy | undefined) {
