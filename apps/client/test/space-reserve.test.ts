@@ -82,12 +82,32 @@ withDatabase((harness) => {
     expect((await readFile(record.localPath as string)).equals(content)).toBe(true);
   });
 
-  test('an upload is refused with 503 and in words, and leaves nothing', async () => {
+  test('an upload that fills the disk is refused with 507 in its middle, and leaves nothing', async () => {
+    const at = await service();
+    await world.remote(at, 1);
+    let looks = 0;
+    looked = () => {
+      looks += 1;
+      // When it begins there is space, and after 16 MB none.
+      if (looks === 2) free = RESERVE;
+    };
+    const answer = await at.api
+      .raw('post', '/transfers/send?server=bank&virtualFile=F')
+      .set('Content-Type', 'application/octet-stream')
+      .send(Buffer.alloc(17 * MB));
+    expect([answer.status, answer.body.error]).toEqual([507, 'INSUFFICIENT_STORAGE']);
+    expect(answer.body.message).toMatch(/^The content cannot be stored: too little space is free/);
+    expect(answer.headers['retry-after']).toBe('60');
+    expect([await world.filesIn(at, 'send'), await world.filesIn(at, 'temp')]).toEqual([[], []]);
+    expect((await at.api.get('/transfers')).body.totalElements).toBe(0);
+  });
+
+  test('an upload is refused with 507 and in words, and leaves nothing', async () => {
     const at = await service();
     await world.remote(at, 1);
     free = RESERVE;
     const answer = await at.api.post('/transfers/send', { server: 'bank', virtualFile: 'F', fileContent: CONTENT });
-    expect([answer.status, answer.body.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    expect([answer.status, answer.body.error]).toEqual([507, 'INSUFFICIENT_STORAGE']);
     expect(answer.body.message).toMatch(/^The content cannot be stored: too little space is free for now/);
     expect(answer.headers['retry-after']).toBe('60');
     expect(await world.filesIn(at, 'send')).toEqual([]);

@@ -17,6 +17,8 @@ export const API_ERRORS = {
   TOO_MANY_REQUESTS: { status: 429, retryable: true },
   INTERNAL_ERROR: { status: 500, retryable: false },
   SERVICE_UNAVAILABLE: { status: 503, retryable: true },
+  /** RFC 4918 §11.5. */
+  INSUFFICIENT_STORAGE: { status: 507, retryable: true },
   SERVER_NOT_FOUND: { status: 404, retryable: false },
   FILE_NOT_FOUND: { status: 404, retryable: false },
   CONNECTION_FAILED: { status: 502, retryable: true },

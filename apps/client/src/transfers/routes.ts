@@ -58,6 +58,8 @@ const ACCEPTED = {
   422: 'The Idempotency-Key was used for another request, or with another content.',
 } as const satisfies Record<number, Answer>;
 
+const FULL = { 507: 'There is no space for the content: see Retry-After.' } as const satisfies Record<number, Answer>;
+
 const PREFER_WAIT = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?/i;
 /** A message is sent for its answer. */
 const MESSAGE_WAIT_SECONDS = 30;
@@ -131,7 +133,7 @@ const sendRoute = (transfers: TransferService): Endpoint => {
     role: 'operator' as const,
     description: `The file is in the body of JSON, or in the send tree; or it is the body itself (${OCTET_STREAM}), with the other fields in the query; or the part \`file\` of a form (${FORM_DATA}), behind the other fields. 202, or 200 when the answer was held until the end.`,
     headers: { ...WAIT_HEADER, ...KEY_HEADER, ...DIGEST_HEADER },
-    answers: ACCEPTED,
+    answers: { ...ACCEPTED, ...FULL },
   };
   const json = endpoint(
     { ...sends, body: sendBody, query: waitQuery, upload: uploadQuery },
@@ -266,7 +268,7 @@ export const transferRoutes = (
           params,
           query: waitQuery,
           answers: {
-            ...{ 200: transferAnswer, 202: transferAnswer, ...NOT_FOUND },
+            ...{ 200: transferAnswer, 202: transferAnswer, ...NOT_FOUND, ...FULL },
             409: 'Not possible in the state that the transfer is in, or the content that came with its request is gone.',
           },
         },

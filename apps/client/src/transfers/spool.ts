@@ -4,7 +4,8 @@ import { join } from 'node:path';
 
 import { makeDirectories } from '@pesit-node/ground';
 
-import { unavailable } from '@pesit-node/service';
+import type { PesitError } from '@pesit-node/protocol';
+import { ApiError, unavailable } from '@pesit-node/service';
 import { formatOf, MAX_RECORD_LENGTH, StagedFile, storageError, StorageError } from '@pesit-node/storage';
 import type { Delivery, ProcessDirectory, SpaceReserve } from '@pesit-node/storage';
 
@@ -37,6 +38,16 @@ interface Writing {
 const flush = async (path: string): Promise<void> => {
   const directory = await open(path, 'r');
   await directory.sync().finally(() => directory.close());
+};
+
+/** Seconds after which another try is worth it. */
+const RETRY_AFTER = 60;
+
+/** 507 or 503. */
+const notStored = (error: PesitError): ApiError => {
+  const text = `The content cannot be stored: ${error.peerText ?? error.message}`;
+  if (error.condition !== 'disk full') return unavailable(text, RETRY_AFTER, error);
+  return new ApiError('INSUFFICIENT_STORAGE', text, { headers: { 'Retry-After': String(RETRY_AFTER) }, cause: error });
 };
 
 /** A content in the spool. */
@@ -78,7 +89,8 @@ export class Spool {
    * Stores a content; it is on stable storage when this resolves. Memory is bounded: the content is read no faster than the
    * disk takes it.
    * @param hashed with its checksum, computed on the way
-   * @throws {ApiError} 503 when the disk is full, or no more is free than must stay, or the tree cannot be written; whatever `content` throws. Nothing is left behind.
+   * @throws {ApiError} 507 when the disk is full, or no more is free than must stay; 503 when the tree cannot be written; whatever
+   *   `content` throws. Nothing is left behind.
    */
   async store(id: string, content: Content, hashed = false): Promise<Spooled> {
     try {
@@ -95,9 +107,7 @@ export class Spool {
       const path = await realpath(this.#pathOf(id));
       return { ...sendable(path, await lstat(path, { bigint: true })), checksum: upload.checksum };
     } catch (error) {
-      throw error instanceof StorageError
-        ? unavailable(`The content cannot be stored: ${error.peerText}`, 60, error)
-        : error;
+      throw error instanceof StorageError ? notStored(error) : error;
     }
   }
 
@@ -156,9 +166,12 @@ export class Spool {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'ENOENT') return undefined;
       if (NO_HARD_LINKS.has(code)) return this.store(to, createReadStream(this.#pathOf(from)));
+      if (code === 'ENOSPC' || code === 'EDQUOT') {
+        throw notStored(storageError(error, 'create', this.#pathOf(to), CONTENT));
+      }
       throw unavailable(
         `The content of transfer ${from} cannot be kept for another one (${code ?? 'unknown'}): try again, or send it with a new request`,
-        60,
+        RETRY_AFTER,
         error,
       );
     }
