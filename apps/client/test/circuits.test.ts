@@ -142,6 +142,38 @@ withDatabase((harness) => {
     });
   });
 
+  test('what waits behind an open circuit takes no place of others: the server has a queue of its own', async () => {
+    const partner = await world.partner();
+    const retry = { attempts: 100, initialDelay: HOUR, maxDelay: HOUR, multiplier: 1, jitter: 0 };
+    const pool = { corePoolSize: 0, maxPoolSize: 0, queueCapacity: 3 };
+    const service = await world.service({ settings: { retry, ...pool } });
+    const id = await world.remote(service, NOBODY);
+    await world.remote(service, partner.port, { name: 'well' });
+    const wait = (server: string, fields: object = {}) =>
+      service.api.post('/transfers/send', { server, virtualFile: 'V', fileContent: CONTENT, ...fields });
+    // As the database has it: until the circuit opens all count together.
+    for (const name of ['bank', 'well', 'bank']) expect((await wait(name)).status).toBe(202);
+    expect((await wait('well')).status).toBe(503);
+    const circuits = circuitStore(world.database().knex);
+    await circuits.failed(id, 'nobody there', { failures: 1, initialDelay: HOUR, maxDelay: HOUR });
+    expect((await wait('well')).status).toBe(202);
+    expect((await wait('well', { ordered: true })).status).toBe(202);
+    expect((await wait('bank', { ordered: true })).status).toBe(202);
+    const full = await wait('bank');
+    expect([full.status, full.headers['retry-after']]).toEqual([503, '5']);
+    expect(full.body.message).toMatch(
+      /^The queue of remote server "bank", whose circuit is open, is full: 3 transfers wait, 0 of them/,
+    );
+    const others = await wait('well');
+    expect([others.status, others.body.message]).toEqual([
+      503,
+      expect.stringMatching(/^The queue is full: 3 transfers/),
+    ]);
+    // It is well again: all count together, and there are too many.
+    await circuits.close(id);
+    expect((await wait('bank')).body.message).toMatch(/^The queue is full: 6 transfers/);
+  });
+
   test('an operator closes it; nothing that is a file’s own fault, or a wrong password, opens it', async () => {
     const partner = await world.partner({
       before: {

@@ -5,6 +5,7 @@ import { TRANSFER_ASIDE } from '@pesit-node/transfers';
 import type { ExchangeSettings } from '../exchange/settings.js';
 import type { TransferQueue } from '../queue/transfer-queue.js';
 import { serverNotFound } from '../remote-servers/service.js';
+import type { RemoteServerRow } from '../remote-servers/fields.js';
 import type { RemoteServerStore } from '../remote-servers/store.js';
 import { requestHash } from './idempotency.js';
 import { toRecord } from './record.js';
@@ -48,22 +49,25 @@ export const createEntrance = ({ store, servers, queue, events, settings }: Entr
   };
 
   /** @throws {ApiError} 404 or 409 */
-  const requireEnabled = async (ref: number | string): Promise<void> => {
+  const requireEnabled = async (ref: number | string): Promise<RemoteServerRow> => {
     const server = await servers.find(ref);
     if (server === undefined) throw serverNotFound(ref);
     if (!server.enabled) {
       throw conflict(`Remote server ${JSON.stringify(server.name)} is disabled: set enabled to true first`);
     }
+    return server;
   };
 
   /** @throws {ApiError} why a transfer with this server cannot be queued now: 404, 409 or 503 */
   const admit = async (ref: number | string): Promise<void> => {
-    await requireEnabled(ref);
-    const { total, delayed } = await store.countQueued();
+    const { id, name, circuit_until: openUntil } = await requireEnabled(ref);
+    const isOpen = openUntil !== null;
+    const { total, delayed } = await store.countQueued(isOpen ? id : undefined);
     if (total < queue.room) return;
     const waiting = `${total} transfers wait, ${delayed} of them for their next attempt`;
+    const which = isOpen ? `The queue of remote server ${JSON.stringify(name)}, whose circuit is open,` : 'The queue';
     throw unavailable(
-      `The queue is full: ${waiting}. Try again later, or raise transfer.executor.queue-capacity`,
+      `${which} is full: ${waiting}. Try again later, or raise transfer.executor.queue-capacity`,
       RETRY_AFTER,
     );
   };

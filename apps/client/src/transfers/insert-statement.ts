@@ -1,7 +1,7 @@
 import { jsonRows } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
-import { columnsOf, countedUpTo } from './row.js';
+import { columnsOf, countedUpTo, SHARE_QUEUE } from './row.js';
 import type { NewTransfer, TransferRow } from './row.js';
 
 /** Priority of a request that has none. */
@@ -13,22 +13,30 @@ export interface Incoming {
   readonly room: number;
 }
 
+const queuedOf = (servers: string): string =>
+  (['fresh', 'delayed', 'ordered'] as const).map((part) => countedUpTo(':room', part, servers)).join(' + ');
+
 /**
- * Inserts each in the order of their numbers, unless its server is unknown or disabled, or the queue is full: what goes in before it
- * counts, too. One round trip when all is well.
+ * Inserts each in the order of their numbers, unless its server is unknown or disabled, or the queue is full: whatever goes in before
+ * it counts, too. A server whose circuit is open has a queue of its own, as large: its transfers take no place of others. One round trip
+ * when all is well.
  */
 const insertStatement = (conflict: string): string => `
   with eligible as (
-    select g.*, s.id as server, s.name as name, s.client_id, row_number() over (order by g.n) as place
+    select g.*, s.id as server, s.name as name, s.client_id, q.queue,
+      row_number() over (partition by q.queue order by g.n) as place
     from json_to_recordset(cast(:rows as json)) as g (n integer, id uuid, type text, direction text, server_id integer,
       server_name text, partner_id text, filename text, remote_filename text, virtual_file text, source_path text,
       source_version jsonb, size bigint, content text, settings jsonb, pesit_transfer_id integer, idempotency_key text,
       request_hash text, created_by text, priority smallint, not_before timestamptz, expires_at timestamptz,
       order_key text, order_holds boolean)
     join remote_servers s on s.id = coalesce(g.server_id, (select id from remote_servers where name = g.server_name))
+    cross join lateral (select case when s.circuit_until is null then 0 else s.id end as queue) q
     where s.enabled
   ), queued as (
-    select ${countedUpTo(':room', 'fresh')} + ${countedUpTo(':room', 'delayed')} + ${countedUpTo(':room', 'ordered')} as total
+    select queue, case queue when 0 then ${queuedOf(`server_id in (select id from remote_servers where ${SHARE_QUEUE})`)}
+      else ${queuedOf('server_id = queue')} end as total
+    from (select distinct queue from eligible) queues
   )
   insert into transfers (id, type, status, direction, server_id, server_name, partner_id, filename, remote_filename,
     virtual_file, source_path, source_version, size, content, settings, pesit_transfer_id,
@@ -37,7 +45,7 @@ const insertStatement = (conflict: string): string => `
     e.remote_filename, e.virtual_file, e.source_path, e.source_version, e.size, e.content, e.settings, e.pesit_transfer_id,
     e.idempotency_key, e.request_hash, e.created_by, e.priority, case when e.not_before > now() then e.not_before end,
     e.expires_at, e.order_key, e.order_holds
-  from eligible e cross join queued where queued.total + e.place <= :room
+  from eligible e join queued using (queue) where queued.total + e.place <= :room
   order by e.n
   ${conflict}
   returning ${columnsOf('transfers')}`;

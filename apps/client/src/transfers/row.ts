@@ -262,15 +262,19 @@ const QUEUE_PARTS = {
 export const PENDING_PARTS = [QUEUE_PARTS.fresh, QUEUE_PARTS.delayed, QUEUE_PARTS.ordered] as const;
 
 /** A transfer that takes a place in the queue: it waits for a slot, for its time or next attempt, or for the one before it. */
-export const QUEUED = `status = 'PENDING' and (${PENDING_PARTS.map((part) => `(${part})`).join(' or ')})
-  and server_id in (select id from remote_servers where enabled)`;
+export const QUEUED = `status = 'PENDING' and (${PENDING_PARTS.map((part) => `(${part})`).join(' or ')})`;
+
+const ENABLED = 'server_id in (select id from remote_servers where enabled)';
+
+/** Remote servers whose transfers share one queue: those with an open circuit have one each. */
+export const SHARE_QUEUE = 'enabled and circuit_until is null';
 
 /**
  * Counts what is `QUEUED`, or only a part of it, no further than `limit`. In parts, because each index of the queue serves one then,
  * whatever the planner, which keeps a plan that it made while the table was new, knows of it.
+ * @param ofServers which servers. Default: all that are enabled
  */
-export const countedUpTo = (limit: string, part: keyof typeof QUEUE_PARTS): string => `
+export const countedUpTo = (limit: string, part: keyof typeof QUEUE_PARTS, ofServers = ENABLED): string => `
   (select count(*) from (
-    select from transfers where status = 'PENDING' and ${QUEUE_PARTS[part]}
-      and server_id in (select id from remote_servers where enabled) limit ${limit}
+    select from transfers where status = 'PENDING' and ${QUEUE_PARTS[part]} and ${ofServers} limit ${limit}
   ) counted)`;

@@ -9,7 +9,7 @@ import { insert } from './insert-statement.js';
 import type { Incoming } from './insert-statement.js';
 import { leaseStore } from './lease-store.js';
 import { contentStore } from './content-store.js';
-import { BEHIND, columnsOf, DUE, PAGE_COLUMNS, QUEUED, SERVER_ENABLED } from './row.js';
+import { BEHIND, columnsOf, DUE, PAGE_COLUMNS, QUEUED, SERVER_ENABLED, SHARE_QUEUE } from './row.js';
 import type { NewTransfer, TransferDetailRow, TransferRow } from './row.js';
 import type { HistoryFilter, HistoryQuery, StatisticsQuery } from './schema.js';
 
@@ -49,29 +49,45 @@ const insertTogether =
     return isDoubtful ? rows.map((row) => row ?? 'alone') : rows;
   };
 
+/** In their order, too: the next one sees whether there is room left. */
+const insertAlone = (knex: Knex) => {
+  let last: Promise<unknown> = Promise.resolve();
+  return (one: Incoming): Promise<TransferRow | undefined> => {
+    const made = last.then(async () => (await insert([one], 'alone', knex))[0]);
+    last = made.catch(() => undefined);
+    return made;
+  };
+};
+
 /** The requests for transfers, and the history. One statement each; the statuses are guarded by triggers. */
 const requestStore = (
   knex: Knex,
   underWay?: () => number,
   history = new History(knex, HISTORY),
   inserted = new Batches({ run: insertTogether(knex), underWay }),
+  alone = insertAlone(knex),
 ) => ({
   /**
-   * @param room how many may be queued before this one
+   * @param room how many may be queued before this one, of its server alone while the circuit of that is open
    * @returns undefined when the server is not there or disabled, or there is no room
    * @throws a unique violation (`transfers_idempotency_key`) when a request with this key was queued before
    */
   insert: async (transfer: NewTransfer, room: number): Promise<TransferRow | undefined> => {
     const one = { transfer, room };
     const answer = await inserted.add(one);
-    return answer === 'alone' ? (await insert([one], 'alone', knex))[0] : answer;
+    return answer === 'alone' ? alone(one) : answer;
   },
 
-  /** How many take a place in the queue, and how many of them wait for their next attempt. */
-  countQueued: async (): Promise<{ readonly total: number; readonly delayed: number }> => {
+  /**
+   * How many take a place in the queue, and how many of them wait for their next attempt.
+   * @param alone the server whose circuit is open; undefined: the queue of all others
+   */
+  countQueued: async (alone: number | undefined): Promise<{ readonly total: number; readonly delayed: number }> => {
     const { rows } = await knex.raw<{ rows: [{ readonly total: number; readonly delayed: number }] }>(
       `select count(*)::integer as total, (count(*) filter (where not (${DUE})))::integer as delayed
-       from transfers where ${QUEUED}`,
+       from transfers where ${QUEUED} and case when cast(:alone as integer) is null
+         then server_id in (select id from remote_servers where ${SHARE_QUEUE}) else server_id = :alone end`,
+      { alone: alone ?? null },
     );
     return rows[0];
   },

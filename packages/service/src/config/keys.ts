@@ -390,7 +390,7 @@ export const CONFIG_KEYS = {
     default: 100,
     reload: true,
     description:
-      'Transfers that wait, for a place or for their next attempt; one more is answered 503 with Retry-After.',
+      'Transfers that wait, for a place or for their next attempt; one more is answered 503 with Retry-After. Those of a remote server whose circuit is open take no place of the others: each such server may have so many by itself.',
   }),
   'transfer.circuit.failures': key('client', {
     type: integer(0, 1000),
