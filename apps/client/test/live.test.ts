@@ -51,8 +51,11 @@ withDatabase((harness) => {
     expect(begun.data).toMatchObject({ id, direction, serverName: 'bank' });
     const all = ([one]: ReadEvent['data']): boolean => one.bytesTransferred === CONTENT.length && one.syncPoint >= 11;
     const [figures] = (await reader.next('progress', all)).data;
-    expect(figures).toMatchObject({ id, expectedBytes: direction === 'SEND' ? CONTENT.length : null });
+    // PI 42 of the partner: whole kilobytes.
+    const announced = direction === 'SEND' ? null : Math.ceil(CONTENT.length / 1024) * 1024;
+    expect(figures).toMatchObject({ id, expectedBytes: announced ?? CONTENT.length, isAnnounced: announced !== null });
     const now = (await service.api.get(`/transfers/${id}`)).body;
+    expect(now).toMatchObject({ announcedSize: announced, size: announced === null ? CONTENT.length : null });
     expect(now.status).toBe('IN_PROGRESS');
     // The last one may have become stable since.
     expect([figures.syncPoint, Number(figures.syncPoint) + 1]).toContain(now.syncPoint);

@@ -23,6 +23,8 @@ export interface ObservedSession {
 export interface Figures {
   readonly dataBytes: number;
   readonly syncPoint: number;
+  /** Bytes that the partner announces for a file that is received. */
+  readonly announced?: number | undefined;
 }
 
 /** One attempt of a transfer. */

@@ -81,7 +81,7 @@ describe('Rate', () => {
 });
 
 describe('LiveProgress', () => {
-  const row = { id: 7, version: 'a', bytes: 100, syncPoint: null, expected: 5000, node: 'pod-1' };
+  const row = { id: 7, version: 'a', bytes: 100, syncPoint: null, expected: 5000, isAnnounced: false, node: 'pod-1' };
 
   test('figures of this process are newer than the row; each is told once', () => {
     let figures: { dataBytes: number; syncPoint: number } | undefined;
@@ -91,7 +91,15 @@ describe('LiveProgress', () => {
       () => now,
     );
     progress.look([row]);
-    const told = { id: 7, bytesTransferred: 100, expectedBytes: 5000, rate: null, estimatedEnd: null, syncPoint: 0 };
+    const told = {
+      id: 7,
+      bytesTransferred: 100,
+      expectedBytes: 5000,
+      isAnnounced: false,
+      rate: null,
+      estimatedEnd: null,
+      syncPoint: 0,
+    };
     expect(progress.moved()).toEqual([{ ...told, node: 'pod-1' }]);
     expect(progress.moved()).toEqual([]);
     figures = { dataBytes: 1000, syncPoint: 2 };

@@ -15,7 +15,7 @@ const HANGS = 'hangs';
 const UNREACHABLE = 'unreachable';
 /** Without, with, without, with: the machine has other work. */
 const PASSES = [false, true, false, true, false, true];
-/** What the three may lose. */
+/** The three may take so much longer. */
 const SLOWER = 1.1;
 const LIMIT_MS = 600_000;
 const LOOK_MS = 200;

@@ -190,6 +190,10 @@ class Receiving implements Work {
     return this.#staged?.stablePoint?.number ?? 0;
   }
 
+  get announced(): number | undefined {
+    return (this.#attributes && announcedSize(this.#attributes)) || undefined;
+  }
+
   get facts(): Work['facts'] {
     const { logicalAttributes, historicalAttributes, freeMessage, originalSender, finalReceiver } =
       this.#attributes ?? {};

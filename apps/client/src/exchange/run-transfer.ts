@@ -104,7 +104,9 @@ class Attempt {
 
   get progress(): Figures | undefined {
     const { totals } = this;
-    return totals && { dataBytes: totals.dataBytes, syncPoint: this.#work?.syncPoint ?? 0 };
+    return (
+      totals && { dataBytes: totals.dataBytes, syncPoint: this.#work?.syncPoint ?? 0, announced: this.#work?.announced }
+    );
   }
 
   get from(): Figures | undefined {

@@ -38,6 +38,8 @@ export interface Work {
   readonly syncPoint: number;
   /** Where this attempt continues; undefined: from the start, or not known yet. */
   readonly startPoint: SyncPoint | undefined;
+  /** Bytes that the partner announces for a file that is received. */
+  readonly announced?: number | undefined;
   /** Figures that the record should keep when the attempt fails. */
   readonly facts: Pick<
     Ended,

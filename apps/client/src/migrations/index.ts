@@ -30,6 +30,7 @@ import { rate } from './0027-rate.js';
 import { circuits } from './0028-circuits.js';
 import { orderedCounted } from './0029-ordered-counted.js';
 import { historySums } from './0030-history-sums.js';
+import { announced } from './0031-announced.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -65,5 +66,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     circuits,
     orderedCounted,
     historySums,
+    announced,
   ],
 };

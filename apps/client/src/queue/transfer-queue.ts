@@ -137,12 +137,13 @@ export class TransferQueue {
     const transfer = this.#running.get(id)?.transfer;
     const totals = transfer?.totals();
     if (totals === undefined) return { id };
-    const syncPoint = transfer?.observed.progress()?.syncPoint ?? 0;
+    const { syncPoint = 0, announced } = transfer?.observed.progress() ?? {};
     return {
       id,
       bytesTransferred: totals.dataBytes,
       articles: totals.articles,
       ...(syncPoint > 0 ? { syncPoint } : {}),
+      ...(announced === undefined ? {} : { announced }),
     };
   }
 

@@ -37,9 +37,9 @@ const UNTOUCHED = `
 const RENEW = `
   update transfers t set lease_until = now() + make_interval(secs => :leaseSeconds),
     bytes_transferred = coalesce(r."bytesTransferred", t.bytes_transferred), articles = coalesce(r.articles, t.articles),
-    sync_point = coalesce(r."syncPoint", t.sync_point)
+    sync_point = coalesce(r."syncPoint", t.sync_point), announced = coalesce(r.announced, t.announced)
   from jsonb_to_recordset(cast(:running as jsonb)) as
-    r(id uuid, fence integer, "bytesTransferred" bigint, articles bigint, "syncPoint" integer)
+    r(id uuid, fence integer, "bytesTransferred" bigint, articles bigint, "syncPoint" integer, announced bigint)
   where t.id = r.id and t.fence = r.fence and t.status = 'IN_PROGRESS'
   returning t.id, t.cancel_requested`;
 

@@ -9,7 +9,8 @@ import type { TransferStore } from './store.js';
 /** Each arm is bounded, and has an index. */
 const LOOK = `
   select id, status, bytes_transferred as bytes, sync_point as "syncPoint", node, now() as at,
-    case when type = 'FILE' then size end as expected,
+    case when type = 'FILE' then coalesce(size, announced) end as expected,
+    size is null and announced is not null as "isAnnounced",
     concat_ws('/', status, attempts, fence, restartable, failures, postponements, next_attempt_at, diagnostic, content) as version
   from transfers where id in (
     (select id from transfers where status = 'IN_PROGRESS' limit :limit)
@@ -17,7 +18,7 @@ const LOOK = `
     union (select id from transfers where direction = 'RECEIVE' and created_time >= :since order by created_time desc, id desc limit :limit)
     union select unnest(cast(:named as uuid[]))
   )
-  union all select null, null, null, null, null, now(), null, null`;
+  union all select null, null, null, null, null, now(), null, null, null`;
 
 type Row = LiveRow & { readonly at: Date };
 

@@ -29,6 +29,7 @@ export const toPageRecord = (row: TransferRow, live?: Progress) => ({
   serverId: row.server_id,
   serverName: row.server_name,
   size: row.size,
+  announcedSize: (row.status === 'IN_PROGRESS' ? live?.announced : undefined) ?? row.announced,
   bytesTransferred: (row.status === 'IN_PROGRESS' ? live?.bytesTransferred : undefined) ?? row.bytes_transferred,
   articles: (row.status === 'IN_PROGRESS' ? live?.articles : undefined) ?? row.articles,
   createdBy: row.created_by,

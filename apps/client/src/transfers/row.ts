@@ -82,6 +82,8 @@ export interface TransferRow {
   readonly advice: string | null;
   /** Number of the lease: writes under an older one have no effect. */
   readonly fence: number;
+  /** For a RECEIVE: bytes that the partner announces, in whole kilobytes; null: it does not. */
+  readonly announced: number | null;
   readonly node: string | null;
   /** In a row that was looked up: whether its remote server is enabled, null when that was removed. */
   readonly server_enabled?: boolean | null;
@@ -211,6 +213,8 @@ export interface Progress {
   readonly articles?: number;
   /** The last point: sent, or stored here. */
   readonly syncPoint?: number;
+  /** Bytes that the partner announces for a RECEIVE. */
+  readonly announced?: number;
 }
 
 /**
@@ -224,7 +228,7 @@ const COLUMNS = [
   ...['pesit_transfer_id', 'attempts', 'failures', 'postponements', 'next_attempt_at', 'restartable', 'sync_point'],
   ...['pacings', 'reply', 'label', 'free_message', 'original_sender', 'final_receiver', 'fence', 'node'],
   ...['round_trip', 'advice', 'creation_date', 'reply_data_code', 'diagnostic_complement', 'answer_free_message'],
-  ...['name_confirmed', 'content', 'created_by', 'priority', 'expires_at'],
+  ...['name_confirmed', 'content', 'created_by', 'priority', 'expires_at', 'announced'],
 ];
 export const columnsOf = (table: string): string => COLUMNS.map((column) => `${table}.${column}`).join(', ');
 

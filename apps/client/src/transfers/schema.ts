@@ -195,6 +195,10 @@ export const transferAnswer = z
     serverId: z.int().nullable(),
     serverName: z.string(),
     size: z.int().nullable().meta({ description: 'Bytes of the file.' }),
+    announcedSize: z.int().nullable().meta({
+      description:
+        'Bytes that the partner announces for a file that is received (PI 42): an estimate, in whole kilobytes. Null: it does not, or it is not known yet.',
+    }),
     bytesTransferred: z.int().meta({ description: 'As PI 27 counts them.' }),
     articles: z.int(),
     createdBy: z

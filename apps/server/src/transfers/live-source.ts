@@ -10,6 +10,7 @@ import type { TransferStore } from './store.js';
 const LOOK = `
   select id, status, bytes_transferred as bytes, sync_point as "syncPoint", node, now() as at,
     case when type = 'FILE' then coalesce(source_size, nullif(announced, 0)) end as expected,
+    source_size is null and announced > 0 as "isAnnounced",
     concat_ws('/', status, attempts, fence, restartable, occurrences, diagnostic) as version
   from transfers where id in (
     (select id from transfers where status in ('PENDING', 'IN_PROGRESS') limit :limit)
@@ -17,7 +18,7 @@ const LOOK = `
     union (select id from transfers where direction = 'RECEIVE' and start_time >= :since order by start_time desc, id desc limit :limit)
     union select unnest(cast(:named as bigint[]))
   )
-  union all select null, null, null, null, null, now(), null, null`;
+  union all select null, null, null, null, null, now(), null, null, null`;
 
 type Row = LiveRow & { readonly at: Date };
 

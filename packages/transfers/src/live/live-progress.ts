@@ -12,6 +12,8 @@ export interface RunningRow {
   readonly bytes: number;
   readonly syncPoint: number | null;
   readonly expected: number | null;
+  /** The partner announces `expected`: an estimate. */
+  readonly isAnnounced: boolean;
   readonly node: string | null;
 }
 
@@ -20,6 +22,8 @@ interface Running {
   readonly rate: Rate;
   bytes: number;
   syncPoint: number;
+  /** By the partner, to this process. */
+  announced?: number | undefined;
   /** As it was told last. */
   told: string;
 }
@@ -61,6 +65,7 @@ export class LiveProgress {
       if (figures === undefined) continue;
       running.bytes = figures.dataBytes;
       running.syncPoint = figures.syncPoint;
+      running.announced = figures.announced;
       running.rate.add(figures.dataBytes, this.#now());
     }
   }
@@ -92,14 +97,16 @@ export class LiveProgress {
   }
 }
 
-const shown = ({ row, rate, bytes, syncPoint }: Running): TransferProgressEvent => {
+const shown = ({ row, rate, bytes, syncPoint, announced }: Running): TransferProgressEvent => {
+  const expected = row.expected ?? announced ?? null;
   const perSecond = rate.perSecond === undefined ? null : Math.round(rate.perSecond);
   return {
     id: row.id,
     bytesTransferred: bytes,
-    expectedBytes: row.expected,
+    expectedBytes: expected,
+    isAnnounced: row.expected === null ? expected !== null : row.isAnnounced,
     rate: perSecond,
-    estimatedEnd: endOf(row.expected, bytes, perSecond),
+    estimatedEnd: endOf(expected, bytes, perSecond),
     syncPoint,
     node: row.node,
   };

@@ -20,6 +20,8 @@ export interface LiveRow {
   readonly syncPoint: number | null;
   /** Bytes that it will have; null: not known. */
   readonly expected: number | null;
+  /** The partner announces `expected` (PI 42): an estimate. */
+  readonly isAnnounced: boolean;
   readonly node: string | null;
 }
 

@@ -7,6 +7,10 @@ export const transferProgress = z
     id: z.union([z.int(), z.string()]),
     bytesTransferred: z.int(),
     expectedBytes: z.int().nullable().meta({ description: 'Bytes that it will have, as far as this side knows.' }),
+    isAnnounced: z.boolean().meta({
+      description:
+        '`expectedBytes` is what the partner announces (PI 42): rounded up to whole kilobytes, and more than the file may have.',
+    }),
     rate: z.int().nullable().meta({ description: 'Bytes per second over the last 10 seconds; null: not known yet.' }),
     estimatedEnd: timestamp()
       .nullable()
