@@ -364,7 +364,12 @@ export const INTERFACE = {
       proven('as specified', 'packages/service/test/config/config.test.ts', 'later wins: YAML, environment, flags'),
     ],
     ...fields(key, 'B', ['partners', 'files', 'servers']).map(([name, variants, found]) => [
-      ...[name, variants, found, 'the key is taken, and without effect yet'],
+      ...[
+        name,
+        variants,
+        found,
+        'the key is taken, and without effect: nothing is created from it, a warning at start says so; post each object to its path',
+      ],
     ]),
     [
       'SIGHUP',
@@ -375,8 +380,18 @@ export const INTERFACE = {
         'what may change does',
       ),
     ],
-    ['--api-port', 'B', key('api-port'), 'without effect: `server.port`'],
-    ['--transfer-port', 'B', key('transfer-port'), 'without effect: each app has one port'],
+    [
+      '--api-port',
+      'B',
+      key('api-port'),
+      'without effect, and said so at start: each app has one REST interface, at `server.port`',
+    ],
+    [
+      '--transfer-port',
+      'B',
+      key('transfer-port'),
+      'without effect, and said so at start: the client app is the transfer surface, at its own `server.port`',
+    ],
     ['web port', 'A', key('server.port')],
     ['datasource', 'A', key('database.url'), 'with `database.username`, `database.password`'],
     ...fields((name) => key(`transfer.${name}`), 'A', [

@@ -3,10 +3,11 @@ import { connect } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { PesitRequester } from '@pesit-node/net';
 import { PesitError } from '@pesit-node/protocol';
-import { withDatabase } from '@pesit-node/service/testing';
+import { captureLog, withDatabase } from '@pesit-node/service/testing';
 
+import { MIGRATIONS } from '../src/migrations/index.js';
 import { findDatabase, loseDatabase } from './support/faults.js';
-import { PASSWORD, useNode } from './support/node.js';
+import { PASSWORD, TestNode, useNode } from './support/node.js';
 
 const WRONG = 'b4d#pAss';
 
@@ -125,6 +126,24 @@ withDatabase((harness) => {
           details: '{"changes":{"password":{"before":"set","after":"changed"}}}',
         },
       ]);
+    });
+
+    test('counts at once on another pod, which has just taken the old one', async () => {
+      await permit();
+      const own = await harness.another({ ...node().database, searchPath: [MIGRATIONS.schema] });
+      const other = new TestNode(own, node().data, captureLog(), {
+        ...{ node: 'pod-b', answerMs: 0, settings: { 'listener.host': '127.0.0.2' } },
+      });
+      await other.start();
+      try {
+        const there = { host: '127.0.0.2' };
+        await (await node().connect(there)).release();
+        await (await node().connect({ password: both })).release();
+        await (await node().connect({ ...there, password: NEXT })).release();
+        expect((await refusal(there)).diagnostic).toBe('3-304');
+      } finally {
+        await other.stop();
+      }
     });
 
     test('said again changes nothing more, and lets in: the first answer may have been lost', async () => {

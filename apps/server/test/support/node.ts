@@ -238,11 +238,12 @@ export class TestNode {
 
   async connect(
     options: Partial<RequesterOptions['connect']> &
-      Partial<Pick<RequesterOptions, 'port' | 'preconnection' | 'connectTimeout' | 'transport'>> = {},
+      Partial<Pick<RequesterOptions, 'host' | 'port' | 'preconnection' | 'connectTimeout' | 'transport'>> = {},
   ): Promise<PesitRequester> {
-    const { port = this.port, preconnection, connectTimeout = 5000, transport, ...connect } = options;
+    const { host = '127.0.0.1', port = this.port, preconnection, connectTimeout = 5000, ...more } = options;
+    const { transport, ...connect } = more;
     const session = await PesitRequester.open({
-      host: '127.0.0.1',
+      host,
       port,
       dialect: 'length-prefixed',
       connectTimeout,
