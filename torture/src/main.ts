@@ -23,9 +23,11 @@ import { Database, type Cluster } from './database.js';
 import type { Victim } from './faults.js';
 import { resentBytes, statuses, type Fate, type Finding } from './judge.js';
 import { GIANT_SILENCE_MS, runGiant } from './giant.js';
+import { badServersRound } from './pods/bad-servers.js';
 import { databaseAwayRound } from './pods/database-away.js';
 import { leaderRound } from './pods/leader-round.js';
 import { PodStage, type PodStageOptions } from './pods/pod-stage.js';
+import { queueRound } from './pods/queue-round.js';
 import { rollingRound, type PodRound } from './pods/rolling-round.js';
 import { scaleOut } from './pods/scale-out.js';
 import { verbsRound } from './pods/verbs.js';
@@ -124,8 +126,16 @@ const roundOf = async (plan: RoundPlan, on: Stage, report: Report, options: Opti
 };
 
 /** Rounds of the processes of `pods/`. */
-const isOfPods = ({ rolling, databaseAway, leaderRounds, scaleOut: scales, verbs }: Options): boolean =>
-  rolling !== undefined || databaseAway !== undefined || leaderRounds !== undefined || scales || verbs;
+const isOfPods = ({
+  rolling,
+  databaseAway,
+  leaderRounds,
+  scaleOut: scales,
+  verbs,
+  queue,
+  badServers,
+}: Options): boolean =>
+  [rolling, databaseAway, leaderRounds, queue, badServers].some((asked) => asked !== undefined) || scales || verbs;
 
 const startPods = async (directory: string, options: Partial<PodStageOptions>): Promise<PodStage> =>
   PodStage.start(directory, database as Database, { redisUrl: process.env['TORTURE_REDIS'], ...options });
@@ -146,6 +156,22 @@ const podRounds = async function* (options: Options, directory: string): AsyncGe
     for (let k = 0; k < rounds; k++) {
       yield await databaseAwayRound(pods, { seed: seed + k, each: EACH_WAY, seconds: databaseAway });
     }
+    return;
+  }
+  if (options.queue !== undefined) {
+    // Without Redis: what one process does not take, the other hears of from PostgreSQL.
+    const terms = { redisUrl: undefined, servers: 1 };
+    for (const kill of [false, true]) {
+      const name = kill ? 'killed' : 'queue';
+      pods = await startPods(join(directory, name), { ...terms, databaseName: name });
+      yield await queueRound(pods, { transfers: options.queue, kill });
+      await pods.stop();
+    }
+    return;
+  }
+  if (options.badServers !== undefined) {
+    pods = await startPods(directory, { servers: 1 });
+    yield await badServersRound(pods, options.badServers);
     return;
   }
   pods = await startPods(directory, { listeners });

@@ -31,6 +31,10 @@ export interface Options {
   readonly databaseAway: number | undefined;
   /** Instead: one, two and three processes of the server app are measured. */
   readonly scaleOut: boolean;
+  /** Instead: so many files of 4 KB through two processes of the client app, and again with one of them killed. */
+  readonly queue: number | undefined;
+  /** Instead: so many files to each of three remote servers, beside one that hangs and one that is not there. */
+  readonly badServers: number | undefined;
   /** Instead: how long each verb of a listener takes until it is true on all pods. */
   readonly verbs: boolean;
   /** Instead of rounds one sparse file of so many GiB, cut at 95 %; undefined: rounds. */
@@ -53,6 +57,9 @@ export const USAGE = `npm run torture -- [flags]
   --leader-rounds N    instead, on such processes and a Redis: N times a leader ends, is killed, frozen, or Redis is away
   --database-away S    instead, PostgreSQL is away for S seconds in the middle of 20 transfers each way: it stands still (even seeds), or is
                        stopped (odd ones); --rounds times (default 1)
+  --queue N            instead, N files of 4 KB through two client processes, every tenth in order, and again with one of them killed
+  --bad-servers N      instead, N files of 4 KB to each of three remote servers, in turn without and with as many to one that hangs
+                       and one that nobody reaches
   --verbs              instead, how long each verb that is said of a listener to one pod takes to be true on all
   --scale-out          instead, transfers and MB a second of one, two and three server processes
   --tls                the same transfers over TLS, with certificates on both sides
@@ -78,6 +85,8 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
       'leader-rounds': { type: 'string' },
       'database-away': { type: 'string' },
       listeners: { type: 'string', default: 'all' },
+      queue: { type: 'string' },
+      'bad-servers': { type: 'string' },
       verbs: { type: 'boolean', default: false },
       'scale-out': { type: 'boolean', default: false },
       seed: { type: 'string', default: String(Math.floor(Date.now() / 1000)) },
@@ -100,8 +109,8 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
     throw new Error(`--listeners: expected all or leader, got "${listeners}"`);
   const leaders = values['leader-rounds'];
   const away = values['database-away'];
-  const ofProcesses =
-    rolling !== undefined || away !== undefined || leaders !== undefined || values.verbs || values['scale-out'];
+  const asked = [rolling, away, leaders, values.queue, values['bad-servers']].some((value) => value !== undefined);
+  const ofProcesses = asked || values.verbs || values['scale-out'];
   const pods = count('pods', values.pods ?? (ofProcesses ? '3' : '1'), 1);
   if (ofProcesses ? pods !== 3 : pods > 2)
     throw new Error(`--pods: expected ${ofProcesses ? '3 with --rolling and --leader-rounds' : '1 or 2'}, got ${pods}`);
@@ -124,6 +133,8 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
     leaderRounds: leaders === undefined ? undefined : count('leader-rounds', leaders, 1),
     databaseAway: away === undefined ? undefined : count('database-away', away, 1),
     scaleOut: values['scale-out'],
+    queue: values.queue === undefined ? undefined : count('queue', values.queue, 100),
+    badServers: values['bad-servers'] === undefined ? undefined : count('bad-servers', values['bad-servers'], 10),
     verbs: values.verbs,
     giant: values.giant === undefined ? undefined : count('giant', values.giant, 1),
   };

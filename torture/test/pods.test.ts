@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import { createServer, connect, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { parseOptions } from '../src/options.js';
 import { Gateway } from '../src/pods/gateway.js';
 import { overlaps, type Sample } from '../src/pods/leader-round.js';
+import { faultsOf, growthOf, type QueuedRecord } from '../src/pods/queue-round.js';
 
 const said = (pod: string, from: number, leads: boolean): Sample => ({ pod, from, to: from + 5, leads });
 
@@ -36,6 +38,8 @@ test('rounds of processes have three pods of the server app', () => {
   });
   expect(parseOptions(['--leader-rounds', '50', '--pods', '3'])).toMatchObject({ leaderRounds: 50, pods: 3 });
   expect(parseOptions(['--database-away', '60'])).toMatchObject({ databaseAway: 60, pods: 3, rounds: 1 });
+  expect(parseOptions(['--queue', '1000'])).toMatchObject({ queue: 1000, badServers: undefined, pods: 3 });
+  expect(parseOptions(['--bad-servers', '20'])).toMatchObject({ queue: undefined, badServers: 20, pods: 3 });
   expect(parseOptions([])).toMatchObject({ rolling: undefined, leaderRounds: undefined, pods: 1, rounds: 40 });
   for (const [flags, reason] of [
     [['--rolling', 'hup'], '--rolling: expected term, kill or database'],
@@ -87,4 +91,58 @@ test('the gateway goes to the next that takes the connection, and to nobody whil
   const { port } = gateway;
   await gateway.open();
   expect(gateway.port).toBe(port);
+});
+
+describe('a long queue', () => {
+  const names = ['ordered-0', 'free-1', 'ordered-2', 'free-3'];
+  const deliver = (which: readonly string[]): readonly string[] =>
+    which.map((name) =>
+      createHash('sha256')
+        .update(Buffer.alloc(4096, `${name};`))
+        .digest('hex'),
+    );
+  const completed = (name: string, endTime: number): QueuedRecord => ({ name, status: 'COMPLETED', endTime });
+  const records = names.map((name, k) => completed(name, k));
+  const good = { client: records, server: [...records, { name: 'free-1', status: 'FAILED', endTime: 0 }] };
+
+  test.each<[string, Parameters<typeof faultsOf>[1], readonly string[], readonly string[]]>([
+    ['all is well, with an attempt more', good, deliver(names), []],
+    [
+      'one is not COMPLETED here, and was delivered',
+      { ...good, client: records.slice(1) },
+      deliver(names),
+      ['client: 1 not COMPLETED, ordered-0'],
+    ],
+    [
+      'one is delivered twice, and COMPLETED twice there',
+      { ...good, server: [...records, completed('free-3', 9)] },
+      deliver([...names, 'free-3']),
+      ['server: 1 COMPLETED twice', '5 files delivered of 4'],
+    ],
+    [
+      'one is another file',
+      good,
+      deliver(['ordered-0', 'free-1', 'ordered-2', 'free-9']),
+      ['1 files were never delivered as they were sent'],
+    ],
+    [
+      'the order is another one there',
+      {
+        ...good,
+        server: [completed('ordered-0', 5), completed('ordered-2', 4), ...records.filter((_, k) => k % 2 === 1)],
+      },
+      deliver(names),
+      ['server: ordered-2 ended before ordered-0'],
+    ],
+  ])('%s', (_, sides, delivered, found) => {
+    expect(faultsOf(names, sides, delivered)).toEqual(found);
+  });
+
+  test('memory that grows with what went through is found', () => {
+    const mib = 1024 * 1024;
+    const flat = [10, 40, 80, 100].map((ended) => ({ pod: 'client-1', ended, bytes: 150 * mib }));
+    expect(growthOf(flat, 100)).toEqual([]);
+    const grows = [10, 40, 80, 99].map((ended) => ({ pod: 'client-2', ended, bytes: (100 + 2 * ended) * mib }));
+    expect(growthOf([...flat, ...grows], 100)).toEqual(['client-2: 298 MiB in the last quarter, 120 MiB in the first']);
+  });
 });

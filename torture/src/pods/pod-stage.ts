@@ -158,20 +158,31 @@ export class PodStage {
     throw failure;
   }
 
-  /** The newest epoch of each app, as PostgreSQL has it. */
-  async epochs(): Promise<readonly Epoch[]> {
+  /** A remote server of the client app that leads to the balancer, without its name. */
+  get remote(): Json & { readonly port: number } {
+    const server = { host: '127.0.0.1', port: this.#balancer.port, serverId: LISTENER };
+    return { ...server, clientId: PARTNER, password: PASSWORD };
+  }
+
+  /** Asks PostgreSQL. */
+  async rows<Row extends object>(sql: string): Promise<readonly Row[]> {
     const client = new pg.Client({ connectionString: this.#url });
     client.on('error', () => undefined);
     try {
       await client.connect();
-      // The driver of the harness gives a bigint as text, whose order is another one: '9' comes after '10'.
-      const { rows } = await client.query<Omit<Epoch, 'epoch'> & { epoch: string }>(
-        'select app, epoch, instance from pesit_common.cluster_leaders',
-      );
-      return rows.map(({ epoch, ...row }) => ({ ...row, epoch: Number(epoch) }));
+      return (await client.query<Row>(sql)).rows;
     } finally {
       await client.end().catch(() => undefined);
     }
+  }
+
+  /** The newest epoch of each app, as PostgreSQL has it. */
+  async epochs(): Promise<readonly Epoch[]> {
+    // The driver of the harness gives a bigint as text, whose order is another one: '9' comes after '10'.
+    const rows = await this.rows<Omit<Epoch, 'epoch'> & { readonly epoch: string }>(
+      'select app, epoch, instance from pesit_common.cluster_leaders',
+    );
+    return rows.map(({ epoch, ...row }) => ({ ...row, epoch: Number(epoch) }));
   }
 
   async #configure(port: number): Promise<void> {
@@ -195,10 +206,7 @@ export class PodStage {
         await delay(100);
       }
     }
-    await call('POST', `${client}/api/v1/servers`, {
-      ...{ name: REMOTE, host: '127.0.0.1', port: this.#balancer.port, serverId: LISTENER },
-      ...{ clientId: PARTNER, password: PASSWORD },
-    });
+    await call('POST', `${client}/api/v1/servers`, { ...this.remote, name: REMOTE });
   }
 
   /** Ends all in peace. */
