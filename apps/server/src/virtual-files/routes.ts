@@ -52,15 +52,19 @@ export const virtualFileRoutes = (
           200: z.object({
             content: z.array(
               z.object({
-                name: z.string(),
-                size: z.int().meta({ description: 'Bytes.' }),
+                name: z.string().meta({ examples: ['invoices-0401.csv'] }),
+                size: z.int().meta({ description: 'Bytes.', examples: [48_213] }),
                 modified: timestamp(),
-                fault: z.string().nullable().meta({
-                  description: 'Why the SELECT that comes to this file would be refused; null: it would be sent.',
-                }),
+                fault: z
+                  .string()
+                  .nullable()
+                  .meta({
+                    description: 'Why the SELECT that comes to this file would be refused; null: it would be sent.',
+                    examples: [null],
+                  }),
               }),
             ),
-            more: z.boolean().meta({ description: 'There are others behind them.' }),
+            more: z.boolean().meta({ description: 'There are others behind them.', examples: [false] }),
           }),
           404: 'There is no such virtual file, partner or listener.',
           409: 'A SELECT would be refused, for which `diagnostic` is the PeSIT diagnostic; or the partner has no session.',
