@@ -80,7 +80,7 @@ suite('in a browser', () => {
   });
 
   describe('every page', () => {
-    const pages = ['/', '/transfers', '/transfers/{failed}'];
+    const pages = ['/', '/transfers', '/transfers/{failed}', '/license'];
     const cases = pages.flatMap((path) =>
       Object.keys(LOOKS).map((look) => [path, look as keyof typeof LOOKS] as const),
     );

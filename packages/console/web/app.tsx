@@ -1,6 +1,7 @@
 import { ErrorBoundary, LocationProvider, Route, Router } from 'preact-iso';
 
 import { login } from './api/session.ts';
+import { LicensePage } from './pages/license.tsx';
 import { LoginPage } from './pages/login.tsx';
 import { NowPage } from './pages/now.tsx';
 import { RecordPage } from './pages/record.tsx';
@@ -32,6 +33,7 @@ export const App = () =>
             <Route path="/" component={NowPage} />
             <Route path="/transfers" component={TransfersPage} />
             <Route path="/transfers/:id" component={RecordPage} />
+            <Route path="/license" component={LicensePage} />
             <Route default component={Nowhere} />
           </Router>
         </Shell>

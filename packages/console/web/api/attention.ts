@@ -7,7 +7,6 @@ import type { components as ClientParts } from './generated/client.ts';
 import type { components } from './generated/server.ts';
 
 export type Health = components['schemas']['Health'];
-export type License = components['schemas']['License'];
 export type Cluster = components['schemas']['ClusterOverview'];
 
 /** Transfers that failed for one reason with one partner. */
@@ -66,9 +65,6 @@ export const health = async (signal: AbortSignal): Promise<Health> => {
   if (response.status === 503 && isHealth(error)) return error;
   return answerOf(Promise.resolve({ response, ...(data === undefined ? { error } : { data }) }));
 };
-
-export const license = (signal: AbortSignal): Promise<License> =>
-  answerOf(serverApp.GET('/api/v1/license', { signal }));
 
 export const cluster = (signal: AbortSignal): Promise<Cluster> =>
   answerOf(serverApp.GET('/api/v1/cluster', { signal }));

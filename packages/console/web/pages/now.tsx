@@ -1,8 +1,9 @@
 import { useRef } from 'preact/hooks';
 
 import { useAnswer } from '../api/answer.ts';
-import { cluster, health, license, listeners, recentFailures, remoteServers } from '../api/attention.ts';
+import { cluster, health, listeners, recentFailures, remoteServers } from '../api/attention.ts';
 import type { Cluster, Listener, RemoteServer } from '../api/attention.ts';
+import { readLicense } from '../api/license.ts';
 import { app } from '../api/session.ts';
 import { FailureNote } from '../parts/failure-note.tsx';
 import { Matters } from '../parts/matters.tsx';
@@ -125,7 +126,7 @@ export const NowPage = () => {
   const kind = app.value;
   const failures = useAnswer(`failures ${kind}`, recentFailures, 60_000);
   const parts = useAnswer(`health ${kind}`, health, EVERY_MS);
-  const licensed = useAnswer(`license ${kind}`, license, 300_000);
+  const licensed = useAnswer('license', readLicense, 300_000);
   const pods = useAnswer(`cluster ${kind}`, cluster, EVERY_MS);
   const listening = useAnswer(`listeners ${kind}`, listeners, EVERY_MS);
   const servers = useAnswer(`servers ${kind}`, remoteServers, EVERY_MS);

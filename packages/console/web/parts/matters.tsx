@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 
-import type { Cluster, FailureGroup, Failures, Health, License, Listener, RemoteServer } from '../api/attention.ts';
+import type { Cluster, FailureGroup, Failures, Health, Listener, RemoteServer } from '../api/attention.ts';
+import type { License } from '../api/license.ts';
 import { nameOf } from '../api/transfers.ts';
 import { number, time } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';

@@ -17,6 +17,7 @@ const BOTH = ['server', 'client'] as const;
 const ITEMS: readonly MenuItem[] = [
   { path: '/', name: 'now', key: 'n', apps: BOTH },
   { path: '/transfers', name: 'transfers', key: 't', apps: BOTH },
+  { path: '/license', name: 'license', key: 'l', apps: BOTH },
 ];
 
 /** What the app of the page has. */
