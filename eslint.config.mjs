@@ -19,7 +19,7 @@ export default tseslint.config(
   {
     ignores: [
       '**/dist/**',
-      'packages/console/site/**',
+      'packages/console/site*/**',
       'packages/console/web/api/generated/**',
       '**/coverage/**',
       'data/**',

@@ -1,4 +1,4 @@
-/** Bundles the pages of the console; `buildConsole` runs it. */
+/** `bundle.mjs DIRECTORY`: bundles the pages of the console there; `buildConsole` runs it. */
 import { fileURLToPath } from 'node:url';
 
 import { build } from 'vite';
@@ -13,7 +13,7 @@ await build({
   base: '/',
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
-    outDir: here('site'),
+    outDir: process.argv[2],
     emptyOutDir: true,
     target: 'es2022',
     assetsInlineLimit: 0,

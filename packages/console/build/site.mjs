@@ -3,7 +3,17 @@
  * (`packages/console/web/api/generated`), then its files (`packages/console/site`), each beside itself in Brotli and gzip.
  * The tools for it are loaded where something is to be built: most starts find the console as it is.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
@@ -12,15 +22,18 @@ import { Failure, root, run } from '../../../scripts/lib/process.mjs';
 const HOME = join(root, 'packages/console');
 const SITE = join(HOME, 'site');
 const GENERATED = join(HOME, 'web/api/generated');
-/** Written last: a site that has it is whole. */
-const STAMP = join(SITE, '.built-from');
+/** Says inside the site which sources it was built from. */
+const STAMP = '.built-from';
 /** What it is made of: the pages, and all that declares an operation. */
 const SOURCES = ['packages', 'apps'];
 
 /** Files below a folder that are sources, by name, size and time. */
 function sources(folder) {
   return readdirSync(folder, { withFileTypes: true })
-    .filter(({ name }) => !['node_modules', 'dist', 'site', 'generated', 'test', 'screens'].includes(name))
+    .filter(
+      ({ name }) =>
+        !name.startsWith('site') && !['node_modules', 'dist', 'generated', 'test', 'screens'].includes(name),
+    )
     .flatMap((entry) => {
       const path = join(folder, entry.name);
       if (entry.isDirectory()) return sources(path);
@@ -33,6 +46,29 @@ function sources(folder) {
 function stampOfSources() {
   const files = SOURCES.flatMap((folder) => sources(join(root, folder))).sort();
   return createHash('sha256').update(files.join('\n')).digest('hex');
+}
+
+/** Undefined where nothing was built. */
+function stampOfSite() {
+  try {
+    return readFileSync(join(SITE, STAMP), 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Puts a new site in the place of the old one. */
+function replace(draft) {
+  for (;;) {
+    rmSync(SITE, { recursive: true, force: true });
+    try {
+      renameSync(draft, SITE);
+      return;
+    } catch (error) {
+      // Another build has put its own there meanwhile.
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+    }
+  }
 }
 
 /** Writes a file that is another one than before; the others keep their time. */
@@ -55,9 +91,9 @@ async function generate() {
 }
 
 /** The servers of the apps send these to a browser that takes them. */
-function compress() {
-  for (const name of readdirSync(SITE, { recursive: true })) {
-    const path = join(SITE, name);
+function compress(site) {
+  for (const name of readdirSync(site, { recursive: true })) {
+    const path = join(site, name);
     if (!/\.(?:js|css|html|svg)$/.test(name)) continue;
     const body = readFileSync(path);
     const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: body.length };
@@ -72,16 +108,22 @@ function compress() {
  */
 export async function buildConsole({ check = false } = {}) {
   const stamp = stampOfSources();
-  if (!check && existsSync(STAMP) && readFileSync(STAMP, 'utf8') === stamp) return;
+  if (!check && stampOfSite() === stamp) return;
   await generate();
   if (check) {
     const wrong = await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'packages/console/web']);
     if (wrong !== 0) throw new Failure('The pages of the console have wrong types: see the lines above');
   }
-  rmSync(SITE, { recursive: true, force: true });
-  // A process of its own: the bundler makes the one that it runs in a production one (NODE_ENV).
-  const code = await run(process.execPath, ['packages/console/build/bundle.mjs']);
-  if (code !== 0) throw new Failure('The pages of the console could not be built: see the lines above');
-  compress();
-  writeFileSync(STAMP, stamp);
+  const draft = mkdtempSync(`${SITE}-`);
+  try {
+    // A process of its own: the bundler makes the one that it runs in a production one (NODE_ENV).
+    const code = await run(process.execPath, ['packages/console/build/bundle.mjs', draft]);
+    if (code !== 0) throw new Failure('The pages of the console could not be built: see the lines above');
+    compress(draft);
+    writeFileSync(join(draft, STAMP), stamp);
+    // Its name last: a site that has it is whole, whoever else builds it at the same time.
+    replace(draft);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
 }

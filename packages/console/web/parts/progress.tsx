@@ -2,8 +2,11 @@ import type { Progress } from '../api/transfers.ts';
 import { bytes, fromNow, rate } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 
+/** What a bar shows of the progress that is told. */
+export type Shown = Pick<Progress, 'bytesTransferred' | 'expectedBytes' | 'isAnnounced' | 'rate' | 'estimatedEnd'>;
+
 interface Props {
-  readonly of: Pick<Progress, 'bytesTransferred' | 'expectedBytes' | 'rate' | 'estimatedEnd'>;
+  readonly of: Shown;
   readonly label: string;
 }
 
@@ -22,7 +25,7 @@ export const ProgressBar = ({ of, label }: Props) => {
       <div class="row quiet">
         <span>
           {bytes(done)}
-          {all === null ? '' : ` / ${bytes(all)}`}
+          {all === null ? '' : ` / ${of.isAnnounced ? '≈ ' : ''}${bytes(all)}`}
         </span>
         {speed !== null && <span>{rate(speed)}</span>}
         {end !== null && (

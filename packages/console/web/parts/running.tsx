@@ -11,13 +11,18 @@ import { useTransferEvents } from './live-transfers.ts';
 import { Card, Empty } from './page.tsx';
 import { DirectionWord } from './pills.tsx';
 import { ProgressBar } from './progress.tsx';
+import type { Shown } from './progress.tsx';
 
 /** More are counted, not shown: nobody looks at two hundred bars. */
 const SHOWN = 20;
 
-const unknownProgress = (one: Transfer): Progress => ({
-  ...{ id: one.id, bytesTransferred: one.bytes, expectedBytes: one.size, rate: null },
-  ...{ estimatedEnd: null, syncPoint: 0, node: null },
+/** Before the first progress of a transfer is told. */
+const unknownProgress = ({ bytes, size }: Transfer): Shown => ({
+  bytesTransferred: bytes,
+  expectedBytes: size,
+  isAnnounced: false,
+  rate: null,
+  estimatedEnd: null,
 });
 
 /** The transfers that run, with their bars; @param ended is told when one has ended. */
