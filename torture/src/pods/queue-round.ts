@@ -40,6 +40,8 @@ const CALLERS = 8;
 const LIMIT_MS = 3_600_000;
 const LOOK_MS = 1000;
 const AGAIN_MS = 500;
+/** 409: another process, perhaps one that was killed, is still taking in the first request with this key. */
+const PASSING: readonly number[] = [409, 503];
 /** Memory at the end may be so much more than when a quarter was through: the heap of V8 breathes. */
 const GROWTH = 1.25;
 const GROWTH_BYTES = 32 * KB * KB;
@@ -114,7 +116,7 @@ const post = async (stage: PodStage, name: string, first: number): Promise<void>
       await call('POST', `${base}/api/v1/transfers/send`, body, { key: `queue-${name}` });
       return;
     } catch (error) {
-      if (error instanceof RestError && error.status !== 503) throw error;
+      if (error instanceof RestError && !PASSING.includes(error.status)) throw error;
       await delay(AGAIN_MS);
     }
   }
@@ -161,13 +163,13 @@ export const queueRound = async (stage: PodStage, { transfers, kill }: QueuePlan
   const began = performance.now();
   let postedAfter = 0;
   const posted = postAll(stage, names).then(() => (postedAfter = performance.now() - began));
-  // Awaited below, perhaps after it has rejected.
-  posted.catch(() => undefined);
+  let isRefused = false;
+  posted.catch(() => (isRefused = true));
   const [victim] = stage.of('client');
   let isKilled = false;
   let longest = 0;
   let ended = 0;
-  while (ended < transfers && performance.now() - began < LIMIT_MS) {
+  while (ended < transfers && !isRefused && performance.now() - began < LIMIT_MS) {
     await delay(LOOK_MS);
     const progress = await progressOf(stage);
     ended = progress.ended;
