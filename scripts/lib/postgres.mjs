@@ -82,7 +82,8 @@ export async function createCluster(found, more = {}) {
     listen_addresses: '127.0.0.1',
     port,
     unix_socket_directories: '',
-    max_connections: 200,
+    // Three test files at a time, each with the pools of several pods.
+    max_connections: 500,
     fsync: 'off',
     full_page_writes: 'off',
     synchronous_commit: 'off',

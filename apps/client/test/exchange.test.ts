@@ -107,6 +107,7 @@ withDatabase((harness) => {
         node: 'test-node',
         roundTrip: expect.any(Number),
         advice: null,
+        announcedSize: null,
         label: null,
         freeMessage: null,
         diagnosticComplement: null,

@@ -19,6 +19,9 @@ const MAIN = new URL('../dist/main.js', import.meta.url);
 const LATE = 'X'.repeat(DATA.length);
 const LATE_DTF = step('DTF', (y) => fpdu('DTF', y, 0, Buffer.from(LATE)), false);
 
+const PODS = ['pod-a', 'pod-b'] as const;
+const HOSTS = { 'pod-a': '127.0.0.2', 'pod-b': '127.0.0.1' } as const;
+
 withDatabase((harness) => {
   let directory: string;
   let database: TestDatabase;
@@ -29,11 +32,12 @@ withDatabase((harness) => {
   beforeEach(async () => {
     database = await harness.open();
     directory = await mkdtemp(join(tmpdir(), 'pesit-frozen-'));
-    pods = ['pod-a', 'pod-b'].map(
+    pods = PODS.map(
       (pod) =>
         new KilledService({
           ...{ main: MAIN, directory, databaseUrl: database.url, pod, signal: 'SIGSTOP' },
-          settings: { 'cluster.enabled': true },
+          // Each has both listeners, on an address of its own: who connects chooses the pod.
+          settings: { 'cluster.enabled': true, 'listener.host': HOSTS[pod] },
         }),
     );
   });
@@ -44,7 +48,7 @@ withDatabase((harness) => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  /** A listener on each pod: NODE1 and NODE2. @param step at which the first pod stands still */
+  /** A listener for each pod: NODE1 and NODE2. @param step at which the first pod stands still */
   const start = async (at?: string): Promise<void> => {
     for (const [index, pod] of pods.entries()) {
       await pod.start(index === 0 ? at : undefined);
@@ -60,7 +64,8 @@ withDatabase((harness) => {
 
   const begin = async (pod: number, restarted: boolean): Promise<RawPeer> => {
     const connect = pod === 0 ? CONNECT : connectAs({ server: 'NODE2' });
-    const peer = await RawPeer.open(ports[pod]!, connect);
+    const peer = await RawPeer.from('127.0.0.1', ports[pod]!, HOSTS[PODS[pod]!]);
+    await peer.sendAll(connect);
     peers.push(peer);
     expect(diagnosticOf(await peer.send(create({ restarted })))).toBe('0-000');
     await peer.send(ORF);
