@@ -81,13 +81,15 @@ const OPTIONS: ts.CompilerOptions = {
 /** What TypeScript says of these texts, by file. */
 const complaints = (texts: Readonly<Record<string, string>>): Readonly<Record<string, readonly string[]>> => {
   const files = new Map(Object.entries(texts).map(([name, text]) => [virtual(name), text]));
-  const host = ts.createCompilerHost(OPTIONS);
-  const { fileExists, readFile, getSourceFile } = host;
-  host.fileExists = (path) => files.has(path) || fileExists(path);
-  host.readFile = (path) => files.get(path) ?? readFile(path);
-  host.getSourceFile = (path, version, ...rest) => {
-    const text = files.get(path);
-    return text === undefined ? getSourceFile(path, version, ...rest) : ts.createSourceFile(path, text, version);
+  const real = ts.createCompilerHost(OPTIONS);
+  const host: ts.CompilerHost = {
+    ...real,
+    fileExists: (path) => files.has(path) || real.fileExists(path),
+    readFile: (path) => files.get(path) ?? real.readFile(path),
+    getSourceFile: (path, version, ...rest) => {
+      const text = files.get(path);
+      return text === undefined ? real.getSourceFile(path, version, ...rest) : ts.createSourceFile(path, text, version);
+    },
   };
   const program = ts.createProgram({ rootNames: [...files.keys()], options: OPTIONS, host });
   return Object.fromEntries(

@@ -163,13 +163,13 @@ export const queueRound = async (stage: PodStage, { transfers, kill }: QueuePlan
   const began = performance.now();
   let postedAfter = 0;
   const posted = postAll(stage, names).then(() => (postedAfter = performance.now() - began));
-  let isRefused = false;
-  posted.catch(() => (isRefused = true));
+  const posting = { isRefused: false };
+  posted.catch(() => (posting.isRefused = true));
   const [victim] = stage.of('client');
   let isKilled = false;
   let longest = 0;
   let ended = 0;
-  while (ended < transfers && !isRefused && performance.now() - began < LIMIT_MS) {
+  while (ended < transfers && !posting.isRefused && performance.now() - began < LIMIT_MS) {
     await delay(LOOK_MS);
     const progress = await progressOf(stage);
     ended = progress.ended;

@@ -191,7 +191,8 @@ class Receiving implements Work {
   }
 
   get announced(): number | undefined {
-    return (this.#attributes && announcedSize(this.#attributes)) || undefined;
+    const size = this.#attributes === undefined ? undefined : announcedSize(this.#attributes);
+    return size === 0 ? undefined : size;
   }
 
   get facts(): Work['facts'] {
