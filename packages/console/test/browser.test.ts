@@ -182,6 +182,22 @@ suite('in a browser', () => {
     await admin.page.getByRole('button', { name: 'Retry' }).waitFor();
   });
 
+  test('while the license blocks: the page of the license alone, until it no longer does', async () => {
+    const { page } = await openTab(browser);
+    const body = { error: 'LICENSE_REQUIRED', message: 'The evaluation is over', licenseUrl: '/api/v1/license' };
+    const blocked = '**/api/v1/login';
+    await page.route(blocked, (route) => route.fulfill({ status: 402, json: body }));
+    await logIn(page, `${node.server}/transfers`);
+    await page.getByRole('heading', { level: 1, name: 'License' }).waitFor();
+    expect(await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents()).toEqual([
+      'License',
+    ]);
+    await page.unroute(blocked);
+    await page.getByLabel('Days more').fill('1');
+    await page.getByRole('button', { name: 'Extend the evaluation' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Transfers' }).waitFor();
+  });
+
   test('keys: / searches, g t goes to the transfers, ? tells them', async () => {
     const { page } = await openTab(browser);
     await logIn(page, node.server);

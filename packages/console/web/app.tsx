@@ -1,6 +1,6 @@
 import { ErrorBoundary, LocationProvider, Route, Router } from 'preact-iso';
 
-import { login } from './api/session.ts';
+import { isBlocked, login } from './api/session.ts';
 import { LicensePage } from './pages/license.tsx';
 import { LoginPage } from './pages/login.tsx';
 import { NowPage } from './pages/now.tsx';
@@ -29,13 +29,17 @@ export const App = () =>
     <LocationProvider>
       <ErrorBoundary>
         <Shell>
-          <Router>
-            <Route path="/" component={NowPage} />
-            <Route path="/transfers" component={TransfersPage} />
-            <Route path="/transfers/:id" component={RecordPage} />
-            <Route path="/license" component={LicensePage} />
-            <Route default component={Nowhere} />
-          </Router>
+          {isBlocked.value ? (
+            <LicensePage />
+          ) : (
+            <Router>
+              <Route path="/" component={NowPage} />
+              <Route path="/transfers" component={TransfersPage} />
+              <Route path="/transfers/:id" component={RecordPage} />
+              <Route path="/license" component={LicensePage} />
+              <Route default component={Nowhere} />
+            </Router>
+          )}
         </Shell>
       </ErrorBoundary>
     </LocationProvider>

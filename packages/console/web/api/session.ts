@@ -13,6 +13,8 @@ export type Role = Login['role'];
 interface Session {
   readonly authorization: string;
   readonly login: Login;
+  /** The license lets nothing else be asked than the license itself: not even who this is. */
+  readonly isBlocked: boolean;
 }
 
 const session = signal<Session | undefined>(undefined);
@@ -21,6 +23,8 @@ const session = signal<Session | undefined>(undefined);
 export const ended = signal<'loggedOut' | 'refused' | undefined>(undefined);
 
 export const login = computed(() => session.value?.login);
+
+export const isBlocked = computed(() => session.value?.isBlocked === true);
 
 /** Which app serves the page. */
 export const app = computed((): 'server' | 'client' => (login.value?.name === 'pesit-client' ? 'client' : 'server'));
@@ -43,8 +47,9 @@ const basic = (username: string, password: string): string => {
 };
 
 /** @throws {Failure} when the service refuses them; whatever fetch throws when it cannot be asked */
-export const logIn = async (username: string, password: string): Promise<void> => {
-  const given = basic(username, password);
+export const logIn = (username: string, password: string): Promise<void> => enter(username, basic(username, password));
+
+const enter = async (username: string, given: string): Promise<void> => {
   const response = await fetch('/api/v1/login', {
     headers: { Authorization: given, Accept: 'application/json' },
     credentials: 'omit',
@@ -52,9 +57,21 @@ export const logIn = async (username: string, password: string): Promise<void> =
     signal: AbortSignal.timeout(15_000),
   });
   const body: unknown = await response.json().catch(() => undefined);
-  if (!response.ok) throw failureOf(response, body);
-  session.value = { authorization: given, login: body as Login };
   ended.value = undefined;
+  if (response.status === 402) {
+    // 401 comes before 402: the service knows them. Whether they may install a license it says when they do.
+    const unknown: Login = { username, role: 'admin', name: '', version: '', peerUrl: null };
+    session.value = { authorization: given, login: unknown, isBlocked: true };
+    return;
+  }
+  if (!response.ok) throw failureOf(response, body);
+  session.value = { authorization: given, login: body as Login, isBlocked: false };
+};
+
+/** Asks anew who this is, once the license no longer blocks. */
+export const logInAgain = async (): Promise<void> => {
+  const known = session.value;
+  if (known?.isBlocked === true) await enter(known.login.username, known.authorization);
 };
 
 /** @param why `refused`: the service no longer takes what was given (a changed password, a removed user) */

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { useAnswer } from '../api/answer.ts';
 import { extendEvaluation, installLicense, readLicense } from '../api/license.ts';
 import type { License } from '../api/license.ts';
-import { may } from '../api/session.ts';
+import { logInAgain, may } from '../api/session.ts';
 import { useAction } from '../parts/action.tsx';
 import { FailureNote } from '../parts/failure-note.tsx';
 import { Card, Facts, Loading, Page } from '../parts/page.tsx';
@@ -45,6 +45,7 @@ const Install = ({ installed }: { readonly installed: () => void }) => {
     action.run(async () => {
       setDone(false);
       await installLicense(text.trim(), anyway);
+      await logInAgain();
       setText('');
       setDone(true);
       installed();
@@ -110,7 +111,7 @@ const Extend = ({ extended }: { readonly extended: () => void }) => {
         class="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          action.run(() => extendEvaluation(Number(days)).then(extended));
+          action.run(() => extendEvaluation(Number(days)).then(logInAgain).then(extended));
         }}
       >
         <label class="field">

@@ -1,6 +1,6 @@
 import { computed } from '@preact/signals';
 
-import { app } from '../api/session.ts';
+import { app, isBlocked } from '../api/session.ts';
 import type { Texts } from '../texts/en.ts';
 
 /** A page of the rail: its path, its words, and the key that goes there behind `g`. */
@@ -21,4 +21,6 @@ const ITEMS: readonly MenuItem[] = [
 ];
 
 /** What the app of the page has. */
-export const menu = computed(() => ITEMS.filter(({ apps }) => apps.includes(app.value)));
+export const menu = computed(() =>
+  ITEMS.filter(({ apps, name }) => apps.includes(app.value) && (!isBlocked.value || name === 'license')),
+);

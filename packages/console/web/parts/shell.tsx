@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
 import { useEffect, useState } from 'preact/hooks';
 
-import { app, login, logOut } from '../api/session.ts';
+import { app, isBlocked, login, logOut } from '../api/session.ts';
 import { choose, language, LANGUAGES, texts } from '../texts/index.ts';
 import type { Language } from '../texts/index.ts';
 import { Keys } from './keys.tsx';
@@ -85,7 +85,7 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
           <img src="/icon.svg" alt="" />
           <span>
             {product}
-            <small>{apps[app.value]}</small>
+            <small>{isBlocked.value ? '' : apps[app.value]}</small>
           </span>
         </div>
         <nav aria-label={shell.pages}>
@@ -108,11 +108,11 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
         <button type="button" class="button menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           {shell.menu}
         </button>
-        <Search />
+        {!isBlocked.value && <Search />}
         <div class="end">
           <span class="who">
             {who?.username}
-            <small class="quiet">{who === undefined ? '' : shell.roles[who.role]}</small>
+            <small class="quiet">{who === undefined || isBlocked.value ? '' : shell.roles[who.role]}</small>
           </span>
           <button type="button" class="button" onClick={() => logOut()}>
             {shell.logOut}

@@ -15,19 +15,16 @@ const login = z
   })
   .meta({ id: 'Login' });
 
-/** `/api/v1/login`: who asks, and what of; whatever the license says. */
+/** `/api/v1/login`: who asks, with which role, and of which service. */
 export const loginRoutes = (
   routes: Routes,
   { name, version }: ServiceInfo,
   peerUrl: () => string | undefined,
 ): void => {
   routes.resource('/api/v1/login', {
-    get: endpoint(
-      { summary: 'Who asks, with which role', access: 'login', answers: { 200: login } },
-      ({ req, res }) => {
-        const { username, role } = loginOf(req) ?? { username: '', role: 'viewer' as const };
-        res.json({ username, role, name, version, peerUrl: peerUrl() || null });
-      },
-    ),
+    get: endpoint({ summary: 'Who asks, with which role', answers: { 200: login } }, ({ req, res }) => {
+      const { username, role } = loginOf(req) ?? { username: '', role: 'viewer' as const };
+      res.json({ username, role, name, version, peerUrl: peerUrl() || null });
+    }),
   });
 };

@@ -221,10 +221,10 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   if (isPublic) app.use(figures.router);
   app.use(login);
   app.use(requestBound(() => config['http.max-connections']));
-  app.use(who.router);
   // Without the database nobody knows what the gate would say; the routes then answer 503 with the reason.
   if (gate !== undefined) app.use((req, res, next) => (database?.ready === false ? next() : gate(req, res, next)));
   if (!isPublic) app.use(figures.router);
+  app.use(who.router);
   app.use(documents.router);
   app.use(jsonBody(() => config['http.max-body']));
   if (database !== undefined) app.use(databaseGate(database));
