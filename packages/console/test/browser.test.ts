@@ -123,12 +123,12 @@ suite('in a browser', () => {
     await form.getByLabel('Status').selectOption('COMPLETED');
     await form.getByLabel('Virtual file').fill('INBOX');
     await form.getByRole('button', { name: 'Apply' }).click();
-    await page.getByText('1 transfers').waitFor();
+    await page.getByText('Transfers: 1', { exact: true }).waitFor();
     expect(new URL(page.url()).search).toBe('?status=COMPLETED&virtualFile=INBOX');
     await page.getByRole('button', { name: 'Remove the filter Virtual file' }).click();
     await page.waitForURL((url) => url.search === '?status=COMPLETED');
     await page.goBack();
-    await page.getByText('1 transfers').waitFor();
+    await page.getByText('Transfers: 1', { exact: true }).waitFor();
     expect(new URL(page.url()).search).toBe('?status=COMPLETED&virtualFile=INBOX');
   });
 
@@ -211,6 +211,6 @@ suite('in a browser', () => {
     await page.keyboard.press('/');
     await page.keyboard.type('salaries');
     await page.keyboard.press('Enter');
-    await page.getByText('1 transfers').waitFor();
+    await page.getByText('Transfers: 1', { exact: true }).waitFor();
   });
 });

@@ -41,7 +41,7 @@ const Listeners = ({ of }: { readonly of: readonly Listener[] }) => {
                 </Pill>
               </div>
               <span class="quiet">
-                {number(activeConnections)} / {number(maxConnections)} {now.sessions}
+                {now.sessions}: {number(activeConnections)} / {number(maxConnections)}
                 {pods.length > 1 && ` · ${pods.map((pod) => `${pod.name}: ${listenerStatus[pod.status]}`).join(', ')}`}
               </span>
             </li>
@@ -110,8 +110,8 @@ const Pods = ({ of }: { readonly of: Cluster }) => {
               <Pill mood={ready === false ? 'warn' : 'good'}>{ready === false ? now.notReady : 'UP'}</Pill>
             </div>
             <span class="quiet">
-              {sessions === null ? '' : `${number(sessions)} ${now.sessions} · `}
-              {typeof startedAt === 'string' && `${common.since} ${fromNow(startedAt)}`}
+              {sessions === null ? '' : `${now.sessions}: ${number(sessions)} · `}
+              {typeof startedAt === 'string' && `${common.started} ${fromNow(startedAt)}`}
             </span>
           </li>
         ))}
