@@ -58,7 +58,6 @@ class Handshake {
     this.#socket = connect({
       host,
       port,
-      ...SOCKET_OPTIONS,
       secureContext: terms.context,
       // An address is no server name (RFC 6066 §3).
       ...(isIP(this.#name) === 0 ? { servername: this.#name } : { servername: '' }),
@@ -66,6 +65,10 @@ class Handshake {
       // Checked below, where it can be put into words, before anything is sent.
       rejectUnauthorized: false,
     });
+    // `connect` of node:tls passes neither option on: without the first, CONNECT waits for the ACK that the kernel of the
+    // partner delays (40 ms).
+    this.#socket.setNoDelay(SOCKET_OPTIONS.noDelay);
+    this.#socket.setKeepAlive(SOCKET_OPTIONS.keepAlive, SOCKET_OPTIONS.keepAliveInitialDelay);
     // Nobody could take what comes with the handshake.
     this.#socket.pause();
     this.#socket.once('connectionAttempt', () => (this.#began = performance.now()));

@@ -1,9 +1,10 @@
 /** TLS does what every `Transport` does, whichever side opened it and with either version. */
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { connect as connectSocket, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { TLSSocket, connect as connectTlsSocket } from 'node:tls';
-import { beforeAll } from '@jest/globals';
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { TlsClientTerms, TlsServerTerms, connectTls, serveTls } from '../src/index.js';
 import type { TlsVersion, Transport } from '../src/index.js';
 import { TestCa } from '../src/testing/certificates.js';
@@ -84,4 +85,41 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
 describeNetwork('TLS', () => {
   const terms = serverTerms();
   return { connect: connectTls(clientTerms), serve: serveTls({ terms: () => terms }), host: LOCAL };
+});
+
+describe('a TLS connection that is opened', () => {
+  // `connect` of node:tls drops the socket options that `connect` of node:net takes.
+  test('small FPDUs leave at once, and the kernel looks for a silent partner after a minute', async () => {
+    const without = jest.spyOn(TLSSocket.prototype, 'setNoDelay');
+    const { transport, port } = await connected();
+    expect(without.mock.calls).toEqual([[true]]);
+    without.mockRestore();
+    // Its line in the kernel's table: timer 02 is the one of keep-alive, and behind it stands when it is due (1/100 s). Until
+    // the partner has acknowledged the handshake another timer stands there.
+    const remote = `:${port.toString(16).toUpperCase().padStart(4, '0')} 01 `;
+    let due: string | undefined;
+    while (due === undefined) {
+      const line = (await readFile('/proc/net/tcp', 'latin1')).split('\n').find((one) => one.includes(remote));
+      expect(line).toMatch(/ 0[12]:/);
+      due = / 02:([0-9A-F]{8}) /.exec(line ?? '')?.[1];
+    }
+    expect(Number.parseInt(due, 16)).toBeLessThanOrEqual(6000);
+    expect(transport.destroyed).toBe(false);
+  });
+
+  const connected = async () => {
+    const arrived = gate<Transport>();
+    const terms = serverTerms();
+    const listening = serveTls({ terms: () => terms })({ arrived: arrived.open, failed: arrived.refuse });
+    await listening.listen({ host: LOCAL, port: 0 });
+    const { port } = listening;
+    const { transport } = await connectTls(clientTerms)({ host: LOCAL, port, signal: never });
+    const other = await arrived.passed;
+    atEnd(async () => {
+      transport.destroy();
+      other.destroy();
+      await listening.close();
+    });
+    return { transport, port };
+  };
 });
