@@ -21,6 +21,10 @@ const ROOMS = {
 const source = (room) => `^packages/${room}/src`;
 const everyRoom = Object.keys(ROOMS);
 
+/** Folders of the console's browser half. */
+const LAYERS = { api: [], texts: [], parts: ['api', 'texts'], pages: ['parts', 'api', 'texts'] };
+const inBrowser = (layer) => `^packages/console/web/${layer}/`;
+
 const arrows = everyRoom.map((room) => ({
   name: `${room}-imports-only-${['node', ...ROOMS[room]].join('-')}`,
   comment: `packages/${room} may import ${ROOMS[room].join(', ') || 'no room of the house'} (docs/architecture.md)`,
@@ -40,6 +44,13 @@ export default {
       to: { circular: true },
     },
     ...arrows,
+    ...Object.entries(LAYERS).map(([layer, behind]) => ({
+      name: `console-${layer}-import-only-${behind.join('-') || 'themselves'}`,
+      comment: 'The browser half of the console: app, pages, parts, and behind them requests and words.',
+      severity: 'error',
+      from: { path: inBrowser(layer) },
+      to: { path: '^packages/console/web/', pathNot: [layer, ...behind].map(inBrowser) },
+    })),
     {
       name: 'apps-never-import-each-other',
       comment: 'The apps are two processes with one database: what both need belongs into a package.',
@@ -66,7 +77,7 @@ export default {
     },
   ],
   options: {
-    includeOnly: '^(packages|apps|bench|torture)/[^/]+/?[^/]*/?src|^(bench|torture)/src',
+    includeOnly: '^(packages|apps|bench|torture)/[^/]+/?[^/]*/?src|^(bench|torture)/src|^packages/console/web/',
     doNotFollow: { path: 'node_modules' },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.test.json' },

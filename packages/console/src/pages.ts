@@ -99,7 +99,11 @@ export const consolePages = (directory: string = SITE): RequestHandler => {
       next();
       return;
     }
-    site ??= readSite(directory);
+    site ??= readSite(directory).catch((error: unknown) => {
+      // Asked again by the next request: a build may have replaced the files in that moment.
+      site = undefined;
+      throw error;
+    });
     const file = (await site).get(name);
     if (file !== undefined) {
       send(req, res, file);

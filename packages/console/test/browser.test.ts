@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 
-import { accessibilityFaults, browserPath, logIn, LOOKS, openBrowser, openTab } from './support/browser.js';
+import { accessibilityFaults, browserPath, fillLogin, logIn, LOOKS, openBrowser, openTab } from './support/browser.js';
 import { ask, PASSWORD, startNode } from './support/node.js';
 import type { StartedNode } from './support/node.js';
 
@@ -110,9 +110,11 @@ suite('in a browser', () => {
     const { page } = await openTab(browser);
     await logIn(page, node.client);
     await page.getByRole('link', { name: 'Show them' }).click();
-    await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.getByText('What to do:').first().waitFor();
-    expect(await page.locator('main').textContent()).toContain('the virtual file "NOSUCH" is not known here');
+    await page.waitForURL(/\/transfers\/[^/?]+$/);
+    await page.getByRole('heading', { name: 'Attempts' }).waitFor();
+    const told = await page.locator('main').textContent();
+    expect(told).toContain('the virtual file "NOSUCH" is not known here');
+    expect(told).toContain('What to do');
   });
 
   test('filters are chips, and live in the address', async () => {
@@ -212,5 +214,18 @@ suite('in a browser', () => {
     await page.keyboard.type('salaries');
     await page.keyboard.press('Enter');
     await page.getByText('Transfers: 1', { exact: true }).waitFor();
+  });
+
+  test('a page whose files are gone, as after an update, says so and is loaded again', async () => {
+    const { page } = await openTab(browser);
+    const files = /\/assets\/transfers-[^/]+\.js$/;
+    await page.route(files, (route) => route.fulfill({ status: 404 }));
+    await logIn(page, node.server);
+    await page.getByRole('link', { name: 'Transfers', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'This page could not be loaded' }).waitFor();
+    await page.unroute(files);
+    await page.getByRole('button', { name: 'Load again' }).click();
+    await fillLogin(page);
+    await page.getByRole('heading', { level: 1, name: 'Transfers' }).waitFor();
   });
 });

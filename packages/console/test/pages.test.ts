@@ -103,4 +103,15 @@ describe('how files are sent', () => {
     writeFileSync(join(late, 'index.html'), 'built');
     expect((await request(app).get('/')).text).toBe('built');
   });
+
+  test('files that cannot be read at one time are read at the next', async () => {
+    const broken = join(directory, 'broken');
+    const inTheWay = join(broken, 'index.html.br');
+    mkdirSync(inTheWay, { recursive: true });
+    writeFileSync(join(broken, 'index.html'), 'whole');
+    const app = appOver(broken);
+    expect((await request(app).get('/')).status).toBe(500);
+    rmSync(inTheWay, { recursive: true });
+    expect((await request(app).get('/')).text).toBe('whole');
+  });
 });

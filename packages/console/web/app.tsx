@@ -4,11 +4,13 @@ import { isBlocked, login } from './api/session.ts';
 import { LicensePage } from './pages/license.tsx';
 import { LoginPage } from './pages/login.tsx';
 import { NowPage } from './pages/now.tsx';
-import { RecordPage } from './pages/record.tsx';
-import { TransfersPage } from './pages/transfers.tsx';
+import { laterPage } from './parts/later-page.tsx';
 import { Page } from './parts/page.tsx';
 import { Shell } from './parts/shell.tsx';
 import { texts } from './texts/index.ts';
+
+const TransfersPage = laterPage(async () => (await import('./pages/transfers.tsx')).TransfersPage);
+const RecordPage = laterPage(async () => (await import('./pages/record.tsx')).RecordPage);
 
 const Nowhere = () => {
   const { nowhere } = texts.value;

@@ -57,6 +57,11 @@ export const openTab = async (browser: Browser, { scheme, width, locale }: Look 
 /** Logs in at a page of the console. */
 export const logIn = async (page: Page, address: string, username = 'admin', password = 'admin'): Promise<void> => {
   await page.goto(address);
+  await fillLogin(page, username, password);
+};
+
+/** Logs in where the page asks for it. */
+export const fillLogin = async (page: Page, username = 'admin', password = 'admin'): Promise<void> => {
   await page.locator('[name=username]').fill(username);
   await page.locator('[name=password]').fill(password);
   await page.locator('button.main').click();

@@ -1,7 +1,7 @@
 import { computed } from '@preact/signals';
 
 import { app, isBlocked } from '../api/session.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/index.ts';
 
 /** A page of the rail: its path, its words, and the key that goes there behind `g`. */
 export interface MenuItem {

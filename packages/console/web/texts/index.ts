@@ -1,9 +1,9 @@
 /** The words of the pages in the language of the person, and numbers and times as that language writes them. */
 import { computed, effect, signal } from '@preact/signals';
 
-import { en } from './en.ts';
-import type { Texts } from './en.ts';
-import { fr } from './fr.ts';
+import { en } from './en/index.ts';
+import type { Texts } from './en/index.ts';
+import { fr } from './fr/index.ts';
 
 export const LANGUAGES = { en, fr } as const satisfies Readonly<Record<string, Texts>>;
 export type Language = keyof typeof LANGUAGES;

@@ -1,0 +1,16 @@
+/** Every word of the pages in English, a file for each page; the other languages have the same keys (`Texts`). */
+import { license } from './license.ts';
+import { now } from './now.ts';
+import { record } from './record.ts';
+import { transfers } from './transfers.ts';
+import { words } from './words.ts';
+
+export const en = { ...words, license, now, record, transfers } as const;
+
+/** The same with any words. */
+type Words<T> = T extends string
+  ? string
+  : T extends (...given: infer G) => string
+    ? (...given: G) => string
+    : { readonly [K in keyof T]: Words<T[K]> };
+export type Texts = Words<typeof en>;

@@ -1,0 +1,17 @@
+export const license = {
+  state: 'In force',
+  customer: 'Customer',
+  id: 'License',
+  ends: 'Ends',
+  days: (count: string) => `days left: ${count}`,
+  clusters: 'Clusters',
+  pods: 'Pods a cluster',
+  key: 'Verified with',
+  install: 'Install a license',
+  text: 'Text of the license',
+  file: 'or its file',
+  installed: 'The license is installed, on every pod.',
+  anyway: 'Install it anyway',
+  extend: 'Extend the evaluation',
+  daysMore: 'Days more',
+} as const;

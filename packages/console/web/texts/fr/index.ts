@@ -1,0 +1,9 @@
+/** Terms as the French specification of PeSIT has them (docs/glossary.md). */
+import type { Texts } from '../en/index.ts';
+import { license } from './license.ts';
+import { now } from './now.ts';
+import { record } from './record.ts';
+import { transfers } from './transfers.ts';
+import { words } from './words.ts';
+
+export const fr: Texts = { ...words, license, now, record, transfers };
