@@ -126,6 +126,15 @@ const ROWS = [
       line('Another attempt follows', 'ops', [
         ['{{reason}}', `sum by (reason) (${rate('pesit_transfer_retries_total')})`],
       ]),
+      line(
+        'Wait in the queue',
+        's',
+        [
+          ['p50', quantile(0.5, 'pesit_queue_wait_seconds')],
+          ['p95', quantile(0.95, 'pesit_queue_wait_seconds')],
+        ],
+        'From when a transfer was due to the begin of its attempt.',
+      ),
       line('Remote servers', 'none', [['{{status}}', `max by (status) (${of('pesit_remote_servers')})`]]),
       line('Failed logins', 'ops', [['{{result}}', `sum by (result) (${rate('pesit_login_failures_total')})`]]),
     ],
@@ -156,6 +165,20 @@ const ROWS = [
       line('Memory', 'bytes', [['{{pod}}', `sum by (pod) (${of('process_resident_memory_bytes')})`]]),
       line('Event loop, p99', 's', [['{{pod}}', `max by (pod) (${of('nodejs_eventloop_lag_p99_seconds')})`]]),
       line('Open files', 'none', [['{{pod}}', `max by (pod) (${of('process_open_fds')})`]]),
+      line(
+        'Flushes, p95',
+        's',
+        [['{{pod}}', quantile(0.95, 'pesit_flush_duration_seconds', 'pod')]],
+        'How long the volume takes to make received data stable. Runbook: PesitStorageSlow.',
+      ),
+      line(
+        'Acknowledgements, p95',
+        's',
+        [['{{of}} {{pod}}', quantile(0.95, 'pesit_acknowledgement_seconds', 'of, pod')]],
+        'How long partners wait for the answer to a SYN or a TRANS.END.',
+      ),
+      line('Circuits that are open', 'none', [['open', `max(${of('pesit_remote_servers_circuit_open')})`]]),
+      line('Audit entries', 'ops', [['{{outcome}}', `sum by (outcome) (${rate('pesit_audit_entries_total')})`]]),
       line('Free space', 'bytes', [['{{pod}}', `min by (pod) (${of('pesit_storage_free_bytes')})`]]),
     ],
   },

@@ -29,7 +29,7 @@ withDatabase((harness) => {
   const moved = (direction: string) => `service_bytes_transferred_total{direction="${direction}",kind="outbound"}`;
 
   test('a file sent, one received, a message; a session that is kept', async () => {
-    const partner = await world.partner({ files: { X: BIG } });
+    const partner = await world.partner({ files: { X: BIG }, syncPoints: { intervalKb: 4, window: 2 } });
     const service = await world.service();
     await world.remote(service, partner.port);
     expect((await world.send(service)).status).toBe('COMPLETED');
@@ -49,8 +49,16 @@ withDatabase((harness) => {
         'pesit_remote_servers{status="REFUSED"}',
         'pesit_database_up',
         'pesit_license_days_remaining',
+        'pesit_queue_wait_seconds_count',
       ),
-    ).toEqual([1, 1, 11, 100_000, 1, 1, 1, 1, 1, 0, 1, 30]);
+    ).toEqual([1, 1, 11, 100_000, 1, 1, 1, 1, 1, 0, 1, 30, 2]);
+    const [flushes, points] = await values(
+      service,
+      'pesit_flush_duration_seconds_count',
+      'pesit_acknowledgement_seconds_count{of="SYN"}',
+    );
+    expect(flushes).toBeGreaterThanOrEqual(1);
+    expect(points).toBeGreaterThanOrEqual(1);
   });
 
   test('cut in the data, and tried again from the last point', async () => {
@@ -157,6 +165,12 @@ withDatabase((harness) => {
       .knex('transfers')
       .update({ next_attempt_at: new Date(Date.now() - 3_600_000) });
     expect(await values(service, ...gauges)).toEqual([0, 0, 1, 0]);
+    const wait = async () => values(service, ...['count', 'sum'].map((part) => `pesit_queue_wait_seconds_${part}`));
+    const [before = 0] = await wait();
+    await service.api.put('/servers/1', { enabled: true });
+    await until(async () => (await wait())[0] === before + 1);
+    // Since its attempt was due.
+    expect((await wait())[1]).toBeGreaterThanOrEqual(3600);
   });
 
   test('what a process left behind when it was killed, and no further attempt follows', async () => {

@@ -39,6 +39,14 @@ withDatabase((harness) => {
         transfers('SEND', 'COMPLETED'),
       ),
     ).toEqual([1 + 1, 2, 2, 0, 0]);
+    const [flushes, synced, ended] = await values(
+      'pesit_flush_duration_seconds_count',
+      'pesit_acknowledgement_seconds_count{of="SYN"}',
+      'pesit_acknowledgement_seconds_count{of="TRANS.END"}',
+    );
+    expect([synced, ended]).toEqual([(await samples()).get(points('RECEIVE')), 2]);
+    // Points that come while one is flushed share the next flush.
+    expect(flushes).toBeGreaterThanOrEqual(2);
   });
 
   test('a running transfer, its interruption, and its restart', async () => {

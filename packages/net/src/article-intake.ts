@@ -11,8 +11,8 @@ const MAX_CHECKPOINTS = 64;
 export interface IntakeListener {
   /** The sink failed, once: the transfer cannot continue. */
   readonly failed: (error: unknown) => void;
-  /** The sink has the point on stable storage, and the peer is told. */
-  readonly acknowledged: (point: SyncPoint) => void;
+  /** The sink has the point on stable storage, and the peer is told: so long after its SYN, milliseconds. */
+  readonly acknowledged: (point: SyncPoint, waitedMs: number) => void;
 }
 
 /**
@@ -68,12 +68,13 @@ export class ArticleIntake {
 
   checkpoint(point: SyncPoint): void {
     if (this.#stopped) return;
+    const came = performance.now();
     try {
       const stored = this.#sink.checkpoint(point, this.#gather()).then(
         () => {
           if (this.#stopped) return;
           this.#connection.session.acknowledgeSyn(point.number);
-          this.#listener.acknowledged(point);
+          this.#listener.acknowledged(point, performance.now() - came);
           this.#attendSoon();
           this.#checkpointDone();
         },

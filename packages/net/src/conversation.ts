@@ -32,7 +32,7 @@ export class Conversation {
   /** A DTF.END that came with the ACK(READ) before it, while nobody waited yet. */
   #early: Parameters | undefined;
   #texts: PartnerTexts = {};
-  #acknowledged: ((point: SyncPoint) => void) | undefined;
+  #acknowledged: ((point: SyncPoint, waitedMs?: number) => void) | undefined;
   #wentBack = 0;
   /** Why the running transfer, or the session, is over: `#cancelled` by us where no IDT can say so. */
   #interruption: PesitError | undefined;
@@ -90,7 +90,7 @@ export class Conversation {
    * An operation begins: what ended the last one is of no account.
    * @param acknowledged a sync point of it is safe
    */
-  begin(acknowledged?: (point: SyncPoint) => void): void {
+  begin(acknowledged?: (point: SyncPoint, waitedMs?: number) => void): void {
     this.#acknowledged = acknowledged;
     this.#interruption = undefined;
     this.#early = undefined;
@@ -203,7 +203,7 @@ export class Conversation {
         // The answer is void; whoever waits for it sees that the transfer went back.
         if (this.#waiting?.name === 'ACK(TRANS.END)') this.#resolve({});
       },
-      acknowledged: (point) => this.#acknowledged?.(point),
+      acknowledged: (point, waitedMs) => this.#acknowledged?.(point, waitedMs),
       interrupted: (error) => {
         this.#interruption = error;
         this.#fail(error);

@@ -33,8 +33,11 @@ export interface SessionListener {
    * @throws PesitError when it is too late for that: the transfer is interrupted
    */
   goesBack(): void;
-  /** The receiver has everything up to this point on stable storage, and has said so. */
-  acknowledged(point: SyncPoint): void;
+  /**
+   * The receiver has everything up to this point on stable storage, and has said so.
+   * @param waitedMs since its SYN, where we are the receiver
+   */
+  acknowledged(point: SyncPoint, waitedMs?: number): void;
   interrupted(error: PesitError, endCode: number): void;
   learned(style: SingleArticleStyle): void;
   /** A request that the session itself has refused. */
@@ -196,8 +199,8 @@ export class FileData {
     const failed = (error: unknown): void => {
       this.#listener.failed(error);
     };
-    const acknowledged = (point: SyncPoint): void => {
-      this.#listener.acknowledged(point);
+    const acknowledged = (point: SyncPoint, waitedMs: number): void => {
+      this.#listener.acknowledged(point, waitedMs);
     };
     return new ArticleIntake(this.#connection, sink, { failed, acknowledged }, this.#limits.read, this.#pace);
   }

@@ -114,8 +114,9 @@ export interface ServerHandler {
   /**
    * A sync point of the running transfer is safe: stored here and acknowledged, or acknowledged by the partner. Called for
    * each on the path of the data: it must be quick, and must not throw.
+   * @param waitedMs from its SYN to our acknowledgement, milliseconds; undefined: the partner's
    */
-  acknowledged?(point: SyncPoint): void;
+  acknowledged?(point: SyncPoint, waitedMs?: number): void;
   /** PI 29 of a DTF.END, CRF or DESELECT, 1 to 4096 bytes: what the partner says of the file, beside a success too. */
   said?(name: FpduName, complement: Buffer): void;
   /** DESELECT was answered: the next file may come. */

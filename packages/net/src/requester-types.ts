@@ -68,8 +68,11 @@ export interface ReceiveFile {
   readonly pace?: Pace | undefined;
   /** All data came: resolve when they are on stable storage; then TRANS.END leaves. Called again when a RESYN brings more. */
   readonly stored: () => Promise<void>;
-  /** Everything up to this sync point is stored here, and acknowledged. Called on the path of the data: it must be quick. */
-  readonly acknowledged?: ((point: SyncPoint) => void) | undefined;
+  /**
+   * Everything up to this sync point is stored here, and acknowledged, so many milliseconds after its SYN. Called on the path of the data: it
+   * must be quick.
+   */
+  readonly acknowledged?: ((point: SyncPoint, waitedMs?: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

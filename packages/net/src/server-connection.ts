@@ -190,8 +190,8 @@ export class PartnerConnection implements ServerConnection {
       goesBack: () => {
         this.#requests.goesBack();
       },
-      acknowledged: (point) => {
-        this.#handler.acknowledged?.(point);
+      acknowledged: (point, waitedMs) => {
+        this.#handler.acknowledged?.(point, waitedMs);
       },
       interrupted: (error, endCode) => {
         this.#enqueue(() => this.#requests.failFile(error, endCode));

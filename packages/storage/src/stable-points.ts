@@ -4,7 +4,7 @@ import { GroupCommit, pointOf } from './group-commit.js';
 import type { StoredPoint, WriteProgress } from './group-commit.js';
 import type { HashMark, RunningHash } from './running-hash.js';
 import type { OpenedStaging } from './staged-opening.js';
-import type { Durability } from './staged-options.js';
+import type { Durability, StagedFileOptions } from './staged-options.js';
 
 interface MarkedPoint extends StoredPoint {
   readonly mark: HashMark | undefined;
@@ -17,6 +17,8 @@ export interface StablePointsOptions {
   readonly entryIsStable: boolean;
   readonly progress: WriteProgress;
   readonly failed: (error: unknown) => void;
+  /** See `StagedFileOptions`. */
+  readonly flushed?: StagedFileOptions['flushed'];
 }
 
 /**
@@ -105,11 +107,15 @@ export class StablePoints {
     const { durability, opened } = this.#options;
     const { place, file, journal, hash } = opened;
     const flushes = durability === 'checkpoint';
+    const began = performance.now();
     const newest = points.at(-1);
     const isChecked = points.every(({ mark }) => mark?.digest !== undefined);
     const flushed = flushes && !isChecked;
     if (flushes && (flushed || newest === undefined)) await file.datasync();
-    if (newest === undefined) return;
+    if (newest === undefined) {
+      if (flushes) this.#options.flushed?.(performance.now() - began);
+      return;
+    }
     if (flushes || hash) {
       const records = points.map((point) => ({ ...pointOf(point), flushed, digest: point.mark?.digest }));
       await allDone([journal.append(records), flushes && !flushed ? file.datasync() : Promise.resolve()]);
@@ -119,6 +125,7 @@ export class StablePoints {
       await flushDirectories(place.files, [place.staging, place.root]);
       this.#entryIsStable = true;
     }
+    if (flushes) this.#options.flushed?.(performance.now() - began);
     // The flush of an earlier point may end later.
     if (newest.number <= (this.#newest?.number ?? 0)) return;
     this.#newest = pointOf(newest);

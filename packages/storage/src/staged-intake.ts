@@ -43,6 +43,7 @@ export class StagedIntake {
     this.points = new StablePoints({
       ...{ opened, durability, entryIsStable, progress: this.writer },
       failed: (error) => failed(error, 'flush'),
+      flushed: options.flushed,
     });
   }
 

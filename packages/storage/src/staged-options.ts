@@ -43,6 +43,8 @@ export interface StagedFileOptions {
   readonly growth?: GrowthRules | undefined;
   /** `resume` looks at it between two blocks of what it reads for the hash, and rejects with its reason, a `PesitError`; what is staged stays. */
   readonly signal?: AbortSignal | undefined;
+  /** Called after each flush of points or of the end, in time: how long it took, milliseconds. Default: nobody is told. */
+  readonly flushed?: ((ms: number) => void) | undefined;
   /** Default: the real file system. */
   readonly files?: FileOperations;
 }

@@ -55,6 +55,26 @@ describe('what is flushed before anything is promised', () => {
   });
 
   test.each([
+    // Two points, and the end.
+    ['checkpoint', 3],
+    ['none', 0],
+  ] as const)('durability %s: who wants to know is told of %i flushes', async (durability, flushes) => {
+    const told: number[] = [];
+    const flushed = (ms: number) => told.push(ms);
+    const staged = await StagedFile.create({
+      ...{ receiveDirectory: sandbox(), key: 'k', format: binary, durability, flushed },
+    });
+    for (const number of [1, 2]) {
+      staged.write(batchOf('12345'));
+      await staged.checkpoint({ number, dataBytes: 5 * number, articles: number });
+    }
+    staged.write(batchOf('6'));
+    await staged.deliver({ path: 'out', overwrite: false });
+    expect(told).toHaveLength(flushes);
+    expect(told.every((ms) => ms >= 0)).toBe(true);
+  });
+
+  test.each([
     [false, ['link k.part out'], ['a', 'b'], ['unlink k.part']],
     [true, ['rename k.part out'], ['.pesit', 'a', 'b'], []],
   ])('delivery, overwrite %s: the file, its name, the directories', async (overwrite, move, directories, after) => {

@@ -122,7 +122,22 @@ export const TRANSFER_POINT = new EventKind<{
   readonly transfer: ObservedTransfer;
   /** Its number, and data bytes and articles before it since the start of the file. */
   readonly point: SyncPoint;
+  /** From its SYN to our acknowledgement, milliseconds; undefined: the partner has acknowledged it. */
+  readonly waitedMs?: number | undefined;
 }>('pesit:transfer:point');
+
+/** A partner was told that its transfer is through (ACK(TRANS.END)). */
+export const TRANSFER_CONFIRMED = new EventKind<{
+  readonly transfer: ObservedTransfer;
+  /** Since its TRANS.END, milliseconds. */
+  readonly waitedMs: number;
+}>('pesit:transfer:confirmed');
+
+/** Bytes of a file that is received are on stable storage. As often as there are points: a subscriber has to be quick. */
+export const FILE_FLUSHED = new EventKind<{
+  /** Duration of the flush, milliseconds. */
+  readonly ms: number;
+}>('pesit:file:flushed');
 
 /** A received file has its final name, on stable storage. Its record may still follow. */
 export const TRANSFER_DELIVERED = new EventKind<{

@@ -2,10 +2,13 @@ import { diagnosticRow } from '@pesit-node/protocol';
 import type { EventStream, Metrics } from '@pesit-node/service';
 
 import {
+  FILE_FLUSHED,
   SESSION_OPENED,
   SESSION_REFUSED,
   TRANSFER_BEGAN,
+  TRANSFER_CONFIRMED,
   TRANSFER_ENDED,
+  TRANSFER_POINT,
   TRANSFER_REFUSED,
   TRANSFER_WENT_ON,
 } from './events.js';
@@ -104,6 +107,15 @@ export const meterTransfers = (
   });
   events.subscribe(TRANSFER_REFUSED, (transfer) => {
     over(transfer, transfer.status, transfer.diagnostic);
+  });
+  events.subscribe(TRANSFER_POINT, ({ waitedMs }) => {
+    if (waitedMs !== undefined) metrics.observe('pesit_acknowledgement_seconds', { of: 'SYN' }, waitedMs / 1000);
+  });
+  events.subscribe(TRANSFER_CONFIRMED, ({ waitedMs }) => {
+    metrics.observe('pesit_acknowledgement_seconds', { of: 'TRANS.END' }, waitedMs / 1000);
+  });
+  events.subscribe(FILE_FLUSHED, ({ ms }) => {
+    metrics.observe('pesit_flush_duration_seconds', {}, ms / 1000);
   });
   events.subscribe(SESSION_OPENED, () => {
     metrics.add('pesit_sessions_total', {});

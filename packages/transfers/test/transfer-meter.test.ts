@@ -4,11 +4,14 @@ import { EventStream } from '@pesit-node/service';
 import type { Metrics } from '@pesit-node/service';
 import { readOpenMetrics, testMetrics } from '@pesit-node/service/testing';
 import {
+  FILE_FLUSHED,
   meterTransfers,
   SESSION_OPENED,
   SESSION_REFUSED,
   TRANSFER_BEGAN,
+  TRANSFER_CONFIRMED,
   TRANSFER_ENDED,
+  TRANSFER_POINT,
   TRANSFER_REFUSED,
   TRANSFER_WENT_ON,
 } from '@pesit-node/transfers';
@@ -174,4 +177,22 @@ test('sessions', async () => {
   const refused = (diagnostic: string) => end.get(`pesit_sessions_refused_total{diagnostic="${diagnostic}"}`);
   expect(end.get('pesit_sessions_total')).toBe(1);
   expect(['2-205', 'other', 'none'].map(refused)).toEqual([1, 1, 1]);
+});
+
+test('flushes, and how long partners waited for an acknowledgement of ours', async () => {
+  const { one } = transfer();
+  const point = { number: 1, dataBytes: 1, articles: 1 };
+  for (const ms of [3, 700]) events.publish(FILE_FLUSHED, { ms });
+  events.publish(TRANSFER_POINT, { transfer: one, point, waitedMs: 40 });
+  // Acknowledged by the partner: how long that took says nothing of this side.
+  events.publish(TRANSFER_POINT, { transfer: one, point });
+  events.publish(TRANSFER_CONFIRMED, { transfer: one, waitedMs: 2000 });
+  const all = await samples();
+  const series = (name: string, ...suffixes: readonly string[]) =>
+    suffixes.map((suffix) => all.get(`${name}${suffix}`));
+  expect(
+    series('pesit_flush_duration_seconds', '_count', '_sum', '_bucket{le="0.0025"}', '_bucket{le="0.005"}'),
+  ).toEqual([2, 0.703, 0, 1]);
+  const waited = ['_count{of="SYN"}', '_sum{of="SYN"}', '_count{of="TRANS.END"}', '_sum{of="TRANS.END"}'];
+  expect(series('pesit_acknowledgement_seconds', ...waited)).toEqual([1, 0.04, 1, 2]);
 });

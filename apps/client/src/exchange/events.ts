@@ -65,6 +65,12 @@ export const CONNECTION_TESTED = new EventKind<{
 /** The record of a transfer says that it is over, whoever ran it. */
 export const TRANSFER_OVER = new EventKind<{ readonly row: TransferRow }>('pesit:transfer:over');
 
+/** The queue takes a transfer for an attempt. */
+export const TRANSFER_TAKEN = new EventKind<{
+  /** Since it was due: its request, `notBefore`, or the time of its next attempt. */
+  readonly waitedMs: number;
+}>('pesit:transfer:taken');
+
 /** Another attempt follows: after a failure, because the partner asked to come later, or because this process gave it up. */
 export const TRANSFER_PUT_OFF = new EventKind<{ readonly reason: 'failed' | 'postponed' | 'interrupted' }>(
   'pesit:transfer:put-off',
@@ -86,7 +92,11 @@ export const ATTEMPT_ENDED = new EventKind<{
   readonly facts: AttemptFacts;
 }>('pesit:attempt:ended');
 
-export const meterRetries = (events: EventStream, metrics: Metrics<'client'>): void => {
+/** Counts what only the client app has: waits in its queue, and attempts that follow by themselves. */
+export const meterQueue = (events: EventStream, metrics: Metrics<'client'>): void => {
+  events.subscribe(TRANSFER_TAKEN, ({ waitedMs }) => {
+    metrics.observe('pesit_queue_wait_seconds', {}, Math.max(0, waitedMs) / 1000);
+  });
   events.subscribe(TRANSFER_PUT_OFF, ({ reason }) => {
     metrics.add('pesit_transfer_retries_total', { reason });
   });

@@ -14,7 +14,7 @@ import { circuitStore } from '../remote-servers/circuit-store.js';
 import { Circuits } from '../sessions/circuits.js';
 import { Contacts } from '../sessions/contacts.js';
 import { ServerTraces } from '../traces/server-traces.js';
-import { meterRetries } from './events.js';
+import { meterQueue } from './events.js';
 import { logExchange } from './exchange-log.js';
 import { Leftovers } from '../queue/leftovers.js';
 import type { ReceivedTree } from './received-tree.js';
@@ -69,7 +69,7 @@ export const createExchange = (options: ExchangeOptions) => {
   const serverTraces = new ServerTraces(traces, events);
   logExchange(events, logger);
   meterTransfers(events, options.metrics);
-  meterRetries(events, options.metrics);
+  meterQueue(events, options.metrics);
   const places = new SessionPlaces({
     ...{ store: options.places, events: options.clusterEvents, logger },
     ...{ leaseMs: options.leaseMs, lookMs: options.placeLookMs },

@@ -20,6 +20,7 @@ import {
   outcomeOf,
   receivedName,
   refusesRestart,
+  FILE_FLUSHED,
   TRANSFER_DELIVERED,
   TRANSFER_ASIDE,
   TRANSFER_POINT,
@@ -121,6 +122,7 @@ const resume = async (
     ...{ key: job.id, fence: job.fence, format: formatIn(first), checksum, durability, writeSize, signal },
     memo: JSON.stringify(first),
     growth: { watch: reserve.watch(root) },
+    flushed: (ms) => events.publish(FILE_FLUSHED, { ms }),
   });
   const { point, reason } = resumed;
   const facts = { syncPoint: point.number, fileOffset: point.fileOffset, reason };
@@ -225,7 +227,7 @@ class Receiving implements Work {
         open: (answer) => this.#open(answer),
         pace: paceOf(this.#job, rates),
         stored: () => this.#prepare(session.totals),
-        acknowledged: (point) => events.publish(TRANSFER_POINT, { transfer, point }),
+        acknowledged: (point, waitedMs) => events.publish(TRANSFER_POINT, { transfer, point, waitedMs }),
         signal,
       })
       .catch((error: unknown) => {
@@ -312,6 +314,7 @@ class Receiving implements Work {
       ...{ key: id, fence, format: formatIn(first), checksum, durability, writeSize },
       memo: JSON.stringify(first),
       growth: { watch: receivedTree.reserve.watch(root) },
+      flushed: (ms) => events.publish(FILE_FLUSHED, { ms }),
     });
     return { from: START, sink: this.#staged };
   }

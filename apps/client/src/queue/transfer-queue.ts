@@ -7,6 +7,7 @@ import type { EventStream, Logger } from '@pesit-node/service';
 import { TRANSFER_ASIDE, TRANSFER_BEGAN } from '@pesit-node/transfers';
 import type { Facts, TransferAside } from '@pesit-node/transfers';
 
+import { TRANSFER_TAKEN } from '../exchange/events.js';
 import { isOver } from '../transfers/row.js';
 import type { Job, Progress, TransferRow } from '../transfers/row.js';
 import type { TransferStore } from '../transfers/store.js';
@@ -310,7 +311,7 @@ export class TransferQueue {
   }
 
   async #take(): Promise<void> {
-    const { store, node, settings } = this.#options;
+    const { store, node, settings, events } = this.#options;
     const { corePoolSize, maxPoolSize, queueCapacity, maxConnectionsPerHost: maxPerServer } = settings;
     if (this.#doubtful) {
       await store.giveBackUnknown(node, [...this.#running.keys()]);
@@ -343,6 +344,7 @@ export class TransferQueue {
       for (const job of jobs) {
         // They come by how many run with them: behind one with some, none has nothing.
         this.#look(job.server_id);
+        if (job.waited_ms !== null) events.publish(TRANSFER_TAKEN, { waitedMs: job.waited_ms });
         this.#run(job, since);
       }
     }

@@ -107,6 +107,8 @@ export const isOver = ({ status }: Pick<TransferRow, 'status'>): boolean =>
 
 /** A transfer that this process shall run, with its remote server as it is now. */
 export interface Job extends TransferRow {
+  /** From when it was due until it was taken, milliseconds; null: it was tried again at once, on request. */
+  readonly waited_ms: number | null;
   readonly server: Omit<RemoteServerRow, 'last_contact' | 'trace_until'> & {
     /** As JSON has it. */
     readonly trace_until: Date | string | null;

@@ -110,18 +110,21 @@ export const TAKE = `
     select id, priority, count(*) filter (where kind = 'fresh') as fresh, count(*) filter (where kind = 'delayed') as delayed
     from winners group by id, priority
   ), fresh as (
-    select one.id, one.position from chosen c cross join lateral (
-      select id, position from transfers where server_id = c.id and priority = c.priority and ${FRESH}
+    select one.id, one.position, one.due from chosen c cross join lateral (
+      select id, position, case when attempts = 0 then created_time end as due
+      from transfers where server_id = c.id and priority = c.priority and ${FRESH}
       order by position limit c.fresh for update skip locked
     ) one
   ), delayed as (
-    select one.id, one.position from chosen c cross join lateral (
-      select id, position from transfers where server_id = c.id and priority = c.priority and ${DELAYED}
+    select one.id, one.position, one.due from chosen c cross join lateral (
+      select id, position, next_attempt_at as due
+      from transfers where server_id = c.id and priority = c.priority and ${DELAYED}
       order by next_attempt_at limit c.delayed for update skip locked
     ) one
   ), ordered as (
-    select one.id, one.position from winners w cross join lateral (
-      select id, position from transfers where id = w.transfer and status = 'PENDING' for update skip locked
+    select one.id, one.position, one.due from winners w cross join lateral (
+      select id, position, coalesce(next_attempt_at, case when attempts = 0 then created_time end) as due
+      from transfers where id = w.transfer and status = 'PENDING' for update skip locked
     ) one
   ), next as materialized (
     select * from fresh union all select * from delayed union all select * from ordered
@@ -132,7 +135,8 @@ export const TAKE = `
       pesit_transfer_id = case when t.direction = 'SEND' and t.pesit_transfer_id is null
         then nextval('pesit_transfer_id') else t.pesit_transfer_id end
     from next, remote_servers s where t.id = next.id and next.position = abs(next.position) and s.id = t.server_id
-    returning ${columnsOf('t')}, to_jsonb(s) as server, t.position
+    returning ${columnsOf('t')}, to_jsonb(s) as server, t.position,
+      (extract(epoch from now() - next.due) * 1000)::float8 as waited_ms
   )
   select taken.*, counted.backlog, counted.queued, exists (select from winners) as chosen
   from counted left join taken on true

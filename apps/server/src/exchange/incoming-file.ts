@@ -9,6 +9,7 @@ import {
   compressionMode,
   compressionName,
   keepsTrust,
+  FILE_FLUSHED,
   TRANSFER_DELIVERED,
   TRANSFER_ASIDE,
 } from '@pesit-node/transfers';
@@ -178,6 +179,7 @@ export class IncomingFile implements IncomingTransfer {
       writeSize: config['transfer.write-buffer-size'],
       memo: `transfer ${this.record.id} of ${partner.partner_id}`,
       growth: this.#growth(),
+      flushed: (ms: number) => this.#proven.events.publish(FILE_FLUSHED, { ms }),
     };
     const { before, isRestarted } = this.#attempt;
     if (before === undefined) {

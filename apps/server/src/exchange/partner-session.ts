@@ -22,6 +22,7 @@ import {
   SESSION_TOLERATED,
   TRANSFER_BEGAN,
   TRANSFER_ENDED,
+  TRANSFER_CONFIRMED,
   TRANSFER_POINT,
   TRANSFER_REFUSED,
   TRANSFER_REMARKED,
@@ -165,8 +166,10 @@ export class PartnerSession implements ServerHandler {
   async endTransfer(): Promise<void> {
     const file = this.#file;
     if (file === undefined) throw new Error('TRANS.END without a file');
+    const came = performance.now();
     this.#options.parts.records.running.end(file);
     await file.end();
+    this.#events.publish(TRANSFER_CONFIRMED, { transfer: file, waitedMs: performance.now() - came });
     this.#file = undefined;
     const { dataBytes, articles } = file.progress();
     this.#over(file, 'COMPLETED', undefined, {
@@ -212,8 +215,8 @@ export class PartnerSession implements ServerHandler {
     else await this.#fileRefused(proven, name === 'CREATE' ? 'RECEIVE' : 'SEND', parameters, error);
   }
 
-  acknowledged(point: SyncPoint): void {
-    if (this.#file !== undefined) this.#events.publish(TRANSFER_POINT, { transfer: this.#file, point });
+  acknowledged(point: SyncPoint, waitedMs?: number): void {
+    if (this.#file !== undefined) this.#events.publish(TRANSFER_POINT, { transfer: this.#file, point, waitedMs });
   }
 
   said(name: FpduName, complement: Buffer): void {

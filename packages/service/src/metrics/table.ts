@@ -29,6 +29,11 @@ const direction = ['SEND', 'RECEIVE'] as const;
 const status = ['COMPLETED', 'FAILED', 'CANCELLED'] as const;
 const diagnostic = 'PeSIT diagnostic, `other` for one that is not in docs/diagnostics.md';
 
+/** From a file of a few bytes to hours: of a giant, or in the queue for a partner that is away. */
+const TRANSFER_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14_400];
+/** From what a good disk takes to what ends a session. */
+const STORAGE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 20];
+
 /**
  * The table of metrics (design §4, Metrics): add a row here and it is registered, typed and documented. Counters and
  * histograms count what happened in this process since its start; gauges are read at each scrape.
@@ -61,7 +66,20 @@ export const METRICS = {
       { direction },
       'From the begin of the last attempt to the end, of COMPLETED transfers.',
     ),
-    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14_400],
+    buckets: TRANSFER_SECONDS,
+  },
+  pesit_flush_duration_seconds: {
+    ...row('histogram', 'both', {}, 'Flushes of received data and their points to stable storage.'),
+    buckets: STORAGE_SECONDS,
+  },
+  pesit_acknowledgement_seconds: {
+    ...row(
+      'histogram',
+      'both',
+      { of: ['SYN', 'TRANS.END'] },
+      'From a SYN of a file that is received, or a TRANS.END of a partner, to the acknowledgement.',
+    ),
+    buckets: STORAGE_SECONDS,
   },
   pesit_transfer_errors_total: row(
     'counter',
@@ -217,6 +235,15 @@ export const METRICS = {
     {},
     'How long the transfer that is due longest has waited; 0 when none is due. Those of a disabled remote server are not. The same on all pods.',
   ),
+  pesit_queue_wait_seconds: {
+    ...row(
+      'histogram',
+      'client',
+      {},
+      'From when a transfer was due (its request, `notBefore`, the time of its next attempt) to the begin of the attempt.',
+    ),
+    buckets: TRANSFER_SECONDS,
+  },
   pesit_transfer_retries_total: row(
     'counter',
     'client',
