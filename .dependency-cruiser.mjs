@@ -11,6 +11,7 @@ const ROOMS = {
   storage: ['ground', 'protocol'],
   service: ['ground'],
   transfers: ['ground', 'protocol', 'service', 'storage'],
+  hooks: ['ground', 'service', 'transfers'],
   cluster: ['ground', 'service'],
   license: ['cluster', 'ground', 'service'],
   certificates: ['ground', 'service'],

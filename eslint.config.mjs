@@ -74,6 +74,11 @@ export default tseslint.config(
     'transfers knows protocol, storage and service: no socket, no REST, no SQL (docs/architecture.md)',
   ),
   closed(
+    ['packages/hooks/src/**'],
+    [...upward, '@pesit-node/net', '@pesit-node/storage', '@pesit-node/cluster', '@pesit-node/license', 'express'],
+    'hooks knows transfers and service, and neither apps nor sockets of PeSIT (docs/architecture.md)',
+  ),
+  closed(
     ['packages/cluster/src/**'],
     [...upward, '@pesit-node/net', '@pesit-node/storage', '@pesit-node/protocol', '@pesit-node/license'],
     'cluster knows service alone, and neither apps nor PeSIT (docs/architecture.md)',

@@ -25,6 +25,7 @@ export default {
     project('storage', 'packages/storage'),
     project('service', 'packages/service'),
     project('transfers', 'packages/transfers'),
+    project('hooks', 'packages/hooks'),
     project('cluster', 'packages/cluster'),
     project('license', 'packages/license'),
     project('certificates', 'packages/certificates'),

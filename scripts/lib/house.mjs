@@ -12,6 +12,7 @@ const ROOMS = {
   'packages/net': 'sockets, dialects, data pumps',
   'packages/storage': 'staged files, delivery, record formats, names',
   'packages/transfers': 'what a transfer is, what an ending means for it',
+  'packages/hooks': 'who is told of outcomes: webhooks, executables',
   'packages/license': 'license text, evaluation clock, the 402 gate, limits',
   'packages/certificates': 'keystores, truststores, the local CA',
   'packages/cluster': 'who runs, events between pods, Redis',

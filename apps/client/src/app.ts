@@ -1,6 +1,8 @@
 import { certificateRoutes } from '@pesit-node/certificates';
 import type { Certificates } from '@pesit-node/certificates';
 import { consolePages } from '@pesit-node/console';
+import { hookRoutes } from '@pesit-node/hooks';
+import type { Hooks } from '@pesit-node/hooks';
 import { createLicensedApp } from '@pesit-node/license';
 import type { LicensedAppOptions } from '@pesit-node/license';
 import { ApiError } from '@pesit-node/service';
@@ -32,6 +34,7 @@ export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly settings: Pick<ExchangeSettings, 'holdsOrder'>;
   readonly traces: Traces;
   readonly live: LiveTransfers<unknown>;
+  readonly hooks: Pick<Hooks, 'store' | 'rest'>;
 }
 
 const unlessConflict = (error: unknown): void => {
@@ -70,9 +73,10 @@ export const createApp = (deps: AppDeps): Express => {
       remoteServerRoutes(routes, remoteServers);
       serverTraceRoutes(routes, deps.traces, logger);
       transferRoutes(routes, transfers, deps.live, () => deps.config['storage.answer-timeout'] * 1000);
+      hookRoutes(routes, deps.hooks.rest);
       certificateRoutes(routes, {
         certificates: deps.certificates,
-        uses: storeUses(servers, deps.config),
+        uses: storeUses(servers, deps.hooks.store, deps.config),
         events,
         audit: deps.audit,
       });

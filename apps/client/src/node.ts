@@ -1,5 +1,6 @@
 import { Certificates, fetchCrls, followExpiry } from '@pesit-node/certificates';
 import { settledWithin, unlessAborted, untilDone } from '@pesit-node/ground';
+import { createHooks } from '@pesit-node/hooks';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions } from '@pesit-node/license';
 import { DataDirectoryError, HistoryRetention, HistorySums, retentionDays, Traces } from '@pesit-node/service';
@@ -30,6 +31,7 @@ import { placeStore } from './remote-servers/place-store.js';
 import { remoteServerStore } from './remote-servers/store.js';
 import { HISTORY, SUMMED } from './transfers/history.js';
 import { liveSource } from './transfers/live-source.js';
+import { toPageRecord } from './transfers/record.js';
 import { SendTree } from './transfers/send-tree.js';
 import { transferStore } from './transfers/store.js';
 
@@ -46,6 +48,8 @@ export interface NodeOptions
   readonly config: Config<'client'>;
   /** See `CertificatesOptions.lookMs`. */
   readonly storeLookMs?: number;
+  /** See `DelivererOptions.lookMs`. */
+  readonly hookLookMs?: number;
   /** See `LiveTransfersOptions`. */
   readonly liveTickMs?: number;
   readonly heartbeatMs?: number;
@@ -129,6 +133,33 @@ export const createNode = (options: NodeOptions) => {
   });
   auditCircuits(events, audit);
   auditTransfers(events, audit, () => config['audit.transfers']);
+  const hooks = createHooks({
+    ...{
+      knex: database.knex,
+      secrets,
+      config,
+      periodic,
+      events,
+      node: options.node,
+      supervisor,
+      metrics,
+      logger,
+      audit,
+    },
+    ...{
+      app: 'client',
+      asLeader: cluster.asLeader,
+      which: () => config['audit.transfers'],
+      lookMs: options.hookLookMs,
+    },
+    recordOf: (row) => toPageRecord(row),
+    casOf: async (truststore) => {
+      const name = truststore ?? config['ssl.truststore-name'];
+      return name === '' ? undefined : (await certificates.trust(name)).certificates;
+    },
+    requireTruststore: (truststoreName) => certificates.require({ truststoreName }),
+  });
+  supervisor.on('ready', () => hooks.deliverer.start());
   const exchange: Exchange = createExchange({
     ...{ ...options, knex: database.knex, settings, transfers, servers, receivedTree, sendTree, traces, metrics },
     tls: new RemoteTls(certificates, config, events),
@@ -166,7 +197,7 @@ export const createNode = (options: NodeOptions) => {
   events.subscribe(TRANSFER_OVER, ({ row }) => live.changed(row.id));
   const app = createApp({
     ...{ config, info, logger, health, metrics, events, database: supervisor, periodic, license, audit, cluster },
-    ...{ certificates, servers, transfers, sendTree, receivedTree, exchange, settings, traces, live },
+    ...{ certificates, servers, transfers, sendTree, receivedTree, exchange, settings, traces, live, hooks },
   });
 
   const sums = new HistorySums({
@@ -233,7 +264,8 @@ export const createNode = (options: NodeOptions) => {
         await live.close();
         await retention.stop();
         await sums.stop();
-        await exchange.stop(drainMs);
+        // Beside the last transfers: what these order is left to the next pod, or to the next start.
+        await Promise.all([exchange.stop(drainMs), hooks.deliverer.stop(drainMs)]);
         await certificates.stop();
       },
       stopTimeoutMs: drainMs + STOP_MARGIN_MS,

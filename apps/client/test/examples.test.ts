@@ -14,10 +14,13 @@ const IDENTITY = selfSigned('examples');
 /** Nobody vouches for the license of the example, nothing is traced, and nothing waits for a release or a cancel. */
 const STATES = {
   'POST /api/v1/license': 400,
+  'POST /api/v1/hook-deliveries/{id}/redeliver': 404,
   'DELETE /api/v1/servers/{id}/trace/{session}': 404,
   'POST /api/v1/transfers/{id}/release': 409,
   'POST /api/v1/transfers/{id}/cancel': 409,
 } as const;
+
+const NOBODY = '6f1f2c1e-5d7a-4c52-9b0e-3f6a2d9c8b71';
 
 /** Their entry is that of the outcome, by the node; the record says who asked (audit.test.ts). */
 const BY_OUTCOME = ['send', 'receive', 'message'].map((verb) => `POST /api/v1/transfers/${verb}`);
@@ -26,7 +29,9 @@ withDatabase((harness) => {
   const world = useWorld(harness);
 
   test('every operation that may change something takes its example, and leaves an audit entry', async () => {
-    const service = await world.service({ config: { 'http.trusted-proxies': ['127.0.0.0/8', '::1'] } });
+    const service = await world.service({
+      config: { 'http.trusted-proxies': ['127.0.0.0/8', '::1'], 'hooks.webhooks': true },
+    });
     const { api, app } = service;
     const document = (await api.document()).body as OpenApiDocument;
     // Nobody listens there.
@@ -46,6 +51,10 @@ withDatabase((harness) => {
           if (!path.includes('/transfers/{id}')) return;
           const file = { server: 'bank', virtualFile: 'INVOICES', remoteFilename: 'a', fileContent: 'aGk=' };
           transfer = (await api.post('/transfers/send?wait=90', file)).body.id as string;
+        } else if (path.includes('/hooks')) {
+          await api.delete('/hooks/batch?force=true');
+          const hook = { hookId: 'batch', enabled: false, target: 'exec:start-batch' };
+          if (!isCreate) await api.post('/hooks', hook);
         } else if (path.includes('stores')) {
           const [kind, named] = path.includes('keystores') ? ['keystores', 'node1'] : ['truststores', 'partners'];
           await api.delete(`/certificates/${kind}/${named}`);
@@ -54,9 +63,10 @@ withDatabase((harness) => {
         }
       },
       params: (name) => ({
-        id: name.includes('/transfers') ? transfer : server,
+        id: name.includes('/hook-deliveries') ? NOBODY : name.includes('/transfers') ? transfer : server,
+        hookId: 'batch',
         name: name.includes('keystores') ? 'node1' : 'partners',
-        session: '6f1f2c1e-5d7a-4c52-9b0e-3f6a2d9c8b71',
+        session: NOBODY,
       }),
       body: (name, example) => {
         const given = example as Readonly<Record<string, unknown>>;

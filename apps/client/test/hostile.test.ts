@@ -18,6 +18,8 @@ const FILE = { server: 'bank', virtualFile: 'INVOICES' };
 const BESIDES = {
   audit_entries: 'all',
   audit_chain: 'all',
+  // The leader gives up what a deleted hook has left.
+  hook_deliveries: 'all',
   remote_servers: [
     ...['status', 'status_reason', 'last_contact', 'seen', 'single_article', 'negotiated'],
     ...['circuit_failures', 'circuit_tries', 'circuit_reason', 'circuit_opened_time', 'circuit_until'],
@@ -36,6 +38,7 @@ withDatabase((harness) => {
     });
     const bank = { name: 'bank', host: '127.0.0.1', port, serverId: 'BANKSRV', clientId: 'NODE1' };
     const keystore = { name: 'k2', ...IDENTITY };
+    const hook = { hookId: 'run', enabled: false, target: 'exec:start-batch' };
     const truststore = { name: 't2', certificates: IDENTITY.certificate };
     let server = '1';
     let transfer: string = randomUUID();
@@ -49,10 +52,14 @@ withDatabase((harness) => {
       params: (path) => ({
         ...{ id: path.includes('/servers/') ? server : transfer, part: 'swagger-ui.css', session: randomUUID() },
         name: path.includes('/truststores/') ? 't' : 'k',
+        ...(path.includes('/hook-deliveries/') ? { id: randomUUID() } : {}),
+        hookId: 'run',
       }),
       bodies: {
         'POST /api/v1/license': { license: 'ZXlKaGJHY2lPaUpTVXpJMU5pSjk=' },
         'POST /api/v1/license/extend-evaluation': { days: 30 },
+        'POST /api/v1/hooks': { ...hook, hookId: 'other' },
+        'PUT /api/v1/hooks/{hookId}': { description: 'Starts the batch' },
         'POST /api/v1/servers': { ...bank, name: 'other' },
         'PUT /api/v1/servers/{id}': { description: 'A bank' },
         'PUT /api/v1/servers/{id}/trace': { minutes: 5 },
@@ -75,6 +82,7 @@ withDatabase((harness) => {
         });
         transfer = sent.body.id as string;
         await service.api.post('/certificates/keystores', { ...keystore, name: 'k' });
+        await service.api.post('/hooks', hook);
         await service.api.post('/certificates/truststores', { ...truststore, name: 't' });
       },
     });

@@ -6,13 +6,14 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
 
+import { HOOK_SETTINGS, HookReceiver } from '../../../packages/hooks/test/support/receiver.js';
 import { KilledService, patiently } from '../../../packages/service/test/support/killed-service.js';
 import type { Json } from '../../../packages/service/test/support/killed-service.js';
 import { startPartner } from './support/partner.js';
 import type { Partner } from './support/partner.js';
 
 const MAIN = new URL('../dist/main.js', import.meta.url);
-const SETTINGS = { 'transfer.retry.initial-delay': 0, 'transfer.retry.attempts': 50 };
+const SETTINGS = { ...HOOK_SETTINGS, 'transfer.retry.initial-delay': 0, 'transfer.retry.attempts': 50 };
 
 interface Death {
   readonly direction: 'send' | 'receive';
@@ -49,11 +50,14 @@ withDatabase((harness) => {
   let directory: string;
   let service: KilledService;
   let partner: Partner;
+  let receiver: HookReceiver;
   const files: Record<string, Buffer> = {};
 
   beforeEach(async () => {
     const { url: databaseUrl } = await harness.open();
     directory = await mkdtemp(join(tmpdir(), 'pesit-client-killed-'));
+    receiver = new HookReceiver();
+    await receiver.start();
     service = new KilledService({ main: MAIN, directory, databaseUrl, settings: SETTINGS });
     partner = await startPartner({ files, restarts: true, syncPoints: { intervalKb: 8, window: 2 } });
   });
@@ -61,6 +65,7 @@ withDatabase((harness) => {
   afterEach(async () => {
     await service.kill();
     await partner.close();
+    receiver.close();
     await rm(directory, { recursive: true, force: true });
   });
 
@@ -79,6 +84,7 @@ withDatabase((harness) => {
     await service.start(deaths[0]?.step, 'F0');
     const server = { name: 'bank', host: '127.0.0.1', port: partner.port, serverId: 'S', clientId: 'C' };
     await service.call('POST', '/api/v1/servers', server);
+    await service.call('POST', '/api/v1/hooks', receiver.hook);
     for (const [index, death] of deaths.entries()) {
       const [name, content] = [`F${index}`, randomBytes(death.size)];
       const id = await request(death, name, content).catch(() => undefined);
@@ -109,6 +115,9 @@ withDatabase((harness) => {
       const { totalElements } = await service.call('GET', '/api/v1/transfers');
       expect(totalElements).toBe(index + 1);
     }
+    // Also of those whose process died after the outcome, and before anybody was told.
+    await patiently(() => Promise.resolve(receiver.told.size === deaths.length));
+    expect(receiver.unlike('transfer.completed')).toEqual([]);
     // The sweep at the start of a process removes what one leaves that is killed after the end.
     await patiently(async () => (await readdir(join(directory, 'received/.pesit'))).length === 0);
   };

@@ -86,9 +86,11 @@ withDatabase((harness) => {
     expect(roles.flatMap(([name, role]) => (role === 'operator' ? [name] : [])).sort()).toEqual([
       `DELETE ${traces}`,
       ...['', '/export.csv', '/export.jsonl'].map((rest) => `GET /api/v1/audit${rest}`),
+      'GET /api/v1/hook-deliveries/{id}',
       `GET ${traces}/content`,
       `GET ${traces}/{session}`,
       'GET /api/v1/transfers/{id}/content',
+      'POST /api/v1/hook-deliveries/{id}/redeliver',
       'POST /api/v1/servers/{id}/close-circuit',
       'POST /api/v1/servers/{id}/test',
       ...['message', 'receive', 'send'].map((verb) => `POST /api/v1/transfers/${verb}`),

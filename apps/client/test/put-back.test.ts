@@ -27,6 +27,25 @@ const TRUSTSTORE: Changeable = {
   full: { name: 'FULL', certificates: IDENTITY.certificate, crls: null, crlUrls: [] },
 };
 
+const HOOK: Changeable = {
+  collection: '/api/v1/hooks',
+  table: 'hooks',
+  minimal: { hookId: 'MINIMAL', enabled: false, target: 'exec:start-batch' },
+  names: { '/api/v1/certificates/truststores': { name: 't', certificates: IDENTITY.certificate } },
+  full: {
+    ...{
+      hookId: 'FULL',
+      enabled: false,
+      description: 'd',
+      events: ['transfer.failed'],
+      direction: 'SEND',
+      peers: ['A'],
+    },
+    ...{ virtualFiles: ['F'], target: 'https://batch.example/x', truststoreName: 't' },
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+  },
+};
+
 withDatabase((harness) => {
   const world = useWorld(harness);
   let service: Service;
@@ -37,6 +56,7 @@ withDatabase((harness) => {
 
   describePutBack({
     resources: {
+      '/api/v1/hooks/{hookId}': HOOK,
       '/api/v1/servers/{id}': {
         collection: '/api/v1/servers',
         table: 'remote_servers',

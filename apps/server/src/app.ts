@@ -1,6 +1,8 @@
 import { authorityRoutes, certificateRoutes, publicRoutes } from '@pesit-node/certificates';
 import type { Certificates, LocalAuthority } from '@pesit-node/certificates';
 import { consolePages } from '@pesit-node/console';
+import { hookRoutes } from '@pesit-node/hooks';
+import type { Hooks } from '@pesit-node/hooks';
 import { createLicensedApp } from '@pesit-node/license';
 import type { LicensedAppOptions } from '@pesit-node/license';
 import type { Config, PasswordHasher, Traces } from '@pesit-node/service';
@@ -42,6 +44,7 @@ export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly traces: Traces;
   readonly directories: Directories;
   readonly available: ListAvailable;
+  readonly hooks: Pick<Hooks, 'store' | 'rest'>;
 }
 
 /** The REST interface of the server app; it does not listen. */
@@ -59,10 +62,11 @@ export const createApp = (deps: AppDeps): Express => {
       const cluster = deps.config['cluster.name'];
       virtualFileRoutes(routes, deps.virtualFiles, directories, events, deps.audit, cluster, deps.available);
       transferRoutes(routes, deps);
+      hookRoutes(routes, deps.hooks.rest);
       authorityRoutes(routes, { authority, knex, events, audit: deps.audit });
       certificateRoutes(routes, {
         certificates: deps.certificates,
-        uses: storeUses(deps.listeners, deps.config),
+        uses: storeUses(deps.listeners, deps.hooks.store, deps.config),
         events,
         audit: deps.audit,
       });

@@ -8,6 +8,7 @@ import { ADMIN, useRest } from './support/rest.js';
 
 const IDENTITY = selfSigned('examples');
 const STORES = '/api/v1/certificates';
+const HOOK = { hookId: 'batch', target: 'exec:start-batch' };
 const PARTNER = { partnerId: 'ACME', password: 'Zq!7xUp0' };
 
 /** Nothing runs, and nobody vouches for the license of the example. */
@@ -16,11 +17,12 @@ const STATES = {
   'DELETE /api/v1/servers/{serverId}/sessions/{sessionId}': 404,
   'DELETE /api/servers/{serverId}/sessions/{sessionId}': 404,
   'DELETE /api/v1/config/partners/{partnerId}/trace/{session}': 404,
+  'POST /api/v1/hook-deliveries/{id}/redeliver': 404,
   'POST /api/v1/transfers/{id}/cancel': 404,
 } as const;
 
 withDatabase((harness) => {
-  const rest = useRest(harness, { 'http.trusted-proxies': ['127.0.0.0/8', '::1'] });
+  const rest = useRest(harness, { 'http.trusted-proxies': ['127.0.0.0/8', '::1'], 'hooks.webhooks': true });
 
   test('every operation that may change something takes its example, and leaves an audit entry', async () => {
     const document = (await rest.get('/openapi.json')).body as OpenApiDocument;
@@ -47,6 +49,9 @@ withDatabase((harness) => {
         } else if (path.includes('/partners')) {
           await without('/api/v1/config/partners/ACME');
           if (!isCreate) await rest.post('/api/v1/config/partners', PARTNER);
+        } else if (path.includes('/hooks')) {
+          await without('/api/v1/hooks/batch?force=true');
+          if (!isCreate) await rest.post('/api/v1/hooks', { ...HOOK, enabled: false });
         } else if (path.includes('files')) {
           await without('/api/v1/config/files/INVOICES');
           if (method !== 'POST') await rest.post('/api/v1/config/files', { fileId: 'INVOICES', direction: 'RECEIVE' });
@@ -62,7 +67,8 @@ withDatabase((harness) => {
         }
       },
       params: (name) => ({
-        ...{ serverId: 'NODE1', partnerId: 'ACME', fileId: 'INVOICES', clusterId: 'pesit', id: '1' },
+        ...{ serverId: 'NODE1', partnerId: 'ACME', fileId: 'INVOICES', clusterId: 'pesit', hookId: 'batch' },
+        id: name.includes('hook-deliveries') ? '6f1f2c1e-5d7a-4c52-9b0e-3f6a2d9c8b71' : '1',
         session: '6f1f2c1e-5d7a-4c52-9b0e-3f6a2d9c8b71',
         name: name.endsWith('/rotate') ? 'rest' : name.includes('keystores') ? 'node1' : 'partners',
       }),

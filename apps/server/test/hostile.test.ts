@@ -21,6 +21,7 @@ withDatabase((harness) => {
     const file = { fileId: 'ORDERS', direction: 'BOTH', receiveDirectory: 'in' };
     const trace = { minutes: 5 };
     const keystore = { name: 'k2', ...IDENTITY };
+    const hook = { hookId: 'run', enabled: false, target: 'exec:start-batch' };
     const truststore = { name: 't2', certificates: IDENTITY.certificate };
     const PARAMS = { serverId: 'NODE1', partnerId: 'ACME', fileId: 'INVOICES', name: 'k', clusterId: 'pesit' };
     const outcome = await driveHostile({
@@ -42,10 +43,14 @@ withDatabase((harness) => {
           sessionId: 's1',
         },
         ...(path.includes('/truststores/') ? { name: 't' } : {}),
+        ...(path.includes('/hook-deliveries/') ? { id: randomUUID() } : {}),
+        hookId: 'run',
       }),
       bodies: {
         'POST /api/v1/license': { license: 'ZXlKaGJHY2lPaUpTVXpJMU5pSjk=' },
         'POST /api/v1/license/extend-evaluation': { days: 30 },
+        'POST /api/v1/hooks': { ...hook, hookId: 'other' },
+        'PUT /api/v1/hooks/{hookId}': { description: 'Starts the batch' },
         'POST /api/v1/servers': listener,
         'POST /api/servers': listener,
         'PUT /api/v1/servers/{serverId}': { maxConnections: 7 },
@@ -72,6 +77,7 @@ withDatabase((harness) => {
         await rest.post('/api/v1/servers', { serverId: 'NODE1', port, autoStart: false });
         await rest.post('/api/v1/config/partners', { partnerId: 'ACME', password: 'Zq!7xUp0' });
         await rest.post('/api/v1/config/files', { fileId: 'INVOICES', direction: 'RECEIVE' });
+        await rest.post('/api/v1/hooks', hook);
         await rest.post(`${STORES}/keystores`, { ...keystore, name: 'k' });
         await rest.post(`${STORES}/truststores`, { ...truststore, name: 't' });
       },

@@ -8,6 +8,7 @@ import { PesitRequester } from '@pesit-node/net';
 import { freePort, withDatabase } from '@pesit-node/service/testing';
 import { FileSource, formatOf } from '@pesit-node/storage';
 
+import { HOOK_SETTINGS, HookReceiver } from '../../../packages/hooks/test/support/receiver.js';
 import { KilledService, patiently } from '../../../packages/service/test/support/killed-service.js';
 import type { Json } from '../../../packages/service/test/support/killed-service.js';
 
@@ -30,12 +31,15 @@ withDatabase((harness) => {
   let directory: string;
   let service: KilledService;
   let port: number;
+  let receiver: HookReceiver;
 
   beforeEach(async () => {
     const { url: databaseUrl } = await harness.open();
     directory = await mkdtemp(join(tmpdir(), 'pesit-killed-'));
+    receiver = new HookReceiver();
+    await receiver.start();
     service = new KilledService({
-      ...{ main: MAIN, directory, databaseUrl },
+      ...{ main: MAIN, directory, databaseUrl, settings: HOOK_SETTINGS },
       // Listeners open when what the last process left is brought to its end.
       isReady: (servers) => (servers as { status: string }[]).every(({ status }) => status === 'RUNNING'),
     });
@@ -43,6 +47,7 @@ withDatabase((harness) => {
 
   afterEach(async () => {
     await service.kill();
+    receiver.close();
     await rm(directory, { recursive: true, force: true });
   });
 
@@ -52,6 +57,7 @@ withDatabase((harness) => {
     await service.call('POST', '/api/v1/config/files', { fileId: 'IN', receiveDirectory: 'in' });
     await service.call('POST', '/api/v1/servers', { serverId: 'NODE1', port });
     await service.call('POST', '/api/v1/servers/NODE1/start');
+    await service.call('POST', '/api/v1/hooks', receiver.hook);
   };
 
   /** The records of a transfer identifier. */
@@ -151,6 +157,9 @@ withDatabase((harness) => {
       const staged = () => readdir(join(directory, 'in/.pesit'));
       await patiently(async () => (await staged()).length === 0);
     }
+    // Ordered in the transaction of the outcome, so that none is lost with its process; told again under the same id at most.
+    await patiently(() => Promise.resolve(receiver.told.size === deaths.length));
+    expect(receiver.unlike('transfer.completed')).toEqual([]);
     const { transferCount } = await service.call('GET', '/api/v1/config/partners/ACME');
     expect(transferCount).toBe(deaths.length);
   };

@@ -86,10 +86,30 @@ const TRUSTSTORE: Changeable = {
   full: { name: 'FULL', certificates: IDENTITY.certificate, crls: null, crlUrls: [] },
 };
 
+const HOOK: Changeable = {
+  collection: '/api/v1/hooks',
+  table: 'hooks',
+  minimal: { hookId: 'MINIMAL', enabled: false, target: 'exec:start-batch' },
+  names: { '/api/v1/certificates/truststores': { name: 't', certificates: IDENTITY.certificate } },
+  full: {
+    ...{
+      hookId: 'FULL',
+      enabled: false,
+      description: 'd',
+      events: ['transfer.failed'],
+      direction: 'SEND',
+      peers: ['A'],
+    },
+    ...{ virtualFiles: ['F'], target: 'https://batch.example/x', truststoreName: 't' },
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+  },
+};
+
 const RESOURCES: Readonly<Record<string, Changeable>> = {
   '/api/v1/config/partners/{partnerId}': PARTNER,
   '/api/v1/config/files/{fileId}': VIRTUAL_FILE,
   '/api/v1/servers/{serverId}': LISTENER,
+  '/api/v1/hooks/{hookId}': HOOK,
   '/api/v1/certificates/keystores/{name}': KEYSTORE,
   '/api/v1/certificates/truststores/{name}': TRUSTSTORE,
   '/api/servers/{serverId}': { ...LISTENER, collection: '/api/servers' },

@@ -1,4 +1,5 @@
 import type { StoreUse, StoreUses } from '@pesit-node/certificates';
+import type { Hooks } from '@pesit-node/hooks';
 import type { Config } from '@pesit-node/service';
 
 import type { RemoteServerStore } from '../remote-servers/store.js';
@@ -10,7 +11,7 @@ type StoreNames = Pick<
 
 /** The things of this app that name a keystore or a truststore. */
 export const storeUses =
-  (servers: Pick<RemoteServerStore, 'list'>, config: StoreNames): StoreUses =>
+  (servers: Pick<RemoteServerStore, 'list'>, hooks: Pick<Hooks['store'], 'list'>, config: StoreNames): StoreUses =>
   async () => {
     const use = (kind: StoreUse['kind'], store: string | null, what: string, name: string): readonly StoreUse[] =>
       store === null || store === '' ? [] : [{ kind, store, what, name }];
@@ -20,6 +21,7 @@ export const storeUses =
         ...use('keystore', row.keystore_name, 'remote server', row.name),
         ...use('truststore', row.truststore_name, 'remote server', row.name),
       ]),
+      ...(await hooks.list()).flatMap((row) => use('truststore', row.truststore_name, 'hook', row.hook_id)),
       ...use('keystore', config['ssl.keystore-name'], 'configuration', 'ssl.keystore-name'),
       ...(config['server.ssl.enabled']
         ? use('keystore', config['server.ssl.keystore-name'], 'configuration', 'server.ssl.keystore-name')

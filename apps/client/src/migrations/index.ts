@@ -31,6 +31,7 @@ import { circuits } from './0028-circuits.js';
 import { orderedCounted } from './0029-ordered-counted.js';
 import { historySums } from './0030-history-sums.js';
 import { announced } from './0031-announced.js';
+import { hooks } from './0032-hooks.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -67,5 +68,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     orderedCounted,
     historySums,
     announced,
+    hooks,
   ],
 };

@@ -1,4 +1,5 @@
 import { KEYSTORE_SECRETS, sealKeystoresAnew } from '@pesit-node/certificates';
+import { HOOK_SECRETS, sealHooksAnew } from '@pesit-node/hooks';
 import { rotateSecrets } from '@pesit-node/service';
 import type { LoadConfigOptions, Rotation, SecretColumn } from '@pesit-node/service';
 
@@ -12,6 +13,7 @@ export const SECRET_COLUMNS: readonly SecretColumn[] = [
     (column) => ({ table: 'remote_servers', column, kind: 'sealed', owner: 'name' }) as const,
   ),
   ...KEYSTORE_SECRETS,
+  ...HOOK_SECRETS,
 ];
 
 /** For `npm run rotate-secrets`: the passwords of remote servers and the private keys, sealed with the first key. */
@@ -25,9 +27,10 @@ export const rotateClientSecrets = (
     sealAnew: async (knex, secrets) => {
       const passwords = await remoteServerStore(knex, secrets).sealAnew({ rotate: true, progress });
       const keys = await sealKeystoresAnew(knex, secrets);
+      const hooks = await sealHooksAnew(knex, secrets);
       return {
-        sealed: passwords.sealed + keys.sealed,
-        unreadable: [...passwords.unreadable, ...keys.unreadable],
+        sealed: passwords.sealed + keys.sealed + hooks.sealed,
+        unreadable: [...passwords.unreadable, ...keys.unreadable, ...hooks.unreadable],
       };
     },
   });

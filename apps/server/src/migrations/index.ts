@@ -37,6 +37,7 @@ import { rates } from './0033-rates.js';
 import { passwordChange } from './0034-password-change.js';
 import { ticketKeys } from './0035-ticket-keys.js';
 import { historySums } from './0036-history-sums.js';
+import { hooks } from './0037-hooks.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -79,5 +80,6 @@ export const MIGRATIONS: MigrationSet = {
     passwordChange,
     ticketKeys,
     historySums,
+    hooks,
   ],
 };

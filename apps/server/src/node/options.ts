@@ -21,6 +21,8 @@ export interface NodeOptions extends Omit<FoundationOptions<'server'>, 'app' | '
   readonly answerMs?: number;
   /** Bytes that are free on the volume of a directory. Default: as the operating system says. */
   readonly freeSpace?: (directory: string) => Promise<number>;
+  /** See `DelivererOptions.lookMs`. */
+  readonly hookLookMs?: number;
   /** See `LiveTransfersOptions`. */
   readonly liveTickMs?: number;
   readonly heartbeatMs?: number;

@@ -20,7 +20,7 @@ const LAST_RECORDS_MS = 5000;
 
 /** In which order the parts begin, once the database is there, and end. */
 export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetryMs, listenerLookMs }: NodeOptions) => {
-  const { foundation, certificates, authority, directories, drainMs, exchange, housekeeping, instances } = parts;
+  const { foundation, certificates, authority, directories, drainMs, exchange, hooks, housekeeping, instances } = parts;
   const { journal, listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention, sums } = parts;
   const { ticketLook, traces, volumes, volumeLooks, waitingFiles } = parts;
   const { supervisor, periodic, events, cluster, license, audit } = foundation;
@@ -111,11 +111,14 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
       await Promise.all(whileServing.map((task) => task.remove()));
       // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
       void cluster.leave();
+      // Beside the last transfers: what these order is left to the next pod, or to the next start.
+      const hooksEnd = hooks.deliverer.stop(drainMs);
       await listenersHere.close();
       await cluster.requests.stop();
       await listeners.report();
       await exchange.settled();
       await places.close();
+      await hooksEnd;
       await renewals.stop();
       await traces.stop();
       await housekeeping.stop();

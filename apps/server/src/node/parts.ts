@@ -1,3 +1,4 @@
+import { createHooks } from '@pesit-node/hooks';
 import { createFoundation } from '@pesit-node/license';
 import { Rates } from '@pesit-node/net';
 import {
@@ -36,6 +37,7 @@ import { PartnerTraces } from '../traces/partner-traces.js';
 import { HISTORY, SUMMED } from '../transfers/history.js';
 import { SessionService } from '../sessions/service.js';
 import { SessionsHere } from '../sessions/sessions-here.js';
+import { toTransfer } from '../transfers/answers.js';
 import { cancelling } from '../transfers/cancel.js';
 import { transferContent } from '../transfers/content.js';
 import { liveSource } from '../transfers/live-source.js';
@@ -123,6 +125,22 @@ export const createParts = (options: NodeOptions) => {
   logExchange(events, logger);
   meterTransfers(events, metrics);
   auditTransfers(events, audit, () => config['audit.transfers']);
+  const hooks = createHooks({
+    ...{ knex, secrets: options.secrets, config, periodic, events, node, supervisor, metrics, logger, audit },
+    ...{
+      app: 'server',
+      asLeader: cluster.asLeader,
+      which: () => config['audit.transfers'],
+      lookMs: options.hookLookMs,
+    },
+    recordOf: toTransfer,
+    casOf: async (truststore) => {
+      const name = truststore ?? config['ssl.truststore-name'];
+      return name === '' ? undefined : (await certificates.trust(name)).certificates;
+    },
+    requireTruststore: (truststoreName) => certificates.require({ truststoreName }),
+  });
+  supervisor.on('ready', () => hooks.deliverer.start());
   periodic.add(new ProgressReporter(events, journal, options.progressMs).task);
   const places = new SessionPlaces({
     ...{ knex, logger, instance: cluster.pod.instance, exclusive: database.mode === 'embedded' },
@@ -226,14 +244,15 @@ export const createParts = (options: NodeOptions) => {
     sessions: sessionService,
     traces,
     directories,
+    hooks,
   });
   serverMetrics(metrics, { knex, secrets: options.secrets, supervisor, listenerStore, listenersHere, volumes, space });
   health.register('listeners', () => listenersHere.health(), { readiness: true });
   health.register('storage', async () => storageHealth(await space()));
   return {
-    ...{ foundation, app, certificates, authority, directories, drainMs, exchange, housekeeping, instances, journal },
-    ...{ listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention, sums, ticketLook, traces },
-    ...{ volumes, volumeLooks, waitingFiles },
+    ...{ foundation, app, certificates, authority, directories, drainMs, exchange, hooks, housekeeping, instances },
+    ...{ journal, listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention, sums },
+    ...{ ticketLook, traces, volumes, volumeLooks, waitingFiles },
   };
 };
 

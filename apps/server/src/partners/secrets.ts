@@ -1,4 +1,5 @@
 import { AUTHORITY_SECRETS, KEYSTORE_SECRETS, sealAuthoritiesAnew, sealKeystoresAnew } from '@pesit-node/certificates';
+import { HOOK_SECRETS, sealHooksAnew } from '@pesit-node/hooks';
 import { rotateSecrets } from '@pesit-node/service';
 import type { LoadConfigOptions, Rotation, SecretColumn } from '@pesit-node/service';
 
@@ -13,6 +14,7 @@ export const SECRET_COLUMNS: readonly SecretColumn[] = [
   ...KEYSTORE_SECRETS,
   ...AUTHORITY_SECRETS,
   ...TICKET_SECRETS,
+  ...HOOK_SECRETS,
 ];
 
 /** For `npm run rotate-secrets`: what is sealed, sealed with the first key, and which partners' hashes still hang on older keys. */
@@ -24,7 +26,8 @@ export const rotateServerSecrets = (options: Omit<LoadConfigOptions<'server'>, '
       const keys = await sealKeystoresAnew(knex, secrets);
       const authorities = await sealAuthoritiesAnew(knex, secrets);
       const tickets = await new TicketKeyStore(knex, secrets).sealAnew();
-      const all = [keys, authorities, tickets];
+      const hooks = await sealHooksAnew(knex, secrets);
+      const all = [keys, authorities, tickets, hooks];
       return {
         sealed: all.reduce((sum, { sealed }) => sum + sealed, 0),
         unreadable: all.flatMap(({ unreadable }) => unreadable),

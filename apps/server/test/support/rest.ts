@@ -7,6 +7,7 @@ import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { Certificates, LocalAuthority } from '@pesit-node/certificates';
+import { createHooks } from '@pesit-node/hooks';
 import { KnexLicenseStore, LICENSE_MIGRATIONS, LicenseKeeper, loadPublicKey } from '@pesit-node/license';
 import { Audit, eventStream, HealthRegistry, PeriodicWork, Traces } from '@pesit-node/service';
 import type { Config, OpenApiDocument } from '@pesit-node/service';
@@ -39,6 +40,7 @@ import { PartnerStore } from '../../src/partners/store.js';
 import { RunningTransfers } from '../../src/recovery/running-transfers.js';
 import { SessionService } from '../../src/sessions/service.js';
 import { SessionsHere } from '../../src/sessions/sessions-here.js';
+import { toTransfer } from '../../src/transfers/answers.js';
 import { cancelling } from '../../src/transfers/cancel.js';
 import { transferContent } from '../../src/transfers/content.js';
 import { liveSource } from '../../src/transfers/live-source.js';
@@ -152,6 +154,14 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
       ...{ knex, periodic, secrets },
       hints: { tell: () => undefined, subscribe: () => () => undefined },
     });
+    const hooks = createHooks({
+      ...{ knex, secrets, config, periodic, events, node: 'rest', metrics: testMetrics('server'), audit: rest.audit },
+      ...{ app: 'server', logger: rest.log.logger, supervisor: { ready: true }, asLeader: (work) => work(knex) },
+      which: () => 'failures',
+      recordOf: toTransfer,
+      casOf: () => Promise.resolve(undefined),
+      requireTruststore: (truststoreName) => certificates.require({ truststoreName }),
+    });
     const transfers = new TransferStore(knex);
     const directories = new Directories(config);
     const stores = new LocalFileStores();
@@ -198,6 +208,7 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
         files: { virtualFiles, directories, stores, volumes, outgoing: new Set() },
         journal: { sentAmong: () => Promise.resolve(new Map()) },
       }),
+      hooks,
     }));
     const send = async (test: Test, body?: Body): Promise<Response> => {
       const response = await test.auth(ADMIN.username, ADMIN.password).send(body);

@@ -1,9 +1,8 @@
 import { request as requestHttp } from 'node:http';
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { lookup } from 'node:dns';
-import type { LookupAddress } from 'node:dns';
-import { BlockList, isIP } from 'node:net';
+
+import { lookUpOutside, refuseLinkLocal } from '@pesit-node/service';
 
 /** Something that another server has, asked for within bounds. */
 export interface FetchOptions {
@@ -34,41 +33,16 @@ const MAX_REDIRECTS = 3;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const GOOD: ReadonlySet<number> = new Set([200, 304]);
 
-/** Addresses of one network cable alone, where clouds keep the credentials of a machine (RFC 3927, RFC 4291 §2.5.6). */
-const LINK_LOCAL = new BlockList();
-LINK_LOCAL.addSubnet('169.254.0.0', 16, 'ipv4');
-LINK_LOCAL.addSubnet('fe80::', 10, 'ipv6');
-
-const refuseAddress = (address: string): void => {
-  if (LINK_LOCAL.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')) {
-    throw new FetchError(`${address} is a link-local address: none is asked`);
-  }
-};
-
-/** The addresses are judged that are connected to: a name may have others a moment later. */
-const lookUp: NonNullable<RequestOptions['lookup']> = (host, options, answer) => {
-  lookup(host, options, (error: NodeJS.ErrnoException | null, found: string | LookupAddress[], family?: number) => {
-    try {
-      if (error === null)
-        for (const one of typeof found === 'string' ? [found] : found.map(({ address }) => address)) refuseAddress(one);
-      answer(error, found, family);
-    } catch (refused) {
-      answer(refused as NodeJS.ErrnoException, [], family);
-    }
-  });
-};
-
 const ask = (url: URL, { method = 'GET', headers = {}, body }: FetchOptions, signal: AbortSignal) =>
   new Promise<IncomingMessage>((resolve, reject) => {
-    const host = url.hostname.replace(/^\[|\]$/g, '');
     // An address is not looked up.
-    if (isIP(host) !== 0) refuseAddress(host);
+    refuseLinkLocal(url.hostname);
     const options: RequestOptions = {
       method,
       headers: { 'Accept-Encoding': 'identity', ...headers },
       signal,
       agent: false,
-      lookup: lookUp,
+      lookup: lookUpOutside,
     };
     const asked = url.protocol === 'https:' ? requestHttps(url, options, resolve) : requestHttp(url, options, resolve);
     asked.on('error', reject);

@@ -3,6 +3,7 @@ import { CONSOLE_KEYS } from './console-keys.js';
 import { DATABASE_SSL_KEYS } from './database-ssl-keys.js';
 import { FLOW_KEYS } from './flow-keys.js';
 import { HISTORY_KEYS } from './history-keys.js';
+import { HOOK_KEYS } from './hook-keys.js';
 import { decimal, flag, integer, label, list, networks, oneOf, requiredText, size, text } from './kinds.js';
 import { LOGIN_KEYS } from './login-keys.js';
 import { OTEL_KEYS } from './otel-keys.js';
@@ -312,6 +313,7 @@ export const CONFIG_KEYS = {
       'The same for a transfer that is FAILED or CANCELLED; without its content it can be neither retried nor replayed.',
   }),
   ...HISTORY_KEYS,
+  ...HOOK_KEYS,
   ...AUDIT_KEYS,
   'trace.retention-days': key('both', {
     type: integer(1, 3650),

@@ -129,6 +129,24 @@ export const METRICS = {
     { outcome: ['written', 'lost', 'pruned'] },
     'Entries of the audit log: written by this process, lost because too many waited for the database, removed as the oldest.',
   ),
+  pesit_hook_attempts_total: row(
+    'counter',
+    'both',
+    { by: ['webhook', 'executable'], outcome: ['delivered', 'failed', 'given_up', 'interrupted'] },
+    'Attempts of hooks: `failed` = another one follows, `given_up` = none does, `interrupted` = this process stopped, and another one tries again.',
+  ),
+  pesit_hook_deliveries_waiting: row(
+    'gauge',
+    'both',
+    {},
+    'Deliveries of hooks that are not delivered yet. The same on all pods.',
+  ),
+  pesit_hook_oldest_seconds: row(
+    'gauge',
+    'both',
+    {},
+    'How long the oldest of these has waited; 0 when there is none. The same on all pods.',
+  ),
   pesit_database_up: row('gauge', 'both', {}, '1 while the database answers and is migrated, else 0.'),
   pesit_database_connections: row(
     'gauge',
