@@ -27,7 +27,7 @@ function report(app, rotation) {
   const [left, hashes] = [olderOf('sealed'), olderOf('hash')];
   if (unreadable.length > 0)
     console.log(
-      `Cannot be opened, and stay as they are: ${names(unreadable, unreadable.length)}. Set their passwords again (PUT /api/v1/servers/{id}), give keystores anew (PUT /api/v1/certificates/keystores/{name}), or add the key to secrets.key.`,
+      `Cannot be opened, and stay as they are: ${names(unreadable, unreadable.length)}. Set their passwords again (PUT /api/v1/servers/{id}), give keystores anew (PUT /api/v1/certificates/keystores/{name}) and secrets of hooks (PUT /api/v1/hooks/{hookId}), or add the key to secrets.key.`,
     );
   for (const { column, owners, older } of hashes)
     console.log(

@@ -48,6 +48,8 @@ withDatabase((harness) => {
       await remoteServerStore(knex, before).create({ name: `bank${i}`, ...server, ...passwords });
     await remoteServerStore(knex, now).create({ name: 'anew', ...server, password: 'k1-pw' });
     await remoteServerStore(knex, lost).create({ name: 'lost', ...server, password: 'k1-pw' });
+    const secret = before.seal('whsec_k1-pw', JSON.stringify(['hook', 'batch', 'secret']));
+    await knex('hooks').insert({ hook_id: 'batch', enabled: false, target: 'https://batch.example/', secret });
     const env = { DATABASE_URL: database.url, SECRETS_KEY: base64(NEW, OLD) };
 
     const first = await rotate('client', env);
@@ -62,11 +64,12 @@ withDatabase((harness) => {
     expect(first).toEqual({
       code: 1,
       stderr: '100 of 122 remote servers\n122 of 122 remote servers\n',
-      stdout: `client app, first key of secrets.key: ${now.keyId}; 240 sealed anew
+      stdout: `client app, first key of secrets.key: ${now.keyId}; 241 sealed anew
   remote_servers.password: ${inOrder}
   remote_servers.preconnect_password: 120 under ${now.keyId}
   keystores.private_key: none
-Cannot be opened, and stay as they are: "lost". Set their passwords again (PUT /api/v1/servers/{id}), give keystores anew (PUT /api/v1/certificates/keystores/{name}), or add the key to secrets.key.
+  hooks.secret: 1 under ${now.keyId}
+Cannot be opened, and stay as they are: "lost". Set their passwords again (PUT /api/v1/servers/{id}), give keystores anew (PUT /api/v1/certificates/keystores/{name}) and secrets of hooks (PUT /api/v1/hooks/{hookId}), or add the key to secrets.key.
 1 still need an older key: leave it in secrets.key, and run this again later
 `,
     });
