@@ -10,6 +10,7 @@ import { Shell } from './parts/shell.tsx';
 import { texts } from './texts/index.ts';
 
 const TransfersPage = laterPage(async () => (await import('./pages/transfers.tsx')).TransfersPage);
+const SendPage = laterPage(async () => (await import('./pages/send.tsx')).SendPage);
 const RecordPage = laterPage(async () => (await import('./pages/record.tsx')).RecordPage);
 
 const Nowhere = () => {
@@ -38,6 +39,7 @@ export const App = () =>
               <Route path="/" component={NowPage} />
               <Route path="/transfers" component={TransfersPage} />
               <Route path="/transfers/:id" component={RecordPage} />
+              <Route path="/send" component={SendPage} />
               <Route path="/license" component={LicensePage} />
               <Route default component={Nowhere} />
             </Router>

@@ -1,6 +1,7 @@
 import { computed } from '@preact/signals';
 
-import { app, isBlocked } from '../api/session.ts';
+import { app, isBlocked, may } from '../api/session.ts';
+import type { Role } from '../api/session.ts';
 import type { Texts } from '../texts/en/index.ts';
 
 /** A page of the rail: its path, its words, and the key that goes there behind `g`. */
@@ -9,6 +10,8 @@ export interface MenuItem {
   readonly name: keyof Texts['pages'];
   readonly key: string;
   readonly apps: readonly ('server' | 'client')[];
+  /** Who has less sees nothing of it. Default: viewer. */
+  readonly least?: Role;
 }
 
 const BOTH = ['server', 'client'] as const;
@@ -17,10 +20,14 @@ const BOTH = ['server', 'client'] as const;
 const ITEMS: readonly MenuItem[] = [
   { path: '/', name: 'now', key: 'n', apps: BOTH },
   { path: '/transfers', name: 'transfers', key: 't', apps: BOTH },
+  { path: '/send', name: 'send', key: 's', apps: ['client'], least: 'operator' },
   { path: '/license', name: 'license', key: 'l', apps: BOTH },
 ];
 
 /** What the app of the page has. */
 export const menu = computed(() =>
-  ITEMS.filter(({ apps, name }) => apps.includes(app.value) && (!isBlocked.value || name === 'license')),
+  ITEMS.filter(
+    ({ apps, name, least = 'viewer' }) =>
+      apps.includes(app.value) && may(least) && (!isBlocked.value || name === 'license'),
+  ),
 );

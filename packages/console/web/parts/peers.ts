@@ -1,5 +1,6 @@
 import { useAnswer } from '../api/answer.ts';
 import { answerOf, clientApp, rowsOf, serverApp } from '../api/rest.ts';
+import type { Failure } from '../api/failure.ts';
 import { app } from '../api/session.ts';
 
 /** Whom transfers can be filtered by: partners of the server app, remote servers of the client app. */
@@ -7,6 +8,9 @@ export interface Peers {
   /** Value of the filter, and its words. */
   readonly options: readonly (readonly [value: string, word: string])[];
   readonly nameOf: (value: string) => string;
+  /** False until they were answered. */
+  readonly isKnown: boolean;
+  readonly failure: Failure | undefined;
 }
 
 /** More are not offered in a list; whoever has them types. */
@@ -23,6 +27,8 @@ const load = async (signal: AbortSignal): Promise<Peers['options']> => {
 };
 
 export const usePeers = (): Peers => {
-  const { value: options = [] } = useAnswer(`peers ${app.value}`, load);
-  return { options, nameOf: (value) => options.find(([one]) => one === value)?.[1] ?? value };
+  const { value, failure } = useAnswer(`peers ${app.value}`, load);
+  const options = value ?? [];
+  const nameOf = (one: string): string => options.find(([id]) => id === one)?.[1] ?? one;
+  return { options, nameOf, isKnown: value !== undefined, failure };
 };

@@ -2,10 +2,11 @@
 import { license } from './license.ts';
 import { now } from './now.ts';
 import { record } from './record.ts';
+import { send } from './send.ts';
 import { transfers } from './transfers.ts';
 import { words } from './words.ts';
 
-export const en = { ...words, license, now, record, transfers } as const;
+export const en = { ...words, license, now, record, send, transfers } as const;
 
 /** The same with any words. */
 type Words<T> = T extends string

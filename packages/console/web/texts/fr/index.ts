@@ -3,7 +3,8 @@ import type { Texts } from '../en/index.ts';
 import { license } from './license.ts';
 import { now } from './now.ts';
 import { record } from './record.ts';
+import { send } from './send.ts';
 import { transfers } from './transfers.ts';
 import { words } from './words.ts';
 
-export const fr: Texts = { ...words, license, now, record, transfers };
+export const fr: Texts = { ...words, license, now, record, send, transfers };

@@ -1,0 +1,190 @@
+/** Pages of the console that do something, in a real browser: as `browser.test.ts`, with a node of their own. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+
+import { accessibilityFaults, browserPath, logIn, LOOKS, openBrowser, openTab } from './support/browser.js';
+import { ask, PASSWORD, startNode } from './support/node.js';
+import type { StartedNode } from './support/node.js';
+
+const screens = process.env['PESIT_SCREENS'];
+const suite = browserPath === undefined ? describe.skip : describe;
+
+suite('pages that do something', () => {
+  let node: StartedNode;
+  let browser: Browser;
+  beforeAll(async () => {
+    [node, browser] = await Promise.all([startNode(), openBrowser()]);
+    await ask(node.server, '/api/v1/config/partners', {
+      ...{ partnerId: 'SLOW', password: 'Slow4711', allowedOperations: ['WRITE'], maxBytesPerSecond: 65_536 },
+    });
+    await ask(node.server, '/api/v1/config/files', { fileId: 'SLOWLY', direction: 'RECEIVE' });
+    await ask(node.client, '/api/v1/servers', {
+      ...{ name: 'slow', host: '127.0.0.1', port: node.pesitPort, serverId: 'SAMPLE', clientId: 'SLOW' },
+      ...{ password: 'Slow4711' },
+    });
+  });
+  afterAll(async () => {
+    await browser.close();
+    await node.stop();
+  });
+
+  const settled = async (page: Page): Promise<void> => {
+    await page.locator('h1').waitFor();
+    await page.locator('[role=status]').first().waitFor({ state: 'detached' });
+  };
+
+  const keepPicture = async (page: Page, name: string): Promise<void> => {
+    if (screens === undefined) return;
+    mkdirSync(screens, { recursive: true });
+    await page.screenshot({ path: join(screens, `${name}.png`), fullPage: true });
+  };
+
+  describe('every page', () => {
+    const pages: readonly (readonly [string, readonly ('server' | 'client')[]])[] = [['/send', ['client']]];
+    const cases = pages.flatMap(([path, apps]) =>
+      Object.keys(LOOKS).map((look) => [path, look as keyof typeof LOOKS, apps] as const),
+    );
+
+    test.each(cases)('%s, %s: no complaint of the browser, nothing that axe finds', async (path, look, apps) => {
+      const { page, complaints } = await openTab(browser, LOOKS[look]);
+      for (const app of apps) {
+        await logIn(page, node[app] + path);
+        await settled(page);
+        expect(await accessibilityFaults(page)).toEqual([]);
+        const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+        expect(width).toBeLessThanOrEqual(LOOKS[look].width);
+        await keepPicture(page, `${path.slice(1)}-${app}-${look}`);
+      }
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    });
+  });
+
+  const file = (name: string, size: number) => ({
+    ...{ name, mimeType: 'application/octet-stream', buffer: Buffer.alloc(size, 'x') },
+  });
+
+  const fillTarget = async (page: Page, server: string, virtualFile: string): Promise<void> => {
+    await page.getByLabel('Remote server').selectOption(server);
+    await page.getByLabel('Virtual file (PI 12)').fill(virtualFile);
+  };
+
+  describe('send', () => {
+    test('several files at a time, each to its end, and their virtual file is offered next time', async () => {
+      const { page, complaints } = await openTab(browser);
+      await logIn(page, `${node.client}/send`);
+      await page.locator('input[type=file]').setInputFiles([file('état 1.csv', 2_000_000), file('b.bin', 0)]);
+      expect(await page.getByLabel('Name of état 1.csv at the partner').inputValue()).toBe('etat 1.csv');
+      await page.getByLabel('Name of b.bin at the partner').fill('second.bin');
+      await fillTarget(page, 'sample', 'INBOX');
+      await page.getByRole('button', { name: 'Send them' }).click();
+      const asked = page.getByRole('region', { name: 'Asked for here' }).getByRole('listitem');
+      await asked.filter({ hasText: 'état 1.csv' }).getByText('Completed').waitFor();
+      await asked.filter({ hasText: 'b.bin' }).getByText('Completed').waitFor();
+      const { content } = await ask(node.server, '/api/v1/transfers?virtualFileId=INBOX');
+      const arrived = (content as { label: string; size: number }[]).map(({ label, size }) => [label, size]);
+      expect(arrived).toEqual(
+        expect.arrayContaining([
+          ['etat 1.csv', 2_000_000],
+          ['second.bin', 0],
+        ]),
+      );
+      await page.getByRole('button', { name: 'Clear what has ended' }).click();
+      await page.getByText('Files that you send are here').waitFor();
+      await page.getByRole('link', { name: 'Receive a file' }).click();
+      await page.getByRole('link', { name: 'Send files' }).click();
+      await page.getByLabel('Remote server').selectOption('sample');
+      await page.locator('datalist option[value=INBOX]').waitFor({ state: 'attached' });
+      expect(complaints).toEqual([]);
+    });
+
+    test('dropped on the page, with its progress at the partner, and stopped', async () => {
+      const { page } = await openTab(browser);
+      await logIn(page, `${node.client}/send`);
+      await page.locator('.drop').waitFor();
+      await page.evaluate(`{
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File([new Uint8Array(6_000_000)], 'dropped.bin'));
+        document.querySelector('.drop').dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
+      }`);
+      await fillTarget(page, 'slow', 'SLOWLY');
+      await page.getByRole('button', { name: 'Send it' }).click();
+      const row = page.getByRole('region', { name: 'Asked for here' }).getByRole('listitem');
+      await row.getByRole('progressbar', { name: 'Transfer of dropped.bin' }).waitFor();
+      await row.locator('progress[value]:not([value="0"])').waitFor();
+      await keepPicture(page, 'send-running-light');
+      await row.getByRole('button', { name: 'Stop dropped.bin' }).click();
+      await row.getByText('Cancelled', { exact: true }).waitFor();
+    });
+
+    test('a refusal is told in words with its request id, and taken at the next try', async () => {
+      const { page } = await openTab(browser);
+      await logIn(page, `${node.client}/send`);
+      const path = '**/api/v1/transfers/send?**';
+      for (const [status, words] of [
+        [413, 'larger than this service takes'],
+        [429, 'The queue is full'],
+        [507, 'no space for it'],
+      ] as const) {
+        const name = `${status}.txt`;
+        const json = { error: 'REFUSED', message: `It is refused with ${status}` };
+        await page.route(path, (route) => route.fulfill({ status, json, headers: { 'X-Request-Id': `r-${status}` } }));
+        await page.locator('input[type=file]').setInputFiles([file(name, 10)]);
+        await fillTarget(page, 'sample', 'INBOX');
+        await page.getByRole('button', { name: 'Send it' }).click();
+        const row = page
+          .getByRole('region', { name: 'Asked for here' })
+          .getByRole('listitem')
+          .filter({ hasText: name });
+        await row.getByText(words).waitFor();
+        expect(await row.getByRole('alert').textContent()).toContain(`${json.message}Request r-${status}`);
+        await page.unroute(path);
+        await row.getByRole('button', { name: `Try ${name} again` }).click();
+        await row.getByText('Completed').waitFor();
+      }
+    });
+
+    test('an upload that breaks off is made again under the same key', async () => {
+      const { page } = await openTab(browser);
+      await logIn(page, `${node.client}/send`);
+      const keys: (string | undefined)[] = [];
+      const path = '**/api/v1/transfers/send?**';
+      await page.route(path, async (route) => {
+        keys.push(route.request().headers()['idempotency-key']);
+        if (keys.length > 1) await route.continue();
+        else await route.abort('connectionreset');
+      });
+      await page.locator('input[type=file]').setInputFiles([file('broken.txt', 10)]);
+      await fillTarget(page, 'sample', 'INBOX');
+      await page.getByRole('button', { name: 'Send it' }).click();
+      await page.getByText('The upload broke off. Try again').waitFor();
+      await page.getByRole('button', { name: 'Try broken.txt again' }).click();
+      await page.getByText('Completed').waitFor();
+      expect(keys).toEqual([keys[0], keys[0]]);
+    });
+
+    test('what fails at the partner says so; a receive and a message', async () => {
+      const { page } = await openTab(browser);
+      await logIn(page, `${node.client}/send?what=receive`);
+      const row = page.getByRole('region', { name: 'Asked for here' }).getByRole('listitem');
+      await fillTarget(page, 'sample', 'NOSUCH');
+      await page.getByRole('button', { name: 'Receive it' }).click();
+      await row.filter({ hasText: 'NOSUCH' }).getByText('is not known here').waitFor();
+      await page.getByRole('link', { name: 'Send a message' }).click();
+      await fillTarget(page, 'sample', 'NOTE');
+      await page.getByLabel('Message (PI 91)').fill('The invoices are booked.');
+      await page.getByRole('button', { name: 'Send it' }).click();
+      await row.filter({ hasText: 'NOTE' }).getByText('Completed').waitFor();
+    });
+
+    test('a viewer is not led there', async () => {
+      const { page } = await openTab(browser);
+      await logIn(page, `${node.client}/send`, 'viewer', PASSWORD);
+      await page.getByText('Your role may look, and not send.').waitFor();
+      expect(await page.getByRole('link', { name: 'Send', exact: true }).count()).toBe(0);
+    });
+  });
+});
