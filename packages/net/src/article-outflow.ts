@@ -10,8 +10,8 @@ import type { Pace } from './pace.js';
 const BURST_SIZE = 512 * 1024;
 /** One burst is filled while the other is on its way. */
 const BURSTS = 2;
-/** Buffers kept for later transfers: small files come by the hundred. */
-const MAX_SPARE_BUFFERS = 16;
+/** Buffers kept for later transfers: small files come by the hundred, and each needs one. */
+const MAX_SPARE_BUFFERS = 32;
 
 const spareBuffers: Buffer[] = [];
 
@@ -75,9 +75,9 @@ export class ArticleOutflow {
    */
   async run(entitySize: number): Promise<boolean> {
     const size = burstBufferSize(entitySize, BURST_SIZE);
-    const slots = Array.from({ length: BURSTS }, () => new BurstSlot(borrowBuffer(size)));
+    const slots: BurstSlot[] = [];
     try {
-      return await this.#send(slots);
+      return await this.#send(slots, () => new BurstSlot(borrowBuffer(size)));
     } catch (error) {
       if (this.#over()) return false;
       throw error;
@@ -86,11 +86,12 @@ export class ArticleOutflow {
     }
   }
 
-  async #send(slots: readonly BurstSlot[]): Promise<boolean> {
+  /** @param slots receives those that were made: a file of one burst needs one */
+  async #send(slots: BurstSlot[], make: () => BurstSlot): Promise<boolean> {
     const { session } = this.#connection;
     this.#paced(0);
-    for (let turn = 0; ; turn = (turn + 1) % slots.length) {
-      const slot = slots[turn] as BurstSlot;
+    for (let turn = 0; ; turn = (turn + 1) % BURSTS) {
+      const slot = (slots[turn] ??= make());
       while (!this.#over() && (slot.busy || this.#held() || this.#waits())) await this.#woken();
       if (this.#over()) return false;
       if (this.#back !== undefined) {

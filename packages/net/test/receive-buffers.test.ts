@@ -1,11 +1,31 @@
 /** Buffers that are used again: nothing that a file still needs is ever overwritten. */
 import { createHash, randomFillSync } from 'node:crypto';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { ArticleBatch, ArticleSource, Burst, Dialect } from '@pesit-node/protocol';
-import { connect, create, listen, rawPeer, select } from './support/harness.js';
-import { MemorySink } from './support/memory.js';
+import { articlesOf, connect, create, listen, rawPeer, select } from './support/harness.js';
+import { MemorySink, MemorySource } from './support/memory.js';
 import { START } from './support/partner.js';
 import { OK, entity, fpdu } from './support/wire.js';
+
+/** Bytes of a burst. */
+const BURST = 524_288;
+
+// Before the others, which leave buffers to be used again.
+test('a file of one burst takes one buffer to be sent, and the next file the same', async () => {
+  const allocated = jest.spyOn(Buffer, 'allocUnsafeSlow');
+  const bursts = () => allocated.mock.calls.filter(([size]) => size >= BURST).length;
+  try {
+    const { port } = await listen();
+    const requester = await connect(port);
+    for (const sizes of [[4000], [4000], [10]]) {
+      await requester.sendFile({ request: create, source: new MemorySource(articlesOf(sizes)) });
+      expect(bursts()).toBe(1);
+    }
+    await requester.release();
+  } finally {
+    allocated.mockRestore();
+  }
+});
 
 /** Reads each batch only when its turn comes, as a slow disk does, and gives its memory back then. */
 class LateSink extends MemorySink {

@@ -3,7 +3,9 @@
  * 240 MB/s against 470 MB/s; even at 512 bytes). Longer pieces are never copied.
  */
 const GATHER_BELOW = 512;
-const GATHER_BLOCK = 65_536;
+/** The first block of a file, which is often its only one; the next ones are larger: what is allocated makes V8 collect. */
+const FIRST_BLOCK = 4096;
+const LARGEST_BLOCK = 65_536;
 
 const LINE_END = Buffer.from('\n');
 
@@ -12,6 +14,7 @@ export class OutputQueue {
   #buffers: Buffer[] = [];
   #bytes = 0;
   #block = Buffer.alloc(0);
+  #nextBlock = FIRST_BLOCK;
   #from = 0;
   #to = 0;
 
@@ -77,7 +80,8 @@ export class OutputQueue {
   #gather(view: Buffer): void {
     if (this.#to + view.length > this.#block.length) {
       this.#seal();
-      this.#block = Buffer.allocUnsafeSlow(GATHER_BLOCK);
+      this.#block = Buffer.allocUnsafeSlow(this.#nextBlock);
+      this.#nextBlock = Math.min(4 * this.#nextBlock, LARGEST_BLOCK);
       this.#from = this.#to = 0;
     }
     this.#block.set(view, this.#to);

@@ -49,6 +49,16 @@ describe('what a file holds after its articles came (pesit-e.md §6)', () => {
     expect(Buffer.concat(buffers).toString()).toBe(`${line}\n${'\n'.repeat(1_000_000)}${line}\n\nend\n`);
   });
 
+  test('a small file takes a small block, and many lines few large ones', () => {
+    const out = new OutputQueue();
+    const blocks = (lines: number) => {
+      for (let line = 0; line < lines; line += 1) out.push(Buffer.alloc(100, 'x'));
+      return out.take(1024, 1e7).buffers.map(({ buffer }) => buffer.byteLength);
+    };
+    expect(blocks(1)).toEqual([4096]);
+    expect(blocks(10_000).slice(-10)).toEqual(Array.from({ length: 10 }, () => 65_536));
+  });
+
   test('no articles are an empty file', () => {
     for (const name of ['BU', 'BV', 'BF', 'TV', 'TF'] as const) expect(received(name, 4)).toBe('');
   });
