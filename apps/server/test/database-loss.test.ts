@@ -52,7 +52,7 @@ withDatabase((harness) => {
       const session = await node().connect();
       const sending = sendWhile(session, 'IN', () => loseDatabase(node().database));
       await expect(sending).rejects.toEqual(refusedWith('2-201'));
-      expect(await node().files('IN/in')).toEqual([]);
+      expect(await node().received('IN')).toEqual([]);
       findDatabase(node().database);
       expect(await node().ended()).toMatchObject({ status: 'FAILED', diagnostic: '2-201', checksum: null });
       await node().send(session, 'IN', Buffer.from('the content'));
@@ -89,9 +89,10 @@ withDatabase((harness) => {
       const { database } = node();
       const sending = sendWhile(session, 'IN', () => loseAnswer(database, COMPLETION, () => loseDatabase(database)));
       await expect(sending).rejects.toEqual(refusedWith('2-201'));
-      expect(await node().files('IN/in')).toEqual([]);
+      expect(await node().received('IN')).toEqual([]);
       findDatabase(database);
       expect(await node().record(({ status }) => status === 'FAILED')).toMatchObject({ diagnostic: '2-201' });
+      await until(async () => (await node().staged('IN')).length === 0 || undefined);
       expect(await partner()).toMatchObject({ transferCount: 0 });
       expect(await node().call('get', '/api/v1/servers/NODE1/status')).toMatchObject({ totalTransfers: 0 });
     });

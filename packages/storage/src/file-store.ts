@@ -88,11 +88,12 @@ export interface ReceivedFile extends ArticleSink {
    */
   deliver(target: DeliveryTarget): Promise<Delivery>;
   /**
-   * Removes the delivered file again: its transfer could not be recorded, and the sender will send it again.
+   * Removes the delivered file again: its transfer could not be recorded, and the sender will send it again. Its mark says so until `recorded`,
+   * where the store has marks.
    * @throws StorageError when the file may still be there
    */
   takeBack(): Promise<TakenBack>;
-  /** Its record says COMPLETED: what proves the delivery to a restart may go. Never rejects. */
+  /** Its record says COMPLETED, or that it was withdrawn: what tells a restart so may go. Never rejects. */
   recorded(): Promise<void>;
   /** The newest point, once those that were asked for are stored or have failed. Never rejects. */
   lastPoint(): Promise<StoredPoint | undefined>;

@@ -1,8 +1,9 @@
 /** Finds out from the file system how the delivery of a process that has died ended. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
+import { dirname } from 'node:path';
 import { storageError } from './errors.js';
-import { readFully, unlinkIfThere } from './files.js';
+import { flushDirectories, readFully, unlinkIfThere } from './files.js';
 import type { FileFacts, FileOperations } from './files.js';
 import { nodeFiles } from './node-files.js';
 import { peekStaged } from './leftovers.js';
@@ -83,6 +84,25 @@ export const findDelivered = async (
 export const freeEmptyName = async (path: string, files: FileOperations = nodeFiles): Promise<boolean> => {
   const facts = await factsOf(files, path);
   return facts?.kind === 'file' && facts.size === 0 && unlinkIfThere(files, path);
+};
+
+/**
+ * Ends a taking back that its process did not: removes the file of that name when it is the one whose delivery was withdrawn.
+ * @returns whether it was there
+ */
+export const finishTakingBack = async (
+  receiveDirectory: string,
+  key: string,
+  path: string,
+  files: FileOperations = nodeFiles,
+): Promise<boolean> => {
+  const staged = await peekStaged(receiveDirectory, key, files);
+  if (staged?.withdrawn !== true || staged.path === undefined) return false;
+  const [ours, found] = await Promise.all([factsOf(files, staged.path), factsOf(files, path)]);
+  if (ours === undefined || found?.inode !== ours.inode || found.device !== ours.device) return false;
+  const isGone = await unlinkIfThere(files, path);
+  await flushDirectories(files, [dirname(path)]);
+  return isGone;
 };
 
 const factsOf = (files: FileOperations, path: string): Promise<FileFacts | undefined> =>

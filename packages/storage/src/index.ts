@@ -40,7 +40,7 @@ export type {
 export type { GrowthRules } from './growth.js';
 export { ProcessDirectory } from './process-directory.js';
 export { DeliveryNotes } from './delivery-notes.js';
-export { findDelivered, freeEmptyName, hashOfFile } from './found-delivery.js';
+export { findDelivered, finishTakingBack, freeEmptyName, hashOfFile } from './found-delivery.js';
 export type { IntendedDelivery } from './found-delivery.js';
 export { listLeftovers, removeLeftover } from './leftovers.js';
 export type { Leftover, RemoveOptions, StagedFacts } from './leftovers.js';

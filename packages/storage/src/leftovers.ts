@@ -7,7 +7,7 @@ import type { FileFacts, FileOperations } from './files.js';
 import { nodeFiles } from './node-files.js';
 import { START, pointOf } from './group-commit.js';
 import type { StoredPoint } from './group-commit.js';
-import { isDelivered, readMarkName, removeMarks } from './delivery-mark.js';
+import { isDelivered, isWithdrawn, readMarkName, removeMarks } from './delivery-mark.js';
 import type { DeliveryMark } from './delivery-mark.js';
 import { findJournal, newestPoint } from './point-journal.js';
 import type { FoundJournal } from './point-journal.js';
@@ -34,6 +34,8 @@ export interface Leftover {
   readonly memo: string | undefined;
   /** It has got its final name, whether or not that is there still: only its record is missing. Not to be resumed or redone. */
   readonly delivered: boolean;
+  /** Its delivery was taken back, or is about to be: a record that says COMPLETED does so wrongly. */
+  readonly withdrawn: boolean;
   /** Why there is no point to continue from, in words. */
   readonly problem: string | undefined;
 }
@@ -71,6 +73,7 @@ const lookAt = async (files: FileOperations, root: string, key: string, entry: F
       modified: new Date(Number(mtimeNs / 1_000_000n)),
       memo: found?.header.memo,
       delivered: isDelivered(staged, marks),
+      withdrawn: isWithdrawn(marks),
       problem: newest && staged ? undefined : problemOf(journal, staged),
     };
   } finally {

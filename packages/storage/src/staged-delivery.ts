@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { findDeliveryPath, giveFinalName } from './delivery.js';
-import { mark, markPath } from './delivery-mark.js';
-import type { DeliveredHow } from './delivery-mark.js';
+import { mark, markPath, withdraw } from './delivery-mark.js';
+import type { DeliveredHow, MarkKind } from './delivery-mark.js';
 import { storageError } from './errors.js';
 import { flushDirectories, unlinkIfThere } from './files.js';
 import type { FileFacts } from './files.js';
@@ -18,8 +18,8 @@ export class StagedDelivery {
   /** Since the final name is there; `linked` while the staged one may be there beside it. */
   #delivered: DeliveredHow | undefined;
   #target: { readonly final: string; readonly overwrite: boolean } | undefined;
-  /** Delivery method whose mark may still be on disk. */
-  #marked: DeliveredHow | undefined;
+  /** The mark that may still be on disk. */
+  #marked: MarkKind | undefined;
 
   constructor(place: StagingPlace, durability: Durability) {
     this.#place = place;
@@ -68,8 +68,9 @@ export class StagedDelivery {
   }
 
   /**
-   * Takes the delivery back: its transfer could not be recorded, the sender hears no and sends it again. The mark goes first: one
-   * without its file would say for ever that the file had been delivered. A file of the same name that is not this one stays.
+   * Takes the delivery back: its transfer could not be recorded, the sender hears no and sends it again. The mark says so first: one
+   * without its file would say for ever that the file had been delivered, and none would let a record that was committed late pass for
+   * the truth. It stays until `recorded`. A file of the same name that is not this one stays.
    * @throws StorageError when the file may still be there: it may come twice then
    */
   async takeBack(): Promise<TakenBack> {
@@ -80,8 +81,11 @@ export class StagedDelivery {
       // A volume that does not say counts as one from which it was fetched: it was delivered, and is not asked for again.
       const found = await files.lstat(final).catch(() => undefined);
       const isOurs = found !== undefined && (await this.#isDelivered(found));
-      await this.recorded();
-      if (!isOurs) return 'fetched';
+      if (!isOurs) {
+        await this.recorded();
+        return 'fetched';
+      }
+      if (!(await this.#withdraw())) return 'claimed';
       if (overwrite) return 'stays';
       if (!(await unlinkIfThere(files, final))) return 'fetched';
       if (this.#durability !== 'none') await flushDirectories(files, [dirname(final)]);
@@ -91,6 +95,17 @@ export class StagedDelivery {
     }
   }
 
+  /** @returns false when a later claim has the delivery; without a mark nobody can say so */
+  async #withdraw(): Promise<boolean> {
+    const { files, staging } = this.#place;
+    const how = this.#marked;
+    if (how === undefined || how === 'withdrawn') return true;
+    if (!(await withdraw(this.#place, how))) return false;
+    this.#marked = 'withdrawn';
+    if (this.#durability !== 'none') await flushDirectories(files, [staging]);
+    return true;
+  }
+
   /** Whether this is the file that was delivered, as far as a mark can tell. */
   async #isDelivered({ inode, device }: FileFacts): Promise<boolean> {
     if (this.#marked === undefined) return true;
@@ -98,7 +113,7 @@ export class StagedDelivery {
     return marked === undefined || (marked.inode === inode && marked.device === device);
   }
 
-  /** Takes the mark away. Never rejects. */
+  /** Takes the mark away: the record says COMPLETED, or that the delivery was withdrawn. Never rejects. */
   async recorded(): Promise<void> {
     const marked = this.#marked;
     this.#marked = undefined;

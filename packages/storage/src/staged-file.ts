@@ -240,14 +240,14 @@ export class StagedFile implements ArticleSink {
   }
 
   /**
-   * Removes the delivered file again, the mark with it: its transfer could not be recorded.
+   * Removes the delivered file again: its transfer could not be recorded. Its mark says so until `recorded`.
    * @throws StorageError when the file may still be there
    */
   takeBack(): Promise<TakenBack> {
     return this.#delivery.takeBack();
   }
 
-  /** Takes the mark of a delivery away: its record says COMPLETED, or the delivery is about to be taken back. Never rejects. */
+  /** Takes the mark of a delivery away: its record says COMPLETED, or that it was withdrawn. Never rejects. */
   recorded(): Promise<void> {
     return this.#delivery.recorded();
   }

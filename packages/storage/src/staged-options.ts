@@ -72,10 +72,11 @@ export interface StagedContent {
 }
 
 /**
- * Outcome of taking a delivery back: the file is gone again; somebody had fetched or replaced it before; or it stays
- * because it overwrote another, which is gone anyway, and the next attempt overwrites it.
+ * Outcome of taking a delivery back: the file is gone again; somebody had fetched or replaced it before; it stays
+ * because it overwrote another, which is gone anyway, and the next attempt overwrites it; or a later claim of the transfer has it, which may
+ * have found it delivered.
  */
-export type TakenBack = 'taken back' | 'fetched' | 'stays';
+export type TakenBack = 'taken back' | 'fetched' | 'stays' | 'claimed';
 
 export interface Delivery extends StagedContent {
   /** Absolute, links resolved. */

@@ -12,6 +12,7 @@ import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateDirectory } from './directories.js';
 import { codeOf } from '@pesit-node/ground';
+import { claimMarks } from './delivery-mark.js';
 import { StorageError, storageError } from './errors.js';
 import { readFully, unlinkIfThere, writeFully } from './files.js';
 import type { FileOperations } from './files.js';
@@ -67,7 +68,7 @@ const move = async (files: FileOperations, from: string, to: string): Promise<vo
 };
 
 /**
- * Claims what is staged under a key: whoever worked on it under a lower fence can deliver it no more. To be called when the record
+ * Claims what is staged under a key: whoever worked on it under a lower fence can deliver it no more, nor take a delivery back. To be called when the record
  * has the fence, and before anybody looks whether the file was delivered.
  * @throws StorageError 2-207 when a later claim has it; 2-211, 2-213
  */
@@ -82,6 +83,7 @@ export const claimStaged = async (
     const place = placeIn(files, await files.realpath(receiveDirectory), key, fence);
     await makePrivateDirectory(files, place.staging);
     await claimNames(place);
+    await claimMarks(place);
   } catch (error) {
     throw storageError(error, 'create', join(receiveDirectory, '…'), 'the staged file');
   }

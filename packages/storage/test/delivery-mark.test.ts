@@ -2,7 +2,15 @@ import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { StagedFile, formatOf, listLeftovers, nodeFiles, removeLeftover } from '../src/index.js';
+import {
+  StagedFile,
+  claimStaged,
+  finishTakingBack,
+  formatOf,
+  listLeftovers,
+  nodeFiles,
+  removeLeftover,
+} from '../src/index.js';
 import type { FileOperations } from '../src/index.js';
 import { batchOf } from './support/articles.js';
 import { ModelDisk, chances, driven, oneHappens } from './support/model-disk.js';
@@ -68,7 +76,7 @@ describe.each([
 });
 
 describe('a delivery that is taken back', () => {
-  test('loses its mark before its file, and its directory is flushed after both', async () => {
+  test('says so by its mark before it loses its file, each on stable storage; the mark stays until that is recorded', async () => {
     const directory = sandbox();
     const calls: string[] = [];
     const files: FileOperations = {
@@ -76,6 +84,10 @@ describe('a delivery that is taken back', () => {
       unlink: (path) => {
         calls.push(`unlink ${path.slice(directory.length)}`);
         return nodeFiles.unlink(path);
+      },
+      rename: (from, to) => {
+        calls.push(`rename to ${to.slice(directory.length)}`);
+        return nodeFiles.rename(from, to);
       },
       open: async (path, flags, mode) => {
         const file = await nodeFiles.open(path, flags, mode);
@@ -89,8 +101,38 @@ describe('a delivery that is taken back', () => {
     const staged = await delivered(directory, false, files);
     calls.length = 0;
     expect(await staged.takeBack()).toBe('taken back');
-    expect(calls).toEqual([`unlink /.pesit/k.${boot}.linked`, 'unlink /out', 'flush ']);
+    const mark = `/.pesit/k.${boot}.withdrawn`;
+    expect(calls).toEqual([`rename to ${mark}`, 'flush /.pesit', 'unlink /out', 'flush ']);
+    expect(await StagedFile.peek(directory, 'k')).toMatchObject({ withdrawn: true, delivered: false });
+    await staged.recorded();
     expect(filesIn(directory)).toEqual([]);
+  });
+
+  test('belongs to a later claim of the transfer, once that has moved the mark: it stays as it is', async () => {
+    const directory = sandbox();
+    const staged = await delivered(directory, false);
+    await claimStaged(directory, 'k', 2);
+    expect(await staged.takeBack()).toBe('claimed');
+    await staged.recorded();
+    expect(filesIn(directory)).toEqual([`.pesit/k~2.${boot}.linked`, 'out']);
+    expect(await StagedFile.peek(directory, 'k')).toMatchObject({ withdrawn: false, delivered: true, fence: 2 });
+  });
+
+  test('is no longer for a later claim to keep; what its process did not remove, the claim does', async () => {
+    const directory = sandbox();
+    const files: FileOperations = {
+      ...nodeFiles,
+      unlink: (path) => (path.endsWith('/out') ? Promise.reject(new Error('killed')) : nodeFiles.unlink(path)),
+    };
+    const staged = await delivered(directory, false, files);
+    await expect(staged.takeBack()).rejects.toMatchObject({ diagnostic: '2-211' });
+    await claimStaged(directory, 'k', 2);
+    expect(await StagedFile.peek(directory, 'k')).toMatchObject({ withdrawn: true, delivered: false });
+    const path = join(directory, 'out');
+    expect(await finishTakingBack(directory, 'k', path)).toBe(true);
+    writeFileSync(path, 'of another');
+    expect(await finishTakingBack(directory, 'k', path)).toBe(false);
+    expect(filesIn(directory)).toEqual([`.pesit/k.${boot}.withdrawn`, 'out']);
   });
 
   test('stays where the volume does not say whether it is there: it was delivered', async () => {

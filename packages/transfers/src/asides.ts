@@ -12,6 +12,11 @@ export const TRANSFER_ASIDES = {
   'fetched before recorded': ['warn', 'delivered file was fetched before its transfer could be recorded'],
   'delivery stays': ['error', 'could not record the delivered file: the next attempt overwrites it'],
   'delivery taken back': ['error', 'took the delivered file back: its transfer could not be recorded'],
+  'delivery claimed': ['warn', 'another process has claimed the delivered file: it says what became of the transfer'],
+  'completion withdrawn': [
+    'warn',
+    'the record said COMPLETED of a delivery that was taken back: it says FAILED now, and the partner sends the file again',
+  ],
   'delivery not taken back': ['error', 'could not take the delivered file back: the partner may deliver it twice'],
   // Continued.
   'delivery completed': ['warn', 'completed a delivery that was cut off'],

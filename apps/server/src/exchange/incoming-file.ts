@@ -255,7 +255,11 @@ export class IncomingFile implements IncomingTransfer {
     } catch (error) {
       // Who has claimed the transfer may have found the file delivered: it is his to keep.
       if (isClaimLost(error)) throw error;
-      if (!(await this.#takeBack(staged, delivery.path)) || !isDatabaseAway(error)) throw error;
+      const outcome = await this.#takeBack(staged, delivery.path);
+      if (outcome !== 'fetched' || !isDatabaseAway(error)) {
+        if (outcome !== undefined) void this.#forgetMark(staged);
+        throw error;
+      }
       // Sent again it would come twice: the partner is told that it is here, as it is, and the record follows.
       completions.completeLater(this.record, completionOf(delivery.path));
     }
@@ -318,22 +322,28 @@ export class IncomingFile implements IncomingTransfer {
     return asked.kind !== 'done' || asked.value;
   }
 
-  /** @returns whether somebody was faster than the record: nothing is there to be taken back */
-  async #takeBack(staged: ReceivedFile, path: string): Promise<boolean> {
+  /** @returns undefined when the file may still be there */
+  async #takeBack(staged: ReceivedFile, path: string): Promise<TakenBack | undefined> {
     try {
       const outcome = await staged.takeBack();
       this.#aside(TAKEN_BACK[outcome], { path });
-      return outcome === 'fetched';
+      return outcome;
     } catch (error) {
       this.#aside('delivery not taken back', { path, error });
-      return false;
+      return undefined;
     }
+  }
+
+  /** Until the record is withdrawn its mark tells other processes that it is to be. */
+  async #forgetMark(staged: ReceivedFile): Promise<void> {
+    if (await this.#records.journal.completions.withdrawn(this.record.id)) await staged.recorded();
   }
 }
 
 const TAKEN_BACK = {
   fetched: 'fetched before recorded',
   stays: 'delivery stays',
+  claimed: 'delivery claimed',
   'taken back': 'delivery taken back',
 } as const satisfies Record<TakenBack, TransferAside>;
 

@@ -91,7 +91,7 @@ export const createParts = (options: NodeOptions) => {
   const virtualFiles = new VirtualFileStore(knex);
   const listenerStore = new ListenerStore(knex);
   const records = createRecords(options, foundation, volumes);
-  const { running, journal, contexts, instances, recovery, restarts, sentPoints } = records;
+  const { running, journal, contexts, instances, recovery, completed, restarts, sentPoints } = records;
   volumes.on('change', (fault) => {
     void cluster.leader.refresh();
     if (fault === undefined) return;
@@ -105,7 +105,7 @@ export const createParts = (options: NodeOptions) => {
   const waitingFiles = new WaitingFiles(knex, stores);
   const stagingDays = config['transfer.staging-retention'];
   const housekeeping = new Housekeeping({
-    ...{ contexts, sentPoints, instances, recovery, receiveDirectories, retentionDays: stagingDays },
+    ...{ contexts, sentPoints, instances, recovery, completed, receiveDirectories, retentionDays: stagingDays },
     asLeader: cluster.asLeader,
     ...{ periodic, events, logger },
   });

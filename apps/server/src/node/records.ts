@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Foundation } from '@pesit-node/license';
 import type { VolumeWatch } from '@pesit-node/storage';
 
+import { CompletedRecords } from '../recovery/completed-records.js';
 import { Recovery } from '../recovery/recovery.js';
 import { Restarts } from '../recovery/restarts.js';
 import { RunningTransfers } from '../recovery/running-transfers.js';
@@ -44,9 +45,10 @@ export const createRecords = (
     });
   });
   const recovery = new Recovery({ config, contexts, journal, instances, events });
+  const completed = new CompletedRecords({ contexts, completions: journal.completions, instances, events });
   const restarts = new Restarts({
-    ...{ contexts, recovery, running, events, completions: journal.completions },
+    ...{ contexts, recovery, running, events, completed },
     waitMs: restartWaitMs ?? instances.leaseMs * 1.2,
   });
-  return { running, journal, contexts, instances, recovery, restarts, sentPoints: new SentPoints(knex) };
+  return { running, journal, contexts, instances, recovery, completed, restarts, sentPoints: new SentPoints(knex) };
 };

@@ -6,6 +6,7 @@ import { TRANSFER_ASIDE } from '@pesit-node/transfers';
 import type { TransferContexts } from '../transfers/contexts.js';
 import type { Instances } from '../transfers/instances.js';
 import type { SentPoints } from '../transfers/sent-points.js';
+import type { CompletedRecords } from './completed-records.js';
 import type { Recovery } from './recovery.js';
 
 export interface HousekeepingOptions {
@@ -13,6 +14,7 @@ export interface HousekeepingOptions {
   readonly sentPoints: SentPoints;
   readonly instances: Instances;
   readonly recovery: Recovery;
+  readonly completed: Pick<CompletedRecords, 'believe'>;
   /** Makes what the leader alone writes, and its judgements. */
   readonly asLeader: AsLeader;
   /** Every directory into which files are received now. */
@@ -88,11 +90,15 @@ export class Housekeeping {
   }
 
   async #sweepDirectory(directory: string): Promise<void> {
-    const { contexts, retentionDays, asLeader, logger } = this.#options;
+    const { contexts, completed, retentionDays, asLeader, logger } = this.#options;
     const limit = Date.now() - retentionDays * DAY_MS;
     let old: readonly Leftover[];
     try {
       const leftovers = await listLeftovers(directory);
+      // Nobody came back to them, and their process did not live to say so.
+      const withdrawn = leftovers.filter((one) => one.withdrawn && UUID.test(one.key)).map(({ key }) => key);
+      for (const row of withdrawn.length > 0 ? await contexts.completedAmong(withdrawn) : [])
+        await completed.believe(row);
       // A delivered file waits for its record alone.
       old = leftovers.filter(
         ({ key, modified, delivered }) => UUID.test(key) && (delivered || modified.getTime() < limit),

@@ -4,6 +4,7 @@ import type { Config, EventStream } from '@pesit-node/service';
 import {
   claimStaged,
   ensureReceiveDirectory,
+  finishTakingBack,
   freeEmptyName,
   hashOfFile,
   removeLeftover,
@@ -127,6 +128,10 @@ export class Recovery {
     await claimStaged(directory, context, fence);
     const staged = await StagedFile.peek(directory, context);
     const path = await finalPath({ directory, path: filename });
+    if (staged?.withdrawn === true) {
+      if (!row.overwrite) await finishTakingBack(directory, context, path);
+      return { kind: 'interrupted' };
+    }
     if (staged?.delivered === true) {
       return { kind: 'delivered', completion: await this.#completionOf(row, path, staged) };
     }

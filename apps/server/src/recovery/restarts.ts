@@ -5,16 +5,16 @@ import { TRANSFER_ASIDE } from '@pesit-node/transfers';
 
 import type { ContextRow, TransferContexts } from '../transfers/contexts.js';
 import type { AttemptOrigin, TransferStart } from '../transfers/record.js';
+import type { CompletedRecords } from './completed-records.js';
 import type { Recovery } from './recovery.js';
 import { refusal } from '../exchange/refusal.js';
-import type { Completions } from '../transfers/completions.js';
 import type { RunningTransfers } from './running-transfers.js';
 
 export interface RestartsOptions {
   readonly contexts: TransferContexts;
   readonly recovery: Recovery;
   readonly running: RunningTransfers;
-  readonly completions: Pick<Completions, 'isWithdrawing'>;
+  readonly completed: Pick<CompletedRecords, 'believe'>;
   readonly events: Pick<EventStream, 'publish'>;
   /**
    * How long a restart waits for the attempt before it to end, milliseconds: longer than the lease of a process that died,
@@ -40,23 +40,26 @@ export class Restarts {
    * session still has it, its end is waited for, and one whose process has died is brought to its end here. A session of this
    * process in which nothing has moved all the while is a connection that the partner has lost without our knowing: it ends.
    * @returns undefined when it is not known here: it begins anew (pesit-e.md §5)
-   * @throws PesitError 2-207 while another session has it
+   * @throws PesitError 2-207 while another session has it, 2-201 while its end is not recorded for certain
    */
   async find(start: TransferStart): Promise<ContextRow | undefined> {
-    const { contexts, recovery, running, completions, waitMs } = this.#options;
+    const { contexts, recovery, running, completed, waitMs } = this.#options;
     let deadline = performance.now() + waitMs;
     let first: { readonly id: number; readonly motion: string | undefined } | undefined;
     for (;;) {
       const row = await contexts.find(start);
       if (row === undefined) return undefined;
-      // The partner was told that it has failed, and that counts.
-      if (completions.isWithdrawing(row.id)) {
+      if (row.status === 'COMPLETED') {
+        // A file that is read is what this side has said of it.
+        if (start.direction === 'RECEIVE' && !this.#isSame(row, start)) return undefined;
+        const believed = await completed.believe(row);
+        if (believed === 'changed') continue;
+        if (believed !== 'open') return believed;
+        // The partner may have been told that it has failed, and that counts.
         if (performance.now() >= deadline) throw notWithdrawn(row.id);
         await delay(ASK_AGAIN_MS);
         continue;
       }
-      // A file that is read is what this side has said of it.
-      if (row.status === 'COMPLETED') return start.direction === 'SEND' || this.#isSame(row, start) ? row : undefined;
       if (row.status === 'FAILED') return row;
       if (await recovery.conclude(row)) continue;
       if (first?.id !== row.id) first = { id: row.id, motion: running.motionOf(row.id) };
@@ -100,7 +103,7 @@ const replaced = (id: number) =>
 const notWithdrawn = (id: number) =>
   refusal(
     '2-201',
-    `the end of transfer ${id} could not be recorded, and its record still has to say so: the database is slow or away`,
+    `the end of transfer ${id} is not recorded for certain yet: the database is slow or away, for this process or for the one that ran it`,
     'the node cannot record the transfer for now: try again',
   );
 

@@ -49,6 +49,29 @@ export const taken = (id: number, isOpen = false): PesitError =>
     peerText: 'another session has taken over this transfer',
   });
 
+/** Answers a row when the record is still of this fence, whatever it says now. */
+const WITHDRAW = `
+  with old as (
+    select id, status, partner_id, listener from transfers
+    where id = :id and fence = :fence and status in ('IN_PROGRESS', 'COMPLETED') for update
+  ), gone as (
+    update transfers set status = 'FAILED', withdrawn = true, end_time = now(), diagnostic = :diagnostic,
+      error_message = :message, path = case when direction = 'SEND' then path end, size = null, checksum = null,
+      delivering = false, restartable = ${IS_NEWEST}
+    from old where transfers.id = old.id returning old.*
+  ), partner as (
+    update partners p set transfer_count = transfer_count - 1
+    from gone where p.partner_id = gone.partner_id and gone.status = 'COMPLETED'
+  ), server as (
+    update listeners l set total_transfers = total_transfers - 1
+    from gone where l.server_id = gone.listener and gone.status = 'COMPLETED'
+  ), fetched as (
+    delete from waiting_files where transfer in (select id from gone)
+  ), sent as (
+    delete from sent_files where transfer in (select id from gone)
+  )
+  select id from transfers where id = :id and fence = :fence`;
+
 /**
  * The end of transfers that went well, in the order of design §3: the intent, for a file whose delivery would be costly to
  * prove afterwards; then, when the file has its name, COMPLETED. Both are for the owner of the record alone (`fence`).
@@ -56,8 +79,8 @@ export const taken = (id: number, isOpen = false): PesitError =>
 export class Completions {
   readonly #options: CompletionsOptions;
   readonly #completed: Batches<CompletedRow, boolean>;
-  /** Ids of records that may say COMPLETED until they are withdrawn. */
-  readonly #withdrawing = new Set<number>();
+  /** Records that may say COMPLETED until they are withdrawn, by id. */
+  readonly #withdrawing = new Map<number, Promise<boolean>>();
 
   constructor(options: CompletionsOptions) {
     this.#options = options;
@@ -112,10 +135,32 @@ export class Completions {
 
   /**
    * Whether the partner was told that this transfer failed, while a late commit may still make its record COMPLETED: what the record says
-   * then is not to be believed, until it is withdrawn. Known to this process alone.
+   * then is not to be believed, until it is withdrawn. Known to this process alone: to others the mark of the delivery says so.
    */
   isWithdrawing(id: number): boolean {
     return this.#withdrawing.has(id);
+  }
+
+  /**
+   * Resolves when the record says that its transfer failed, or at once when nothing is to be withdrawn.
+   * @returns false when it did not become known what the record says: another has it, or it could not be written
+   */
+  async withdrawn(id: number): Promise<boolean> {
+    return (await this.#withdrawing.get(id)) ?? true;
+  }
+
+  /**
+   * Withdraws what a record says of a delivery that was taken back: FAILED, restartable, and not counted.
+   * @returns false when the record is another's by now
+   */
+  async withdraw({ id, fence }: RecordHandle): Promise<boolean> {
+    const { rows } = await this.#options.knex.raw<{ rows: readonly object[] }>(WITHDRAW, {
+      id,
+      fence,
+      diagnostic: '2-201',
+      message: 'the database was not available at the end of the transfer: the partner was told to come again',
+    });
+    return rows.length > 0;
   }
 
   /** Records COMPLETED as soon as the database answers: a delivered file can no longer be taken back. */
@@ -199,39 +244,17 @@ export class Completions {
     return 'again';
   }
 
-  #withdrawAfter({ id, fence }: RecordHandle, attempt: Promise<unknown>): void {
-    this.#withdrawing.add(id);
-    const withdrawn = this.#options.outbox.add('withdrawn transfer', async () => {
+  #withdrawAfter(record: RecordHandle, attempt: Promise<unknown>): void {
+    let isOurs = false;
+    const written = this.#options.outbox.add('withdrawn transfer', async () => {
       // Until the attempt has failed for good it may still take effect, after us.
       await attempt.catch(() => undefined);
-      await this.#options.knex.raw(
-        `with old as (
-           select id, status, partner_id, listener from transfers
-           where id = :id and fence = :fence and status in ('IN_PROGRESS', 'COMPLETED') for update
-         ), gone as (
-           update transfers set status = 'FAILED', withdrawn = true, end_time = now(), diagnostic = :diagnostic,
-             error_message = :message, path = case when direction = 'SEND' then path end, size = null, checksum = null,
-             delivering = false, restartable = ${IS_NEWEST}
-           from old where transfers.id = old.id returning old.*
-         ), partner as (
-           update partners p set transfer_count = transfer_count - 1
-           from gone where p.partner_id = gone.partner_id and gone.status = 'COMPLETED'
-         ), server as (
-           update listeners l set total_transfers = total_transfers - 1
-           from gone where l.server_id = gone.listener and gone.status = 'COMPLETED'
-         )
-         , fetched as (
-           delete from waiting_files where transfer in (select id from gone)
-         )
-         delete from sent_files where transfer in (select id from gone)`,
-        {
-          id,
-          fence,
-          diagnostic: '2-201',
-          message: 'the database was not available at the end of the transfer: the partner was told to come again',
-        },
-      );
+      isOurs = await this.withdraw(record);
     });
-    void withdrawn.then(() => this.#withdrawing.delete(id));
+    const withdrawn = written.then(() => {
+      this.#withdrawing.delete(record.id);
+      return isOurs;
+    });
+    this.#withdrawing.set(record.id, withdrawn);
   }
 }

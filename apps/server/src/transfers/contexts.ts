@@ -166,6 +166,35 @@ export class TransferContexts {
     return rows[0];
   }
 
+  /**
+   * Takes a completed transfer as it is: nobody withdraws it from now on (`Completions.withdraw`).
+   * @returns undefined when its record says something else by now, or another has it
+   */
+  async keep({ id, fence }: RecordHandle): Promise<ContextRow | undefined> {
+    const { knex, instance } = this.#options;
+    const { rows } = await knex.raw<{ rows: ContextRow[] }>(
+      `update transfers set fence = fence + 1, instance = ?
+       where id = ? and fence = ? and status = 'COMPLETED' returning ${COLUMNS}`,
+      [instance, id, fence],
+    );
+    return rows[0];
+  }
+
+  /** Whether the record still says COMPLETED, of the same owner. */
+  async isCompleted({ id, fence }: RecordHandle): Promise<boolean> {
+    const found = this.#options.knex('transfers').where({ id, fence, status: 'COMPLETED' });
+    return (await found.first<object | undefined>('id')) !== undefined;
+  }
+
+  /** The completed transfers that staged files of these keys belong to. */
+  async completedAmong(keys: readonly string[]): Promise<readonly ContextRow[]> {
+    const { rows } = await this.#options.knex.raw<{ rows: ContextRow[] }>(
+      `select ${COLUMNS} from transfers where context = any (cast(? as uuid[])) and status = 'COMPLETED'`,
+      [[...keys]],
+    );
+    return rows;
+  }
+
   /** Gives a claim back whose files could not be looked at: the transfer is that of the process that is gone, as before. */
   async giveBack({ id, fence }: RecordHandle, instance: string): Promise<void> {
     await this.#options

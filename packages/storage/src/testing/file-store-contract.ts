@@ -250,6 +250,7 @@ export const describeFileStore = (kind: string, open: () => Promise<StoreUnderTe
         await file.deliver({ path: 'a', overwrite: false, marked: true });
         expect(await file.takeBack()).toBe('taken back');
         expect(await under.contentOf('a')).toBeUndefined();
+        await file.recorded();
         expect(await namesStaged()).toEqual([]);
         const again = await receive();
         write(again, 'again');
@@ -276,6 +277,7 @@ export const describeFileStore = (kind: string, open: () => Promise<StoreUnderTe
         await over.deliver({ path: 'b', overwrite: true, marked: true });
         expect(await over.takeBack()).toBe('stays');
         expect(await under.contentOf('b')).toBe('over it');
+        await over.recorded();
         expect(await namesStaged()).toEqual([]);
       });
 
