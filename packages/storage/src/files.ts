@@ -70,13 +70,42 @@ export const unlinkIfThere = async (files: FileOperations, path: string): Promis
 
 /** Names created in or removed from these directories survive a power cut once this has resolved. The caller stops when it rejects. */
 export const flushDirectories = async (files: FileOperations, paths: Iterable<string>): Promise<void> => {
-  const flushes = await Promise.allSettled(
-    [...new Set(paths)].map(async (path) => {
-      const directory = await files.open(path, constants.O_RDONLY | constants.O_DIRECTORY);
-      await directory.sync().finally(() => directory.close());
-    }),
-  );
+  const flushes = await Promise.allSettled([...new Set(paths)].map((path) => flushTogether(files, path)));
   for (const flush of flushes) if (flush.status === 'rejected') throw flush.reason;
+};
+
+/** The flush of a directory that runs, and the one that begins when it has ended. */
+interface DirectoryFlushes {
+  running: Promise<void>;
+  next: Promise<void> | undefined;
+}
+
+const directoryFlushes = new WeakMap<FileOperations, Map<string, DirectoryFlushes>>();
+
+/**
+ * One flush of a directory at a time: who comes meanwhile shares the next one, since only one that begins later is certain to hold
+ * his names. Many small files that are delivered into one directory so cost it a few flushes.
+ */
+const flushTogether = (files: FileOperations, path: string): Promise<void> => {
+  const known = directoryFlushes.get(files) ?? new Map<string, DirectoryFlushes>();
+  directoryFlushes.set(files, known);
+  const flush = async () => {
+    const directory = await files.open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+    await directory.sync().finally(() => directory.close());
+  };
+  const begin = (): Promise<void> => {
+    const flushes: DirectoryFlushes = { running: flush(), next: undefined };
+    known.set(path, flushes);
+    const over = () => {
+      if (flushes.next === undefined) known.delete(path);
+    };
+    flushes.running.then(over, over);
+    return flushes.running;
+  };
+  const under = known.get(path);
+  if (under === undefined) return begin();
+  under.next ??= under.running.then(begin, begin);
+  return under.next;
 };
 
 /** The buffers that remain after the first `done` bytes: a short read or write continues from there. */

@@ -1,7 +1,11 @@
 import { basename } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { deferred } from '@pesit-node/ground';
+import type { Deferred } from '@pesit-node/ground';
 import fc from 'fast-check';
-import { StagedFile, formatOf } from '../src/index.js';
+import { flushDirectories } from '../src/files.js';
+import type { FileOperations } from '../src/files.js';
+import { StagedFile, formatOf, nodeFiles } from '../src/index.js';
 import { batchOf } from './support/articles.js';
 import { ModelDisk, chances, driven, someHappen } from './support/model-disk.js';
 import { recordedFiles } from './support/recorded-files.js';
@@ -16,6 +20,79 @@ const flushedTogether = (record: string) => [record, 'datasync k.points done', '
 function expectOrder(log: readonly string[], lines: readonly string[]): void {
   expect(log.filter((line) => lines.includes(line))).toEqual(lines);
 }
+
+/** Directories whose flushes end when the test says so. */
+class HeldFlushes {
+  /** Ends the flush of that number. */
+  readonly ends: Deferred<void>[] = [];
+  #began = deferred<void>();
+  readonly files: FileOperations = {
+    ...nodeFiles,
+    open: async (path, flags) => ({
+      ...(await nodeFiles.open(path, flags)),
+      sync: () => {
+        const end = deferred<void>();
+        this.ends.push(end);
+        this.#began.resolve();
+        return end.promise;
+      },
+    }),
+  };
+
+  /** Resolves when one more flush has begun. */
+  async begun(): Promise<void> {
+    await this.#began.promise;
+    this.#began = deferred();
+  }
+}
+
+describe('a directory is flushed once for all who come while another flush of it runs', () => {
+  const started = async () => {
+    const held = new HeldFlushes();
+    const directory = sandbox();
+    const over: string[] = [];
+    const flush = (who: string) =>
+      flushDirectories(held.files, [directory]).then(
+        () => over.push(who),
+        () => over.push(`${who} failed`),
+      );
+    const first = flush('first');
+    await held.begun();
+    return { held, over, flush, first };
+  };
+
+  test('by one that begins after they came, and a later one after that', async () => {
+    const { held, over, flush, first } = await started();
+    const others = ['second', 'third'].map(flush);
+    held.ends[0]!.resolve();
+    await first;
+    await held.begun();
+    expect(over).toEqual(['first']);
+    const last = flush('last');
+    held.ends[1]!.resolve();
+    await Promise.all(others);
+    await held.begun();
+    expect(over).toEqual(['first', 'second', 'third']);
+    held.ends[2]!.resolve();
+    await last;
+    const alone = flush('alone');
+    await held.begun();
+    held.ends[3]!.resolve();
+    await alone;
+    expect(over.slice(3)).toEqual(['last', 'alone']);
+  });
+
+  test('one that fails fails for those who waited for it, and for nobody else', async () => {
+    const { held, over, flush, first } = await started();
+    const second = flush('second');
+    held.ends[0]!.reject(new Error('EIO'));
+    await first;
+    await held.begun();
+    held.ends[1]!.resolve();
+    await second;
+    expect(over).toEqual(['first failed', 'second']);
+  });
+});
 
 describe('what is flushed before anything is promised', () => {
   test('a point: its bytes, then the file beside its record and the journal, then the directories that lead to both', async () => {
