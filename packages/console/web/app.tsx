@@ -10,6 +10,9 @@ import { Shell } from './parts/shell.tsx';
 import { texts } from './texts/index.ts';
 
 const TransfersPage = laterPage(async () => (await import('./pages/transfers.tsx')).TransfersPage);
+const AuditPage = laterPage(async () => (await import('./pages/audit.tsx')).AuditPage);
+const CertificatesPage = laterPage(async () => (await import('./pages/certificates.tsx')).CertificatesPage);
+const ClusterPage = laterPage(async () => (await import('./pages/cluster.tsx')).ClusterPage);
 const SendPage = laterPage(async () => (await import('./pages/send.tsx')).SendPage);
 const RecordPage = laterPage(async () => (await import('./pages/record.tsx')).RecordPage);
 
@@ -40,6 +43,9 @@ export const App = () =>
               <Route path="/transfers" component={TransfersPage} />
               <Route path="/transfers/:id" component={RecordPage} />
               <Route path="/send" component={SendPage} />
+              <Route path="/audit" component={AuditPage} />
+              <Route path="/cluster" component={ClusterPage} />
+              <Route path="/certificates" component={CertificatesPage} />
               <Route path="/license" component={LicensePage} />
               <Route default component={Nowhere} />
             </Router>

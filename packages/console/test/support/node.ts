@@ -59,11 +59,14 @@ const untilUp = (child: ChildProcess): Promise<string> =>
 const BASIC = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
 
 /** Asks an app as its admin. @returns its JSON */
-export const ask = async (base: string, path: string, body?: unknown): Promise<Record<string, unknown>> => {
+export const ask = async (
+  base: string,
+  path: string,
+  body?: unknown,
+  method = 'POST',
+): Promise<Record<string, unknown>> => {
   const init =
-    body === undefined
-      ? {}
-      : { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+    body === undefined ? {} : { method, body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
   const answer = await fetch(new URL(path, base), {
     ...init,
     headers: { authorization: BASIC, ...('headers' in init ? init.headers : {}) },

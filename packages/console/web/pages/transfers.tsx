@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 
 import { useAnswer } from '../api/answer.ts';
 import { download } from '../api/rest.ts';
@@ -10,6 +10,7 @@ import { useAction } from '../parts/action.tsx';
 import { FailureNote } from '../parts/failure-note.tsx';
 import { useTransferEvents } from '../parts/live-transfers.ts';
 import { Empty, Loading, Page } from '../parts/page.tsx';
+import { Pager, usePaging } from '../parts/pager.tsx';
 import { usePeers } from '../parts/peers.ts';
 import { DirectionWord, StatusPill } from '../parts/pills.tsx';
 import { FilterChips, FilterForm } from '../parts/transfer-filters.tsx';
@@ -17,8 +18,6 @@ import { bytes, dateTime, number, span, time } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 
 const SIZE = 25;
-/** Pages beyond this record are asked for by key, as the interface has it. */
-const BY_NUMBER = 10_000;
 
 const filtersOf = (query: Readonly<Record<string, string | undefined>>): Filters =>
   Object.fromEntries(
@@ -131,27 +130,18 @@ const withNews = (page: PageOfTransfers, news: ReadonlyMap<string, Transfer>): P
 export const TransfersPage = () => {
   const { query, route } = useLocation();
   const filters = filtersOf(query);
-  const wanted = Number(query['page'] ?? 0);
-  const number0 = Number.isSafeInteger(wanted) && wanted > 0 ? wanted : 0;
   const sort = query['sort'] === 'startTime,asc' ? 'startTime,asc' : undefined;
   const peers = usePeers();
   const exported = useAction();
   const { transfers, shell } = texts.value;
 
-  // Keys of the pages that were seen: beyond some depth a page follows from the one before it alone.
-  const keys = useRef(new Map<string, string>());
   const question = (page: number): string => addressOf(filters, page, sort);
-  const byNumber = (number0 + 1) * SIZE <= BY_NUMBER;
-  const after = keys.current.get(question(number0));
-  const isLost = !byNumber && after === undefined;
-  const paging = {
-    size: SIZE,
-    ...(sort === undefined ? {} : { sort: sort }),
-    ...(byNumber ? { page: number0 } : after === undefined ? { page: 0 } : { after }),
-  };
+  const { page: number0, ask: asked, learn } = usePaging(query['page'], SIZE, question);
+  const isLost = asked === undefined;
+  const paging = { size: SIZE, ...(sort === undefined ? {} : { sort }), ...(asked ?? { page: 0 }) };
   const key = question(number0);
   const { value, failure, ask } = useAnswer(key, (signal) => listTransfers(filters, paging, signal));
-  if (value !== undefined && value.next !== null) keys.current.set(question(number0 + 1), value.next);
+  if (value !== undefined) learn(value.next);
 
   const [news, setNews] = useState<ReadonlyMap<string, Transfer>>(new Map());
   const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
@@ -215,23 +205,14 @@ export const TransfersPage = () => {
         )}
       </section>
       {value !== undefined && (
-        <nav class="row spread" aria-label={transfers.page(number(number0 + 1))}>
-          <span class="quiet">{transfers.found(number(value.total), value.totalIsExact)}</span>
-          <span class="row">
-            <button type="button" class="button" disabled={number0 === 0} onClick={() => route(question(number0 - 1))}>
-              {sort === undefined ? transfers.newer : transfers.older}
-            </button>
-            <span>{transfers.page(number(number0 + 1))}</span>
-            <button
-              type="button"
-              class="button"
-              disabled={value.next === null}
-              onClick={() => route(question(number0 + 1))}
-            >
-              {sort === undefined ? transfers.older : transfers.newer}
-            </button>
-          </span>
-        </nav>
+        <Pager
+          page={number0}
+          found={transfers.found(number(value.total), value.totalIsExact)}
+          hasNext={value.next !== null}
+          back={sort === undefined ? transfers.newer : transfers.older}
+          forth={sort === undefined ? transfers.older : transfers.newer}
+          go={(page) => route(question(page))}
+        />
       )}
     </Page>
   );

@@ -4,6 +4,7 @@ import { app } from '../api/session.ts';
 import { FILTERS } from '../api/transfers.ts';
 import type { FilterName, Filters } from '../api/transfers.ts';
 import { texts } from '../texts/index.ts';
+import { Chips } from './chips.tsx';
 import type { Peers } from './peers.ts';
 
 /** Values of those filters that have a few. */
@@ -37,36 +38,20 @@ interface ChipsProps {
 /** What is filtered by, each to be taken away by itself. */
 export const FilterChips = ({ filters, peers, change }: ChipsProps) => {
   const { transfers } = texts.value;
-  const set = FILTERS.filter((name) => filters[name] !== undefined);
-  if (set.length === 0) return null;
+  const chips = FILTERS.filter((name) => filters[name] !== undefined).map((name) => {
+    const value = filters[name] ?? '';
+    const word = isChoice(name) ? choiceWord(name, value) : name === 'peer' ? peers.nameOf(value) : value;
+    return { name, title: nameOf(name), word };
+  });
   return (
-    <ul class="row" aria-label={transfers.filters}>
-      {set.map((name) => {
-        const value = filters[name] ?? '';
-        const word = isChoice(name) ? choiceWord(name, value) : name === 'peer' ? peers.nameOf(value) : value;
-        return (
-          <li key={name} class="chip">
-            <span>
-              {nameOf(name)}: <strong>{word}</strong>
-            </span>
-            <button
-              type="button"
-              aria-label={transfers.removeFilter(nameOf(name))}
-              onClick={() => change(Object.fromEntries(Object.entries(filters).filter(([one]) => one !== name)))}
-            >
-              ×
-            </button>
-          </li>
-        );
-      })}
-      {set.length > 1 && (
-        <li>
-          <button type="button" class="button plain" onClick={() => change({})}>
-            {transfers.clear}
-          </button>
-        </li>
-      )}
-    </ul>
+    <Chips
+      of={chips}
+      label={transfers.filters}
+      removeLabel={transfers.removeFilter}
+      clearLabel={transfers.clear}
+      remove={(name) => change(Object.fromEntries(Object.entries(filters).filter(([one]) => one !== name)))}
+      clear={() => change({})}
+    />
   );
 };
 

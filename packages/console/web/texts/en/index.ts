@@ -1,4 +1,7 @@
 /** Every word of the pages in English, a file for each page; the other languages have the same keys (`Texts`). */
+import { audit } from './audit.ts';
+import { certificates } from './certificates.ts';
+import { cluster } from './cluster.ts';
 import { license } from './license.ts';
 import { now } from './now.ts';
 import { record } from './record.ts';
@@ -6,7 +9,7 @@ import { send } from './send.ts';
 import { transfers } from './transfers.ts';
 import { words } from './words.ts';
 
-export const en = { ...words, license, now, record, send, transfers } as const;
+export const en = { ...words, audit, certificates, cluster, license, now, record, send, transfers } as const;
 
 /** The same with any words. */
 type Words<T> = T extends string

@@ -1,5 +1,8 @@
 /** Terms as the French specification of PeSIT has them (docs/glossary.md). */
 import type { Texts } from '../en/index.ts';
+import { audit } from './audit.ts';
+import { certificates } from './certificates.ts';
+import { cluster } from './cluster.ts';
 import { license } from './license.ts';
 import { now } from './now.ts';
 import { record } from './record.ts';
@@ -7,4 +10,4 @@ import { send } from './send.ts';
 import { transfers } from './transfers.ts';
 import { words } from './words.ts';
 
-export const fr: Texts = { ...words, license, now, record, send, transfers };
+export const fr: Texts = { ...words, audit, certificates, cluster, license, now, record, send, transfers };
