@@ -277,9 +277,21 @@ withDatabase((harness) => {
       await truststore(await ca.crl([partner.serial]));
       await tls({ sslClientAuth: 'NEED', truststoreName: 'partners', revocation: 'hard' });
       await refusal(node().connect({ port, transport: as(partner) }));
-      expect(await said('TLS_CERTIFICATE_REVOKED')).toMatch(
-        new RegExp(`\\(acme, serial ${partner.serial}\\) was revoked by its CA Bank CA`),
-      );
+      const words = `(acme, serial ${partner.serial}) was revoked by its CA Bank CA`;
+      expect(await said('TLS_CERTIFICATE_REVOKED')).toContain(words);
+      await refusal(node().connect({ port, transport: as(stranger) }));
+      const entries = await until(async () => {
+        const { content } = await node().call('get', '/api/v1/audit?objectType=session');
+        const all = content as readonly { readonly action: string; readonly details: string }[];
+        return all.length === 2 ? all : undefined;
+      });
+      const [unknown, revoked] = entries.map(({ action, details }) => [action, JSON.parse(details) as unknown]);
+      const from = { listener: 'NODE1', remoteAddress: '127.0.0.1' };
+      expect(revoked).toEqual([
+        'refused',
+        { ...from, code: 'TLS_CERTIFICATE_REVOKED', reason: expect.stringContaining(words) as unknown },
+      ]);
+      expect(unknown).toMatchObject(['refused', { ...from, code: 'TLS_UNKNOWN_CA' }]);
       const session = await node().connect({ port, transport: as(next) });
       await node().send(session, 'IN', bytes(10));
     });

@@ -25,7 +25,9 @@ export const auditTransfers = (
 ): void => {
   const sessions = new Collapse({ perHour: SESSIONS_PER_HOUR, now });
   const failures = new Collapse({ perHour: FAILURES_PER_HOUR, now });
-  audit.include(() => [...sessions.due(), ...failures.due()]);
+  // Strangers whose certificates are refused take no entry from partners that are.
+  const handshakes = new Collapse({ perHour: SESSIONS_PER_HOUR, now });
+  audit.include(() => [...sessions.due(), ...handshakes.due(), ...failures.due()]);
 
   events.subscribe(TRANSFER_ENDED, ({ transfer, status, diagnostic, error }) => {
     if (status === undefined || which() === 'none') return;
@@ -41,6 +43,14 @@ export const auditTransfers = (
     const details = { type, direction, peer, diagnostic, reason: reasonOf(error) };
     const entry = { action: status === 'FAILED' ? 'refused' : status.toLowerCase(), objectType: 'transfer', details };
     for (const one of failures.take(`${peer} ${diagnostic ?? ''}`, entry)) audit.note(one);
+  });
+  events.subscribe(SESSION_REFUSED, ({ session, certificate, facts: { code } }) => {
+    if (certificate === undefined) return;
+    const { remoteAddress, listener } = session.facts;
+    const details = { code, listener, remoteAddress, reason: certificate.slice(0, TEXT) };
+    const entry = { action: 'refused', objectType: 'session', details };
+    // Whose name a certificate bears says nothing of who comes: one entry for an address.
+    for (const one of handshakes.take(`${String(remoteAddress)} ${String(code)}`, entry)) audit.note(one);
   });
   events.subscribe(SESSION_REFUSED, ({ session, diagnostic: told, error, named }) => {
     // A fault of this program is told by its log.

@@ -60,6 +60,8 @@ export const SESSION_REFUSED = new EventKind<{
   readonly error: unknown;
   /** The configured partner that it says to be: not proven. */
   readonly named?: string | undefined;
+  /** Why TLS did not let it through, where a certificate was the reason: the partner's, or ours for the partner. In words, without a secret. */
+  readonly certificate?: string | undefined;
   readonly facts: Facts;
 }>('pesit:session:refused');
 

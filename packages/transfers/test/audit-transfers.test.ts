@@ -95,6 +95,28 @@ test('a storm of failures makes no more than its share; completed ones are not b
   expect(noted).toHaveLength(1600);
 });
 
+test('a certificate that was refused: one entry for an address and a reason, and those of partners are still noted', () => {
+  const refuse = (remoteAddress: string, code: string, certificate?: string): void => {
+    const session = { facts: { remoteAddress, listener: 'NODE1' } };
+    const about = { session, diagnostic: undefined, error: undefined, certificate };
+    events.publish(SESSION_REFUSED, { ...about, facts: { reason: 'why', code } });
+  };
+  for (let time = 0; time < 20; time++) refuse('192.0.2.7', 'TLS_UNKNOWN_CA', `a CA named ${time} ${'x'.repeat(500)}`);
+  refuse('192.0.2.7', 'TLS_NOT_SPOKEN');
+  const [only, ...more] = noted;
+  expect(more).toEqual([]);
+  const reason = `a CA named 0 ${'x'.repeat(500)}`.slice(0, 300);
+  const details = { code: 'TLS_UNKNOWN_CA', listener: 'NODE1', remoteAddress: '192.0.2.7', reason };
+  expect(only).toEqual({ action: 'refused', objectType: 'session', details });
+  for (let host = 0; host < 1000; host++) refuse(`2001:db8::${host}`, 'TLS_UNKNOWN_CA', 'a CA');
+  expect(noted).toHaveLength(60);
+  const error = new PesitError('wrong password', { diagnostic: '3-304', fault: 'remote' });
+  events.publish(SESSION_REFUSED, {
+    ...{ session: { facts: {} }, diagnostic: '3-304', error, named: 'ACME', facts: {} },
+  });
+  expect(noted).toHaveLength(61);
+});
+
 test('refused sessions: one entry for an address and whom it says to be', () => {
   const refuse = (remoteAddress: string, error: unknown): void => {
     const session = { facts: { remoteAddress, listener: 'NODE1' } };

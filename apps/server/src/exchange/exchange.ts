@@ -1,5 +1,5 @@
-import { dataLimits, PesitListener, serveTcpBehind, serveTls } from '@pesit-node/net';
-import type { ListenerOptions, ProxyServing, Serve } from '@pesit-node/net';
+import { dataLimits, PesitListener, serveTcpBehind, serveTls, TLS_FAILURES } from '@pesit-node/net';
+import type { ListenerOptions, ProxyServing, Serve, TlsFailureCode } from '@pesit-node/net';
 import { liveNetworkMatcher } from '@pesit-node/service';
 import { SESSION_REFUSED } from '@pesit-node/transfers';
 
@@ -97,12 +97,17 @@ export class Exchange {
           session,
           diagnostic: undefined,
           error,
+          ...(isAboutCertificate(code) ? { certificate: reason } : {}),
           facts: { reason, ...(code === undefined ? {} : { code }) },
         });
       },
     };
   }
 }
+
+/** @param code see `TLS_FAILURES` */
+const isAboutCertificate = (code: string | undefined): boolean =>
+  code !== undefined && TLS_FAILURES[code as TlsFailureCode] === 'certificate';
 
 /** Balancers in front of a listener, as it is now. */
 const proxyOf = ({ settings }: PortOwner): ProxyServing => ({
