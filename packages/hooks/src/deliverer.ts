@@ -5,7 +5,7 @@ import { delayAfter } from '@pesit-node/transfers';
 import type { RetryPolicy } from '@pesit-node/transfers';
 
 import type { Attempted, Notice } from './attempt.js';
-import type { DeliveryStore, TakenDelivery } from './delivery-store.js';
+import type { DeliveryStore, GivenUp, TakenDelivery } from './delivery-store.js';
 import { HOOK_ATTEMPTED, HOOK_DISABLED } from './events.js';
 import type { AttemptOutcome, HookWay } from './events.js';
 import { findExecutable, KILL_GRACE_MS, runExecutable } from './executable.js';
@@ -119,18 +119,38 @@ export class HookDeliverer {
 
   /** Gives up what nobody will try, and removes what is old. For the leader. */
   async clean(signal?: AbortSignal): Promise<void> {
-    const { store, config, asLeader, events } = this.#options;
+    const { store, config, asLeader } = this.#options;
     const terms = { ...this.#ways(), most: BATCH, giveUpHours: config['hooks.give-up-after'] };
     for (let more = true; more && signal?.aborted !== true;) {
       const given = await store.giveUp(asLeader, terms);
-      for (const { id, hook_id: hook, event, transfer, attempts: attempt, error: reason } of given) {
-        const about = { hook, by: undefined, delivery: id, transfer, event, attempt };
-        events.publish(HOOK_ATTEMPTED, { ...about, outcome: 'given up', reason });
-      }
+      this.#tellGivenUp(given);
       more = given.length === BATCH;
     }
     for (let gone = BATCH; gone === BATCH && signal?.aborted !== true;)
       gone = await store.prune(asLeader, config['hooks.retention-days'], BATCH);
+    await this.#bound(signal);
+  }
+
+  /** Bounds the deliveries that wait for receivers which are away, and those that are over, by number. */
+  async #bound(signal: AbortSignal | undefined): Promise<void> {
+    const { store, config, asLeader } = this.#options;
+    const kept = config['hooks.max-deliveries'];
+    for (let { waiting } = await store.excess(kept); waiting > 0 && signal?.aborted !== true;) {
+      const given = await store.giveUpOldest(asLeader, Math.min(waiting, BATCH));
+      this.#tellGivenUp(given);
+      waiting = given.length === 0 ? 0 : waiting - given.length;
+    }
+    for (let { over } = await store.excess(kept); over > 0 && signal?.aborted !== true;) {
+      const gone = await store.pruneOldest(asLeader, Math.min(over, BATCH));
+      over = gone === 0 ? 0 : over - gone;
+    }
+  }
+
+  #tellGivenUp(given: readonly GivenUp[]): void {
+    for (const { id, hook_id: hook, event, transfer, attempts: attempt, error: reason } of given) {
+      const about = { hook, by: undefined, delivery: id, transfer, event, attempt };
+      this.#options.events.publish(HOOK_ATTEMPTED, { ...about, outcome: 'given up', reason });
+    }
   }
 
   #ways() {

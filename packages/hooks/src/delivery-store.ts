@@ -98,6 +98,25 @@ const PRUNE = `
     select id from hook_deliveries where ended_at < now() - make_interval(days => :days) order by ended_at limit :most for update skip locked
   )`;
 
+/** The oldest of those that wait; one whose attempt runs stays. */
+const GIVE_UP_OLDEST = `
+  with over as (
+    select id from hook_deliveries where due_at is not null and state = 'WAITING' order by position limit :most for update skip locked
+  )
+  update hook_deliveries d set state = 'GIVEN_UP', due_at = null, ended_at = now(),
+    error = left('more than hooks.max-deliveries wait' || coalesce('; the last attempt ended with: ' || d.error, ''), 2000)
+  from over o where d.id = o.id
+  returning d.id, d.hook_id, d.event, d.transfer, d.attempts, d.error`;
+
+const PRUNE_OLDEST = `
+  delete from hook_deliveries where id in (
+    select id from hook_deliveries where ended_at is not null order by ended_at, position limit :most for update skip locked
+  )`;
+
+const EXCESS = `
+  select greatest(0, (select count(*) from hook_deliveries where due_at is not null) - :kept)::int as waiting,
+    greatest(0, (select count(*) from hook_deliveries where ended_at is not null) - :kept)::int as over`;
+
 const REASON = 2000;
 
 /** The deliveries as the pods work on them. One statement each. */
@@ -168,6 +187,20 @@ export const deliveryStore = (knex: Knex) => ({
   /** @returns how many old ones were removed, at most `most` */
   prune: async (asLeader: AsLeader, days: number, most: number): Promise<number> =>
     asLeader(async (transaction) => (await transaction.raw<{ rowCount: number }>(PRUNE, { days, most })).rowCount),
+
+  /** How many more than `kept` wait, and how many more than that are over. */
+  excess: async (kept: number): Promise<{ readonly waiting: number; readonly over: number }> => {
+    const { rows } = await knex.raw<{ rows: [{ waiting: number; over: number }] }>(EXCESS, { kept });
+    return rows[0];
+  },
+
+  /** @returns those that were given up now, at most `most` */
+  giveUpOldest: async (asLeader: AsLeader, most: number): Promise<readonly GivenUp[]> =>
+    asLeader(async (transaction) => (await transaction.raw<{ rows: GivenUp[] }>(GIVE_UP_OLDEST, { most })).rows),
+
+  /** @returns how many that are over were removed, at most `most` */
+  pruneOldest: async (asLeader: AsLeader, most: number): Promise<number> =>
+    asLeader(async (transaction) => (await transaction.raw<{ rowCount: number }>(PRUNE_OLDEST, { most })).rowCount),
 
   /** How many wait, and the oldest of them for how many seconds. */
   waiting: async (): Promise<{ readonly total: number; readonly oldest: number }> => {

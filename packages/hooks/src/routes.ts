@@ -71,7 +71,7 @@ const answer = z
     id: z.uuid().meta({ description: 'The `webhook-id`: the same over all attempts.' }),
     hookId: z.string(),
     event: z.string(),
-    transfer: z.string().meta({ description: '`id` of the record of the transfer.' }),
+    transfer: z.string().meta({ description: '`id` of the record of the transfer; empty for a test.' }),
     state: z.enum(STATES).meta({ description: 'GIVEN_UP: nobody was told, and it is not tried again.' }),
     createdTime: timestamp(),
     attempts: z.int(),

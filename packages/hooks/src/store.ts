@@ -18,6 +18,7 @@ export type HookConfig = Pick<
   | 'hooks.concurrency-per-hook'
   | 'hooks.give-up-after'
   | 'hooks.retention-days'
+  | 'hooks.max-deliveries'
 >;
 
 /** Each outcome asks all hooks whether it is for them. */

@@ -169,9 +169,16 @@ describe('a webhook', () => {
     expect(await post(`http://127.0.0.1:${port}/`, { stopped: stop.signal })).toMatchObject({ outcome: 'interrupted' });
   });
 
-  test('never goes to a link-local address', async () => {
-    const reason = 'the receiver cannot be asked: 169.254.169.254 is a link-local address: none is asked';
-    expect(await post('http://169.254.169.254/latest')).toEqual({ outcome: 'failed', reason });
+  test.each([
+    ['169.254.169.254', '169.254.169.254 is a link-local address: none is asked'],
+    ['[fe80::1]', 'fe80::1 is a link-local address: none is asked'],
+    ['[::ffff:169.254.169.254]', '::ffff:a9fe:a9fe is a link-local address: none is asked'],
+    ['[fd00:ec2::254]', 'clouds keep credentials at fd00:ec2::254: it is not asked'],
+    ['100.100.100.200', 'clouds keep credentials at 100.100.100.200: it is not asked'],
+  ])('never goes to %s, and no hook can name it', async (host, reason) => {
+    const url = `http://${host}/latest`;
+    expect(await post(url)).toEqual({ outcome: 'failed', reason: `the receiver cannot be asked: ${reason}` });
+    expect(mayBeAsked(url, { 'hooks.allow-http': true, 'hooks.allowed-hosts': [] })).toBe(reason);
   });
 
   test('goes to whom the truststore vouches for, and to nobody else', async () => {

@@ -479,6 +479,30 @@ withDatabase((harness) => {
     expect(await deliveries()).toEqual([]);
   });
 
+  test('by number too: the oldest that wait are given up, and the oldest that are over are removed', async () => {
+    const { store, deliverer, stop } = await startPod('pod-1', { settings: { 'hooks.max-deliveries': 3 } });
+    await stop();
+    await define({ store }, { target: 'exec:x' });
+    const left = async () =>
+      (await deliveries()).map(
+        ({ transfer, state }: Record<string, unknown>) => `${String(transfer)} ${String(state)}`,
+      );
+    const ids: number[] = [];
+    for (let n = 0; n < 5; n++) ids.push(await end());
+    const [first, second, ...others] = ids;
+    const waiting = others.map((id) => `${id} WAITING`);
+    await deliverer.clean();
+    expect(await left()).toEqual([`${first} GIVEN_UP`, `${second} GIVEN_UP`, ...waiting]);
+    expect((await deliveries())[0]).toMatchObject({ error: 'more than hooks.max-deliveries wait' });
+    const [third, fourth, fifth] = others;
+    const newer = [await end(), await end()];
+    await deliverer.clean();
+    expect(await left()).toEqual([
+      ...[second, third, fourth].map((id) => `${id} GIVEN_UP`),
+      ...[fifth, ...newer].map((id) => `${id} WAITING`),
+    ]);
+  });
+
   test('a hook whose kind is switched off waits', async () => {
     const pod = await startPod();
     const { url, requests } = await receiver(says(200));

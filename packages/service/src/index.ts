@@ -144,7 +144,7 @@ export { LeaseWatch } from './leases/lease-watch.js';
 export { DATA_MARK, DataDirectoryError, prepareDataDirectory } from './lifecycle/data-directory.js';
 export { Lifecycle } from './lifecycle/lifecycle.js';
 export type { LifecycleOptions, LifecycleStep } from './lifecycle/lifecycle.js';
-export { lookUpOutside, refuseLinkLocal } from './link-local.js';
+export { lookUpOutside, refuseLinkLocal, whyNotAsked } from './link-local.js';
 export { listen, ListenError } from './lifecycle/listen.js';
 export type { HttpServer, ListenOptions } from './lifecycle/listen.js';
 export { runMain } from './lifecycle/main-guard.js';

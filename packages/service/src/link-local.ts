@@ -8,13 +8,25 @@ const LINK_LOCAL = new BlockList();
 LINK_LOCAL.addSubnet('169.254.0.0', 16, 'ipv4');
 LINK_LOCAL.addSubnet('fe80::', 10, 'ipv6');
 
-/** @param host of a URL; a name is judged by `lookUpOutside` @throws when it is a link-local address */
-export const refuseLinkLocal = (host: string): void => {
+/** Others at which they do: of AWS by IPv6, and of Alibaba Cloud. */
+const METADATA = new BlockList();
+METADATA.addAddress('fd00:ec2::254', 'ipv6');
+METADATA.addAddress('100.100.100.200', 'ipv4');
+
+/** @param host of a URL; a name is judged by `lookUpOutside` @returns why nothing may be asked there; undefined: it may */
+export const whyNotAsked = (host: string): string | undefined => {
   const address = host.replace(/^\[|\]$/g, '');
   const version = isIP(address);
-  if (version !== 0 && LINK_LOCAL.check(address, version === 6 ? 'ipv6' : 'ipv4')) {
-    throw new Error(`${address} is a link-local address: none is asked`);
-  }
+  if (version === 0) return undefined;
+  const family = version === 6 ? 'ipv6' : 'ipv4';
+  if (LINK_LOCAL.check(address, family)) return `${address} is a link-local address: none is asked`;
+  return METADATA.check(address, family) ? `clouds keep credentials at ${address}: it is not asked` : undefined;
+};
+
+/** @throws as `whyNotAsked` says */
+export const refuseLinkLocal = (host: string): void => {
+  const reason = whyNotAsked(host);
+  if (reason !== undefined) throw new Error(reason);
 };
 
 /** `lookup` of a request to a URL that somebody configured: the addresses are judged that are connected to, for a name may have others a moment later. */

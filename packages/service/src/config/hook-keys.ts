@@ -73,4 +73,11 @@ export const HOOK_KEYS = {
     reload: true,
     description: 'How long deliveries that are over are kept, with the last output of an executable.',
   }),
+  'hooks.max-deliveries': key('both', {
+    type: integer(1, 10_000_000),
+    default: 500_000,
+    reload: true,
+    description:
+      'So many deliveries may wait, and so many that are over are kept. Beyond it the leader gives up the oldest that wait, and removes the oldest that are over, each minute.',
+  }),
 } as const;
