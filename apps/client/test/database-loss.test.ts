@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect, test } from '@jest/globals';
 import { withDatabase } from '@pesit-node/service/testing';
 
-import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
+import { findDatabase, holdStatement, loseAnswer, loseDatabase } from './support/faults.js';
 import { expectNoSecrets } from './support/service.js';
 import { CONTENT, deferred, until, useWorld } from './support/world.js';
 
@@ -127,9 +127,7 @@ withDatabase((harness) => {
     expect([refused.status, refused.headers['retry-after']]).toEqual([503, '5']);
     findDatabase(world.database());
     await until(async () => (await fetch(`${base}/actuator/health/readiness`)).status === 200);
-    // Ready to take requests: the queue may still be on its way, and nobody can wait for a transfer before it runs.
-    const { body } = await service.api.post('/transfers/send', SEND);
-    await until(async () => (await service.api.get(`/transfers/${body.id}`)).body.status === 'COMPLETED');
+    expect((await world.send(service)).status).toBe('COMPLETED');
   });
 
   test('a start of the queue that fails while the database is there is tried again', async () => {
@@ -139,8 +137,20 @@ withDatabase((harness) => {
     await lost;
     await service.license.refresh();
     await world.remote(service, partner.port);
-    // Nobody can wait for it before the queue runs.
-    const { body } = await service.api.post('/transfers/send', SEND);
-    await until(async () => (await service.api.get(`/transfers/${body.id}`)).body.status === 'COMPLETED');
+    expect((await world.send(service)).status).toBe('COMPLETED');
+  });
+
+  test('who asks to wait before the queue runs waits for the end all the same', async () => {
+    const partner = await world.partner();
+    const { held, release } = holdStatement(world.database(), /failures = failures \+ 1/);
+    const service = await world.service({ waitForDatabase: false });
+    await held;
+    await service.license.refresh();
+    await world.remote(service, partner.port);
+    const asked = service.api.post('/transfers/send?wait=60', SEND);
+    const isThere = async () => (await world.database().knex('transfers').where({ status: 'PENDING' })).length > 0;
+    await Promise.race([until(isThere), asked]);
+    release();
+    expect((await asked).body).toMatchObject({ status: 'COMPLETED' });
   });
 });

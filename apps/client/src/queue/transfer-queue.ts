@@ -215,10 +215,11 @@ export class TransferQueue {
 
   /**
    * Resolves with the record when the transfer has ended in this process; undefined after `ms`, when `signal` is aborted,
-   * or when the queue stops.
+   * or when the queue stops. The queue may begin meanwhile: requests are taken before.
    */
   whenEnded(id: string, ms: number, signal: AbortSignal): Promise<TransferRow | undefined> {
-    return this.#state === 'running' ? this.#callers.wait(id, ms, signal) : Promise.resolve(undefined);
+    const isStopped = this.#state === 'draining' || this.#state === 'ended';
+    return isStopped ? Promise.resolve(undefined) : this.#callers.wait(id, ms, signal);
   }
 
   /** Takes no more, lets what runs end for up to `drainMs`, then interrupts it. Callers that wait are answered at once. */

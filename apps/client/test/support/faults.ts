@@ -20,6 +20,28 @@ export const findDatabase = ({ knex }: Database): void => {
   delete client.query;
 };
 
+/** The next statement that matches waits until it is released. */
+export const holdStatement = (
+  database: Database,
+  statement: RegExp,
+): { readonly held: Promise<void>; readonly release: () => void } => {
+  const client = clientOf(database);
+  const query = client.query.bind(client);
+  let reached!: () => void;
+  let release!: () => void;
+  const held = new Promise<void>((resolve) => (reached = resolve));
+  const released = new Promise<void>((resolve) => (release = resolve));
+  client.query = async (connection, given) => {
+    if (statement.test(given.sql ?? '')) {
+      delete (client as Partial<Client>).query;
+      reached();
+      await released;
+    }
+    return query(connection, given);
+  };
+  return { held, release };
+};
+
 /** The next statement that matches takes effect, but its answer never comes; resolves when that has happened. */
 export const loseAnswer = (database: Database, statement: RegExp): Promise<void> => {
   const client = clientOf(database);
