@@ -1,11 +1,14 @@
 /** Pages of the console that do something, in a real browser: as `browser.test.ts`, with a node of their own. */
 import { mkdirSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Browser, Download, Page } from 'playwright-core';
+import type { Browser, Download, Locator, Page } from 'playwright-core';
 
 import { accessibilityFaults, browserPath, logIn, LOOKS, openBrowser, openTab } from './support/browser.js';
+import { startFront } from './support/front.js';
+import type { Front } from './support/front.js';
 import { ask, PASSWORD, startNode } from './support/node.js';
 import type { StartedNode } from './support/node.js';
 
@@ -21,6 +24,12 @@ const textOf = async (saved: Download): Promise<string> => {
 suite('pages that do something', () => {
   let node: StartedNode;
   let browser: Browser;
+  const fronts: Front[] = [];
+  const inFront = async (own?: Parameters<typeof startFront>[1]): Promise<Front> => {
+    const front = await startFront(node.client, own);
+    fronts.push(front);
+    return front;
+  };
   beforeAll(async () => {
     [node, browser] = await Promise.all([startNode(), openBrowser()]);
     await ask(node.server, '/api/v1/config/partners', {
@@ -34,6 +43,7 @@ suite('pages that do something', () => {
   });
   afterAll(async () => {
     await browser.close();
+    await Promise.all(fronts.map(({ goAway }) => goAway()));
     await node.stop();
   });
 
@@ -42,10 +52,11 @@ suite('pages that do something', () => {
     await page.locator('[role=status]').first().waitFor({ state: 'detached' });
   };
 
-  const keepPicture = async (page: Page, name: string): Promise<void> => {
+  const keepPicture = async (of: Page | Locator, name: string): Promise<void> => {
     if (screens === undefined) return;
     mkdirSync(screens, { recursive: true });
-    await page.screenshot({ path: join(screens, `${name}.png`), fullPage: true });
+    const path = join(screens, `${name}.png`);
+    await ('goto' in of ? of.screenshot({ path, fullPage: true }) : of.screenshot({ path }));
   };
 
   describe('every page', () => {
@@ -54,6 +65,7 @@ suite('pages that do something', () => {
       ['/audit', ['server', 'client']],
       ['/cluster', ['server', 'client']],
       ['/certificates', ['server', 'client']],
+      ['/figures', ['server', 'client']],
     ];
     const cases = pages.flatMap(([path, apps]) =>
       Object.keys(LOOKS).map((look) => [path, look as keyof typeof LOOKS, apps] as const),
@@ -120,7 +132,7 @@ suite('pages that do something', () => {
       await page.locator('.drop').waitFor();
       await page.evaluate(`{
         const dataTransfer = new DataTransfer();
-        dataTransfer.items.add(new File([new Uint8Array(6_000_000)], 'dropped.bin'));
+        dataTransfer.items.add(new File([new Uint8Array(40_000_000)], 'dropped.bin'));
         document.querySelector('.drop').dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
       }`);
       await fillTarget(page, 'slow', 'SLOWLY');
@@ -338,5 +350,183 @@ suite('pages that do something', () => {
       await inDialog(page).getByRole('button', { name: 'Delete', exact: true }).click();
       expect(await page.getByRole('alert').textContent()).toContain('TLS');
     });
+  });
+
+  const sendNow = async (remoteFilename: string): Promise<string> => {
+    const sent = await ask(node.client, '/api/v1/transfers/send?wait=30', {
+      ...{ server: 'sample', virtualFile: 'INBOX', remoteFilename, fileContent: 'aGVsbG8=' },
+    });
+    return String(sent['id']);
+  };
+
+  test('the trace beside a record: switched on, then FPDU by FPDU', async () => {
+    const { page } = await openTab(browser);
+    await logIn(page, `${node.client}/transfers/${await sendNow('untraced.txt')}`);
+    const card = page.getByRole('region', { name: 'Trace of the session' });
+    await card.getByText(/The trace of this partner was off/).waitFor();
+    await card.getByRole('button', { name: 'Trace the next hour' }).click();
+    await card.getByText(/^The trace is on/).waitFor();
+    const traced = await sendNow('traced.txt');
+    await page.getByRole('link', { name: 'All transfers' }).click();
+    await page.getByRole('link', { name: 'Transfer of traced.txt' }).click();
+    await page.waitForURL(`**/transfers/${traced}`);
+    await card.locator('summary').click();
+    const create = card.getByRole('row').filter({ hasText: 'wants to write a file' });
+    await create.getByText(/PI 12 \(file name\) "INBOX"/).waitFor();
+    expect(await create.getByRole('cell').nth(1).textContent()).toContain('sent');
+    await card.getByRole('row').filter({ hasText: 'answers CREATE' }).waitFor();
+    expect(await card.textContent()).toContain('PI 5 (access control) ********');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    // High enough for the whole card: the bar of the page would lie on it.
+    await page.setViewportSize({ width: 1280, height: 2600 });
+    await keepPicture(card, 'trace-client-light');
+    await card.getByRole('button', { name: 'Trace off' }).click();
+    await card.getByRole('button', { name: 'Trace the next hour' }).waitFor();
+  });
+
+  test('metrics: a picture of the day, and its figures in a table', async () => {
+    await sendNow('counted.txt');
+    const { page } = await openTab(browser);
+    await logIn(page, `${node.client}/figures`);
+    const chart = page.getByRole('region', { name: 'Transfers', exact: true });
+    await chart.locator('canvas').waitFor();
+    await chart.getByText('Figures', { exact: true }).click();
+    const rows = chart.getByRole('table').getByRole('row');
+    expect(await rows.count()).toBe(25);
+    const counts = await rows.locator('td:nth-of-type(1)').allTextContents();
+    expect(counts.reduce((sum, one) => sum + Number(one), 0)).toBeGreaterThan(0);
+    await page.getByRole('region', { name: 'Wait in the queue' }).getByText(/^≤ /).first().waitFor();
+    await page.getByRole('link', { name: '30 days' }).click();
+    await page.waitForURL('**/figures?range=month');
+    await page
+      .getByRole('columnheader', { name: 'Day (UTC)', includeHidden: true })
+      .first()
+      .waitFor({ state: 'attached' });
+  });
+
+  describe('a file that is larger than the memory', () => {
+    const LARGE = { 'Content-Length': '5000000000', 'Content-Type': 'application/octet-stream' };
+    const openReceived = async (page: Page, id: string): Promise<void> => {
+      // As if it had been received: the content is asked for, and its size is told by the answer alone.
+      await page.route(`**/api/v1/transfers/${id}`, async (route) => {
+        const answer = await route.fetch();
+        const record = (await answer.json()) as Record<string, unknown>;
+        await route.fulfill({ response: answer, json: { ...record, direction: 'RECEIVE' } });
+      });
+      await page.route(`**/api/v1/transfers/${id}/content`, (route) =>
+        route.fulfill({ headers: LARGE, body: 'begin' }),
+      );
+      await logIn(page, `${node.client}/transfers/${id}`);
+    };
+
+    test('goes to the place that the person chooses, as it comes', async () => {
+      const { page } = await openTab(browser);
+      await page.addInitScript(`window.kept = { text: '', name: '' };
+        window.showSaveFilePicker = async ({ suggestedName }) => {
+          window.kept.name = suggestedName;
+          const write = (part) => { window.kept.text += new TextDecoder().decode(part); };
+          return { createWritable: async () => new WritableStream({ write }) };
+        };`);
+      await openReceived(page, await sendNow('large.bin'));
+      await page.getByRole('button', { name: 'Download' }).click();
+      await page.waitForFunction('window.kept.text !== ""');
+      expect(await page.evaluate('window.kept')).toEqual({ name: 'large.bin', text: 'begin' });
+    });
+
+    test('where the browser cannot: the command that can', async () => {
+      const { page } = await openTab(browser);
+      await page.addInitScript('delete window.showSaveFilePicker');
+      const id = await sendNow('large.bin');
+      await openReceived(page, id);
+      await page.getByRole('button', { name: 'Download' }).click();
+      const told = await page.getByRole('alert').locator('code').first().textContent();
+      expect(told).toBe(`curl -u 'admin' -o 'large.bin' '${node.client}/api/v1/transfers/${id}/content'`);
+    });
+  });
+
+  test('a pod that goes away while one looks: the page says so, and comes back by itself', async () => {
+    const front = await inFront();
+    const { page } = await openTab(browser);
+    await page.clock.install();
+    await logIn(page, front.address);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await settled(page);
+    await front.goAway();
+    await page.getByText('Connecting again …').waitFor();
+    // The clock of the page alone: it asks anew every ten seconds.
+    await page.clock.fastForward(11_000);
+    await page.getByText('The service does not answer. This page tries again by itself.').waitFor();
+    await page.getByText('What you see may be old.').waitFor();
+    await front.comeBack();
+    await page.clock.fastForward(31_000);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+  });
+
+  test('events for half an hour do not make the page grow', async () => {
+    let events: ServerResponse | undefined;
+    const { content } = await ask(node.client, '/api/v1/transfers/history?size=1');
+    const [sample] = content as Record<string, unknown>[];
+    const running = (id: string) => ({
+      ...sample,
+      id,
+      remoteFilename: id,
+      filename: id,
+      status: 'IN_PROGRESS',
+      endTime: null,
+    });
+    const names = Array.from({ length: 200 }, (_, index) => `live-${index}`);
+    const page200 = { content: names.map(running), totalElements: 200, totalPages: 1, number: 0, size: 500 };
+    const front = await inFront({
+      '/api/v1/transfers/events': (answer) => {
+        answer.writeHead(200, { 'Content-Type': 'text/event-stream' });
+        answer.write(': here\n\n');
+        events = answer;
+      },
+      '/api/v1/cluster/transfers': (answer) => {
+        answer.writeHead(200, { 'Content-Type': 'application/json' });
+        answer.end(JSON.stringify({ ...page200, totalIsExact: true, next: null }));
+      },
+    });
+    const tell = (name: string, data: unknown): Promise<void> =>
+      new Promise((resolve) => {
+        events?.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`, () => resolve());
+      });
+    const { page } = await openTab(browser);
+    await logIn(page, front.address);
+    await page.getByRole('region', { name: 'Running: 200' }).waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    const session = await page.context().newCDPSession(page);
+    await session.send('Performance.enable');
+    const heap = async (): Promise<number> => {
+      await session.send('HeapProfiler.collectGarbage');
+      const { metrics } = await session.send('Performance.getMetrics');
+      return metrics.find(({ name }) => name === 'JSHeapUsedSize')?.value ?? NaN;
+    };
+    /** Twice a second for `minutes`, without the pauses. */
+    const live = async (minutes: number, round: string): Promise<void> => {
+      for (let step = 0; step < minutes * 120; step += 1) {
+        const told = names.slice(0, 20).map((id) => ({
+          ...{ id, bytesTransferred: step, expectedBytes: 10_000, isAnnounced: false, rate: step, estimatedEnd: null },
+        }));
+        await tell('progress', told);
+        await tell('transfer', {
+          ...running(`${round}-${step}`),
+          status: 'COMPLETED',
+          endTime: new Date().toISOString(),
+        });
+      }
+      await tell('progress', [
+        { id: 'live-0', bytesTransferred: 4711, expectedBytes: null, rate: null, estimatedEnd: null },
+      ]);
+      await page.getByText('4.71 KB', { exact: true }).waitFor();
+      await tell('progress', []);
+      await page.getByText('4.71 KB', { exact: true }).waitFor({ state: 'detached' });
+    };
+    await live(5, 'first');
+    const before = await heap();
+    await live(30, 'second');
+    const growth = (await heap()) - before;
+    expect(growth).toBeLessThan(500_000);
   });
 });

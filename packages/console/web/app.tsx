@@ -13,6 +13,7 @@ const TransfersPage = laterPage(async () => (await import('./pages/transfers.tsx
 const AuditPage = laterPage(async () => (await import('./pages/audit.tsx')).AuditPage);
 const CertificatesPage = laterPage(async () => (await import('./pages/certificates.tsx')).CertificatesPage);
 const ClusterPage = laterPage(async () => (await import('./pages/cluster.tsx')).ClusterPage);
+const FiguresPage = laterPage(async () => (await import('./pages/figures.tsx')).FiguresPage);
 const SendPage = laterPage(async () => (await import('./pages/send.tsx')).SendPage);
 const RecordPage = laterPage(async () => (await import('./pages/record.tsx')).RecordPage);
 
@@ -46,6 +47,7 @@ export const App = () =>
               <Route path="/audit" component={AuditPage} />
               <Route path="/cluster" component={ClusterPage} />
               <Route path="/certificates" component={CertificatesPage} />
+              <Route path="/figures" component={FiguresPage} />
               <Route path="/license" component={LicensePage} />
               <Route default component={Nowhere} />
             </Router>

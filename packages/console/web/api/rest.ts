@@ -51,20 +51,3 @@ export const answerOf = async <T>(asked: Promise<Answered<T>>): Promise<T> => {
 /** The rows of a list, which is answered as it is or as a page. */
 export const rowsOf = <T>(answer: readonly T[] | { readonly content: readonly T[] }): readonly T[] =>
   'content' in answer ? answer.content : answer;
-
-/** Fetches a file with the login, and hands it to the browser under a name. @throws {Failure} when there is none */
-export const download = async (path: string, name: string): Promise<void> => {
-  const response = await fetch(path, {
-    headers: { Authorization: authorization() },
-    credentials: 'omit',
-    cache: 'no-store',
-  });
-  if (response.status === 401) logOut('refused');
-  if (!response.ok) throw failureOf(response, await response.json().catch(() => undefined));
-  const url = URL.createObjectURL(await response.blob());
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
-};

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { useAnswer } from '../api/answer.ts';
 import { AUDIT_FILTERS, auditExportPath, detailsOf, listAudit } from '../api/audit.ts';
 import type { AuditEntry, AuditFilters } from '../api/audit.ts';
-import { download } from '../api/rest.ts';
+import { download } from '../api/download.ts';
 import { may } from '../api/session.ts';
 import { useAction } from '../parts/action.tsx';
 import { AuditDetails } from '../parts/audit-details.tsx';

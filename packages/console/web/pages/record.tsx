@@ -13,6 +13,7 @@ import { DirectionWord, StatusPill } from '../parts/pills.tsx';
 import { ProgressBar } from '../parts/progress.tsx';
 import { RecordActions } from '../parts/record-actions.tsx';
 import { RecordFacts, TermsTable } from '../parts/record-facts.tsx';
+import { Trace } from '../parts/trace.tsx';
 import { bytes, dateTime, number } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 
@@ -80,6 +81,7 @@ const Record = ({ detail, progress }: { readonly detail: Detail; readonly progre
           )}
         </div>
       </div>
+      <Trace detail={detail} />
     </>
   );
 };

@@ -2,7 +2,7 @@ import { useLocation } from 'preact-iso';
 import { useEffect, useState } from 'preact/hooks';
 
 import { useAnswer } from '../api/answer.ts';
-import { download } from '../api/rest.ts';
+import { download } from '../api/download.ts';
 import { app } from '../api/session.ts';
 import { exportPath, FILTERS, listTransfers, nameOf } from '../api/transfers.ts';
 import type { Filters, Page as PageOfTransfers, Transfer } from '../api/transfers.ts';

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { createAuthority, issue, REASONS, revoke } from '../api/certificates.ts';
 import type { Authority, Issued, IssuedOnes, NewIssued, Reason } from '../api/certificates.ts';
-import { download } from '../api/rest.ts';
+import { download } from '../api/download.ts';
 import { save } from '../api/save.ts';
 import { may } from '../api/session.ts';
 import { dateTime, number } from '../texts/format.ts';

@@ -12,6 +12,7 @@ const wordsOf = ({ code, status, message }: Failure): string => {
   const { failure } = texts.value;
   if (code === 'TIMEOUT') return failure.timeout;
   if (code === 'UNREACHABLE') return failure.unreachable;
+  if (code === 'TOO_LARGE_HERE') return failure.tooLargeHere;
   if (status === 403) return `${failure.forbidden} ${message}`;
   return message;
 };
@@ -23,6 +24,7 @@ export const FailureNote = ({ failure, again, isStale = false }: Props) => {
   return (
     <div class="note bad" role="alert">
       <strong>{wordsOf(failure)}</strong>
+      {failure.code === 'TOO_LARGE_HERE' && <code>{failure.message}</code>}
       {failure.status === 402 && <a href="/license">{words.toLicense}</a>}
       {failure.details.length > 0 && (
         <ul>

@@ -22,6 +22,7 @@ const ITEMS: readonly MenuItem[] = [
   { path: '/transfers', name: 'transfers', key: 't', apps: BOTH },
   { path: '/send', name: 'send', key: 's', apps: ['client'], least: 'operator' },
   { path: '/certificates', name: 'certificates', key: 'c', apps: BOTH },
+  { path: '/figures', name: 'figures', key: 'm', apps: BOTH },
   { path: '/audit', name: 'audit', key: 'a', apps: BOTH, least: 'operator' },
   { path: '/cluster', name: 'cluster', key: 'k', apps: BOTH },
   { path: '/license', name: 'license', key: 'l', apps: BOTH },

@@ -1,7 +1,7 @@
 import { useLocation } from 'preact-iso';
 import { useState } from 'preact/hooks';
 
-import { download } from '../api/rest.ts';
+import { download } from '../api/download.ts';
 import { may } from '../api/session.ts';
 import { cancelTransfer, releaseTransfer, replayTransfer, retryTransfer } from '../api/transfers.ts';
 import type { Detail } from '../api/transfers.ts';

@@ -11,6 +11,11 @@ const formats = computed(() => {
     date: new Intl.DateTimeFormat(tag, { dateStyle: 'medium', timeStyle: 'medium' }),
     clock: new Intl.DateTimeFormat(tag, { timeStyle: 'medium' }),
     day: new Intl.DateTimeFormat(tag, { dateStyle: 'medium' }),
+    exact: new Intl.DateTimeFormat(tag, {
+      ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', fractionalSecondDigits: 3 },
+    }),
+    minute: new Intl.DateTimeFormat(tag, { hour: '2-digit', minute: '2-digit' }),
+    shortDay: new Intl.DateTimeFormat(tag, { day: 'numeric', month: 'short', timeZone: 'UTC' }),
     ago: new Intl.RelativeTimeFormat(tag, { numeric: 'auto' }),
     unit: tag === 'fr' ? ['o', 'ko', 'Mo', 'Go', 'To'] : ['B', 'KB', 'MB', 'GB', 'TB'],
   };
@@ -49,6 +54,15 @@ export const time = (value: string): string => {
 export const dateTime = (value: string): string => formats.value.date.format(new Date(value));
 
 export const day = (value: string): string => formats.value.day.format(new Date(value));
+
+/** By the clock, with its milliseconds: FPDUs come within a few. @param value ISO 8601 */
+export const exactTime = (value: string): string => formats.value.exact.format(new Date(value));
+
+/** Hour and minute. @param at milliseconds since 1970 */
+export const shortTime = (at: number): string => formats.value.minute.format(at);
+
+/** Day and month, UTC. @param at milliseconds since 1970 */
+export const shortDay = (at: number): string => formats.value.shortDay.format(at);
 
 const STEPS = [
   ['day', 86_400],

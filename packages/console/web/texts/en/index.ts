@@ -2,14 +2,28 @@
 import { audit } from './audit.ts';
 import { certificates } from './certificates.ts';
 import { cluster } from './cluster.ts';
+import { figures } from './figures.ts';
 import { license } from './license.ts';
 import { now } from './now.ts';
 import { record } from './record.ts';
 import { send } from './send.ts';
+import { trace } from './trace.ts';
 import { transfers } from './transfers.ts';
 import { words } from './words.ts';
 
-export const en = { ...words, audit, certificates, cluster, license, now, record, send, transfers } as const;
+export const en = {
+  ...words,
+  audit,
+  certificates,
+  cluster,
+  figures,
+  license,
+  now,
+  record,
+  send,
+  trace,
+  transfers,
+} as const;
 
 /** The same with any words. */
 type Words<T> = T extends string

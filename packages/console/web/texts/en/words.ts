@@ -51,6 +51,7 @@ export const words = {
     license: 'The license blocks the interface.',
     toLicense: 'To the license',
     forbidden: 'Your role may not do this.',
+    tooLargeHere: 'It is too large for this browser to save. This command fetches it:',
     stale: 'What you see may be old.',
     notLoaded: 'This page could not be loaded',
     notLoadedHint:

@@ -53,6 +53,7 @@ export const words: Pick<Texts, keyof typeof english> = {
     license: 'La licence bloque l’interface.',
     toLicense: 'Vers la licence',
     forbidden: 'Votre rôle ne le permet pas.',
+    tooLargeHere: 'Il est trop grand pour que ce navigateur l’enregistre. Cette commande le récupère :',
     stale: 'Ce que vous voyez peut être ancien.',
     notLoaded: 'Cette page n’a pas pu être chargée',
     notLoadedHint:

@@ -1,0 +1,27 @@
+import type { Texts } from '../en/index.ts';
+
+export const figures: Texts['figures'] = {
+  ranges: 'Période',
+  range: { day: '24 heures', month: '30 jours' },
+  by: { day: 'Heure', month: 'Jour (UTC)' },
+  totals: 'En tout',
+  completed: 'Terminés',
+  failed: 'En échec',
+  share: 'Part en échec',
+  percent: (value: number) => `${value.toFixed(value < 10 ? 1 : 0).replace('.', ',')} %`,
+  volume: 'Transféré',
+  meanRate: 'Débit moyen',
+  throughput: 'Débit',
+  transfers: 'Transferts',
+  durations: 'Durée des transferts terminés',
+  half: 'La moitié en moins de',
+  most: '95 % en moins de',
+  picture: (title: string) => `${title}, en image. Les chiffres sont dans le tableau dessous.`,
+  table: 'Chiffres',
+  queue: 'Attente dans la file',
+  attempts: 'Tentatives',
+  atMost: (span: string) => `≤ ${span}`,
+  long: 'plus long',
+  noWait: 'Aucune tentative n’a commencé depuis le démarrage de ce nœud.',
+  queueHint: 'De l’échéance d’un transfert au début de sa tentative, sur le nœud qui répond, depuis son démarrage.',
+};
