@@ -1,10 +1,8 @@
-import { constants } from 'node:fs';
-import { access, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '@pesit-node/ground';
 import { StorageError, storageError } from './errors.js';
-import { fileLane } from './file-lane.js';
 import type { FileOperations } from './files.js';
+import { directoryLooks } from './node-files.js';
 import { STAGING_DIRECTORY, isWithin } from './path-safety.js';
 
 const PRIVATE_DIRECTORY = 0o700;
@@ -13,8 +11,7 @@ const RECEIVE_DIRECTORY = 'the receive directory';
 /** Bytes that this process may still write on the volume of `directory`. */
 export const freeSpace = async (directory: string): Promise<number> => {
   try {
-    const { bavail, bsize } = await fileLane.run(() => statfs(directory, { bigint: true }));
-    return Number(bavail * bsize);
+    return await directoryLooks.free(directory);
   } catch (error) {
     throw storageError(error, 'create', join(directory, '…'), `a file in ${RECEIVE_DIRECTORY}`);
   }
@@ -26,15 +23,14 @@ export const freeSpace = async (directory: string): Promise<number> => {
  */
 export const ensureReceiveDirectory = async (directory: string): Promise<void> => {
   try {
-    const facts = await fileLane.run(() => stat(directory));
-    if (!facts.isDirectory()) {
+    if (!(await directoryLooks.isDirectory(directory))) {
       throw new StorageError(`${directory} is not a directory: correct the receiveDirectory`, {
         fault: 'local',
         diagnostic: '2-211',
         peerText: `${RECEIVE_DIRECTORY} cannot be used`,
       });
     }
-    await fileLane.run(() => access(directory, constants.W_OK | constants.X_OK));
+    await directoryLooks.writable(directory);
   } catch (error) {
     throw storageError(error, 'create', join(directory, '…'), `a file in ${RECEIVE_DIRECTORY}`);
   }

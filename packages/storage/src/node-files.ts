@@ -15,7 +15,7 @@ import { THIS_BOOT } from '@pesit-node/ground';
 import { fileLane } from './file-lane.js';
 import type { FileFacts, FileOperations, OpenFile } from './files.js';
 import { SynchronousCalls } from './synchronous-calls.js';
-import type { CallKind, Directory, Ground } from './synchronous-calls.js';
+import type { CallKind, Directory, Ground, SynchronousMode } from './synchronous-calls.js';
 
 /**
  * `f_type` of file systems that answer from this machine (statfs(2)): ext2/3/4, XFS, Btrfs, F2FS, ZFS, bcachefs, tmpfs, ramfs, and overlayfs,
@@ -36,7 +36,7 @@ const LOCAL_TYPES: ReadonlySet<bigint> = new Set([
 /** Bytes of a file whose blocks are freed in a moment. */
 const FREED_AT_ONCE = 1_048_576;
 
-const { O_CREAT, O_DIRECTORY, O_DSYNC, O_EXCL, O_NONBLOCK, O_SYNC, O_TRUNC } = fs.constants;
+const { O_CREAT, O_DIRECTORY, O_DSYNC, O_EXCL, O_NONBLOCK, O_RDWR, O_SYNC, O_TRUNC, O_WRONLY } = fs.constants;
 
 interface BigStats {
   readonly size: bigint;
@@ -160,7 +160,7 @@ const openFile = (calls: SynchronousCalls, directory: Directory, descriptor: num
     truncate: (size) => call(undefined, 0, undefined, () => pool.ftruncate(descriptor, size)),
     stat: async () => {
       const atOnce = () => fs.fstatSync(descriptor, BIG);
-      return factsOf(await call('name', 0, atOnce, () => pool.fstat(descriptor, BIG)));
+      return factsOf(await call('look', 0, atOnce, () => pool.fstat(descriptor, BIG)));
     },
     close: async () => {
       if (isClosed) return;
@@ -169,7 +169,7 @@ const openFile = (calls: SynchronousCalls, directory: Directory, descriptor: num
       const atOnce = () => {
         fs.closeSync(descriptor);
       };
-      await made(calls, directory, 'name', 0, atOnce, () => pool.close(descriptor));
+      await made(calls, directory, kindOfOpen(flags), 0, atOnce, () => pool.close(descriptor));
     },
   };
 };
@@ -185,6 +185,9 @@ const made = <T>(
   calls.allows(directory, kind, bytes)
     ? calls.atOnce(directory, kind, bytes, atOnce)
     : calls.pooled(directory, kind, pooled);
+
+/** A file that is opened to be read stays as it is; whoever writes may free blocks when it is closed. */
+const kindOfOpen = (flags: number): CallKind => ((flags & (O_CREAT | O_WRONLY | O_RDWR)) === 0 ? 'look' : 'name');
 
 /** Neither waits for another process nor frees blocks. */
 const opensAtOnce = (flags: number): boolean =>
@@ -212,9 +215,10 @@ export const filesBy = (calls: SynchronousCalls): FileOperations => {
     open: async (path, flags, mode) => {
       const directory = calls.directory((flags & O_DIRECTORY) === 0 ? dirname(path) : path);
       const pooled = () => pool.open(path, flags, mode);
+      const kind = kindOfOpen(flags);
       const descriptor = opensAtOnce(flags)
-        ? await made(calls, directory, 'name', 0, () => fs.openSync(path, flags, mode), pooled)
-        : await calls.pooled(directory, 'name', pooled);
+        ? await made(calls, directory, kind, 0, () => fs.openSync(path, flags, mode), pooled)
+        : await calls.pooled(directory, kind, pooled);
       return openFile(calls, directory, descriptor, flags);
     },
     mkdir: (path, mode) =>
@@ -254,16 +258,16 @@ export const filesBy = (calls: SynchronousCalls): FileOperations => {
     lstat: async (path) => {
       const directory = calls.directory(dirname(path));
       // Facts of a directory where a volume is mounted are those of the volume.
-      const isAllowed = calls.allows(directory, 'name') && calls.allowsAt(path, 'name');
+      const isAllowed = calls.allows(directory, 'look') && calls.allowsAt(path, 'look');
       const facts = isAllowed
-        ? await calls.atOnce(directory, 'name', 0, () => fs.lstatSync(path, BIG))
-        : await calls.pooled(directory, 'name', () => promises.lstat(path, BIG));
+        ? await calls.atOnce(directory, 'look', 0, () => fs.lstatSync(path, BIG))
+        : await calls.pooled(directory, 'look', () => promises.lstat(path, BIG));
       return factsOf(facts);
     },
     realpath: async (path) => {
       if (calls.isKnown(path)) {
         const atOnce = () => fs.realpathSync.native(path);
-        return made(calls, calls.directory(path), 'name', 0, atOnce, () => promises.realpath(path));
+        return made(calls, calls.directory(path), 'look', 0, atOnce, () => promises.realpath(path));
       }
       const real = await calls.pooled(undefined, undefined, () => promises.realpath(path));
       // Asked for once more it may be answered at once; by way of a link it never is.
@@ -276,17 +280,60 @@ export const filesBy = (calls: SynchronousCalls): FileOperations => {
   };
 };
 
+/** Looks at a directory itself, by a path that may lead there over links. Errors are those of `node:fs`. */
+export interface DirectoryLooks {
+  isDirectory(path: string): Promise<boolean>;
+  /** @throws when this process may not make files in it */
+  writable(path: string): Promise<void>;
+  /** Bytes that this process may still write on its volume. */
+  free(path: string): Promise<number>;
+}
+
+const MAKES_FILES = fs.constants.W_OK | fs.constants.X_OK;
+const freeBytes = ({ bavail, bsize }: fs.BigIntStatsFs): number => Number(bavail * bsize);
+
+/** @param calls says when a look is made at once */
+export const directoryLooksBy = (calls: SynchronousCalls): DirectoryLooks => {
+  const look = <T>(path: string, atOnce: () => T, pooled: () => Promise<T>): Promise<T> =>
+    made(calls, calls.directory(path), 'look', 0, atOnce, pooled);
+  return {
+    isDirectory: (path) =>
+      look(
+        path,
+        () => fs.statSync(path).isDirectory(),
+        async () => (await promises.stat(path)).isDirectory(),
+      ),
+    writable: (path) =>
+      look(
+        path,
+        () => {
+          fs.accessSync(path, MAKES_FILES);
+        },
+        () => promises.access(path, MAKES_FILES),
+      ),
+    free: (path) =>
+      look(
+        path,
+        () => freeBytes(fs.statfsSync(path, BIG)),
+        async () => freeBytes(await promises.statfs(path, BIG)),
+      ),
+  };
+};
+
 const calls = new SynchronousCalls({ look, run: (call) => fileLane.run(call) });
 
 /** The real file system; at most as many calls of the pool at a time as `fileLane` lets. */
 export const nodeFiles: FileOperations = filesBy(calls);
+
+/** As `nodeFiles`. */
+export const directoryLooks: DirectoryLooks = directoryLooksBy(calls);
 
 /** The same for looks at a volume: none is made at once, and they wait for no other call longer than for one that runs. */
 export const urgentFiles: FileOperations = filesBy(
   new SynchronousCalls({ look: never, run: (call) => fileLane.run(call, true) }),
 );
 
-/** `storage.synchronous-io`, of the whole process. Default: `auto`. */
-export const useSynchronousIo = (mode: 'auto' | 'never'): void => {
-  calls.enabled = mode === 'auto';
+/** `storage.synchronous-io`, of the whole process; until it is called, as with `auto`. */
+export const useSynchronousIo = (mode: SynchronousMode): void => {
+  calls.mode = mode;
 };

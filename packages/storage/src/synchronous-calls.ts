@@ -20,8 +20,14 @@
  * Flushes, directories that are read, and whatever frees many blocks are never synchronous: see `node-files.ts`.
  */
 
-/** Names and metadata, reads, writes: a disk whose files are not in memory reads slowly and writes quickly. */
-export type CallKind = 'name' | 'read' | 'write';
+/**
+ * A look at a name, a directory or an open file; a change of names; reads; writes. A disk whose files are not in memory reads slowly
+ * and writes quickly, and a change of names may wait for the flush of somebody else, which a look never does.
+ */
+export type CallKind = 'look' | 'name' | 'read' | 'write';
+
+/** Which of them a process makes itself, as far as the rules let it. */
+export type SynchronousMode = 'auto' | 'looks' | 'never';
 
 /** A directory as the pool has found it. */
 export interface Ground {
@@ -138,8 +144,8 @@ export class Directory {
 }
 
 export class SynchronousCalls {
-  /** False: every call goes through the pool. */
-  enabled = true;
+  /** `looks`: all else goes through the pool; `never`: every call does. */
+  mode: SynchronousMode = 'auto';
   readonly #look: SynchronousCallsOptions['look'];
   readonly #run: NonNullable<SynchronousCallsOptions['run']>;
   readonly #now: () => number;
@@ -178,7 +184,8 @@ export class SynchronousCalls {
 
   /** Whether the next call there may be made at once. */
   allows(directory: Directory, kind: CallKind, bytes = 0): boolean {
-    if (!this.enabled || this.#turnMs >= TURN_MS || this.#turnBytes + bytes > TURN_BYTES) return false;
+    if (this.mode === 'never' || (this.mode === 'looks' && kind !== 'look')) return false;
+    if (this.#turnMs >= TURN_MS || this.#turnBytes + bytes > TURN_BYTES) return false;
     const now = this.#now();
     if (now > directory.until - VERDICT_MS / 2) this.#lookAt(directory, now);
     const { volume } = directory;

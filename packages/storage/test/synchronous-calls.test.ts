@@ -4,7 +4,7 @@ import { constants, mkdirSync, renameSync, symlinkSync, truncateSync, writeFileS
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { StagedFile, formatOf, nodeFiles } from '../src/index.js';
-import { filesBy } from '../src/node-files.js';
+import { directoryLooksBy, filesBy } from '../src/node-files.js';
 import { SynchronousCalls } from '../src/synchronous-calls.js';
 import type { CallKind, Ground } from '../src/synchronous-calls.js';
 import { batchOf } from './support/articles.js';
@@ -204,10 +204,20 @@ test('in one turn of the event loop no more than 2 ms, or 4 MB, are spent in cal
   expect(rules.allows()).toBe(true);
 });
 
-test('a service that is told so makes no call itself', async () => {
+test('a service that is told so makes no call itself, or looks alone', async () => {
   const rules = await new Rules().trusted();
-  rules.calls.enabled = false;
-  expect(rules.allows()).toBe(false);
+  const allowed = () => (['look', 'name', 'read', 'write'] as const).map((kind) => rules.allows(kind));
+  expect(allowed()).toEqual([true, true, true, true]);
+  rules.calls.mode = 'looks';
+  expect(allowed()).toEqual([true, false, false, false]);
+  rules.calls.mode = 'never';
+  expect(allowed()).toEqual([false, false, false, false]);
+});
+
+test('changes of names that are slow keep no look from being made at once', async () => {
+  const rules = await new Rules().trusted();
+  await rules.took(30, 'name');
+  expect([rules.allows('name'), rules.allows('look')]).toEqual([false, true]);
 });
 
 /** Calls that are made at once wherever the rules leave it open, and how many were. */
@@ -294,6 +304,36 @@ describe('the real file system', () => {
     expect(await made(() => files.unlink(join(directory, 'moved')))).toBe(0);
   });
 
+  test('is looked at without being changed by looks alone', async () => {
+    const directory = sandbox();
+    const { calls, files, made } = await eagerIn(directory);
+    const looks = directoryLooksBy(calls);
+    const path = join(directory, 'f');
+    writeFileSync(path, 'x');
+    calls.mode = 'looks';
+    expect(
+      await made(async () => {
+        const file = await files.open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+        await file.stat();
+        await file.close();
+        await files.lstat(path);
+        expect(await files.realpath(directory)).toBe(directory);
+        expect(await looks.isDirectory(directory)).toBe(true);
+        await looks.writable(directory);
+        expect(await looks.free(directory)).toBeGreaterThan(0);
+      }),
+    ).toBe(8);
+    const changes = async () => {
+      const file = await files.open(join(directory, 'g'), CREATE, 0o600);
+      await file.writev([bytes], 0);
+      await file.close();
+      await files.link(path, join(directory, 'h'));
+      await files.unlink(path);
+    };
+    expect(await made(changes)).toBe(0);
+    expect(filesIn(directory)).toEqual(['g', 'h']);
+  });
+
   test('does not wait for the writer of a FIFO', async () => {
     const directory = sandbox();
     const { files } = await eagerIn(directory);
@@ -321,7 +361,7 @@ describe('the real file system', () => {
   test('gets no call on a file that was closed, and closes it behind those that are under way', async () => {
     const directory = sandbox();
     const { files, calls } = await eagerIn(directory);
-    calls.enabled = false;
+    calls.mode = 'never';
     const file = await files.open(join(directory, 'f'), CREATE, 0o600);
     const order: string[] = [];
     const written = file.writev([bytes], 0).then((length) => order.push(`wrote ${length}`));
