@@ -215,7 +215,14 @@ describe('leftovers', () => {
     const leftovers = await listLeftovers(directory);
     const none = { number: 0, dataBytes: 0, articles: 0, fileOffset: 0 };
     const two = { number: 2, dataBytes: 6, articles: 2, fileOffset: 8 };
-    const common = { fence: 1, modified: expect.any(Date), delivered: false, memo: undefined, path: undefined };
+    const common = {
+      fence: 1,
+      modified: expect.any(Date),
+      delivered: false,
+      withdrawn: false,
+      memo: undefined,
+      path: undefined,
+    };
     const at = (key: string) => ({ key, path: join(directory, `.pesit/${key}.part`) });
     expect(leftovers).toEqual([
       { ...common, ...at('a'), size: 8, point: two, memo: '{"key":"a"}', problem: undefined },
