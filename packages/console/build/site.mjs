@@ -17,6 +17,7 @@ import {
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { fieldsModule } from './fields.mjs';
 import { Failure, root, run } from '../../../scripts/lib/process.mjs';
 
 const HOME = join(root, 'packages/console');
@@ -77,17 +78,20 @@ function write(path, text) {
   writeFileSync(path, text);
 }
 
-/** Types of both documents; every answer that a page shows has its type from here. The apps must be compiled. */
+/** Types of both documents, and the fields of the forms; every answer that a page shows has its type from here. The apps must be compiled. */
 async function generate() {
   const { default: openapiTS, astToString } = await import('openapi-typescript');
   const { declaredOperations } = await import('../../../scripts/lib/operations.mjs');
   const { openApiDocument } = await import('@pesit-node/service');
   const operations = await declaredOperations();
   mkdirSync(GENERATED, { recursive: true });
+  const documents = {};
   for (const [app, declared] of Object.entries(operations)) {
-    const document = openApiDocument({ name: `pesit-${app}`, version: '0' }, declared);
-    write(join(GENERATED, `${app}.ts`), astToString(await openapiTS(JSON.parse(JSON.stringify(document)))));
+    const document = JSON.parse(JSON.stringify(openApiDocument({ name: `pesit-${app}`, version: '0' }, declared)));
+    write(join(GENERATED, `${app}.ts`), astToString(await openapiTS(document)));
+    documents[app] = document;
   }
+  write(join(GENERATED, 'fields.ts'), fieldsModule(documents));
 }
 
 /** The servers of the apps send these to a browser that takes them. */

@@ -1,6 +1,7 @@
+import type { FunctionComponent } from 'preact';
 import { ErrorBoundary, LocationProvider, Route, Router } from 'preact-iso';
 
-import { isBlocked, login } from './api/session.ts';
+import { app, isBlocked, login } from './api/session.ts';
 import { LicensePage } from './pages/license.tsx';
 import { LoginPage } from './pages/login.tsx';
 import { NowPage } from './pages/now.tsx';
@@ -16,6 +17,31 @@ const ClusterPage = laterPage(async () => (await import('./pages/cluster.tsx')).
 const FiguresPage = laterPage(async () => (await import('./pages/figures.tsx')).FiguresPage);
 const SendPage = laterPage(async () => (await import('./pages/send.tsx')).SendPage);
 const RecordPage = laterPage(async () => (await import('./pages/record.tsx')).RecordPage);
+const PartnersPage = laterPage(async () => (await import('./pages/partners.tsx')).PartnersPage);
+const PartnerPage = laterPage(async () => (await import('./pages/partner.tsx')).PartnerPage);
+const FilesPage = laterPage(async () => (await import('./pages/files.tsx')).FilesPage);
+const FilePage = laterPage(async () => (await import('./pages/file.tsx')).FilePage);
+const ListenersPage = laterPage(async () => (await import('./pages/listeners.tsx')).ListenersPage);
+const ListenerPage = laterPage(async () => (await import('./pages/listener.tsx')).ListenerPage);
+const ServersPage = laterPage(async () => (await import('./pages/servers.tsx')).ServersPage);
+const ServerPage = laterPage(async () => (await import('./pages/server.tsx')).ServerPage);
+
+/** What is configured in each app. */
+const CONFIGURED: Readonly<Record<'server' | 'client', readonly (readonly [path: string, page: FunctionComponent])[]>> =
+  {
+    server: [
+      ['/partners', PartnersPage],
+      ['/partners/:id', PartnerPage],
+      ['/files', FilesPage],
+      ['/files/:id', FilePage],
+      ['/listeners', ListenersPage],
+      ['/listeners/:id', ListenerPage],
+    ],
+    client: [
+      ['/servers', ServersPage],
+      ['/servers/:id', ServerPage],
+    ],
+  };
 
 const Nowhere = () => {
   const { nowhere } = texts.value;
@@ -48,6 +74,9 @@ export const App = () =>
               <Route path="/cluster" component={ClusterPage} />
               <Route path="/certificates" component={CertificatesPage} />
               <Route path="/figures" component={FiguresPage} />
+              {CONFIGURED[app.value].map(([path, component]) => (
+                <Route key={path} path={path} component={component} />
+              ))}
               <Route path="/license" component={LicensePage} />
               <Route default component={Nowhere} />
             </Router>

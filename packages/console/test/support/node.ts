@@ -58,7 +58,7 @@ const untilUp = (child: ChildProcess): Promise<string> =>
 
 const BASIC = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
 
-/** Asks an app as its admin. @returns its JSON */
+/** Asks an app as its admin. @param method default: POST where there is a body. @returns its JSON */
 export const ask = async (
   base: string,
   path: string,

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { texts } from '../texts/index.ts';
 import { Dialog } from './dialog.tsx';
+import { leave } from './leaving.tsx';
 import { menu } from './menu.ts';
 
 /** Where a key is a letter of a text. */
@@ -22,7 +23,7 @@ export const Keys = () => {
       if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
       const item = event.timeStamp - goes < SECOND_KEY_MS ? menu.value.find(({ key }) => key === event.key) : undefined;
       goes = event.key === 'g' ? event.timeStamp : 0;
-      if (item !== undefined) route(item.path);
+      if (item !== undefined) leave(() => route(item.path));
       else if (event.key === '/') document.getElementById('search')?.focus();
       else if (event.key === '?') setOpen(true);
       else return;

@@ -6,6 +6,7 @@ import { app, isBlocked, login, logOut } from '../api/session.ts';
 import { choose, language, LANGUAGES, texts } from '../texts/index.ts';
 import type { Language } from '../texts/index.ts';
 import { Keys } from './keys.tsx';
+import { leave, Leaving } from './leaving.tsx';
 import { menu } from './menu.ts';
 import { chooseTheme, theme, THEMES } from './theme.ts';
 import type { Theme } from './theme.ts';
@@ -49,7 +50,8 @@ const Search = () => {
       role="search"
       onSubmit={(event) => {
         event.preventDefault();
-        route(asked === '' ? '/transfers' : `/transfers?${new URLSearchParams({ q: asked }).toString()}`);
+        const to = asked === '' ? '/transfers' : `/transfers?${new URLSearchParams({ q: asked }).toString()}`;
+        leave(() => route(to));
       }}
     >
       <input
@@ -114,7 +116,7 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
             {who?.username}
             <small class="quiet">{who === undefined || isBlocked.value ? '' : shell.roles[who.role]}</small>
           </span>
-          <button type="button" class="button" onClick={() => logOut()}>
+          <button type="button" class="button" onClick={() => leave(() => logOut())}>
             {shell.logOut}
           </button>
         </div>
@@ -123,6 +125,7 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
         {children}
       </main>
       <Keys />
+      <Leaving />
     </div>
   );
 };

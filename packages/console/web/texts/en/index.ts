@@ -26,7 +26,7 @@ export const en = {
 } as const;
 
 /** The same with any words. */
-type Words<T> = T extends string
+export type Words<T> = T extends string
   ? string
   : T extends (...given: infer G) => string
     ? (...given: G) => string

@@ -99,5 +99,11 @@ export const words = {
     help: 'this list',
     go: (page: string) => `to ${page}`,
   },
+  leaving: {
+    title: 'Not saved yet',
+    text: 'You have changed something here that is not saved.',
+    stay: 'Stay here',
+    leave: 'Leave without saving',
+  },
   nowhere: { title: 'There is no such page.', home: 'To the first page' },
 } as const;

@@ -101,5 +101,11 @@ export const words: Pick<Texts, keyof typeof english> = {
     help: 'cette liste',
     go: (page: string) => `vers ${page}`,
   },
+  leaving: {
+    title: 'Pas encore enregistré',
+    text: 'Vous avez changé ici quelque chose qui n’est pas enregistré.',
+    stay: 'Rester ici',
+    leave: 'Partir sans enregistrer',
+  },
   nowhere: { title: 'Cette page n’existe pas.', home: 'Vers la première page' },
 };

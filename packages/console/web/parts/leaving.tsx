@@ -1,0 +1,87 @@
+import { signal } from '@preact/signals';
+import { useLocation } from 'preact-iso';
+import { useEffect } from 'preact/hooks';
+
+import { texts } from '../texts/index.ts';
+import { Dialog } from './dialog.tsx';
+
+/** Whether something was typed that is not saved. */
+const unsaved = signal(false);
+/** Where the person was about to go. */
+const wanted = signal<(() => void) | undefined>(undefined);
+
+/** Goes elsewhere; where something is not saved, only after the person was asked. */
+export const leave = (go: () => void): void => {
+  if (unsaved.value) wanted.value = go;
+  else go();
+};
+
+const linkOf = (event: MouseEvent): HTMLAnchorElement | undefined => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.button !== 0) return undefined;
+  const link = event.target instanceof Element ? event.target.closest('a') : null;
+  const isOwn = link !== null && link.origin === location.origin && !/^_blank$/.test(link.target);
+  return isOwn && link.getAttribute('href')?.startsWith('#') === false ? link : undefined;
+};
+
+/** Keeps what is typed from being lost by a slip: links, the keys of the console, the browser's Back and its close button ask first. */
+export const useUnsaved = (isUnsaved: boolean): void => {
+  const { route } = useLocation();
+  useEffect(() => {
+    unsaved.value = isUnsaved;
+    if (!isUnsaved) return undefined;
+    const here = location.pathname + location.search;
+    const clicked = (event: MouseEvent): void => {
+      const link = linkOf(event);
+      if (link === undefined) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      leave(() => route(link.pathname + link.search));
+    };
+    const wentBack = (event: PopStateEvent): void => {
+      event.stopImmediatePropagation();
+      history.pushState(null, '', here);
+      leave(() => history.go(-1));
+    };
+    const closes = (event: BeforeUnloadEvent): void => event.preventDefault();
+    addEventListener('click', clicked, true);
+    addEventListener('popstate', wentBack, true);
+    addEventListener('beforeunload', closes);
+    return () => {
+      unsaved.value = false;
+      removeEventListener('click', clicked, true);
+      removeEventListener('popstate', wentBack, true);
+      removeEventListener('beforeunload', closes);
+    };
+  }, [isUnsaved, route]);
+};
+
+/** The question; in the frame of every page. */
+export const Leaving = () => {
+  const go = wanted.value;
+  const { leaving } = texts.value;
+  if (go === undefined) return null;
+  const stay = (): void => {
+    wanted.value = undefined;
+  };
+  return (
+    <Dialog title={leaving.title} close={stay}>
+      <p>{leaving.text}</p>
+      <div class="row">
+        <button type="button" class="button main" onClick={stay}>
+          {leaving.stay}
+        </button>
+        <button
+          type="button"
+          class="button danger"
+          onClick={() => {
+            stay();
+            unsaved.value = false;
+            go();
+          }}
+        >
+          {leaving.leave}
+        </button>
+      </div>
+    </Dialog>
+  );
+};
