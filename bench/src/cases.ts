@@ -20,6 +20,7 @@ export const STAGES = {
   'disk over TLS': { medium: 'disk', sessions: 'kept', tls: true },
   'memory over TLS': { medium: 'memory', sessions: 'kept', tls: true },
   'many partners': { medium: 'disk', sessions: 'each', atOnce: 100 },
+  'many sessions': { medium: 'disk', sessions: 'each', atOnce: 100 },
   'small beside large': { medium: 'disk', sessions: 'kept' },
   'small, embedded database': { medium: 'disk', sessions: 'each', database: 'embedded' },
   'no checksum': { medium: 'memory', sessions: 'kept', settings: { TRANSFER_CHECKSUM: 'none' } },
@@ -114,6 +115,9 @@ export const CASES: readonly Case[] = [
   // Their transfers are sessions, without a file.
   { name: 'tls-sessions', stage: 'TLS sessions', raw: 'alone', run: (stage) => stage.tlsSessions(true) },
   { name: 'tls-sessions-full', stage: 'TLS sessions', raw: 'alone', run: (stage) => stage.tlsSessions(false) },
+  // Their latencies are those of REST. The transfers of the first are sessions, without a file.
+  { name: 'sessions-1000-idle', stage: 'many sessions', raw: 'alone', run: (stage) => stage.crowd(1000, 0) },
+  { name: 'sessions-1000', stage: 'many sessions', raw: 'alone', run: (stage) => stage.crowd(900, 100) },
   // Its transfers are requests for lists.
   { name: 'history', stage: 'history', raw: 'alone', run: (stage) => stage.history() },
   // No socket and no file: one article in each entity, and records of 80 bytes.

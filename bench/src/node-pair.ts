@@ -10,12 +10,26 @@ import type { Options } from './options.js';
 import type { Papers } from './papers.js';
 import { call } from './rest.js';
 import { freePort, Service } from './service.js';
+import { askBeside, openIdle, release } from './crowd.js';
 import { openSessions } from './tls-sessions.js';
 
 const SERVER_ID = 'BENCHSRV';
 const PARTNER_ID = 'BENCH';
 /** PI 5 holds eight characters. */
 const PARTNER_PASSWORD = 'bench-pw';
+/** A listener with places for a crowd, its partner, and the remote server that leads there. */
+const CROWD_ID = 'CROWD';
+const CROWD_PLACES = 2000;
+const CROWD_SILENCE_MS = 3_600_000;
+/** Requests to REST beside sessions that do nothing. */
+const CROWD_REQUESTS = 200;
+/** Pages that an administrator looks at. */
+const CROWD_PATHS = [
+  '/api/v1/transfers?size=20',
+  '/api/v1/config/partners',
+  `/api/v1/servers/${CROWD_ID}/status`,
+  `/api/v1/servers/${CROWD_ID}/sessions`,
+];
 /** Virtual file that partners write. */
 const INBOX = 'INBOX';
 /** Virtual file that partners read; the file to send has the same name (PI 12), so it can be read again and again. */
@@ -60,6 +74,7 @@ export class NodePair {
   readonly #client: ClientApp;
   readonly #database: DatabaseProcesses | undefined;
   #port = 0;
+  #crowdPort = 0;
 
   private constructor(server: Service, client: ClientApp, database: DatabaseProcesses | undefined) {
     this.#server = server;
@@ -147,12 +162,13 @@ export class NodePair {
     }
   }
 
-  #addPartner(partnerId: string): Promise<unknown> {
+  #addPartner(partnerId: string, more: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
     return call('POST', `${this.#server.base}/api/v1/config/partners`, {
       partnerId,
       password: PARTNER_PASSWORD,
       allowedOperations: ['READ', 'WRITE'],
       enabled: true,
+      ...more,
     });
   }
 
@@ -259,6 +275,52 @@ export class NodePair {
     if (hash !== undefined && (await sha256(received[0]!)) !== hash) throw new Error(`${filename} arrived damaged`);
     await this.#removeReceived('push');
     return { ...measurement, records: Number(ended['articles']), wireBytes: Number(ended['bytesTransferred']) };
+  }
+
+  /** A listener with room for a crowd, and the partner whose sessions they all are. */
+  async addCrowd(options: Options): Promise<Target> {
+    this.#crowdPort = await freePort();
+    await call('POST', `${this.#server.base}/api/v1/servers`, {
+      ...{ serverId: CROWD_ID, port: this.#crowdPort, autoStart: false },
+      ...{ maxConnections: CROWD_PLACES, readTimeout: CROWD_SILENCE_MS },
+    });
+    await call('POST', `${this.#server.base}/api/v1/servers/${CROWD_ID}/start`);
+    await this.#addPartner(CROWD_ID, { maxConnections: CROWD_PLACES });
+    const ids = { serverId: CROWD_ID, clientId: CROWD_ID };
+    await this.addRemote(CROWD_ID, { ...options, port: this.#crowdPort }, ids);
+    return { remote: CROWD_ID, inbox: INBOX, request: { partnerId: CROWD_ID } };
+  }
+
+  /**
+   * Holds `idle` sessions, and sends the small file `count` times beside them, in `sending` sessions at a time; latencies are those of REST
+   * meanwhile. Without any its transfers are the sessions. This process holds them, on the same processors as the apps: its share is shown.
+   */
+  async crowd(target: Target, idle: number, sending: number, count: number): Promise<Measurement> {
+    const who = { requester: CROWD_ID, server: CROWD_ID, password: PARTNER_PASSWORD, port: this.#crowdPort };
+    let sessions: Awaited<ReturnType<typeof openIdle>> = [];
+    let latenciesMs: readonly number[] = [];
+    const before = process.cpuUsage();
+    try {
+      const measurement = await this.#measured(count === 0 ? idle : count, 0, async () => {
+        sessions = await openIdle(who, idle);
+        let left = count;
+        let isSending = true;
+        const worker = async (): Promise<void> => {
+          while (left-- > 0) await this.#transfer('push', SMALL_FILE, target);
+        };
+        const sent = Promise.all(Array.from({ length: sending }, worker)).finally(() => (isSending = false));
+        const isEnough = (asked: number): boolean => !isSending && (count > 0 || asked >= CROWD_REQUESTS);
+        [latenciesMs] = await Promise.all([askBeside(this.#server.base, CROWD_PATHS, isEnough), sent]);
+      });
+      const arrived = (await this.#received('push')).length;
+      if (arrived !== count) throw new Error(`many sessions: sent ${count}, ${arrived} arrived`);
+      const { user, system } = process.cpuUsage(before);
+      const requester = { name: 'requester', cpuSeconds: (user + system) / 1e6 };
+      return { ...measurement, processes: [...measurement.processes, requester], latenciesMs };
+    } finally {
+      await release(sessions);
+      await this.#removeReceived('push');
+    }
   }
 
   /** As many partners, each with a remote server of its own. */

@@ -26,6 +26,7 @@ export class Stage {
   #hash: string | undefined;
   #checked = new Set<Direction>();
   #partners: Promise<readonly Target[]> | undefined;
+  #crowd: Promise<Target> | undefined;
   #varied = new Map<VariationName, Target>();
 
   constructor(medium: string, how: PairOptions, options: Options) {
@@ -130,6 +131,13 @@ export class Stage {
     this.#partners ??= pair.addPartners(count, this.#options);
     const targets = await this.#partners;
     return pair.small(Math.max(5 * count, this.#options.smallCount), count, { targets });
+  }
+
+  /** Sessions of one listener: so many that do nothing, and so many that send small files. Latencies are those of REST beside them. */
+  async crowd(idle: number, sending: number): Promise<Measurement> {
+    const pair = await this.#startedPair({ small: await this.#smallFile() });
+    this.#crowd ??= pair.addCrowd(this.#options);
+    return pair.crowd(await this.#crowd, idle, sending, sending === 0 ? 0 : this.#options.smallCount);
   }
 
   /** Sessions over TLS, without files; its transfers are sessions. */
