@@ -44,8 +44,10 @@ withDatabase((harness) => {
       'pesit_acknowledgement_seconds_count{of="SYN"}',
       'pesit_acknowledgement_seconds_count{of="TRANS.END"}',
     );
-    expect([synced, ended]).toEqual([(await samples()).get(points('RECEIVE')), 2]);
-    // Points that come while one is flushed share the next flush.
+    expect(ended).toBe(2);
+    // Points that come while one is flushed share the next flush, and its acknowledgement.
+    expect(synced).toBeGreaterThanOrEqual(1);
+    expect(synced).toBeLessThanOrEqual((await samples()).get(points('RECEIVE')) ?? 0);
     expect(flushes).toBeGreaterThanOrEqual(2);
   });
 
