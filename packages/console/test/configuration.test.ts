@@ -61,14 +61,15 @@ suite('the pages that configure', () => {
           );
           await page.waitForURL((url) => url.pathname + url.search === path);
           await settled(page);
-          await page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })");
-          expect([path, ...(await accessibilityFaults(page))]).toEqual([path]);
-          const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-          expect([path, width]).toEqual([path, LOOKS[look].width]);
           if (screens !== undefined) {
             mkdirSync(screens, { recursive: true });
             await page.screenshot({ path: join(screens, `${name}-${look}.png`), fullPage: true });
           }
+          await page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })");
+          // Narrow pages have the colours and the parts of the light ones.
+          if (look !== 'narrow') expect([path, ...(await accessibilityFaults(page))]).toEqual([path]);
+          const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+          expect([path, width]).toEqual([path, LOOKS[look].width]);
         }
         expect([...tabs.server.complaints, ...tabs.client.complaints]).toEqual([]);
       },
