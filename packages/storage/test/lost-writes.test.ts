@@ -49,6 +49,8 @@ class Transfer {
       if (!(error instanceof Killed)) throw error;
       return 'killed' as const;
     });
+    // A point that is acknowledged from here on belongs to no life.
+    this.#life += 1;
     const powerIsCut = end !== 'delivered' && this.#chance() < 0.5;
     if (powerIsCut) this.disk.cutPower();
     else if (end === 'killed') this.disk.kill();
