@@ -23,7 +23,13 @@ const source = (room) => `^packages/${room}/src`;
 const everyRoom = Object.keys(ROOMS);
 
 /** Folders of the console's browser half. */
-const LAYERS = { api: [], texts: [], parts: ['api', 'texts'], pages: ['parts', 'api', 'texts'] };
+const LAYERS = {
+  api: [],
+  texts: [],
+  style: [],
+  parts: ['api', 'texts', 'style'],
+  pages: ['parts', 'api', 'texts', 'style'],
+};
 const inBrowser = (layer) => `^packages/console/web/${layer}/`;
 
 const arrows = everyRoom.map((room) => ({
