@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { useLocation } from 'preact-iso';
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 
 import { texts } from '../texts/index.ts';
 import { Dialog } from './dialog.tsx';
@@ -26,7 +26,8 @@ const linkOf = (event: MouseEvent): HTMLAnchorElement | undefined => {
 /** Keeps what is typed from being lost by a slip: links, the keys of the console, the browser's Back and its close button ask first. */
 export const useUnsaved = (isUnsaved: boolean): void => {
   const { route } = useLocation();
-  useEffect(() => {
+  // Before the next click can come: an effect would wait for the next frame.
+  useLayoutEffect(() => {
     unsaved.value = isUnsaved;
     if (!isUnsaved) return undefined;
     const here = location.pathname + location.search;
