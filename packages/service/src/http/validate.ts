@@ -61,9 +61,16 @@ const fieldErrors = (
 /** Codes of a value as a whole: without one, it is missing, whatever else the schema says of it. */
 const OF_THE_VALUE: ReadonlySet<string> = new Set(['invalid_type', 'invalid_value', 'invalid_union']);
 
+/** As those that a query may choose from are written. */
+const ONE_WORD = /^[A-Za-z][A-Za-z-]{0,19}$/;
+
 const messageOf = ({ code, input, message }: z.core.$ZodIssue, part: Part): string => {
   if (!OF_THE_VALUE.has(code)) return message;
   if (part === 'query' && Array.isArray(input)) return `expected once, got ${input.length} times`;
+  // A word in an address is no secret; a text that no list of words has may be.
+  if (part === 'query' && code === 'invalid_value' && typeof input === 'string' && ONE_WORD.test(input)) {
+    return `${message}, got ${input}`;
+  }
   return input !== undefined || message === 'required' ? message : `required: ${message}`;
 };
 

@@ -50,3 +50,13 @@ test.each<[string, z.ZodType, unknown, string]>([
 test('a field of a query that is given twice', () => {
   expect(complaint(z.string(), ['a', 'b'], 'query')).toEqual(['expected once, got 2 times']);
 });
+
+test('a word of a query that is none of those to choose from comes back; any other text may be a secret', () => {
+  const kinds = z.enum(['day', 'partner']);
+  const expected = 'expected one of day, partner';
+  expect(complaint(kinds, 'colour', 'query')).toEqual([`${expected}, got colour`]);
+  for (const text of ['colour\n', 's3cret', '<b>', 'x'.repeat(21), '']) {
+    expect(complaint(kinds, text, 'query')).toEqual([expected]);
+  }
+  expect(complaint(kinds, 'colour')).toEqual([expected]);
+});
