@@ -61,8 +61,9 @@ export const Leaving = () => {
   const go = wanted.value;
   const { leaving } = texts.value;
   if (go === undefined) return null;
+  // A dialog tells that it was closed a moment later, when another question may be there.
   const stay = (): void => {
-    wanted.value = undefined;
+    if (wanted.value === go) wanted.value = undefined;
   };
   return (
     <Dialog title={leaving.title} close={stay}>
