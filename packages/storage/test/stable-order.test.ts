@@ -24,16 +24,16 @@ function expectOrder(log: readonly string[], lines: readonly string[]): void {
 /** Directories whose flushes end when the test says so. */
 class HeldFlushes {
   /** Ends the flush of that number. */
-  readonly ends: Deferred<void>[] = [];
-  #began = deferred<void>();
+  readonly ends: Deferred<undefined>[] = [];
+  #began = deferred<undefined>();
   readonly files: FileOperations = {
     ...nodeFiles,
     open: async (path, flags) => ({
       ...(await nodeFiles.open(path, flags)),
       sync: () => {
-        const end = deferred<void>();
+        const end = deferred<undefined>();
         this.ends.push(end);
-        this.#began.resolve();
+        this.#began.resolve(undefined);
         return end.promise;
       },
     }),
@@ -64,20 +64,20 @@ describe('a directory is flushed once for all who come while another flush of it
   test('by one that begins after they came, and a later one after that', async () => {
     const { held, over, flush, first } = await started();
     const others = ['second', 'third'].map(flush);
-    held.ends[0]!.resolve();
+    held.ends[0]!.resolve(undefined);
     await first;
     await held.begun();
     expect(over).toEqual(['first']);
     const last = flush('last');
-    held.ends[1]!.resolve();
+    held.ends[1]!.resolve(undefined);
     await Promise.all(others);
     await held.begun();
     expect(over).toEqual(['first', 'second', 'third']);
-    held.ends[2]!.resolve();
+    held.ends[2]!.resolve(undefined);
     await last;
     const alone = flush('alone');
     await held.begun();
-    held.ends[3]!.resolve();
+    held.ends[3]!.resolve(undefined);
     await alone;
     expect(over.slice(3)).toEqual(['last', 'alone']);
   });
@@ -88,7 +88,7 @@ describe('a directory is flushed once for all who come while another flush of it
     held.ends[0]!.reject(new Error('EIO'));
     await first;
     await held.begun();
-    held.ends[1]!.resolve();
+    held.ends[1]!.resolve(undefined);
     await second;
     expect(over).toEqual(['first failed', 'second']);
   });
