@@ -23,13 +23,13 @@ suite('in a browser', () => {
   let browser: Browser;
   beforeAll(async () => {
     [node, browser] = await Promise.all([startNode(), openBrowser()]);
-    const send = (virtualFile: string, remoteFilename: string) =>
+    const send = (virtualFile: string, remoteFilename: string, label?: string) =>
       ask(node.client, '/api/v1/transfers/send?wait=30', {
-        ...{ server: 'sample', virtualFile, remoteFilename, fileContent: CONTENT },
+        ...{ server: 'sample', virtualFile, remoteFilename, fileContent: CONTENT, label },
       });
     await send('INBOX', 'salaries.txt');
-    // Taken for markup it would be fetched, and the browser complain.
-    await send('NOSUCH', '<img src=pay>.txt');
+    // Taken for markup the label would be fetched, and the browser complain.
+    await send('NOSUCH', 'payments.txt', '<img src=pay>');
   });
   afterAll(async () => {
     await browser.close();
