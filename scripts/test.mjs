@@ -10,6 +10,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findChromium } from './lib/chromium.mjs';
 import { atEnd, Failure, main, requireNode, root, run } from './lib/process.mjs';
 import { findPostgres, FOR_TESTS, startPostgres } from './lib/postgres.mjs';
 import { findRedis, startRedis } from './lib/redis.mjs';
@@ -81,6 +82,9 @@ await main(async () => {
   const { passed, failed, skipped } = JSON.parse(readFileSync(counts, 'utf8'));
   if (redis === undefined) {
     console.log('left out: every test on a real Redis (none found; install Redis 6+ or set TEST_REDIS_URL)');
+  }
+  if (findChromium() === undefined) {
+    console.log("left out: every test of the console in a browser (none found; install Debian's package chromium)");
   }
   if (skipped > 0) console.log(`skipped: ${skipped} tests`);
   console.log(`tests: ${passed} passed, ${failed} failed`);

@@ -8,7 +8,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 
-import { accessibilityFaults, browserPath, fillLogin, logIn, LOOKS, openBrowser, openTab } from './support/browser.js';
+import {
+  accessibilityFaults,
+  describeInBrowser,
+  fillLogin,
+  logIn,
+  LOOKS,
+  openBrowser,
+  openTab,
+} from './support/browser.js';
 import { ask, PASSWORD, startNode } from './support/node.js';
 import type { StartedNode } from './support/node.js';
 
@@ -16,9 +24,7 @@ const screens = process.env['PESIT_SCREENS'];
 
 const CONTENT = Buffer.from('Hello, PeSIT!').toString('base64');
 
-const suite = browserPath === undefined ? describe.skip : describe;
-
-suite('in a browser', () => {
+describeInBrowser('in a browser', () => {
   let node: StartedNode;
   let browser: Browser;
   beforeAll(async () => {

@@ -5,15 +5,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, Locator, Page } from 'playwright-core';
 
-import { accessibilityFaults, browserPath, logIn, LOOKS, openBrowser, openTab } from './support/browser.js';
+import { accessibilityFaults, describeInBrowser, logIn, LOOKS, openBrowser, openTab } from './support/browser.js';
 import { ask, PASSWORD, startNode } from './support/node.js';
 import type { StartedNode } from './support/node.js';
 
 const screens = process.env['PESIT_SCREENS'];
 
-const suite = browserPath === undefined ? describe.skip : describe;
-
-suite('the pages that configure', () => {
+describeInBrowser('the pages that configure', () => {
   let node: StartedNode;
   let browser: Browser;
   beforeAll(async () => {

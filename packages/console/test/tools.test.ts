@@ -6,22 +6,20 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, Download, Locator, Page } from 'playwright-core';
 
-import { accessibilityFaults, browserPath, logIn, LOOKS, openBrowser, openTab } from './support/browser.js';
+import { accessibilityFaults, describeInBrowser, logIn, LOOKS, openBrowser, openTab } from './support/browser.js';
 import { startFront } from './support/front.js';
 import type { Front } from './support/front.js';
 import { ask, PASSWORD, startNode } from './support/node.js';
 import type { StartedNode } from './support/node.js';
 
 const screens = process.env['PESIT_SCREENS'];
-const suite = browserPath === undefined ? describe.skip : describe;
-
 const textOf = async (saved: Download): Promise<string> => {
   const parts: Buffer[] = [];
   for await (const part of await saved.createReadStream()) parts.push(part as Buffer);
   return Buffer.concat(parts).toString();
 };
 
-suite('pages that do something', () => {
+describeInBrowser('pages that do something', () => {
   let node: StartedNode;
   let browser: Browser;
   const fronts: Front[] = [];

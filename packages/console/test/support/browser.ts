@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
+import { describe } from '@jest/globals';
 import type { AxeResults } from 'axe-core';
 import { chromium } from 'playwright-core';
 import type { Browser, Page } from 'playwright-core';
@@ -9,8 +10,10 @@ import type { Browser, Page } from 'playwright-core';
 const library = new URL('../../../../scripts/lib/chromium.mjs', import.meta.url).href;
 const { findChromium } = (await import(library)) as { findChromium: () => string | undefined };
 
-/** Undefined where this machine has no browser. */
-export const browserPath = findChromium();
+const browserPath = findChromium();
+
+/** Left out where this machine has no browser; `npm test` says so. */
+export const describeInBrowser = browserPath === undefined ? describe.skip : describe;
 
 const FLAGS = [
   '--no-sandbox',

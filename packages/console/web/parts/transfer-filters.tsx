@@ -1,10 +1,9 @@
-import { useState } from 'preact/hooks';
-
 import { app } from '../api/session.ts';
 import { FILTERS } from '../api/transfers.ts';
 import type { FilterName, Filters } from '../api/transfers.ts';
 import { texts } from '../texts/index.ts';
 import { Chips } from './chips.tsx';
+import { FilterSheet } from './filter-sheet.tsx';
 import type { Peers } from './peers.ts';
 
 /** Values of those filters that have a few. */
@@ -55,69 +54,49 @@ export const FilterChips = ({ filters, peers, change }: ChipsProps) => {
   );
 };
 
-/** A form with every filter, opened by its button. */
-export const FilterForm = ({ filters, peers, change }: ChipsProps) => {
-  const [isOpen, setOpen] = useState(false);
-  const { transfers, common } = texts.value;
-  const submit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const given = new FormData(event.currentTarget as HTMLFormElement);
-    const chosen = FILTERS.map((name) => [name, given.get(name)] as const);
-    change(Object.fromEntries(chosen.filter(([, value]) => typeof value === 'string' && value !== '')));
-    setOpen(false);
-  };
-  return (
-    <div
-      class="popover"
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') setOpen(false);
-      }}
-    >
-      <button type="button" class="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        {transfers.filter}
-      </button>
-      {isOpen && (
-        <form class="sheet stack" onSubmit={submit} aria-label={transfers.filters}>
-          <div class="grid">
-            {FILTERS.map((name) => (
-              <label key={name} class="field">
-                <span>{nameOf(name)}</span>
-                {isChoice(name) ? (
-                  <select name={name} defaultValue={filters[name] ?? ''}>
-                    <option value="">{common.any}</option>
-                    {CHOICES[name].map((value) => (
-                      <option key={value} value={value} selected={filters[name] === value}>
-                        {choiceWord(name, value)}
-                      </option>
-                    ))}
-                  </select>
-                ) : name === 'peer' && peers.options.length > 0 ? (
-                  <select name={name}>
-                    <option value="">{common.any}</option>
-                    {peers.options.map(([value, word]) => (
-                      <option key={value} value={value} selected={filters[name] === value}>
-                        {word}
-                      </option>
-                    ))}
-                  </select>
-                ) : name === 'from' || name === 'to' ? (
-                  <input name={name} type="date" defaultValue={filters[name] ?? ''} />
-                ) : name === 'diagnostic' ? (
-                  <input name={name} pattern="\d-\d{3}" placeholder="2-205" defaultValue={filters[name] ?? ''} />
-                ) : (
-                  <input name={name} defaultValue={filters[name] ?? ''} />
-                )}
-              </label>
-            ))}
-          </div>
-          <div class="row">
-            <button class="button main">{common.apply}</button>
-            <button type="button" class="button" onClick={() => setOpen(false)}>
-              {common.close}
-            </button>
-          </div>
-        </form>
-      )}
-    </div>
-  );
+/** A form with every filter. */
+export const FilterForm = ({ filters, peers, change }: ChipsProps) => (
+  <FilterSheet
+    names={FILTERS}
+    change={change}
+    field={(name) => ({ title: nameOf(name), input: <Field name={name} filters={filters} peers={peers} /> })}
+  />
+);
+
+interface FieldProps {
+  readonly name: FilterName;
+  readonly filters: Filters;
+  readonly peers: Peers;
+}
+
+const Field = ({ name, filters, peers }: FieldProps) => {
+  const value = filters[name] ?? '';
+  const { common } = texts.value;
+  if (isChoice(name)) {
+    return (
+      <select name={name} defaultValue={value}>
+        <option value="">{common.any}</option>
+        {CHOICES[name].map((one) => (
+          <option key={one} value={one} selected={value === one}>
+            {choiceWord(name, one)}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  if (name === 'peer' && peers.options.length > 0) {
+    return (
+      <select name={name}>
+        <option value="">{common.any}</option>
+        {peers.options.map(([one, word]) => (
+          <option key={one} value={one} selected={value === one}>
+            {word}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  if (name === 'from' || name === 'to') return <input name={name} type="date" defaultValue={value} />;
+  if (name === 'diagnostic') return <input name={name} pattern="\d-\d{3}" placeholder="2-205" defaultValue={value} />;
+  return <input name={name} defaultValue={value} />;
 };
