@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { nameOf, summaryOf } from '@pesit-node/protocol/testing';
 import { captureLog, withDatabase, freePort } from '@pesit-node/service/testing';
+import type { Config } from '@pesit-node/service';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { withRedis } from '../../../packages/cluster/test/support/redis.js';
@@ -14,7 +15,6 @@ import type { PartnerStanding } from '../src/partners/fields.js';
 import { PartnerStore } from '../src/partners/store.js';
 import { MIGRATIONS } from '../src/migrations/index.js';
 import { PASSWORD, TestNode, until, useNode } from './support/node.js';
-import type { UseNodeOptions } from './support/node.js';
 import { passwords } from './support/passwords.js';
 import { RawPeer } from './support/raw-peer.js';
 import {
@@ -259,10 +259,19 @@ withDatabase((harness) => {
     let data: string;
     let pods: TestNode[];
 
-    const start = async (options: UseNodeOptions): Promise<readonly [TestNode, TestNode]> => {
+    /** Each on an address of its own: with Redis both listen on every port as soon as one is started. */
+    const start = async (
+      partnerLookMs: number,
+      settings: Partial<Config<'server'>> = {},
+    ): Promise<readonly [TestNode, TestNode]> => {
       const database = await harness.open({ migrations: [MIGRATIONS] });
-      const first = new TestNode(database, data, log, { ...options, node: 'pod-a' });
-      const second = new TestNode(await harness.another(database), data, log, { ...options, node: 'pod-b' });
+      const pod = (own: TestDatabase, node: string, host: string) =>
+        new TestNode(own, data, log, {
+          ...{ node, partnerLookMs, answerMs: 0 },
+          settings: { ...settings, 'listener.host': host },
+        });
+      const first = pod(database, 'pod-a', '127.0.0.2');
+      const second = pod(await harness.another(database), 'pod-b', '127.0.0.1');
       pods = [first, second];
       for (const pod of pods) await pod.start();
       await first.configure();
@@ -298,13 +307,13 @@ withDatabase((harness) => {
     };
 
     test('without a word of each other: at the next look at the database', async () => {
-      await endsElsewhere(await start({ partnerLookMs: 20 }));
+      await endsElsewhere(await start(20));
     });
 
     withRedis(({ url, unique }) => {
       test('that hear each other through Redis: at once', async () => {
         const settings = { 'cluster.enabled': true, 'cluster.name': unique(), 'redis.url': url };
-        const both = await start({ partnerLookMs: HOUR, settings });
+        const both = await start(HOUR, settings);
         await until(() => both.every(({ node }) => node.cluster.redisConnected === true) || undefined);
         await endsElsewhere(both);
       });
