@@ -170,7 +170,7 @@ withDatabase((harness) => {
     [
       'a link-local address',
       () => ({ status: 302, headers: { Location: 'http://169.254.169.254/latest' } }),
-      /^169\.254\.169\.254 is a link-local address: none is asked$/,
+      /^169\.254\.169\.254 is a link-local address: expected another host$/,
     ],
   ];
 

@@ -170,11 +170,11 @@ describe('a webhook', () => {
   });
 
   test.each([
-    ['169.254.169.254', '169.254.169.254 is a link-local address: none is asked'],
-    ['[fe80::1]', 'fe80::1 is a link-local address: none is asked'],
-    ['[::ffff:169.254.169.254]', '::ffff:a9fe:a9fe is a link-local address: none is asked'],
-    ['[fd00:ec2::254]', 'clouds keep credentials at fd00:ec2::254: it is not asked'],
-    ['100.100.100.200', 'clouds keep credentials at 100.100.100.200: it is not asked'],
+    ['169.254.169.254', '169.254.169.254 is a link-local address: expected another host'],
+    ['[fe80::1]', 'fe80::1 is a link-local address: expected another host'],
+    ['[::ffff:169.254.169.254]', '::ffff:a9fe:a9fe is a link-local address: expected another host'],
+    ['[fd00:ec2::254]', 'clouds keep credentials at fd00:ec2::254: expected another host'],
+    ['100.100.100.200', 'clouds keep credentials at 100.100.100.200: expected another host'],
   ])('never goes to %s, and no hook can name it', async (host, reason) => {
     const url = `http://${host}/latest`;
     expect(await post(url)).toEqual({ outcome: 'failed', reason: `the receiver cannot be asked: ${reason}` });

@@ -19,8 +19,8 @@ export const whyNotAsked = (host: string): string | undefined => {
   const version = isIP(address);
   if (version === 0) return undefined;
   const family = version === 6 ? 'ipv6' : 'ipv4';
-  if (LINK_LOCAL.check(address, family)) return `${address} is a link-local address: none is asked`;
-  return METADATA.check(address, family) ? `clouds keep credentials at ${address}: it is not asked` : undefined;
+  if (LINK_LOCAL.check(address, family)) return `${address} is a link-local address: expected another host`;
+  return METADATA.check(address, family) ? `clouds keep credentials at ${address}: expected another host` : undefined;
 };
 
 /** @throws as `whyNotAsked` says */
