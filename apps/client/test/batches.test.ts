@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { emptyTables, withDatabase } from '@pesit-node/service/testing';
+import { emptyTables, findDatabase, loseDatabase, withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 import fc from 'fast-check';
 
@@ -10,7 +10,7 @@ import { CLIENT_MIGRATIONS } from '../src/migrations/index.js';
 import type { Job, NewTransfer } from '../src/transfers/row.js';
 import { transferStore } from '../src/transfers/store.js';
 import type { TransferStore } from '../src/transfers/store.js';
-import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
+import { answerLost } from './support/faults.js';
 
 const INSERT = /^\s*with eligible as/;
 const END = /update transfers t set\s+status = .*end_time/s;
@@ -123,10 +123,10 @@ withDatabase((harness) => {
     });
 
     test('the answer is lost: all of that statement hear it, and their transfers are there', async () => {
-      void loseAnswer(database, INSERT);
+      void answerLost(database, INSERT);
       const answers = await inserted([request(), request(), request()]);
       expect(answers.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
-      void loseAnswer(database, /coalesce\(e\.partner_id/);
+      void answerLost(database, /coalesce\(e\.partner_id/);
       await Promise.allSettled([store.insert(request(), 100)]);
       expect(await rows()).toHaveLength(4);
     });
@@ -186,7 +186,7 @@ withDatabase((harness) => {
 
     test.each([
       ['before the statement', () => loseDatabase(database), 'IN_PROGRESS'],
-      ['after it, with its answer', () => void loseAnswer(database, END), 'COMPLETED'],
+      ['after it, with its answer', () => void answerLost(database, END), 'COMPLETED'],
     ])('the database is lost %s: all of it hear so', async (_when, lose, status) => {
       const jobs = await taken(3);
       const first = store.end(jobs[0] as Job, { status: 'COMPLETED' });

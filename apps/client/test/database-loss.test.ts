@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect, test } from '@jest/globals';
-import { withDatabase } from '@pesit-node/service/testing';
+import { findDatabase, holdStatement, loseDatabase, withDatabase } from '@pesit-node/service/testing';
 
-import { findDatabase, holdStatement, loseAnswer, loseDatabase } from './support/faults.js';
+import { answerLost } from './support/faults.js';
 import { expectNoSecrets } from './support/service.js';
 import { CONTENT, deferred, until, useWorld } from './support/world.js';
 
@@ -50,7 +50,7 @@ withDatabase((harness) => {
     const { body } = await service.api.post('/transfers/send', SEND);
     const ended = service.exchange.queue.whenEnded(body.id as string, 60_000, new AbortController().signal);
     await begun.promise;
-    const lost = loseAnswer(world.database(), /update transfers t set\s+status = .*end_time/s);
+    const lost = answerLost(world.database(), /update transfers t set\s+status = .*end_time/s);
     held.resolve();
     await lost;
     expect(await ended).toMatchObject({ status: 'COMPLETED' });
@@ -61,7 +61,7 @@ withDatabase((harness) => {
   test('the answer to a take is lost: the transfer is given back, and runs once', async () => {
     const { service, held, partner } = await start();
     held.resolve();
-    const lost = loseAnswer(world.database(), /skip locked/);
+    const lost = answerLost(world.database(), /skip locked/);
     const { body } = await service.api.post('/transfers/send', SEND);
     const ended = service.exchange.queue.whenEnded(body.id as string, 60_000, new AbortController().signal);
     await lost;
@@ -132,7 +132,7 @@ withDatabase((harness) => {
 
   test('a start of the queue that fails while the database is there is tried again', async () => {
     const partner = await world.partner();
-    const lost = loseAnswer(world.database(), /failures = failures \+ 1/);
+    const lost = answerLost(world.database(), /failures = failures \+ 1/);
     const service = await world.service({ waitForDatabase: false, pollMs: 20 });
     await lost;
     await service.license.refresh();

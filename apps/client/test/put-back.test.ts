@@ -1,7 +1,6 @@
 /** Every answer of GET can be put back: from the document of the interface, over every resource that can be changed. */
 import { afterAll, beforeEach, expect, test } from '@jest/globals';
-import { describePutBack, selfSigned, withDatabase } from '@pesit-node/service/testing';
-import type { Changeable } from '@pesit-node/service/testing';
+import { commonResources, describePutBack, withDatabase } from '@pesit-node/service/testing';
 
 import { expectNoSecrets } from './support/service.js';
 import type { Service } from './support/service.js';
@@ -9,42 +8,9 @@ import { useWorld } from './support/world.js';
 
 afterAll(expectNoSecrets);
 
+const COMMON = commonResources();
+
 const BANK = { name: 'bank', host: 'pesit.example', serverId: 'BANKSRV', clientId: 'NODE1' };
-
-const IDENTITY = selfSigned('put-back');
-
-const KEYSTORE: Changeable = {
-  collection: '/api/v1/certificates/keystores',
-  table: 'keystores',
-  minimal: { name: 'MINIMAL', ...IDENTITY },
-  full: { name: 'FULL', ...IDENTITY, password: 'not needed' },
-};
-
-const TRUSTSTORE: Changeable = {
-  collection: '/api/v1/certificates/truststores',
-  table: 'truststores',
-  minimal: { name: 'MINIMAL', certificates: IDENTITY.certificate },
-  full: { name: 'FULL', certificates: IDENTITY.certificate, crls: null, crlUrls: [] },
-};
-
-const HOOK: Changeable = {
-  collection: '/api/v1/hooks',
-  table: 'hooks',
-  minimal: { hookId: 'MINIMAL', enabled: false, target: 'exec:start-batch' },
-  names: { '/api/v1/certificates/truststores': { name: 't', certificates: IDENTITY.certificate } },
-  full: {
-    ...{
-      hookId: 'FULL',
-      enabled: false,
-      description: 'd',
-      events: ['transfer.failed'],
-      direction: 'SEND',
-      peers: ['A'],
-    },
-    ...{ virtualFiles: ['F'], target: 'https://batch.example/x', truststoreName: 't' },
-    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
-  },
-};
 
 withDatabase((harness) => {
   const world = useWorld(harness);
@@ -56,14 +22,13 @@ withDatabase((harness) => {
 
   describePutBack({
     resources: {
-      '/api/v1/hooks/{hookId}': HOOK,
+      ...COMMON.resources,
       '/api/v1/servers/{id}': {
         collection: '/api/v1/servers',
         table: 'remote_servers',
         minimal: BANK,
         names: {
-          '/api/v1/certificates/keystores': { name: 'k', ...IDENTITY },
-          '/api/v1/certificates/truststores': { name: 't', certificates: IDENTITY.certificate },
+          ...COMMON.stores,
         },
         full: {
           ...{ ...BANK, name: 'other', port: 7000, password: 'Zq!7xUp0', enabled: false, description: 'd' },
@@ -82,8 +47,6 @@ withDatabase((harness) => {
           revocation: 'hard',
         },
       },
-      '/api/v1/certificates/keystores/{name}': KEYSTORE,
-      '/api/v1/certificates/truststores/{name}': TRUSTSTORE,
     },
     switches: ['/api/v1/servers/{id}/trace'],
     get: (path) => (path === '/openapi.json' ? service.api.document() : service.api.get(below(path))),

@@ -2,13 +2,19 @@
 import { randomUUID } from 'node:crypto';
 
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { emptyTables, withDatabase } from '@pesit-node/service/testing';
+import {
+  emptyTables,
+  findDatabase,
+  holdStatement,
+  loseAnswer,
+  loseDatabase,
+  withDatabase,
+} from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
 import { TransferJournal } from '../src/transfers/journal.js';
 import type { RecordHandle, TransferCompletion, TransferStart } from '../src/transfers/record.js';
-import { findDatabase, holdStatement, loseAnswer, loseDatabase } from './support/faults.js';
 
 const BEGIN = /insert into transfers \(status, transfer_id/;
 const COMPLETION = /update transfers t set status = 'COMPLETED'/;

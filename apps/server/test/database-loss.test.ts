@@ -5,10 +5,9 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { nameOf } from '@pesit-node/protocol/testing';
 import type { PesitRequester } from '@pesit-node/net';
 import type { Burst } from '@pesit-node/protocol';
-import { withDatabase } from '@pesit-node/service/testing';
+import { findDatabase, holdStatement, loseAnswer, loseDatabase, withDatabase } from '@pesit-node/service/testing';
 import { FileSource, formatOf } from '@pesit-node/storage';
 
-import { findDatabase, holdStatement, loseAnswer, loseDatabase } from './support/faults.js';
 import { PASSWORD, refusedWith, until, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, DTF, ORF, WRITE } from './support/steps.js';

@@ -3,10 +3,9 @@ import { connect } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { PesitRequester } from '@pesit-node/net';
 import { PesitError } from '@pesit-node/protocol';
-import { captureLog, withDatabase } from '@pesit-node/service/testing';
+import { captureLog, findDatabase, loseDatabase, withDatabase } from '@pesit-node/service/testing';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
-import { findDatabase, loseDatabase } from './support/faults.js';
 import { PASSWORD, TestNode, useNode } from './support/node.js';
 
 const WRONG = 'b4d#pAss';

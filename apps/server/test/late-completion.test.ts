@@ -7,11 +7,19 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { captureLog, emptyTables, freePort, withDatabase } from '@pesit-node/service/testing';
+import {
+  captureLog,
+  emptyTables,
+  findDatabase,
+  freePort,
+  holdStatement,
+  loseAnswer,
+  loseDatabase,
+  withDatabase,
+} from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
-import { findDatabase, holdStatement, loseAnswer, loseDatabase } from './support/faults.js';
 import { refusedWith, TestNode, until } from './support/node.js';
 
 const COMPLETION = /update transfers t set status = 'COMPLETED'/;

@@ -3,9 +3,8 @@ import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
 import { diagnosticOf, nameOf, summaryOf } from '@pesit-node/protocol/testing';
-import { withDatabase, freePort } from '@pesit-node/service/testing';
+import { findDatabase, freePort, loseAnswer, loseDatabase, withDatabase } from '@pesit-node/service/testing';
 
-import { findDatabase, loseAnswer, loseDatabase } from './support/faults.js';
 import { bytes, until, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
 import {

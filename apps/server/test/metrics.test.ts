@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 
 import { describe, expect, test } from '@jest/globals';
-import { withDatabase, readOpenMetrics } from '@pesit-node/service/testing';
+import { findDatabase, loseDatabase, readOpenMetrics, withDatabase } from '@pesit-node/service/testing';
 
-import { loseDatabase, findDatabase } from './support/faults.js';
 import { bytes, refusedWith, until, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, DATA, DTF, endOf, ORF, syn, WRITE } from './support/steps.js';

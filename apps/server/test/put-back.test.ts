@@ -1,6 +1,6 @@
 /** Every answer of GET can be put back: from the document of the interface, over every resource that can be changed. */
 import { describe, expect, test } from '@jest/globals';
-import { describePutBack, selfSigned, withDatabase } from '@pesit-node/service/testing';
+import { commonResources, describePutBack, withDatabase } from '@pesit-node/service/testing';
 import type { Changeable } from '@pesit-node/service/testing';
 
 import { faultyFields, useRest } from './support/rest.js';
@@ -51,15 +51,14 @@ const VIRTUAL_FILE: Changeable = {
   },
 };
 
-const IDENTITY = selfSigned('put-back');
+const COMMON = commonResources();
 
 const LISTENER: Changeable = {
   collection: '/api/v1/servers',
   table: 'listeners',
   minimal: { serverId: 'MINIMAL' },
   names: {
-    '/api/v1/certificates/keystores': { name: 'k', ...IDENTITY },
-    '/api/v1/certificates/truststores': { name: 't', certificates: IDENTITY.certificate },
+    ...COMMON.stores,
   },
   full: {
     ...{ serverId: 'FULL', port: 7777, autoStart: false, maxConnections: 3, readTimeout: 5000, receiveDirectory: 'in' },
@@ -72,46 +71,11 @@ const LISTENER: Changeable = {
   },
 };
 
-const KEYSTORE: Changeable = {
-  collection: '/api/v1/certificates/keystores',
-  table: 'keystores',
-  minimal: { name: 'MINIMAL', ...IDENTITY },
-  full: { name: 'FULL', ...IDENTITY, password: 'not needed' },
-};
-
-const TRUSTSTORE: Changeable = {
-  collection: '/api/v1/certificates/truststores',
-  table: 'truststores',
-  minimal: { name: 'MINIMAL', certificates: IDENTITY.certificate },
-  full: { name: 'FULL', certificates: IDENTITY.certificate, crls: null, crlUrls: [] },
-};
-
-const HOOK: Changeable = {
-  collection: '/api/v1/hooks',
-  table: 'hooks',
-  minimal: { hookId: 'MINIMAL', enabled: false, target: 'exec:start-batch' },
-  names: { '/api/v1/certificates/truststores': { name: 't', certificates: IDENTITY.certificate } },
-  full: {
-    ...{
-      hookId: 'FULL',
-      enabled: false,
-      description: 'd',
-      events: ['transfer.failed'],
-      direction: 'SEND',
-      peers: ['A'],
-    },
-    ...{ virtualFiles: ['F'], target: 'https://batch.example/x', truststoreName: 't' },
-    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
-  },
-};
-
 const RESOURCES: Readonly<Record<string, Changeable>> = {
   '/api/v1/config/partners/{partnerId}': PARTNER,
   '/api/v1/config/files/{fileId}': VIRTUAL_FILE,
   '/api/v1/servers/{serverId}': LISTENER,
-  '/api/v1/hooks/{hookId}': HOOK,
-  '/api/v1/certificates/keystores/{name}': KEYSTORE,
-  '/api/v1/certificates/truststores/{name}': TRUSTSTORE,
+  ...COMMON.resources,
   '/api/servers/{serverId}': { ...LISTENER, collection: '/api/servers' },
 };
 /** The switch of a trace has no state of its own to put back: what it is told is for how long. */

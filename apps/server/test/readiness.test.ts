@@ -3,9 +3,8 @@ import { createServer } from 'node:net';
 import type { Server } from 'node:net';
 
 import { expect, test } from '@jest/globals';
-import { withDatabase, freePort } from '@pesit-node/service/testing';
+import { freePort, holdStatement, withDatabase } from '@pesit-node/service/testing';
 
-import { holdStatement } from './support/faults.js';
 import { bytes, until, useNode } from './support/node.js';
 
 withDatabase((harness) => {
