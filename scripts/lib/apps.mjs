@@ -42,7 +42,7 @@ function environment(port, data, database) {
 }
 
 /** As the image has it (deploy/Dockerfile): room for what lives short, so that the collector runs less often. */
-export const NODE_FLAGS = ['--max-semi-space-size=64'];
+export const NODE_FLAGS = ['--max-semi-space-size=32'];
 
 /**
  * Starts an app, its log in <data>/service.log. It is stopped, cleanly, when the command ends.
