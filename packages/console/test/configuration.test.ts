@@ -5,9 +5,20 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, Locator, Page } from 'playwright-core';
 
-import { accessibilityFaults, describeInBrowser, logIn, LOOKS, openBrowser, openTab } from './support/browser.js';
+import {
+  accessibilityFaults,
+  describeInBrowser,
+  focusFaults,
+  logIn,
+  LOOKS,
+  openBrowser,
+  openTab,
+} from './support/browser.js';
 import { ask, PASSWORD, startNode } from './support/node.js';
 import type { StartedNode } from './support/node.js';
+
+/** The three looks together are looked at as two. */
+const RULES = { light: 'all', dark: 'colours', narrow: 'without colours' } as const;
 
 const screens = process.env['PESIT_SCREENS'];
 
@@ -64,8 +75,8 @@ describeInBrowser('the pages that configure', () => {
             await page.screenshot({ path: join(screens, `${name}-${look}.png`), fullPage: true });
           }
           await page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })");
-          // Narrow pages have the colours and the parts of the light ones.
-          if (look !== 'narrow') expect([path, ...(await accessibilityFaults(page))]).toEqual([path]);
+          expect([path, ...(await accessibilityFaults(page, RULES[look]))]).toEqual([path]);
+          expect([path, ...(await focusFaults(page))]).toEqual([path]);
           const width = await page.evaluate<number>('document.documentElement.scrollWidth');
           expect([path, width]).toEqual([path, LOOKS[look].width]);
         }

@@ -74,12 +74,41 @@ export const fillLogin = async (page: Page, username = 'admin', password = 'admi
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
+/** Looks differ in what can be wrong: dark ones have other colours, narrow ones another order and size of the same parts. */
+export type Rules = 'all' | 'colours' | 'without colours';
+
+const VALUES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+const OPTIONS: Readonly<Record<Rules, object>> = {
+  all: { runOnly: { type: 'tag', values: VALUES } },
+  colours: { runOnly: { type: 'rule', values: ['color-contrast'] } },
+  'without colours': {
+    runOnly: { type: 'tag', values: VALUES },
+    rules: { 'color-contrast': { enabled: false } },
+  },
+};
+
 /** What axe finds against WCAG 2.2 AA on the page as it is now: rule and place. */
-export const accessibilityFaults = async (page: Page): Promise<readonly string[]> => {
+export const accessibilityFaults = async (page: Page, rules: Rules = 'all'): Promise<readonly string[]> => {
   // By the debugger: the policy of the page lets no script of others in.
   await page.evaluate(axe);
-  const values = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-  const options = JSON.stringify({ runOnly: { type: 'tag', values } });
-  const results = await page.evaluate<AxeResults>(`axe.run(document, ${options})`);
+  const results = await page.evaluate<AxeResults>(`axe.run(document, ${JSON.stringify(OPTIONS[rules])})`);
   return results.violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`));
 };
+
+/**
+ * Where the focus goes up, unless to the next column, or to something that nobody sees (WCAG 2.4.3, 2.4.7). Nothing has a positive
+ * `tabindex` (axe says so), so that the focus goes as the document does.
+ */
+export const focusFaults = (page: Page): Promise<readonly string[]> =>
+  page.evaluate<string[]>(`(() => {
+    const ones = [...document.querySelectorAll('main :is(a[href], button, input, select, textarea, summary, [tabindex="0"])')]
+      .filter((one) => !one.disabled && one.checkVisibility({ visibilityProperty: true }));
+    const boxes = ones.map((one) => one.getBoundingClientRect());
+    const nameOf = (one) => (one.getAttribute('aria-label') ?? one.id) || one.textContent.trim() || one.outerHTML.slice(0, 80);
+    return ones.flatMap((one, index) => {
+      const [last, box] = [boxes[index - 1], boxes[index]];
+      if (box.width < 1 || box.height < 1) return ['not seen: ' + nameOf(one)];
+      const isAbove = last !== undefined && box.bottom <= last.top;
+      return isAbove && box.left < last.right ? ['goes up to: ' + nameOf(one)] : [];
+    });
+  })()`);
