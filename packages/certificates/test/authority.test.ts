@@ -249,6 +249,33 @@ withDatabase((harness) => {
     expect((await get('/issued')).body.totalElements).toBe(2);
   });
 
+  test('issued ones by their end, and of each name the newest that counts', async () => {
+    const { post, get } = await useCa();
+    const issue = async (name: string, ttlDays: number): Promise<string> => {
+      const { body } = await post('/issue', { name, commonName: name, ttlDays, kind: 'partner' });
+      return body.serial as string;
+    };
+    const names = async (query: string): Promise<readonly string[]> =>
+      (await get(`/issued?sort=notAfter,asc&${query}`)).body.content.map(({ name }: { name: string }) => name);
+    await issue('RENEWED', 10);
+    await issue('RENEWED', 400);
+    await issue('SOON', 20);
+    const taken = await issue('TAKEN', 5);
+    const spare = await issue('SPARE', 7);
+    await issue('SPARE', 300);
+    await post('/revoked', { serial: taken });
+    const day = (days: number): string => new Date(stores.clock.now + days * DAY_MS).toISOString();
+    expect(await names(`to=${day(30)}`)).toEqual(['TAKEN', 'SPARE', 'RENEWED', 'SOON']);
+    expect(await names(`from=${day(6)}&to=${day(15)}`)).toEqual(['SPARE', 'RENEWED']);
+    expect(await names(`newest=true&to=${day(30)}`)).toEqual(['SOON']);
+    expect(await names('newest=true')).toEqual(['SOON', 'SPARE', 'RENEWED']);
+    // The newer one was taken back: the older one is what its holder has.
+    const { body } = await get('/issued?newest=true&sort=notAfter,asc');
+    await post('/revoked', { serial: body.content[1].serial });
+    expect((await get(`/issued?newest=true&to=${day(30)}&sort=notAfter,asc`)).body.content[0].serial).toBe(spare);
+    expect((await get('/issued?newest=yes')).status).toBe(400);
+  });
+
   const serve = async (pod: Pod) => {
     const server = createServer(pod.app).listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));

@@ -9,7 +9,7 @@ import type { Browser, Download, Locator, Page } from 'playwright-core';
 import { accessibilityFaults, describeInBrowser, logIn, LOOKS, openBrowser, openTab } from './support/browser.js';
 import { startFront } from './support/front.js';
 import type { Front } from './support/front.js';
-import { ask, PASSWORD, startNode } from './support/node.js';
+import { ask, BASIC, PASSWORD, startNode } from './support/node.js';
 import type { StartedNode } from './support/node.js';
 
 const screens = process.env['PESIT_SCREENS'];
@@ -353,6 +353,29 @@ describeInBrowser('pages that do something', () => {
       expect(await page.locator('main').textContent()).toContain('These end within 30 days, or have ended: node.');
       expect(await accessibilityFaults(page)).toEqual([]);
       await keepPicture(page, 'certificates-ca-light');
+      await ask(node.server, '/api/v1/certificates/issue', {
+        ...{ name: 'SHOP', commonName: 'shop.example', kind: 'partner', ttlDays: 9 },
+      });
+      // Whoever reads the metrics has the app look at its stores, which it does once a minute by itself.
+      await fetch(`${node.server}/metrics`, { headers: { authorization: BASIC } });
+      const viewer = await openTab(browser);
+      await logIn(viewer.page, node.server, 'viewer', PASSWORD);
+      const matter = (text: string) =>
+        viewer.page.getByRole('region', { name: 'Needs attention' }).getByRole('listitem').filter({ hasText: text });
+      await matter('Keystore node · days until its certificate ends: 19')
+        .getByText(/used by: listener TLS$/)
+        .waitFor();
+      await matter('Keystore node')
+        .getByText(/^What to do: The local CA renews it/)
+        .waitFor();
+      await matter('Issued to SHOP · days until its certificate ends: 8')
+        .getByText(/give it to its holder/)
+        .waitFor();
+      expect(await accessibilityFaults(viewer.page)).toEqual([]);
+      await keepPicture(viewer.page, 'now-certificates-light');
+      await matter('SHOP').getByRole('link', { name: 'To the certificates' }).click();
+      await viewer.page.getByRole('heading', { level: 1, name: 'Certificates' }).waitFor();
+      expect(viewer.complaints).toEqual([]);
       await page.getByRole('button', { name: 'Delete node' }).click();
       await inDialog(page).getByRole('button', { name: 'Delete', exact: true }).click();
       expect(await page.getByRole('alert').textContent()).toContain('TLS');

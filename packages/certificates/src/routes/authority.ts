@@ -7,7 +7,6 @@ import {
   fetchPage,
   LogBudget,
   pageOf,
-  pagingFields,
   timestamp,
 } from '@pesit-node/service';
 import type { AuditWrite, ChangeAudit, EventStream, Routes } from '@pesit-node/service';
@@ -27,6 +26,7 @@ import { UploadError, uploadAnswer } from '../faults.js';
 import { inspect } from '../inspect.js';
 import { writePem } from '../read/pem.js';
 import { storedCertificates } from '../stored.js';
+import { issuedAsked, issuedQuery } from './issued-query.js';
 
 export interface AuthorityRoutesDeps {
   readonly authority: LocalAuthority;
@@ -131,13 +131,6 @@ const issuedAnswer = z
     certificate: z.string().meta({ example: CERTIFICATE_EXAMPLE }),
   })
   .meta({ id: 'IssuedCertificateState' });
-
-const issuedQuery = z.strictObject(
-  pagingFields({
-    sortable: { issuedAt: 'issued_at', notAfter: 'not_after', name: 'name', serial: 'serial' },
-    defaultSort: 'issuedAt,desc',
-  }),
-);
 
 const revokeBody = z.strictObject({
   serial: z
@@ -264,7 +257,7 @@ export const authorityRoutes = (routes: Routes, { authority, knex, events, audit
       { summary: 'What the local CA has issued', query: issuedQuery, answers: { 200: pageOf(issuedAnswer) } },
       async ({ query, res }) =>
         res.json(
-          await fetchPage<IssuedRow, unknown>(knex('issued_certificates'), query, {
+          await fetchPage<IssuedRow, unknown>(issuedAsked(knex, query), query, {
             tieBreak: 'serial',
             map: shownIssued,
           }),

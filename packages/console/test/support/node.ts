@@ -56,7 +56,8 @@ const untilUp = (child: ChildProcess): Promise<string> =>
     child.once('close', () => reject(new Error(`npm start ended:\n${printed}`)));
   });
 
-const BASIC = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
+/** The admin, as a header says it. */
+export const BASIC = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
 
 /** Asks an app as its admin. @param method default: POST where there is a body. @returns its JSON */
 export const ask = async (

@@ -3,6 +3,7 @@ import { useRef } from 'preact/hooks';
 import { useAnswer } from '../api/answer.ts';
 import { cluster, health, listeners, recentFailures, remoteServers } from '../api/attention.ts';
 import type { Cluster, Listener, RemoteServer } from '../api/attention.ts';
+import { endingIssued, endingStores, usesOf } from '../api/ending.ts';
 import { readLicense } from '../api/license.ts';
 import { app } from '../api/session.ts';
 import { FailureNote } from '../parts/failure-note.tsx';
@@ -14,6 +15,8 @@ import { fromNow, number, time } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 
 const EVERY_MS = 10_000;
+/** Of what changes by the day. */
+const SELDOM_MS = 300_000;
 /** Ends that come close together are one reason to ask what failed. */
 const GATHER_MS = 2000;
 
@@ -107,7 +110,7 @@ const Pods = ({ of }: { readonly of: Cluster }) => {
                   {isLeader && ` · ${now.leader}`}
                 </span>
               </span>
-              <Pill mood={ready === false ? 'warn' : 'good'}>{ready === false ? now.notReady : 'UP'}</Pill>
+              <Pill mood={ready === false ? 'warn' : 'good'}>{ready === false ? now.notReady : now.health.UP}</Pill>
             </div>
             <span class="quiet">
               {sessions === null ? '' : `${now.sessions}: ${number(sessions)} · `}
@@ -126,10 +129,14 @@ export const NowPage = () => {
   const kind = app.value;
   const failures = useAnswer(`failures ${kind}`, recentFailures, 60_000);
   const parts = useAnswer(`health ${kind}`, health, EVERY_MS);
-  const licensed = useAnswer('license', readLicense, 300_000);
+  const licensed = useAnswer('license', readLicense, SELDOM_MS);
   const pods = useAnswer(`cluster ${kind}`, cluster, EVERY_MS);
   const listening = useAnswer(`listeners ${kind}`, listeners, EVERY_MS);
   const servers = useAnswer(`servers ${kind}`, remoteServers, EVERY_MS);
+  const issued = useAnswer(`issued that end ${kind}`, endingIssued, SELDOM_MS);
+  const stores = endingStores(parts.value);
+  const names = stores.map((one) => `${one.kind}/${one.name}`).join(' ');
+  const uses = useAnswer(`uses of ${names}`, (signal) => usesOf(stores, signal), SELDOM_MS);
   const gathering = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const ended = (): void => {
     gathering.current ??= setTimeout(() => {
@@ -137,7 +144,7 @@ export const NowPage = () => {
       failures.ask();
     }, GATHER_MS);
   };
-  const all = [failures, parts, licensed, pods, listening, servers];
+  const all = [failures, parts, licensed, pods, listening, servers, issued, uses];
   const failed = all.find(({ failure }) => failure !== undefined);
   const isKnown = failures.value !== undefined && parts.value !== undefined;
   return (
@@ -153,6 +160,7 @@ export const NowPage = () => {
             of={{
               ...{ failures: failures.value, health: parts.value, license: licensed.value, cluster: pods.value },
               ...{ listeners: listening.value ?? [], servers: servers.value ?? [] },
+              endings: { of: [...stores, ...(issued.value ?? [])], uses: uses.value ?? new Map() },
             }}
           />
         ) : (

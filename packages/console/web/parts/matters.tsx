@@ -1,21 +1,13 @@
-import type { ComponentChildren } from 'preact';
-
 import type { Cluster, FailureGroup, Failures, Health, Listener, RemoteServer } from '../api/attention.ts';
+import type { Endings } from '../api/ending.ts';
 import type { License } from '../api/license.ts';
 import { nameOf } from '../api/transfers.ts';
 import { number, time } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
+import { endingMatters } from './ending-certificates.tsx';
+import type { Matter } from './matter.ts';
 import { Empty } from './page.tsx';
 import { Pill } from './pills.tsx';
-
-interface Matter {
-  readonly key: string;
-  readonly mood: 'bad' | 'warn';
-  readonly word: string;
-  readonly title: string;
-  readonly say: ComponentChildren;
-  readonly link?: readonly [address: string, word: string];
-}
 
 export interface Known {
   readonly failures: Failures | undefined;
@@ -24,6 +16,7 @@ export interface Known {
   readonly cluster: Cluster | undefined;
   readonly listeners: readonly Listener[];
   readonly servers: readonly RemoteServer[];
+  readonly endings: Endings;
 }
 
 const LICENSE_DAYS = 30;
@@ -68,12 +61,13 @@ const failed = (group: FailureGroup, isWhole: boolean): Matter => {
 };
 
 /** Everything that needs attention: what stops the service, then what failed, then what will. */
-const mattersOf = ({ failures, health, license, cluster, listeners, servers }: Known): readonly Matter[] => {
+const mattersOf = ({ failures, health, license, cluster, listeners, servers, endings }: Known): readonly Matter[] => {
   const { now, pages, listenerStatus, serverStatus } = texts.value;
+  const certificates = endingMatters(endings);
   const down = Object.entries(health?.components ?? {}).filter(([, { status }]) => status !== 'UP');
   return [
     ...down.map(([name, { status, details }]): Matter => ({
-      ...{ key: `health ${name}`, mood: 'bad', word: status, title: now.component(name) },
+      ...{ key: `health ${name}`, mood: 'bad', word: now.health[status], title: now.component(name) },
       say: <span>{reasonOf(details)}</span>,
     })),
     ...listeners
@@ -86,24 +80,29 @@ const mattersOf = ({ failures, health, license, cluster, listeners, servers }: K
           title: now.listenerDown(serverId),
         },
         say: <span>{statusReason}</span>,
+        link: [`/listeners/${encodeURIComponent(serverId)}`, now.toListener],
       })),
     ...servers
       .filter(({ circuit }) => circuit !== null && circuit.state !== 'CLOSED')
-      .map(({ name, status, circuit }): Matter => ({
+      .map(({ id, name, status, circuit }): Matter => ({
         ...{ key: `server ${name}`, mood: 'bad', word: serverStatus[status], title: now.circuitOpen(name) },
         say: (
           <span>
             {circuit?.reason} {typeof circuit?.nextTry === 'string' && `· ${now.nextTry}: ${time(circuit.nextTry)}`}
           </span>
         ),
+        link: [`/servers/${id}`, now.toServer],
       })),
+    ...certificates.ended,
     ...(failures?.groups ?? []).map((group) => failed(group, failures?.isWhole ?? true)),
     ...(cluster?.members ?? [])
       .filter(({ ready }) => ready === false)
       .map(({ name, notReadyReason }): Matter => ({
         ...{ key: `pod ${name}`, mood: 'warn', word: now.notReady, title: now.podDown(name) },
         say: <span>{notReadyReason}</span>,
+        link: ['/cluster', now.toPods],
       })),
+    ...certificates.soon,
     ...(license !== undefined && license.daysUntilExpiration <= LICENSE_DAYS && !license.blocked
       ? [
           {
@@ -112,6 +111,7 @@ const mattersOf = ({ failures, health, license, cluster, listeners, servers }: K
             word: pages.license,
             title: (license.evaluation ? now.evaluation : now.license)(number(license.daysUntilExpiration)),
             say: <span>{license.message}</span>,
+            link: ['/license', now.toLicense],
           } satisfies Matter,
         ]
       : []),
