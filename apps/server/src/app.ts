@@ -24,6 +24,8 @@ import { transferRoutes } from './transfers/routes.js';
 import type { CancelTransfer } from './transfers/cancel.js';
 import type { OpenContent } from './transfers/content.js';
 import type { TransferStore } from './transfers/store.js';
+import type { TestPartner } from './trials/partner-tests.js';
+import { partnerTestRoutes } from './trials/routes.js';
 import { virtualFileRoutes } from './virtual-files/routes.js';
 import type { VirtualFileStore } from './virtual-files/store.js';
 
@@ -34,6 +36,7 @@ export interface AppDeps extends Omit<LicensedAppOptions, 'routes'> {
   readonly knex: Knex;
   readonly partners: PartnerStore;
   readonly passwords: PasswordHasher;
+  readonly testPartner: TestPartner;
   readonly virtualFiles: VirtualFileStore;
   readonly listeners: ListenerService;
   readonly transfers: TransferStore;
@@ -58,6 +61,7 @@ export const createApp = (deps: AppDeps): Express => {
       sessionRoutes(routes, deps.sessions);
       listenerRoutes(routes, deps);
       partnerRoutes(routes, deps);
+      partnerTestRoutes(routes, deps.testPartner);
       partnerTraceRoutes(routes, deps.traces, logger);
       const cluster = deps.config['cluster.name'];
       virtualFileRoutes(routes, deps.virtualFiles, directories, events, deps.audit, cluster, deps.available);

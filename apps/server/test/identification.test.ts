@@ -6,6 +6,7 @@ import { PesitError } from '@pesit-node/protocol';
 import { captureLog, findDatabase, loseDatabase, withDatabase } from '@pesit-node/service/testing';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
+import { Trials } from '../src/trials/trials.js';
 import { PASSWORD, TestNode, useNode } from './support/node.js';
 
 const WRONG = 'b4d#pAss';
@@ -247,6 +248,117 @@ withDatabase((harness) => {
     await refusal({ password: WRONG });
     expect(await node().call('get', '/api/v1/servers/NODE1/status')).toMatchObject({ refusedConnections: 2 });
     expect(await node().history()).toEqual([]);
+  });
+
+  describe('a login that this node tries itself', () => {
+    const ACME = '/api/v1/config/partners/ACME';
+    const trial = (more: Readonly<Record<string, unknown>> = {}, partnerId = 'ACME') =>
+      node().call('post', `/api/v1/config/partners/${partnerId}/test`, {
+        ...{ password: PASSWORD, serverId: 'NODE1' },
+        ...more,
+      });
+    const COMES =
+      'The way from ACME to this node, its names, firewalls and balancers: the test came from this node itself.';
+
+    test('is let in as the partner would be, and leaves nothing but an audit entry', async () => {
+      const before = await node().call('get', ACME);
+      expect(await trial({ virtualFile: 'IN' })).toEqual({
+        ...{ success: true, latency: expect.any(Number), roundTrip: expect.any(Number), serverVersion: 2 },
+        message: `NODE1 accepted a session of ACME on port ${node().port}`,
+        negotiated: {
+          ...{ dialect: 'length-prefixed', version: 2, accessType: 2, crc: false, resync: false },
+          ...{ syncInterval: node().config['transfer.sync-point-interval'], syncWindow: 4 },
+        },
+        ...{ tls: null, advice: null, notTried: [COMES] },
+        virtualFile: {
+          fileId: 'IN',
+          write: { allowed: true, diagnostic: null, message: null },
+          read: { allowed: false, diagnostic: '2-226', message: expect.stringContaining('has direction RECEIVE') },
+        },
+      });
+      expect(await node().call('get', ACME)).toEqual(before);
+      expect(await node().history()).toEqual([]);
+      expect(await node().text('get', '/actuator/prometheus')).toMatch(/^pesit_sessions_total(\{\})? 0$/m);
+      expect(await node().call('get', '/api/v1/audit?objectType=partner&action=login%20tested')).toMatchObject({
+        content: [{ object: 'ACME', actor: 'operator' }],
+      });
+      expect(node().log.entries()).toContainEqual(
+        expect.objectContaining({ partner: 'ACME', msg: 'login of the partner tried: it is let in' }),
+      );
+    });
+
+    test('with a wrong password is told so; it is no refused connection', async () => {
+      expect(await trial({ password: WRONG })).toMatchObject({
+        ...{ success: false, errorCode: 'AUTH_FAILED', diagnostic: '3-304' },
+        message: 'the password (PI 5) is not that of ACME: try the right one, or give the partner a new one',
+      });
+      expect(await node().call('get', '/api/v1/servers/NODE1/status')).toMatchObject({ refusedConnections: 0 });
+      expect(await node().call('get', '/api/v1/audit?action=login%20failed')).toMatchObject({ content: [] });
+      expect(node().log.lines.join('\n')).not.toContain(WRONG);
+    });
+
+    test('says what it cannot show', async () => {
+      await node().call('put', ACME, { allowedAddresses: ['192.0.2.0/24'], preconnectId: 'EXPRESS' });
+      expect((await refusal({})).diagnostic).toBe('3-304');
+      expect(await trial()).toMatchObject({
+        success: true,
+        notTried: [
+          COMES,
+          'Whether ACME comes from one of its allowedAddresses (192.0.2.0/24).',
+          'The pre-connection EXPRESS that is asked of ACME.',
+        ],
+      });
+    });
+
+    test('takes no place of the partner', async () => {
+      await node().call('put', ACME, { maxConnections: 1 });
+      const session = await node().connect();
+      expect(await trial()).toMatchObject({ success: true });
+      await node().send(session, 'IN', Buffer.from('x'));
+    });
+
+    test.each<[string, string, Readonly<Record<string, unknown>>, string, string]>([
+      ['a disabled partner', ACME, { enabled: false }, '3-304', 'the partner ACME is disabled'],
+      ['one without this listener', ACME, { allowedListeners: ['NODE2'] }, '3-301', 'name it in its allowedListeners'],
+      [
+        'one that needs TLS',
+        ACME,
+        { tlsRequired: true },
+        '3-310',
+        'ACME has to come over TLS (its tlsRequired is true)',
+      ],
+      [
+        'a listener behind a balancer',
+        '/api/v1/servers/NODE1',
+        { proxyProtocol: 'required', trustedProxies: ['192.0.2.7'] },
+        '3-310',
+        'the listener NODE1 takes connections from its balancers alone',
+      ],
+    ])('of %s is refused in words', async (_, path, change, diagnostic, words) => {
+      await node().call('put', path, change);
+      expect(await trial()).toMatchObject({ success: false, diagnostic, message: expect.stringContaining(words) });
+    });
+
+    test('on a listener that is stopped, or not there, for a partner that is not there', async () => {
+      await expect(trial({}, 'NOBODY')).rejects.toThrow('404');
+      await expect(trial({ serverId: 'NODE2' })).rejects.toThrow('404');
+      await node().call('post', '/api/v1/servers/NODE1/stop');
+      expect(await trial()).toMatchObject({
+        ...{ success: false, errorCode: 'CONNECTION_FAILED' },
+        message: 'the listener NODE1 does not run on this pod (STOPPED): start it, or ask a pod that runs it',
+      });
+    });
+
+    test('is known by a text that only its own session can know', () => {
+      const trials = new Trials();
+      const { freeMessage } = trials.begin('ACME');
+      expect(trials.of({ requester: 'ACME', freeMessage })?.partnerId).toBe('ACME');
+      expect(trials.of({ requester: 'ACME2', freeMessage })).toBeUndefined();
+      expect(trials.of({ requester: 'ACME', freeMessage: trials.begin('ACME2').freeMessage })).toBeUndefined();
+      const trial = trials.of({ requester: 'ACME', freeMessage });
+      if (trial !== undefined) trials.end(trial);
+      expect(trials.of({ requester: 'ACME', freeMessage })).toBeUndefined();
+    });
   });
 
   describe('while the database is away', () => {

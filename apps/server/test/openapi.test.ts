@@ -123,6 +123,7 @@ withDatabase((harness) => {
       `GET ${traces}/{session}`,
       'GET /api/v1/hook-deliveries/{id}',
       ...['restart', 'start', 'stop'].map((verb) => `POST /api/servers/{serverId}/${verb}`),
+      'POST /api/v1/config/partners/{partnerId}/test',
       'POST /api/v1/hook-deliveries/{id}/redeliver',
       ...['restart', 'start', 'stop'].map((verb) => `POST /api/v1/servers/{serverId}/${verb}`),
       'POST /api/v1/transfers/{id}/cancel',

@@ -29,16 +29,34 @@ const AFTER_TEN: readonly (readonly [from: string, address: string, partnerId: s
   ['2001:db8::1', '192.0.2.7', 'ACME', true],
 ];
 
+const newPasswords = (): PartnerPasswords => {
+  const verifier = new PasswordVerifier({ check: (password) => Promise.resolve(password === 'right') });
+  const renewals = { offer: () => undefined, hash: () => Promise.resolve('') };
+  // A clock that stands still: however long ten checks take, they are within the window.
+  return new PartnerPasswords(verifier, renewals, new FailureLimiter({ limit: 10, now: () => 0 }));
+};
+
+const showing = (remoteAddress: string, id: string, password: string) =>
+  ({ partnerId: id, remoteAddress, column: 'password_hash', password, stored: `of ${id}` }) as const;
+
+test('ten wrong ones that this node tries: the next is not looked at, and the partner is not held back from anywhere', async () => {
+  const passwords = newPasswords();
+  const wrong = (time: number) => showing('127.0.0.1', 'ACME', `wrong${time}`);
+  for (let time = 0; time < 10; time++) expect(await passwords.tries(wrong(time))).toBe(false);
+  await expect(passwords.tries(wrong(10))).rejects.toMatchObject({
+    diagnostic: '3-322',
+    message: expect.stringContaining('10 wrong passwords of ACME came from tests of this node'),
+  });
+  expect(await passwords.proves(wrong(10))).toBe(false);
+  expect(await passwords.tries(showing('127.0.0.1', 'BANK', 'wrong'))).toBe(false);
+  expect(await passwords.proves(showing('127.0.0.1', 'ACME', 'right'))).toBe(true);
+});
+
 test.each(AFTER_TEN)(
   'ten wrong ones from %s, then from %s as %s: looked at %j',
   async (from, address, partnerId, looked) => {
-    const verifier = new PasswordVerifier({ check: (password) => Promise.resolve(password === 'right') });
-    const offered: unknown[] = [];
-    const renewals = { offer: (proven: unknown) => void offered.push(proven), hash: () => Promise.resolve('') };
-    // A clock that stands still: however long ten checks take, they are within the window.
-    const passwords = new PartnerPasswords(verifier, renewals, new FailureLimiter({ limit: 10, now: () => 0 }));
-    const shown = (remoteAddress: string, id: string, password: string) =>
-      passwords.proves({ partnerId: id, remoteAddress, column: 'password_hash', password, stored: `of ${id}` });
+    const passwords = newPasswords();
+    const shown = (...who: Parameters<typeof showing>) => passwords.proves(showing(...who));
     for (let time = 0; time < 10; time++) expect(await shown(from, 'ACME', `wrong${time}`)).toBe(false);
     const outcome = await shown(address, partnerId, 'right').catch(
       (error: unknown) => (error as PesitError).diagnostic,

@@ -15,7 +15,7 @@ import { freePort, testConfig, withDatabase } from '@pesit-node/service/testing'
 import { readTrust } from '../../../packages/certificates/src/trust.js';
 import { ListenerTls } from '../src/certificates/listener-tls.js';
 import { TicketKeys } from '../src/certificates/ticket-keys.js';
-import { bytes, until, useNode } from './support/node.js';
+import { bytes, PASSWORD, until, useNode } from './support/node.js';
 import { RawPeer } from './support/raw-peer.js';
 import { CONNECT, create, CRF, DATA, DESELECT, DTF, DTF_END, ORF, select, transEnd, WRITE } from './support/steps.js';
 import type { Step } from './support/steps.js';
@@ -142,6 +142,28 @@ withDatabase((harness) => {
       expect(secured.security).toMatchObject({ peerCertificate: { fingerprint: server.fingerprint } });
       expect(await node().call('get', `${LISTENER}/status`)).toMatchObject({
         ...{ status: 'RUNNING', port: node().port, tlsPort: port, activeConnections: 2 },
+      });
+    });
+
+    test('is tried by this node over TLS where the partner has to use it, or nothing else is there', async () => {
+      const trial = (): Promise<unknown> =>
+        node().call('post', `${PARTNER}/test`, { password: PASSWORD, serverId: 'NODE1' });
+      await tls();
+      expect(await trial()).toMatchObject({ success: true, tls: null });
+      await node().call('put', PARTNER, { certificateFingerprint: partner.fingerprint });
+      const { fingerprint } = server;
+      const bound = 'The certificate to which ACME is bound: only its password was tried.';
+      const trusts = 'Whether ACME trusts the certificate of NODE1.';
+      const message = `NODE1 accepted a session of ACME on its TLS port ${port}`;
+      const secured = { success: true, message, tls: { protocol: 'TLSv1.3', certificate: { fingerprint } } };
+      expect(await trial()).toMatchObject({ ...secured, notTried: expect.arrayContaining([bound, trusts]) });
+      await node().call('put', PARTNER, { certificateFingerprint: null });
+      await node().call('put', LISTENER, { port: null });
+      expect(await trial()).toMatchObject(secured);
+      await node().call('put', LISTENER, { sslClientAuth: 'NEED', truststoreName: 'partners' });
+      expect(await trial()).toMatchObject({
+        ...{ success: false, errorCode: 'CONNECTION_FAILED' },
+        message: expect.stringContaining('the listener NODE1 takes nobody without a certificate (sslClientAuth NEED)'),
       });
     });
 

@@ -13,6 +13,16 @@
  * The apps keep what only one end has: the server app admission and answering, the client app its queue.
  */
 export { CompressedSource } from './compressed-source.js';
+export {
+  connectionTest,
+  negotiated,
+  negotiatedOf,
+  tenths,
+  testedTls,
+  testFailed,
+  testSucceeded,
+} from './connection-test.js';
+export type { Negotiated, TestedTls } from './connection-test.js';
 export { asPesitDate, isCreationDate, pesitDate, showDate } from './creation-date.js';
 export {
   PEER_UNCHECKED,

@@ -2,9 +2,8 @@
 import type { PesitError, SingleArticleStyle } from '@pesit-node/protocol';
 import { EventKind } from '@pesit-node/service';
 import type { EventStream, Metrics } from '@pesit-node/service';
-import type { ObservedSession } from '@pesit-node/transfers';
+import type { Negotiated, ObservedSession } from '@pesit-node/transfers';
 
-import type { Negotiated } from '../remote-servers/fields.js';
 import type { ServerSeen } from '../remote-servers/seen.js';
 import type { TransferRow } from '../transfers/row.js';
 

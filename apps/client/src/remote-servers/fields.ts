@@ -5,6 +5,7 @@ import { LEAST_RATE } from '@pesit-node/net';
 import { DEFAULT_CODE_PAGE } from '@pesit-node/protocol';
 import { FieldTable, identifier, plainText, storedTime } from '@pesit-node/service';
 import type { CreateOf, GivenOf, RowOf, ValuesOf, ViewOf } from '@pesit-node/service';
+import { negotiated } from '@pesit-node/transfers';
 import { z } from 'zod';
 
 import { transferSettings } from '../transfers/settings.js';
@@ -47,21 +48,6 @@ const tcpipHeader = () =>
       'expected length-prefixed, raw, true or false',
     )
     .pipe(dialect());
-
-/** Outcome of the last session. */
-export const negotiated = z
-  .object({
-    dialect: dialect(),
-    version: z.int().meta({ description: 'PI 6: 1 = D, 2 = E.' }),
-    syncInterval: z.int().meta({ description: 'KB; 0 = no sync points.' }),
-    syncWindow: z.int(),
-    accessType: z.int().meta({ description: 'PI 22: 0 write, 1 read, 2 both.' }),
-    crc: z.boolean(),
-    resync: z.boolean(),
-  })
-  .meta({ id: 'Negotiated' });
-
-export type Negotiated = Readonly<z.output<typeof negotiated>>;
 
 const lastSeen = z
   .object({

@@ -1,11 +1,11 @@
 import { callerOf, deletionQuery, endpoint, IN_USE, listAnswer, listed, rowId } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
+import { connectionTest } from '@pesit-node/transfers';
 import { z } from 'zod';
 
 import { REMOTE_SERVER } from './fields.js';
 import { FORCED_REMOVAL } from './service.js';
 import type { RemoteServerService } from './service.js';
-import { testAnswer } from './test-answer.js';
 
 const { create, update, answer } = REMOTE_SERVER;
 
@@ -81,7 +81,7 @@ export const remoteServerRoutes = (routes: Routes, servers: RemoteServerService)
         audit: ['remote server', 'tested'],
         role: 'operator',
         params,
-        answers: { 200: testAnswer, ...NOT_FOUND },
+        answers: { 200: connectionTest, ...NOT_FOUND },
       },
       async ({ params: { id }, res }) => res.json(await servers.test(id)),
     ),

@@ -1,9 +1,10 @@
 import { listRows, SecretError } from '@pesit-node/service';
 import type { AuditChange, Listed, ListQuery, SecretBox } from '@pesit-node/service';
+import type { Negotiated } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
 import { REMOTE_SERVER } from './fields.js';
-import type { ContactStatus, Negotiated, RemoteServerChange, RemoteServerRow, RemoteServerValues } from './fields.js';
+import type { ContactStatus, RemoteServerChange, RemoteServerRow, RemoteServerValues } from './fields.js';
 import { sealedAnew, sealFor } from './secrets.js';
 import type { Destination, SealedColumn } from './secrets.js';
 import type { ServerSeen } from './seen.js';

@@ -1,21 +1,15 @@
 import { explain } from '@pesit-node/protocol';
-import type { ConnectionTerms } from '@pesit-node/protocol';
 import { isDatabaseUnavailable } from '@pesit-node/service';
 import type { EventStream, Logger } from '@pesit-node/service';
+import type { Negotiated } from '@pesit-node/transfers';
 
 import { SERVER_NOT_REACHED, SERVER_REACHED, SERVER_SEEN } from '../exchange/events.js';
 import type { ServerSeen } from '../remote-servers/seen.js';
-import type { ContactStatus, Negotiated } from '../remote-servers/fields.js';
+import type { ContactStatus } from '../remote-servers/fields.js';
 import type { RemoteServerStore } from '../remote-servers/store.js';
 
 /** A status that did not change is written again after this long, for `lastContact`. */
 const REPEAT_MS = 10_000;
-
-/** Terms as the interface shows them. */
-export const negotiatedOf = (terms: ConnectionTerms): Negotiated => {
-  const { dialect, version, syncInterval, syncWindow, accessType, crc, resynchronisation: resync } = terms;
-  return { dialect, version, syncInterval: syncInterval / 1024, syncWindow, accessType, crc, resync };
-};
 
 /** Keeps the `status` of remote servers after each contact, and what they have shown, without a statement for each. */
 export class Contacts {

@@ -6,6 +6,7 @@ import type { PesitRequester } from '@pesit-node/net';
 import type { SingleArticleStyle } from '@pesit-node/protocol';
 import type { EventStream } from '@pesit-node/service';
 import {
+  negotiatedOf,
   outdatesSession,
   SESSION_ENDED,
   SESSION_OPENED,
@@ -24,7 +25,6 @@ import {
 } from '../exchange/events.js';
 import { seenIn } from '../remote-servers/seen.js';
 import type { ServerTraces } from '../traces/server-traces.js';
-import { negotiatedOf } from './contacts.js';
 import type { SessionPlaces } from './session-places.js';
 import type { SessionTarget } from './session-target.js';
 

@@ -1,50 +1,19 @@
-import type { TransportSecurity } from '@pesit-node/net';
 import { randomUUID } from 'node:crypto';
 
 import { explain } from '@pesit-node/protocol';
 import type { EventStream, SecretBox } from '@pesit-node/service';
-import { errorCodeOf, toPesitError } from '@pesit-node/transfers';
-import type { TransferErrorCode } from '@pesit-node/transfers';
+import { errorCodeOf, negotiatedOf, tenths, testedTls, toPesitError } from '@pesit-node/transfers';
+import type { Negotiated, TestedTls, TransferErrorCode } from '@pesit-node/transfers';
 
 import type { RemoteTls } from '../certificates/remote-tls.js';
-import type { Negotiated, RemoteServerRow } from '../remote-servers/fields.js';
+import type { RemoteServerRow } from '../remote-servers/fields.js';
 import { CONNECTION_TESTED, SERVER_NOT_REACHED, SERVER_REACHED } from '../exchange/events.js';
 import { seenIn } from '../remote-servers/seen.js';
 import type { ServerTraces } from '../traces/server-traces.js';
-import { negotiatedOf } from './contacts.js';
 import type { Contacts } from './contacts.js';
 import type { SessionPool } from './session-pool.js';
 import { sessionTarget } from './session-target.js';
 import type { ExchangeSettings } from '../exchange/settings.js';
-
-export interface TestedTls {
-  readonly protocol: string;
-  readonly cipher: string;
-  /** null: the server showed none. */
-  readonly certificate: {
-    readonly subject: string;
-    readonly issuer: string;
-    readonly serial: string;
-    readonly san: readonly string[];
-    readonly notBefore: string;
-    readonly notAfter: string;
-    readonly fingerprint: string;
-  } | null;
-  /** Whole days until the certificate ends; negative: since then. */
-  readonly daysRemaining: number | null;
-}
-
-const DAY_MS = 86_400_000;
-
-const shownTls = (security: TransportSecurity | undefined): TestedTls | null => {
-  if (security === undefined) return null;
-  const { protocol, cipher, peerCertificate } = security;
-  if (peerCertificate === undefined) return { protocol, cipher, certificate: null, daysRemaining: null };
-  const { subject, issuer, serial, subjectAltNames: san, notBefore, notAfter, fingerprint } = peerCertificate;
-  const dates = { notBefore: notBefore.toISOString(), notAfter: notAfter.toISOString() };
-  const daysRemaining = Math.floor((notAfter.getTime() - Date.now()) / DAY_MS);
-  return { protocol, cipher, certificate: { subject, issuer, serial, san, ...dates, fingerprint }, daysRemaining };
-};
 
 /** Times in milliseconds, `syncInterval` in KB. */
 export type TestResult =
@@ -91,7 +60,7 @@ export const testConnection =
     const sessionId = randomUUID();
     const observed = { id: sessionId, facts: { sessionId, server: server.name } };
     let began = performance.now();
-    const latency = (): number => Math.round((performance.now() - began) * 10) / 10;
+    const latency = (): number => tenths(performance.now() - began);
     try {
       const target = sessionTarget(server, server.client_id, {}, { settings, secrets, tls });
       await pool.reserve(target, sessionId, PLACE_MS);
@@ -110,9 +79,9 @@ export const testConnection =
         serverVersion: terms.version,
         message: `${server.name} accepted a session of ${server.client_id} with ${server.server_id}`,
         negotiated,
-        roundTrip: Math.round(roundTripMs * 10) / 10,
+        roundTrip: tenths(roundTripMs),
         advice,
-        tls: shownTls(session.security),
+        tls: testedTls(session.security),
       };
     } catch (thrown) {
       const error = toPesitError(thrown);

@@ -36,7 +36,10 @@ export const virtualFileFor = async (
   {
     virtualFiles,
     config,
-  }: { readonly virtualFiles: Files['virtualFiles']; readonly config: Pick<Files['config'], 'access.default'> },
+  }: {
+    readonly virtualFiles: Pick<Files['virtualFiles'], 'access'>;
+    readonly config: Pick<Files['config'], 'access.default'>;
+  },
   operation: Operation,
   name: string,
   fileType: number,

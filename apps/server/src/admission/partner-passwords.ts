@@ -43,15 +43,24 @@ export class PartnerPasswords {
   }
 
   /** @throws PesitError 3-322 when the password is not looked at for now */
-  async proves(shown: ShownPassword): Promise<boolean> {
+  proves(shown: ShownPassword): Promise<boolean> {
+    return this.#proves(shown, networkOf(shown.remoteAddress));
+  }
+
+  /** The same for a login that this node tries itself: wrong ones are throttled too, and never hold the partner back. */
+  tries(shown: ShownPassword): Promise<boolean> {
+    return this.#proves(shown, 'tests of this node');
+  }
+
+  /** @param from where the password comes from: what is wrong from there counts there alone */
+  async #proves(shown: ShownPassword, from: string): Promise<boolean> {
     const { partnerId, column, password, stored } = shown;
-    const isRight = this.#verifier.knows(password, stored) || (await this.#check(shown));
+    const isRight = this.#verifier.knows(password, stored) || (await this.#check(shown, from));
     if (isRight) this.#renewals.offer({ partnerId, column, password, stored });
     return isRight;
   }
 
-  async #check({ partnerId, remoteAddress, password, stored, waits = () => true }: ShownPassword): Promise<boolean> {
-    const address = networkOf(remoteAddress);
+  async #check({ partnerId, password, stored, waits = () => true }: ShownPassword, address: string): Promise<boolean> {
     const key = `${partnerId} ${address}`;
     const throttled = (): boolean => this.#wrong.blockedFor(key) > 0;
     // Asked again in its turn: others may have been wrong meanwhile.

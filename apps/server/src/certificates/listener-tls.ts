@@ -1,8 +1,11 @@
+import { X509Certificate } from 'node:crypto';
+
 import { MadeTerms, OcspClient, revocationCheck, revokedSince } from '@pesit-node/certificates';
 import type { Certificates, Identity, Trust } from '@pesit-node/certificates';
-import { TlsServerTerms } from '@pesit-node/net';
-import type { TransportSecurity } from '@pesit-node/net';
-import { tlsProtocolOf } from '@pesit-node/service';
+import { connectTls, TlsClientTerms, TlsServerTerms } from '@pesit-node/net';
+import type { Connect, TransportSecurity } from '@pesit-node/net';
+import { PesitError } from '@pesit-node/protocol';
+import { isDatabaseUnavailable, tlsProtocolOf } from '@pesit-node/service';
 import type { Config, EventStream, TlsProtocolConfig } from '@pesit-node/service';
 import { PEER_UNCHECKED } from '@pesit-node/transfers';
 
@@ -77,6 +80,23 @@ export class ListenerTls {
         const ticketKeys = this.#tickets.keysFor(isAskedAbout ? undefined : kind);
         return new TlsServerTerms({ identity, trust, clientAuth, revocation, ticketKeys, ...protocol });
       },
+    });
+  }
+
+  /** The network of the sessions that this node opens with `listener` itself: whoever shows its certificate is it. */
+  toItself(listener: Pick<Named, 'server_id' | 'keystore_name'>): Connect {
+    return connectTls(async () => {
+      const { server_id: id } = listener;
+      const keystore = listener.keystore_name ?? this.#config['ssl.keystore-name'];
+      try {
+        const { certificateChain } = await this.#certificates.identity(keystore);
+        const fingerprints = [new X509Certificate(certificateChain).fingerprint256];
+        return new TlsClientTerms({ fingerprints, ...tlsProtocolOf(this.#config) });
+      } catch (cause) {
+        if (isDatabaseUnavailable(cause)) throw cause;
+        const text = `TLS with the listener ${id} cannot be used (${(cause as Error).message}): correct its keystoreName`;
+        throw new PesitError(text, { fault: 'local', diagnostic: '2-215', condition: 'setting unusable', cause });
+      }
     });
   }
 

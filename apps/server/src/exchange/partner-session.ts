@@ -33,11 +33,12 @@ import type { Direction, EndStatus, Facts, ObservedSession, ObservedTransfer } f
 import type { ListenerRow } from '../listeners/fields.js';
 import { seenIn } from '../partners/seen.js';
 import type { PartnerSeen } from '../partners/seen.js';
+import type { PartnerRow } from '../partners/fields.js';
 import type { RecordHandle, TransferFailure } from '../transfers/record.js';
 import { PARTNER_SEEN } from './events.js';
 import type { Beginning, IncomingTransfer, OutgoingTransfer } from './file-transfer.js';
 import { connectAnswer } from '../admission/connect-answer.js';
-import { identify } from '../admission/identification.js';
+import { identify, identifyTrial } from '../admission/identification.js';
 import { acceptIncoming } from './incoming-file.js';
 import { acceptMessage } from './message.js';
 import { acceptOutgoing } from './outgoing-file.js';
@@ -108,11 +109,17 @@ export class PartnerSession implements ServerHandler {
     const { parts, listener, connection } = this.#options;
     const { admitting, observing } = parts;
     const where = { listener: listener.server_id, remoteAddress: connection.remoteAddress };
+    const named = (partner: PartnerRow): void => {
+      this.#named = partner.partner_id;
+      observing.traces.named(this.#observed, partner, indication, where);
+    };
+    const trial = admitting.trials.of(indication.parameters);
+    if (trial !== undefined) {
+      const partner = await identifyTrial(admitting, listener, trial, indication, connection, named);
+      return connectAnswer(listener, partner, parts.config);
+    }
     try {
-      const partner = await identify(admitting, listener, indication, connection, (named) => {
-        this.#named = named.partner_id;
-        observing.traces.named(this.#observed, named, indication, where);
-      });
+      const partner = await identify(admitting, listener, indication, connection, named);
       this.#facts = { ...this.#facts, partner: partner.partner_id };
       const { events } = observing;
       this.#standing = this.#standingOf(partner);

@@ -26,6 +26,7 @@ import type { Quotas } from '../admission/quotas.js';
 import type { Restarts } from '../recovery/restarts.js';
 import type { RunningTransfers } from '../recovery/running-transfers.js';
 import type { UnansweredRequests } from '../recovery/unanswered.js';
+import type { Trials } from '../trials/trials.js';
 
 /** Who may come in, and who is in. */
 export interface Admitting {
@@ -36,6 +37,7 @@ export interface Admitting {
   readonly admission: Pick<Admission, 'refusal'>;
   readonly places: SessionPlaces;
   readonly sessions: OpenSessions;
+  readonly trials: Trials;
   readonly audit: Pick<ChangeAudit, 'entry'>;
 }
 

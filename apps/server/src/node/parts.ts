@@ -43,6 +43,8 @@ import { transferContent } from '../transfers/content.js';
 import { liveSource } from '../transfers/live-source.js';
 import { TransferStore } from '../transfers/store.js';
 import { WaitingFiles } from '../transfers/waiting-files.js';
+import { partnerTests } from '../trials/partner-tests.js';
+import { Trials } from '../trials/trials.js';
 import { Turns } from '../turns.js';
 import { VirtualFileStore } from '../virtual-files/store.js';
 import { createCertificates } from './certificates.js';
@@ -157,10 +159,12 @@ export const createParts = (options: NodeOptions) => {
     outgoing: new Set<string>(),
     looks: new Turns(),
   };
+  const trials = new Trials();
+  const tls = new ListenerTls(certificates, config, events, tickets);
   const exchange = new Exchange(
     {
       config,
-      tls: new ListenerTls(certificates, config, events, tickets),
+      tls,
       admitting: {
         config,
         partners,
@@ -172,6 +176,7 @@ export const createParts = (options: NodeOptions) => {
         },
         places,
         sessions,
+        trials,
         audit,
       },
       records: {
@@ -240,6 +245,9 @@ export const createParts = (options: NodeOptions) => {
     live,
     cancel: cancelling({ store: transfers, running, requests: cluster.requests }),
     available: availableFiles({ files: fileParts, config, journal, partners, listeners: listenerStore }),
+    testPartner: partnerTests({
+      ...{ config, partners, virtualFiles, listeners: listenerStore, listenersHere, tls, trials, events },
+    }),
     openContent: transferContent({ config, transfers, directories, stores, volumes, audit }),
     sessions: sessionService,
     traces,

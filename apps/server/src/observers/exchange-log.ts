@@ -18,7 +18,7 @@ import {
 import type { Facts, ObservedSession } from '@pesit-node/transfers';
 
 import { revocationText } from '../admission/revocation.js';
-import { RECORD_LOST } from '../exchange/events.js';
+import { PARTNER_TESTED, RECORD_LOST } from '../exchange/events.js';
 import { StrangerLog } from './stranger-log.js';
 
 /**
@@ -83,6 +83,11 @@ export const logExchange = (events: EventStream, logger: Logger): void => {
         ? 'transfer continues from a sync point'
         : 'the partner restarts a transfer that is complete here: dropping the data that it sends again';
     logger.info({ ...session?.facts, transfer: id, point, dataBytes, ...facts }, text);
+  });
+  events.subscribe(PARTNER_TESTED, ({ partnerId, listener, latency, error }) => {
+    const facts = { partner: partnerId, listener, latency };
+    if (error === undefined) logger.info(facts, 'login of the partner tried: it is let in');
+    else logger.warn({ ...facts, ...logWords(error) }, 'login of the partner tried: it is not let in');
   });
   events.subscribe(RECORD_LOST, ({ what, why, waiting, error }) => {
     if (why === 'full')

@@ -45,6 +45,8 @@ import { cancelling } from '../../src/transfers/cancel.js';
 import { transferContent } from '../../src/transfers/content.js';
 import { liveSource } from '../../src/transfers/live-source.js';
 import { TransferStore } from '../../src/transfers/store.js';
+import { partnerTests } from '../../src/trials/partner-tests.js';
+import { Trials } from '../../src/trials/trials.js';
 import { VirtualFileStore } from '../../src/virtual-files/store.js';
 import { passwords, secrets } from './passwords.js';
 
@@ -192,6 +194,10 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
       listeners: rest.listeners,
       transfers,
       cancel: cancelling({ store: transfers, running: new RunningTransfers(), requests }),
+      testPartner: partnerTests({
+        ...{ config, partners, virtualFiles, listeners: listenerStore, listenersHere: rest.listenersHere, events },
+        ...{ trials: new Trials(), tls: { toItself: () => () => Promise.reject(new Error('no TLS here')) } },
+      }),
       openContent: transferContent({ config, transfers, directories, stores, volumes, audit: rest.audit }),
       sessions: new SessionService({ here: new SessionsHere(events, 'rest'), requests, listeners: listenerStore }),
       live: new LiveTransfers({
