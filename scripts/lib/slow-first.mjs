@@ -5,6 +5,7 @@
 import Sequencer from '@jest/test-sequencer';
 
 const SLOW = [
+  'packages/console/test/console',
   'apps/server/test/killed',
   'apps/client/test/killed',
   'apps/client/test/frozen',

@@ -13,6 +13,8 @@ export interface StartedNode {
   readonly server: string;
   readonly client: string;
   readonly pesitPort: number;
+  /** Files that the client app sends by their name. */
+  readonly sendDirectory: string;
   readonly stop: () => Promise<void>;
 }
 
@@ -41,7 +43,7 @@ export const startNode = async (): Promise<StartedNode> => {
     await ended;
     rmSync(data, { recursive: true, force: true });
   };
-  return { server, client, pesitPort, stop };
+  return { server, client, pesitPort, sendDirectory: join(data, 'data/client/send'), stop };
 };
 
 const untilUp = (child: ChildProcess): Promise<string> =>

@@ -121,7 +121,7 @@ export const Chart = ({ title, at, series, format, when, whenName, isCount = fal
       <div ref={home} class="plot" role="img" aria-label={figures.picture(title)} />
       <details>
         <summary>{figures.table}</summary>
-        <div class="frame">
+        <div class="frame" tabIndex={0} role="group" aria-label={`${title}: ${figures.table}`}>
           <table>
             <thead>
               <tr>

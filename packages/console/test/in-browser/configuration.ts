@@ -1,92 +1,18 @@
-/** The pages that configure, in a real browser over both apps as `npm start` starts them; see browser.test.ts. */
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+/** Pages that configure: partners, virtual files, listeners, remote servers, and the guided set-up. */
+import { expect, test } from '@jest/globals';
+import type { Locator, Page } from 'playwright-core';
 
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Browser, Locator, Page } from 'playwright-core';
+import { accessibilityFaults, logIn } from '../support/browser.js';
+import { ask, PASSWORD } from '../support/node.js';
+import { addPartner } from '../support/sample.js';
+import type { Stage } from '../support/stage.js';
+import { keepPicture } from '../support/visit.js';
 
-import {
-  accessibilityFaults,
-  describeInBrowser,
-  focusFaults,
-  logIn,
-  LOOKS,
-  openBrowser,
-  openTab,
-} from './support/browser.js';
-import { ask, PASSWORD, startNode } from './support/node.js';
-import type { StartedNode } from './support/node.js';
-
-/** The three looks together are looked at as two. */
-const RULES = { light: 'all', dark: 'colours', narrow: 'without colours' } as const;
-
-const screens = process.env['PESIT_SCREENS'];
-
-describeInBrowser('the pages that configure', () => {
-  let node: StartedNode;
-  let browser: Browser;
-  beforeAll(async () => {
-    [node, browser] = await Promise.all([startNode(), openBrowser()]);
-  });
-  afterAll(async () => {
-    await browser.close();
-    await node.stop();
-  });
-
-  const settled = async (page: Page): Promise<void> => {
-    await page.locator('h1').waitFor();
-    await page.getByText('Loading …').or(page.getByText('Chargement …')).waitFor({ state: 'detached' });
-  };
-
+export const configuration = ({ node, openTab }: Stage): void => {
   const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });
 
-  describe('every page', () => {
-    const pages = [
-      ['server', '/partners', 'partners'],
-      ['server', '/partners?new=1', 'partners-new'],
-      ['server', '/partners?setup=1', 'set-up'],
-      ['server', '/partners/SAMPLE', 'partners-one'],
-      ['server', '/files', 'files'],
-      ['server', '/files/SAMPLE', 'files-one'],
-      ['server', '/listeners', 'listeners'],
-      ['server', '/listeners/SAMPLE', 'listeners-one'],
-      ['client', '/servers', 'servers'],
-      ['client', '/servers?new=1', 'servers-new'],
-      ['client', '/servers?setup=1&host=pesit.bank.example&port=6502&serverId=BANK&clientId=NODE1', 'servers-set-up'],
-      ['client', '/servers/1', 'servers-one'],
-    ] as const;
-
-    test.each(Object.keys(LOOKS) as (keyof typeof LOOKS)[])(
-      '%s: no complaint of the browser, nothing that axe finds, nothing that is cut off',
-      async (look) => {
-        const tabs = { server: await openTab(browser, LOOKS[look]), client: await openTab(browser, LOOKS[look]) };
-        await logIn(tabs.server.page, `${node.server}/partners`);
-        await logIn(tabs.client.page, `${node.client}/servers`);
-        for (const [app, path, name] of pages) {
-          const { page } = tabs[app];
-          // Within the page: a reload would ask for the login again.
-          await page.evaluate(
-            `history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
-          );
-          await page.waitForURL((url) => url.pathname + url.search === path);
-          await settled(page);
-          if (screens !== undefined) {
-            mkdirSync(screens, { recursive: true });
-            await page.screenshot({ path: join(screens, `${name}-${look}.png`), fullPage: true });
-          }
-          await page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })");
-          expect([path, ...(await accessibilityFaults(page, RULES[look]))]).toEqual([path]);
-          expect([path, ...(await focusFaults(page))]).toEqual([path]);
-          const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-          expect([path, width]).toEqual([path, LOOKS[look].width]);
-        }
-        expect([...tabs.server.complaints, ...tabs.client.complaints]).toEqual([]);
-      },
-    );
-  });
-
   test('a partner: created with what the form says, changed, disabled, found, deleted', async () => {
-    const { page } = await openTab(browser);
+    const { page } = await openTab();
     await logIn(page, `${node.server}/partners`);
     await page.getByRole('link', { name: 'New partner' }).click();
     // Said in the browser, before anything is asked of the service.
@@ -144,7 +70,7 @@ describeInBrowser('the pages that configure', () => {
   });
 
   test('what the service refuses stands at its field', async () => {
-    const { page } = await openTab(browser);
+    const { page } = await openTab();
     await logIn(page, `${node.server}/partners?new=1`);
     await page.getByLabel('Identifier (PI 3)').fill('NOWHERE');
     await page.getByLabel('Password (PI 5)').fill('Ba4k-er1');
@@ -162,7 +88,7 @@ describeInBrowser('the pages that configure', () => {
   });
 
   test('what is typed is not lost by a slip', async () => {
-    const { page } = await openTab(browser);
+    const { page } = await openTab();
     await logIn(page, `${node.server}/files`);
     await page.getByRole('link', { name: 'SAMPLE', exact: true }).click();
     await page.getByLabel('Name', { exact: true }).fill('Typed');
@@ -186,7 +112,7 @@ describeInBrowser('the pages that configure', () => {
 
   test('a listener: stopped and started, and who is connected is told, and sent away', async () => {
     await ask(node.client, '/api/v1/servers/1/test', {});
-    const { page } = await openTab(browser);
+    const { page } = await openTab();
     await logIn(page, `${node.server}/listeners/SAMPLE`);
     const sessions = page.getByRole('region', { name: 'Sessions' });
     await sessions.getByRole('button', { name: 'End SAMPLE' }).first().click();
@@ -201,9 +127,10 @@ describeInBrowser('the pages that configure', () => {
   });
 
   test('a remote server: tested, with an answer that can be read', async () => {
-    const { page } = await openTab(browser);
+    await addPartner(node, 'TESTED');
+    const { page } = await openTab();
     await logIn(page, `${node.client}/servers`);
-    await page.getByRole('link', { name: 'sample', exact: true }).click();
+    await page.getByRole('link', { name: 'tested', exact: true }).click();
     await page.getByRole('button', { name: 'Test the connection' }).click();
     await page.getByText('The connection works.').waitFor();
     await page.getByText('PeSIT E').waitFor();
@@ -225,7 +152,7 @@ describeInBrowser('the pages that configure', () => {
       await click(page.locator('button.main'));
     };
     const began = Date.now();
-    const { page } = await openTab(browser);
+    const { page } = await openTab();
     await page.goto(node.server);
     await login(page);
     await click(page.getByRole('link', { name: 'Partners' }));
@@ -262,18 +189,13 @@ describeInBrowser('the pages that configure', () => {
     expect(steps).toBeLessThanOrEqual(25);
     process.stderr.write(`set up and sent: ${steps} clicks and fields, ${Math.round((Date.now() - began) / 1000)} s\n`);
     expect(await accessibilityFaults(page)).toEqual([]);
-    if (screens !== undefined) {
-      await page.screenshot({ path: join(screens, 'set-up-done.png'), fullPage: true });
-      await other.goBack();
-      await page.emulateMedia({ media: 'print' });
-      await page.screenshot({ path: join(screens, 'set-up-print.png') });
-    }
+    await keepPicture(page, 'set-up-done');
     const { content } = await ask(node.server, '/api/v1/transfers?partnerId=MYFIRST');
     expect(content).toEqual([expect.objectContaining({ status: 'COMPLETED', virtualFileId: 'MYFIRST' })]);
   });
 
   test('who may not change anything sees the settings, and no button', async () => {
-    const { page } = await openTab(browser);
+    const { page } = await openTab();
     await logIn(page, `${node.server}/partners/SAMPLE`, 'viewer', PASSWORD);
     await page.getByRole('heading', { name: 'Settings' }).waitFor();
     expect(await page.locator('main').getByRole('button').count()).toBe(0);
@@ -282,9 +204,9 @@ describeInBrowser('the pages that configure', () => {
     await page.getByRole('link', { name: 'Listeners' }).click();
     await page.getByRole('link', { name: 'SAMPLE', exact: true }).waitFor();
     expect(await page.locator('main').getByRole('link', { name: 'New listener' }).count()).toBe(0);
-    const operator = await openTab(browser);
+    const operator = await openTab();
     await logIn(operator.page, `${node.server}/listeners/SAMPLE`, 'operator', PASSWORD);
     await operator.page.getByRole('button', { name: 'Restart' }).waitFor();
     expect(await operator.page.getByRole('button', { name: 'Delete' }).count()).toBe(0);
   });
-});
+};

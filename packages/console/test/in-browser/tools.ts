@@ -1,99 +1,25 @@
-/** Pages of the console that do something, in a real browser: as `browser.test.ts`, with a node of their own. */
-import { mkdirSync } from 'node:fs';
+/** Pages that do something: sending, traces, metrics, downloads, and what happens while one looks. */
 import type { ServerResponse } from 'node:http';
-import { join } from 'node:path';
 
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Browser, Download, Locator, Page } from 'playwright-core';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
 
-import { accessibilityFaults, describeInBrowser, logIn, LOOKS, openBrowser, openTab } from './support/browser.js';
-import { startFront } from './support/front.js';
-import type { Front } from './support/front.js';
-import { ask, BASIC, PASSWORD, startNode } from './support/node.js';
-import type { StartedNode } from './support/node.js';
+import { accessibilityFaults, logIn, LOOKS } from '../support/browser.js';
+import { startFront } from '../support/front.js';
+import type { Front } from '../support/front.js';
+import { ask, PASSWORD } from '../support/node.js';
+import { send } from '../support/sample.js';
+import type { Stage } from '../support/stage.js';
+import { keepPicture, settled } from '../support/visit.js';
 
-const screens = process.env['PESIT_SCREENS'];
-const textOf = async (saved: Download): Promise<string> => {
-  const parts: Buffer[] = [];
-  for await (const part of await saved.createReadStream()) parts.push(part as Buffer);
-  return Buffer.concat(parts).toString();
-};
-
-describeInBrowser('pages that do something', () => {
-  let node: StartedNode;
-  let browser: Browser;
+export const tools = ({ node, openTab }: Stage): void => {
   const fronts: Front[] = [];
   const inFront = async (own?: Parameters<typeof startFront>[1]): Promise<Front> => {
     const front = await startFront(node.client, own);
     fronts.push(front);
     return front;
   };
-  beforeAll(async () => {
-    [node, browser] = await Promise.all([startNode(), openBrowser()]);
-    await ask(node.server, '/api/v1/config/partners', {
-      ...{ partnerId: 'SLOW', password: 'Slow4711', allowedOperations: ['WRITE'], maxBytesPerSecond: 65_536 },
-    });
-    await ask(node.server, '/api/v1/config/files', { fileId: 'SLOWLY', direction: 'RECEIVE' });
-    await ask(node.client, '/api/v1/servers', {
-      ...{ name: 'slow', host: '127.0.0.1', port: node.pesitPort, serverId: 'SAMPLE', clientId: 'SLOW' },
-      ...{ password: 'Slow4711' },
-    });
-  });
-  afterAll(async () => {
-    await browser.close();
-    await Promise.all(fronts.map(({ goAway }) => goAway()));
-    await node.stop();
-  });
-
-  const settled = async (page: Page): Promise<void> => {
-    await page.locator('h1').waitFor();
-    await page.locator('[role=status]').first().waitFor({ state: 'detached' });
-  };
-
-  const keepPicture = async (of: Page | Locator, name: string): Promise<void> => {
-    if (screens === undefined) return;
-    mkdirSync(screens, { recursive: true });
-    const path = join(screens, `${name}.png`);
-    await ('goto' in of ? of.screenshot({ path, fullPage: true }) : of.screenshot({ path }));
-  };
-
-  /** As a click on its link does: without a new login. */
-  const goTo = async (page: Page, path: string): Promise<void> => {
-    await page.evaluate(`{
-      history.pushState(null, '', ${JSON.stringify(path)});
-      dispatchEvent(new PopStateEvent('popstate'));
-    }`);
-    await page.locator(`.rail a[href="${path}"][aria-current]`).waitFor({ state: 'attached' });
-  };
-
-  describe('every page', () => {
-    const pages = {
-      server: ['/audit', '/cluster', '/certificates', '/figures'],
-      client: ['/send', '/audit', '/cluster', '/certificates', '/figures'],
-    } as const;
-    const cases = Object.keys(LOOKS).flatMap((look) =>
-      (['server', 'client'] as const).map((app) => [app, look as keyof typeof LOOKS] as const),
-    );
-
-    test.each(cases)('of the %s app, %s: no complaint of the browser, nothing that axe finds', async (app, look) => {
-      const { page, complaints } = await openTab(browser, LOOKS[look]);
-      await logIn(page, `${node[app]}/license`);
-      await settled(page);
-      for (const path of pages[app]) {
-        const before = (await page.locator('h1').textContent()) ?? '';
-        await goTo(page, path);
-        await page.locator('h1').filter({ hasNotText: before }).waitFor();
-        await settled(page);
-        expect([path, await accessibilityFaults(page)]).toEqual([path, []]);
-        const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-        expect(width).toBeLessThanOrEqual(LOOKS[look].width);
-        await keepPicture(page, `${path.slice(1)}-${app}-${look}`);
-      }
-      // A browser notes each 404: this one says that there is no local CA yet.
-      expect(complaints.filter((one) => !/ 404 .*\/certificates\/ca$/.test(one))).toEqual([]);
-      await page.context().close();
-    });
-  });
+  afterAll(() => Promise.all(fronts.map(({ goAway }) => goAway())));
 
   const file = (name: string, size: number) => ({
     ...{ name, mimeType: 'application/octet-stream', buffer: Buffer.alloc(size, 'x') },
@@ -106,7 +32,7 @@ describeInBrowser('pages that do something', () => {
 
   describe('send', () => {
     test('several files at a time, each to its end, and their virtual file is offered next time', async () => {
-      const { page, complaints } = await openTab(browser);
+      const { page, complaints } = await openTab();
       await logIn(page, `${node.client}/send`);
       await page.locator('input[type=file]').setInputFiles([file('état 1.csv', 2_000_000), file('b.bin', 0)]);
       expect(await page.getByLabel('Name of état 1.csv at the partner').inputValue()).toBe('etat 1.csv');
@@ -134,7 +60,7 @@ describeInBrowser('pages that do something', () => {
     });
 
     test('dropped on the page, with its progress at the partner, and stopped', async () => {
-      const { page } = await openTab(browser);
+      const { page } = await openTab();
       await logIn(page, `${node.client}/send`);
       await page.locator('.drop').waitFor();
       await page.evaluate(`{
@@ -153,7 +79,7 @@ describeInBrowser('pages that do something', () => {
     });
 
     test('a refusal is told in words with its request id, and taken at the next try', async () => {
-      const { page } = await openTab(browser);
+      const { page } = await openTab();
       await logIn(page, `${node.client}/send`);
       const path = '**/api/v1/transfers/send?**';
       for (const [status, words] of [
@@ -180,7 +106,7 @@ describeInBrowser('pages that do something', () => {
     });
 
     test('an upload that breaks off is made again under the same key', async () => {
-      const { page } = await openTab(browser);
+      const { page } = await openTab();
       await logIn(page, `${node.client}/send`);
       const keys: (string | undefined)[] = [];
       const path = '**/api/v1/transfers/send?**';
@@ -199,7 +125,7 @@ describeInBrowser('pages that do something', () => {
     });
 
     test('what fails at the partner says so; a receive and a message', async () => {
-      const { page } = await openTab(browser);
+      const { page } = await openTab();
       await logIn(page, `${node.client}/send?what=receive`);
       const row = page.getByRole('region', { name: 'Asked for here' }).getByRole('listitem');
       await fillTarget(page, 'sample', 'NOSUCH');
@@ -213,190 +139,21 @@ describeInBrowser('pages that do something', () => {
     });
 
     test('a viewer is not led there', async () => {
-      const { page } = await openTab(browser);
+      const { page } = await openTab();
       await logIn(page, `${node.client}/send`, 'viewer', PASSWORD);
       await page.getByText('Your role may look, and not send.').waitFor();
       expect(await page.getByRole('link', { name: 'Send', exact: true }).count()).toBe(0);
     });
   });
 
-  describe('audit', () => {
-    test('who changed what, before and after; filters live in the address', async () => {
-      const path = '/api/v1/config/partners/SLOW';
-      const partner = await ask(node.server, path);
-      await ask(node.server, path, { ...partner, description: 'Nightly batch' }, 'PUT');
-      const { page } = await openTab(browser);
-      await logIn(page, `${node.server}/audit`);
-      await page.getByRole('button', { name: 'Filter', exact: true }).click();
-      const form = page.getByRole('form', { name: 'Filters' });
-      await form.getByLabel('What was done').fill('changed');
-      await form.getByLabel('Object', { exact: true }).fill('SLOW');
-      await form.getByRole('button', { name: 'Apply' }).click();
-      await page.getByText('Entries: 1', { exact: true }).waitFor();
-      expect(new URL(page.url()).search).toBe('?action=changed&object=SLOW');
-      await page.getByRole('button', { name: /^Details of entry/ }).click();
-      const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: 'description' }) });
-      expect(await row.last().getByRole('cell').allTextContents()).toEqual(['empty', 'Nightly batch']);
-      expect(await accessibilityFaults(page)).toEqual([]);
-      await keepPicture(page, 'audit-change-light');
-      await page.getByRole('button', { name: 'Remove the filter Object' }).click();
-      await page.waitForURL((url) => url.search === '?action=changed');
-      const [saved] = await Promise.all([
-        page.waitForEvent('download'),
-        page.getByRole('button', { name: 'Export CSV' }).click(),
-      ]);
-      expect(saved.suggestedFilename()).toBe('audit.csv');
-      expect(await textOf(saved)).toContain('Nightly batch');
-    });
-
-    test('takes an operator', async () => {
-      const { page } = await openTab(browser);
-      await logIn(page, `${node.server}/audit`, 'viewer', PASSWORD);
-      await page.getByText('The audit log takes the role operator.').waitFor();
-      expect(await page.getByRole('link', { name: 'Audit' }).count()).toBe(0);
-    });
-  });
-
-  test('cluster: who is not ready and why, and that Redis is away', async () => {
-    const { page } = await openTab(browser);
-    const pod = {
-      app: 'server',
-      address: 'pod:8080',
-      version: '1.0.0',
-      sessions: 3,
-      startedAt: '2026-01-01T00:00:00Z',
-    };
-    const members = [
-      { ...pod, name: 'pod-1', isLeader: true, ready: true, notReadyReason: null },
-      { ...pod, name: 'pod-2', isLeader: false, ready: false, notReadyReason: 'draining', version: '1.1.0' },
-    ];
-    const overview = { enabled: true, clusterName: 'north', members, memberCount: 2 };
-    const redis = { connected: false, since: '2026-01-01T00:00:00Z' };
-    await page.route('**/api/v1/cluster', (route) => route.fulfill({ json: overview }));
-    await page.route('**/api/v1/cluster/status', (route) =>
-      route.fulfill({ json: { ...overview, nodeName: 'pod-1', isLeader: true, redis } }),
-    );
-    await logIn(page, `${node.server}/cluster`);
-    await page.getByText('draining').waitFor();
-    await page.getByText('The pods run different versions: 1.0.0, 1.1.0').waitFor();
-    await page.getByText(/^Redis has been away since/).waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
-    await keepPicture(page, 'cluster-two-light');
-  });
-
-  describe('certificates', () => {
-    const inDialog = (page: Page) => page.getByRole('dialog');
-
-    test('the local CA: made, a certificate for a partner whose password is shown once, and revoked', async () => {
-      const { page, complaints } = await openTab(browser);
-      await logIn(page, `${node.server}/certificates`);
-      await page.getByLabel('Common name').fill('Acme PeSIT CA');
-      await page.getByRole('button', { name: 'Create the local CA' }).click();
-      await page.getByText('CN=Acme PeSIT CA').waitFor();
-      await page.getByRole('button', { name: 'Issue a certificate' }).click();
-      await inDialog(page).getByLabel('Name', { exact: true }).fill('bank');
-      await inDialog(page).getByLabel('Common name').fill('bank.example');
-      await inDialog(page).getByRole('button', { name: 'Issue a certificate' }).click();
-      const shown = page.getByRole('dialog', { name: 'Certificate of bank' });
-      const password = (await shown.locator('dd code').textContent()) ?? '';
-      const [saved] = await Promise.all([
-        page.waitForEvent('download'),
-        shown.getByRole('button', { name: 'Save the PKCS#12' }).click(),
-      ]);
-      expect(saved.suggestedFilename()).toBe('bank.p12');
-      await shown.getByRole('button', { name: 'Close' }).click();
-      expect(await page.locator('main').textContent()).not.toContain(password);
-
-      // The same file comes back as a keystore: with a wrong password refused in words, then taken.
-      await page.getByRole('button', { name: 'Add a keystore' }).click();
-      await inDialog(page).getByLabel('Name', { exact: true }).fill('bank-store');
-      await inDialog(page)
-        .locator('[name=file]')
-        .setInputFiles(await saved.path());
-      await inDialog(page).getByLabel('Password').fill('not-this-one');
-      await inDialog(page).getByRole('button', { name: 'Store it' }).click();
-      expect(await inDialog(page).getByRole('alert').textContent()).toMatch(/password/i);
-      await inDialog(page).getByLabel('Password').fill(password);
-      await inDialog(page).getByRole('button', { name: 'Store it' }).click();
-      await page.getByRole('button', { name: 'Delete bank-store' }).waitFor();
-      await page.getByRole('button', { name: 'Delete bank-store' }).click();
-      await inDialog(page).getByRole('button', { name: 'Delete', exact: true }).click();
-      await page.getByRole('button', { name: 'Delete bank-store' }).waitFor({ state: 'detached' });
-
-      await page.getByRole('button', { name: 'Revoke bank' }).click();
-      await inDialog(page).getByLabel('Reason').selectOption('keyCompromise');
-      await inDialog(page).getByRole('button', { name: 'Revoke', exact: true }).click();
-      await page.getByText('revoked', { exact: true }).waitFor();
-      const [crl] = await Promise.all([
-        page.waitForEvent('download'),
-        page.getByRole('button', { name: 'CRL', exact: true }).click(),
-      ]);
-      expect([crl.suggestedFilename(), (await textOf(crl)).length > 100]).toEqual(['ca.crl', true]);
-      expect(complaints.filter((one) => !/status of 40[04] /.test(one))).toEqual([]);
-    });
-
-    test('a keystore of this node: rotated, and not deleted while a listener uses it', async () => {
-      const { page } = await openTab(browser);
-      await logIn(page, `${node.server}/certificates`);
-      await page.getByRole('button', { name: 'Issue a certificate' }).click();
-      await inDialog(page).locator('[name=kind]').selectOption('server');
-      await inDialog(page).getByLabel('Name', { exact: true }).fill('node');
-      await inDialog(page).getByLabel('Common name').fill('node.example');
-      await inDialog(page).getByLabel('Valid for days').fill('20');
-      await inDialog(page).getByRole('button', { name: 'Issue a certificate' }).click();
-      await inDialog(page).getByRole('button', { name: 'Close' }).click();
-      await ask(node.server, '/api/v1/servers?start=false', {
-        ...{ serverId: 'TLS', port: 1, sslEnabled: true, tlsPort: 2, keystoreName: 'node', autoStart: false },
-      });
-      await page.getByRole('button', { name: 'Rotate node' }).click();
-      await page.getByText('Used by: listener TLS').waitFor();
-      expect(await page.locator('main').textContent()).toContain('These end within 30 days, or have ended: node.');
-      expect(await accessibilityFaults(page)).toEqual([]);
-      await keepPicture(page, 'certificates-ca-light');
-      await ask(node.server, '/api/v1/certificates/issue', {
-        ...{ name: 'SHOP', commonName: 'shop.example', kind: 'partner', ttlDays: 9 },
-      });
-      // Whoever reads the metrics has the app look at its stores, which it does once a minute by itself.
-      await fetch(`${node.server}/metrics`, { headers: { authorization: BASIC } });
-      const viewer = await openTab(browser);
-      await logIn(viewer.page, node.server, 'viewer', PASSWORD);
-      const matter = (text: string) =>
-        viewer.page.getByRole('region', { name: 'Needs attention' }).getByRole('listitem').filter({ hasText: text });
-      await matter('Keystore node · days until its certificate ends: 19')
-        .getByText(/used by: listener TLS$/)
-        .waitFor();
-      await matter('Keystore node')
-        .getByText(/^What to do: The local CA renews it/)
-        .waitFor();
-      await matter('Issued to SHOP · days until its certificate ends: 8')
-        .getByText(/give it to its holder/)
-        .waitFor();
-      expect(await accessibilityFaults(viewer.page)).toEqual([]);
-      await keepPicture(viewer.page, 'now-certificates-light');
-      await matter('SHOP').getByRole('link', { name: 'To the certificates' }).click();
-      await viewer.page.getByRole('heading', { level: 1, name: 'Certificates' }).waitFor();
-      expect(viewer.complaints).toEqual([]);
-      await page.getByRole('button', { name: 'Delete node' }).click();
-      await inDialog(page).getByRole('button', { name: 'Delete', exact: true }).click();
-      expect(await page.getByRole('alert').textContent()).toContain('TLS');
-    });
-  });
-
-  const sendNow = async (remoteFilename: string): Promise<string> => {
-    const sent = await ask(node.client, '/api/v1/transfers/send?wait=30', {
-      ...{ server: 'sample', virtualFile: 'INBOX', remoteFilename, fileContent: 'aGVsbG8=' },
-    });
-    return String(sent['id']);
-  };
-
   test('the trace beside a record: switched on, then FPDU by FPDU', async () => {
-    const { page } = await openTab(browser);
-    await logIn(page, `${node.client}/transfers/${await sendNow('untraced.txt')}`);
+    const { page } = await openTab(LOOKS.light, 'alone');
+    await logIn(page, `${node.client}/transfers/${await send(node, 'sample', 'INBOX', 'untraced.txt')}`);
     const card = page.getByRole('region', { name: 'Trace of the session' });
     await card.getByText(/The trace of this partner was off/).waitFor();
     await card.getByRole('button', { name: 'Trace the next hour' }).click();
     await card.getByText(/^The trace is on/).waitFor();
-    const traced = await sendNow('traced.txt');
+    const traced = await send(node, 'sample', 'INBOX', 'traced.txt');
     await page.getByRole('link', { name: 'All transfers' }).click();
     await page.getByRole('link', { name: 'Transfer of traced.txt' }).click();
     await page.waitForURL(`**/transfers/${traced}`);
@@ -415,8 +172,8 @@ describeInBrowser('pages that do something', () => {
   });
 
   test('metrics: a picture of the day, and its figures in a table', async () => {
-    await sendNow('counted.txt');
-    const { page } = await openTab(browser);
+    await send(node, 'sample', 'INBOX', 'counted.txt');
+    const { page } = await openTab();
     await logIn(page, `${node.client}/figures`);
     const chart = page.getByRole('region', { name: 'Transfers', exact: true });
     await chart.locator('canvas').waitFor();
@@ -450,23 +207,23 @@ describeInBrowser('pages that do something', () => {
     };
 
     test('goes to the place that the person chooses, as it comes', async () => {
-      const { page } = await openTab(browser);
+      const { page } = await openTab(LOOKS.light, 'alone');
       await page.addInitScript(`window.kept = { text: '', name: '' };
         window.showSaveFilePicker = async ({ suggestedName }) => {
           window.kept.name = suggestedName;
           const write = (part) => { window.kept.text += new TextDecoder().decode(part); };
           return { createWritable: async () => new WritableStream({ write }) };
         };`);
-      await openReceived(page, await sendNow('large.bin'));
+      await openReceived(page, await send(node, 'sample', 'INBOX', 'large.bin'));
       await page.getByRole('button', { name: 'Download' }).click();
       await page.waitForFunction('window.kept.text !== ""');
       expect(await page.evaluate('window.kept')).toEqual({ name: 'large.bin', text: 'begin' });
     });
 
     test('where the browser cannot: the command that can', async () => {
-      const { page } = await openTab(browser);
+      const { page } = await openTab(LOOKS.light, 'alone');
       await page.addInitScript('delete window.showSaveFilePicker');
-      const id = await sendNow('large.bin');
+      const id = await send(node, 'sample', 'INBOX', 'large.bin');
       await openReceived(page, id);
       await page.getByRole('button', { name: 'Download' }).click();
       const told = await page.getByRole('alert').locator('code').first().textContent();
@@ -476,7 +233,7 @@ describeInBrowser('pages that do something', () => {
 
   test('a pod that goes away while one looks: the page says so, and comes back by itself', async () => {
     const front = await inFront();
-    const { page } = await openTab(browser);
+    const { page } = await openTab(LOOKS.light, 'alone');
     await page.clock.install();
     await logIn(page, front.address);
     await page.getByText('Live', { exact: true }).waitFor();
@@ -522,7 +279,7 @@ describeInBrowser('pages that do something', () => {
       new Promise((resolve) => {
         events?.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`, () => resolve());
       });
-    const { page } = await openTab(browser);
+    const { page } = await openTab(LOOKS.light, 'alone');
     await logIn(page, front.address);
     await page.getByRole('region', { name: 'Running: 200' }).waitFor();
     await page.getByText('Live', { exact: true }).waitFor();
@@ -559,4 +316,4 @@ describeInBrowser('pages that do something', () => {
     const growth = (await heap()) - before;
     expect(growth).toBeLessThan(500_000);
   });
-});
+};
