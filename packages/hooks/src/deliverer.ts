@@ -7,7 +7,7 @@ import type { RetryPolicy } from '@pesit-node/transfers';
 import type { Attempted, Notice } from './attempt.js';
 import type { DeliveryStore, GivenUp, TakenDelivery } from './delivery-store.js';
 import { HOOK_ATTEMPTED, HOOK_DISABLED } from './events.js';
-import type { AttemptOutcome, HookWay } from './events.js';
+import type { AttemptOutcome, GivenUpCause, HookWay } from './events.js';
 import { findExecutable, KILL_GRACE_MS, runExecutable } from './executable.js';
 import { executableOf, keyOfSecret } from './fields.js';
 import { mayBeAsked } from './hosts.js';
@@ -123,7 +123,7 @@ export class HookDeliverer {
     const terms = { ...this.#ways(), most: BATCH, giveUpHours: config['hooks.give-up-after'] };
     for (let more = true; more && signal?.aborted !== true;) {
       const given = await store.giveUp(asLeader, terms);
-      this.#tellGivenUp(given);
+      this.#tellGivenUp(given, 'not_tried');
       more = given.length === BATCH;
     }
     for (let gone = BATCH; gone === BATCH && signal?.aborted !== true;)
@@ -137,7 +137,7 @@ export class HookDeliverer {
     const kept = config['hooks.max-deliveries'];
     for (let { waiting } = await store.excess(kept); waiting > 0 && signal?.aborted !== true;) {
       const given = await store.giveUpOldest(asLeader, Math.min(waiting, BATCH));
-      this.#tellGivenUp(given);
+      this.#tellGivenUp(given, 'too_many');
       waiting = given.length === 0 ? 0 : waiting - given.length;
     }
     for (let { over } = await store.excess(kept); over > 0 && signal?.aborted !== true;) {
@@ -146,10 +146,10 @@ export class HookDeliverer {
     }
   }
 
-  #tellGivenUp(given: readonly GivenUp[]): void {
+  #tellGivenUp(given: readonly GivenUp[], cause: GivenUpCause): void {
     for (const { id, hook_id: hook, event, transfer, attempts: attempt, error: reason } of given) {
       const about = { hook, by: undefined, delivery: id, transfer, event, attempt };
-      this.#options.events.publish(HOOK_ATTEMPTED, { ...about, outcome: 'given up', reason });
+      this.#options.events.publish(HOOK_ATTEMPTED, { ...about, outcome: 'given up', cause, reason });
     }
   }
 
@@ -258,6 +258,7 @@ export class HookDeliverer {
   #tell(one: TakenDelivery, outcome: AttemptOutcome, reason: string | undefined): void {
     const { id: delivery, hook_id: hook, transfer, event, attempts: attempt } = one;
     const about = { hook, by: wayOf(one), delivery, transfer, event, attempt };
-    this.#options.events.publish(HOOK_ATTEMPTED, { ...about, outcome, reason });
+    const cause = outcome === 'given up' ? ({ cause: 'failed' } as const) : {};
+    this.#options.events.publish(HOOK_ATTEMPTED, { ...about, outcome, ...cause, reason });
   }
 }

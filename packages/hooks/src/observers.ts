@@ -25,10 +25,11 @@ export const followHooks = (options: HookObservers): void => {
   const failures = new Collapse({ perHour: FAILURES_PER_HOUR, now });
   audit.include(() => failures.due());
 
-  events.subscribe(HOOK_ATTEMPTED, ({ outcome, by, ...facts }) => {
+  events.subscribe(HOOK_ATTEMPTED, ({ outcome, cause, by, ...facts }) => {
     const { hook, delivery, transfer, event, attempt, reason } = facts;
     if (by !== undefined)
       metrics.add('pesit_hook_attempts_total', { by, outcome: outcome === 'given up' ? 'given_up' : outcome });
+    if (cause !== undefined) metrics.add('pesit_hook_given_up_total', { cause });
     if (outcome === 'delivered') logger.debug(facts, 'hook delivered');
     else if (outcome === 'given up') logger.error(facts, 'hook given up: nobody was told of the transfer');
     // One line for a receiver that is away for long: the delivery says how often it was tried.

@@ -343,6 +343,16 @@ withDatabase((harness) => {
     ]);
   });
 
+  /** How many a pod counts: that failed, that nobody tried, that were too many. */
+  const givenUp = async ({
+    metrics,
+  }: Pick<Awaited<ReturnType<typeof startPod>>, 'metrics'>): Promise<readonly (number | undefined)[]> => {
+    const samples = readOpenMetrics(await metrics.scrape());
+    return ['failed', 'not_tried', 'too_many'].map((cause) =>
+      samples.get(`pesit_hook_given_up_total{cause="${cause}"}`),
+    );
+  };
+
   test('a delivery is given up when the next attempt would come too late: told, audited and counted', async () => {
     const pod = await startPod('pod-1', { delay: 2 * HOUR, settings: { 'hooks.give-up-after': 1 } });
     const { url } = await receiver(says(500));
@@ -357,6 +367,7 @@ withDatabase((harness) => {
     expect(pod.log.lines.join()).toContain('hook given up: nobody was told of the transfer');
     const samples = readOpenMetrics(await pod.metrics.scrape());
     expect(samples.get('pesit_hook_attempts_total{by="webhook",outcome="given_up"}')).toBe(1);
+    expect(await givenUp(pod)).toEqual([1, 0, 0]);
   });
 
   test('410 disables the hook, and says so', async () => {
@@ -457,15 +468,16 @@ withDatabase((harness) => {
   });
 
   test('deliveries that nobody tries are given up: of a hook that is deleted at once, of a disabled one in time', async () => {
-    const { store, deliverer, ends, stop } = await startPod();
-    await stop();
+    const pod = await startPod();
+    const { store, deliverer, ends } = pod;
+    await deliverer.stop(0);
     await define({ store }, { target: 'exec:x' }, 'deleted');
     await define({ store }, { target: 'exec:x' }, 'disabled');
     await end();
     await store.delete('deleted');
     await store.update('disabled', { enabled: false });
     await deliverer.clean();
-    expect(ends).toEqual([]);
+    expect(ends).toEqual(['given up 0 the hook was deleted']);
     const states = async () =>
       (await deliveries()).map(({ hook_id: id, state, error }: Record<string, unknown>) => [id, state, error]);
     const deleted = ['deleted', 'GIVEN_UP', 'the hook was deleted'];
@@ -474,14 +486,16 @@ withDatabase((harness) => {
     await deliverer.clean();
     const disabled = ['disabled', 'GIVEN_UP', 'the hook is disabled, and hooks.give-up-after is over'];
     expect(await states()).toEqual(expect.arrayContaining([deleted, disabled]));
+    expect(await givenUp(pod)).toEqual([0, 2, 0]);
     await database.knex('hook_deliveries').update({ ended_at: database.knex.raw("now() - interval '8 days'") });
     await deliverer.clean();
     expect(await deliveries()).toEqual([]);
   });
 
   test('by number too: the oldest that wait are given up, and the oldest that are over are removed', async () => {
-    const { store, deliverer, stop } = await startPod('pod-1', { settings: { 'hooks.max-deliveries': 3 } });
-    await stop();
+    const pod = await startPod('pod-1', { settings: { 'hooks.max-deliveries': 3 } });
+    const { store, deliverer } = pod;
+    await deliverer.stop(0);
     await define({ store }, { target: 'exec:x' });
     const left = async () =>
       (await deliveries()).map(
@@ -494,6 +508,7 @@ withDatabase((harness) => {
     await deliverer.clean();
     expect(await left()).toEqual([`${first} GIVEN_UP`, `${second} GIVEN_UP`, ...waiting]);
     expect((await deliveries())[0]).toMatchObject({ error: 'more than hooks.max-deliveries wait' });
+    expect(await givenUp(pod)).toEqual([0, 0, 2]);
     const [third, fourth, fifth] = others;
     const newer = [await end(), await end()];
     await deliverer.clean();

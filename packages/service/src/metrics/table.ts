@@ -135,6 +135,12 @@ export const METRICS = {
     { by: ['webhook', 'executable'], outcome: ['delivered', 'failed', 'given_up', 'interrupted'] },
     'Attempts of hooks: `failed` = another one follows, `given_up` = none does, `interrupted` = this process stopped, and another one tries again.',
   ),
+  pesit_hook_given_up_total: row(
+    'counter',
+    'both',
+    { cause: ['failed', 'not_tried', 'too_many'] },
+    'Deliveries of hooks that were given up, so that nobody was told: `failed` = their attempts did, `not_tried` = their hook is deleted, disabled or switched off, `too_many` = more than `hooks.max-deliveries` waited.',
+  ),
   pesit_hook_deliveries_waiting: row(
     'gauge',
     'both',
