@@ -189,7 +189,8 @@ withDatabase((harness) => {
           bytes_transferred: 9,
         });
       const groups = ['day', 'status', 'partner', 'server', 'virtualFile', 'node'].map((one) => `groupBy=${one}`);
-      const queries = ['serverId=2', 'virtualFileId=IN&groupBy=day', ...groups];
+      const week = `groupBy=hour&from=${new Date(Date.now() - 7 * 86_400_000).toISOString()}`;
+      const queries = ['serverId=2', 'virtualFileId=IN&groupBy=day', ...groups, week];
       const answers = () =>
         Promise.all(queries.map(async (one) => (await service.api.get(`/transfers/stats?${one}`)).body));
       const before = await answers();

@@ -86,7 +86,10 @@ withDatabase((harness) => {
   test('are the same before and after days were added up, for every group and filter', async () => {
     const day = (ago: number): string => new Date(Date.now() - ago * 86_400_000).toISOString();
     const periods = ['', `from=${day(3).slice(0, 10)}`, `from=${day(2.5)}&to=${day(0.9)}`];
-    const queries = QUERIES.flatMap((query) => periods.map((period) => `${query}&${period}`));
+    const hourly = ['', '&partnerId=B', '&diagnostic=2-205', '&q=nowhere'].map(
+      (one) => `groupBy=hour&from=${day(3.5)}${one}`,
+    );
+    const queries = [...QUERIES.flatMap((query) => periods.map((period) => `${query}&${period}`)), ...hourly];
     const before: unknown[] = [];
     for (const query of queries) before.push(await stats(query));
     expect(await sumsOn(knex()).run()).toBe(await summed());
@@ -114,6 +117,30 @@ withDatabase((harness) => {
     // 100, 200, 400, 800, 10,000 ms: wrong by 5 % at most.
     expect(Math.abs(duration.p50 - 400)).toBeLessThanOrEqual(20);
     expect(Math.abs(duration.p95 - 10_000)).toBeLessThanOrEqual(500);
+  });
+
+  test('by hours: those that have any, by their begin, of a week at most', async () => {
+    const { oldest } = (await knex()('transfers').min('start_time as oldest').first()) as { readonly oldest: Date };
+    const at = (days: number): string => new Date(oldest.getTime() + (3 - days) * 86_400_000).toISOString();
+    const [from, to] = [at(3), at(2)];
+    const hour = (time: string): string => time.replace('.000Z', 'Z');
+    for (const made of [false, true]) {
+      if (made) await sumsOn(knex()).run();
+      expect(await stats(`groupBy=hour&from=${from}&to=${to}`)).toMatchObject({
+        ...{ totalTransfers: 6, totalGroups: 2 },
+        groups: [
+          { value: hour(from), transfers: 3, byStatus: { COMPLETED: 2, FAILED: 1 }, bytesTransferred: 300 },
+          { value: hour(to), transfers: 3, byStatus: { COMPLETED: 1, CANCELLED: 1, IN_PROGRESS: 1 } },
+        ],
+      });
+    }
+    for (const period of ['', `to=${to}`, `from=${at(8)}`, `from=${at(30)}&to=${at(22)}`]) {
+      const { status, body } = await rest.get(`/api/v1/transfers/stats?groupBy=hour&${period}`);
+      const message = expect.stringContaining('groupBy=hour takes a period of 7 days at most');
+      expect([status, body]).toMatchObject([400, { details: [{ field: 'from', message }] }]);
+    }
+    for (const period of [`from=${new Date(Date.now() - 7 * 86_400_000).toISOString()}`, `from=${at(30)}&to=${at(23)}`])
+      await stats(`groupBy=hour&${period}`);
   });
 
   describe('a day that was added up', () => {

@@ -174,6 +174,10 @@ export const tools = ({ node, openTab }: Stage): void => {
   test('metrics: a picture of the day, and its figures in a table', async () => {
     await send(node, 'sample', 'INBOX', 'counted.txt');
     const { page } = await openTab();
+    const asked: string[] = [];
+    page.on('request', (one) => {
+      if (one.url().includes('/transfers/stats')) asked.push(one.url());
+    });
     await logIn(page, `${node.client}/figures`);
     const chart = page.getByRole('region', { name: 'Transfers', exact: true });
     await chart.locator('canvas').waitFor();
@@ -182,6 +186,8 @@ export const tools = ({ node, openTab }: Stage): void => {
     expect(await rows.count()).toBe(25);
     const counts = await rows.locator('td:nth-of-type(1)').allTextContents();
     expect(counts.reduce((sum, one) => sum + Number(one), 0)).toBeGreaterThan(0);
+    // One request for all hours.
+    expect(asked.filter((url) => !url.includes('groupBy=hour'))).toEqual([]);
     await page.getByRole('region', { name: 'Wait in the queue' }).getByText(/^≤ /).first().waitFor();
     await page.getByRole('link', { name: '30 days' }).click();
     await page.waitForURL('**/figures?range=month');

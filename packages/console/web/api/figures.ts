@@ -21,16 +21,12 @@ export interface Bucket {
   readonly p95: number | null;
 }
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
+/** Milliseconds. */
+const LENGTHS = { hour: 3_600_000, day: 86_400_000 } as const;
 const HOURS = 24;
 const DAYS = 30;
-/** Requests at a time. */
-const AT_ONCE = 4;
-/** An hour that ended so long ago is asked for once. */
-const SETTLED_MS = 2 * HOUR_MS;
 
-const totals = (query: { from: string; to?: string; groupBy?: 'day' }, signal: AbortSignal): Promise<Statistics> =>
+const totals = (query: { from: string; groupBy: 'hour' | 'day' }, signal: AbortSignal): Promise<Statistics> =>
   app.value === 'server'
     ? answerOf(serverApp.GET('/api/v1/transfers/stats', { params: { query }, signal }))
     : answerOf(clientApp.GET('/api/v1/transfers/stats', { params: { query }, signal }));
@@ -49,44 +45,21 @@ const bucketOf = (at: number, of: Totals): Bucket => ({
   p95: of.duration?.p95 ?? null,
 });
 
-const settled = new Map<string, Bucket>();
+const none: Totals = { byStatus: {}, bytesTransferred: 0, duration: null, failureRate: null };
 
-const hour = async (at: number, now: number, signal: AbortSignal): Promise<Bucket> => {
-  const key = `${app.value} ${at}`;
-  const known = settled.get(key);
-  if (known !== undefined) return known;
-  // `to` is the last millisecond that counts.
-  const query = { from: new Date(at).toISOString(), to: new Date(at + HOUR_MS - 1).toISOString() };
-  const bucket = bucketOf(at, await totals(query, signal));
-  if (now - at - HOUR_MS > SETTLED_MS) settled.set(key, bucket);
-  return bucket;
-};
-
-const hours = async (signal: AbortSignal): Promise<readonly Bucket[]> => {
-  const now = Date.now();
-  const last = Math.floor(now / HOUR_MS) * HOUR_MS;
-  const wanted = Array.from({ length: HOURS }, (_, index) => last - (HOURS - 1 - index) * HOUR_MS);
-  const buckets = new Map<number, Bucket>();
-  const left = [...wanted];
-  const work = async (): Promise<void> => {
-    for (let at = left.pop(); at !== undefined; at = left.pop()) buckets.set(at, await hour(at, now, signal));
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
-  return wanted.flatMap((at) => buckets.get(at) ?? []);
-};
-
-const days = async (signal: AbortSignal): Promise<readonly Bucket[]> => {
-  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
-  const wanted = Array.from({ length: DAYS }, (_, index) => today - (DAYS - 1 - index) * DAY_MS);
-  const from = new Date(wanted[0] ?? today).toISOString();
-  const { groups = [] } = await totals({ from, groupBy: 'day' }, signal);
-  const byDay = new Map(groups.map((group) => [Date.parse(group.value ?? ''), group]));
-  const none: Totals = { byStatus: {}, bytesTransferred: 0, duration: null, failureRate: null };
-  return wanted.map((at) => bucketOf(at, byDay.get(at) ?? none));
+/** So many spans of time up to now, one request for all. */
+const buckets = async (groupBy: 'hour' | 'day', most: number, signal: AbortSignal): Promise<readonly Bucket[]> => {
+  const length = LENGTHS[groupBy];
+  const last = Math.floor(Date.now() / length) * length;
+  const wanted = Array.from({ length: most }, (_, index) => last - (most - 1 - index) * length);
+  const from = new Date(wanted[0] ?? last).toISOString();
+  const { groups = [] } = await totals({ from, groupBy }, signal);
+  const known = new Map(groups.map((group) => [Date.parse(group.value ?? ''), group]));
+  return wanted.map((at) => bucketOf(at, known.get(at) ?? none));
 };
 
 export const figures = (range: Range, signal: AbortSignal): Promise<readonly Bucket[]> =>
-  range === 'day' ? hours(signal) : days(signal);
+  range === 'day' ? buckets('hour', HOURS, signal) : buckets('day', DAYS, signal);
 
 /** How long transfers waited for their first attempt, since the process that answers began; seconds at most. */
 export interface Waits {

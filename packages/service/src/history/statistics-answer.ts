@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
-import { DIMENSIONS } from './sums.js';
+import { DIMENSIONS, MOST_DAYS_BY_HOUR } from './sums.js';
 
 /** By what transfers can be grouped. */
-export const GROUPS = ['day', 'direction', 'status', 'diagnostic', ...DIMENSIONS] as const;
+export const GROUPS = ['hour', 'day', 'direction', 'status', 'diagnostic', ...DIMENSIONS] as const;
 export type GroupBy = (typeof GROUPS)[number];
 
 /** Groups that are answered. */
@@ -11,7 +11,12 @@ export const MOST_GROUPS = 1_000;
 
 /** The query fields of statistics, beside the filters. */
 export const statisticsFields = {
-  groupBy: z.enum(GROUPS).optional().meta({ description: 'Adds `groups`: one for each value of this field.' }),
+  groupBy: z
+    .enum(GROUPS)
+    .optional()
+    .meta({
+      description: `Adds \`groups\`: one for each value of this field. \`hour\` takes a period of ${MOST_DAYS_BY_HOUR} days at most.`,
+    }),
 };
 
 const totalsOf = (statuses: readonly string[], directions: readonly string[]) => ({
@@ -37,14 +42,17 @@ export const statisticsAnswer = (statuses: readonly string[], directions: readon
       groups: z
         .array(
           z.object({
-            value: z.string().nullable().meta({ description: 'Of the field of `groupBy`; null: they have none.' }),
+            value: z.string().nullable().meta({
+              description:
+                'Of the field of `groupBy`, of an hour its begin (2026-11-23T08:00:00Z); null: they have none.',
+            }),
             transfers: z.int().min(0),
             ...totalsOf(statuses, directions),
           }),
         )
         .optional()
         .meta({
-          description: `With \`groupBy\`: days in their order (the newest 1,000), others by their transfers: the ${MOST_GROUPS.toLocaleString('en')} largest.`,
+          description: `With \`groupBy\`: hours and days that have any in their order (the newest 1,000), others by their transfers: the ${MOST_GROUPS.toLocaleString('en')} largest.`,
         }),
       totalGroups: z.int().optional(),
     })

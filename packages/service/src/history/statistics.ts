@@ -5,9 +5,9 @@ import { added, countsOf, measures, percentiles } from './durations.js';
 import { candidates, columnsOf, joined, plain, searched, walksOf } from './statements.js';
 import { MOST_GROUPS } from './statistics-answer.js';
 import type { GroupBy, Statistics, Totals } from './statistics-answer.js';
-import { keyOf, summedSource } from './summed.js';
+import { isTime, keyOf, summedSource } from './summed.js';
 import type { Source } from './summed.js';
-import { DIMENSIONS } from './sums.js';
+import { DIMENSIONS, MOST_DAYS_BY_HOUR } from './sums.js';
 import type { SummedTable } from './sums.js';
 import type { Period } from './table.js';
 
@@ -46,13 +46,14 @@ export class HistoryStatistics<F extends Period> {
     this.#most = most;
   }
 
-  /** @throws ApiError 400 where more records than `most` would have to be added up */
+  /** @throws ApiError 400 where more records than `most` would have to be added up, or more hours than are answered */
   async totals(
     filter: F,
     groupBy: GroupBy | undefined,
     statuses: readonly string[],
     directions: readonly string[],
   ): Promise<Statistics> {
+    if (groupBy === 'hour') refuseManyHours(filter);
     const source = summedSource(this.#table, filter, groupBy) ?? (await this.#searched(filter, groupBy));
     const lines = await this.#lines(source, groupBy);
     const { value: all, transfers: totalTransfers } = addUp(lines, statuses, directions);
@@ -68,7 +69,7 @@ export class HistoryStatistics<F extends Period> {
       return { value, transfers, ...totals };
     });
     groups.sort(
-      groupBy === 'day'
+      isTime(groupBy)
         ? (a, b) => String(a.value).localeCompare(String(b.value))
         : (a, b) => b.transfers - a.transfers || String(a.value).localeCompare(String(b.value)),
     );
@@ -110,7 +111,7 @@ export class HistoryStatistics<F extends Period> {
   }
 
   async #lines({ ctes, sums }: Source, groupBy: GroupBy | undefined): Promise<readonly Line[]> {
-    const order = groupBy === 'day' ? 'key desc nulls last' : 'size desc, key nulls last';
+    const order = isTime(groupBy) ? 'key desc nulls last' : 'size desc, key nulls last';
     const { sql, values } = joined(
       [
         plain('with'),
@@ -152,6 +153,22 @@ export class HistoryStatistics<F extends Period> {
     ]);
   }
 }
+
+const HOUR_MS = 3_600_000;
+
+/** @throws ApiError 400 where the period is open, or has too many hours */
+const refuseManyHours = ({ from, to = new Date() }: Period): void => {
+  const hours = from === undefined ? Infinity : (to.getTime() - from.getTime()) / HOUR_MS;
+  // One more than whole days: `from` is some hour of the first, and `to` perhaps that of the question.
+  if (hours <= MOST_DAYS_BY_HOUR * 24 + 1) return;
+  const given = from === undefined ? 'none' : `${Math.ceil(hours / 24)} days`;
+  throw validation([
+    {
+      field: 'from',
+      message: `groupBy=hour takes a period of ${MOST_DAYS_BY_HOUR} days at most, got ${given}: expected a later from, an earlier to, or groupBy=day`,
+    },
+  ]);
+};
 
 /** Totals of some lines. */
 const addUp = (

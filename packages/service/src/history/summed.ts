@@ -2,7 +2,7 @@ import { measures } from './durations.js';
 import { asSql, joined, plain } from './statements.js';
 import type { Sql } from './statements.js';
 import type { GroupBy } from './statistics-answer.js';
-import { DAY, DIMENSIONS, IS_ENDED, spanOf, WEEK } from './sums.js';
+import { DAY, DIMENSIONS, HOUR, IS_ENDED, spanOf, WEEK } from './sums.js';
 import type { Dimension, SummedTable } from './sums.js';
 import type { Condition, Period } from './table.js';
 
@@ -20,11 +20,21 @@ export const keyOf = <F extends Period>(
   groupBy: GroupBy | undefined,
 ): string => {
   if (groupBy === undefined) return 'null::text';
-  if (groupBy === 'day') return dayOf(history.time.column);
+  if (isTime(groupBy)) return TIMES[groupBy].text(history.time.column);
   return isDimension(groupBy) ? `${dimensions[groupBy].column}::text` : groupBy;
 };
 
-const dayOf = (time: string): string => `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD')`;
+/** Groups of time: their texts, which sort as they do, and the longest span that lies in one. */
+const TIMES = {
+  hour: {
+    text: (time: string): string => `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
+    longest: HOUR,
+  },
+  day: { text: (time: string): string => `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD')`, longest: DAY },
+} as const;
+
+export const isTime = (group: GroupBy | undefined): group is keyof typeof TIMES =>
+  group !== undefined && Object.hasOwn(TIMES, group);
 
 const isDimension = (group: GroupBy): group is Dimension => (DIMENSIONS as readonly string[]).includes(group);
 
@@ -78,7 +88,7 @@ export const summedSource = <F extends Period>(
       and ${time.column} >= (select since from period) and ${time.column} < (select until from period)`),
     where,
   ]);
-  const longest = groupBy === 'day' ? DAY : WEEK;
+  const longest = isTime(groupBy) ? TIMES[groupBy].longest : WEEK;
   const ctes = [
     plain('period as materialized (select'),
     bound(filter.from, '-infinity'),
@@ -108,7 +118,7 @@ export const summedSource = <F extends Period>(
     plain(')'),
   ];
   const column = (groupBy: GroupBy): string =>
-    groupBy === 'day' ? dayOf('since') : isDimension(groupBy) ? 'value' : groupBy;
+    isTime(groupBy) ? TIMES[groupBy].text('since') : isDimension(groupBy) ? 'value' : groupBy;
   const sums = [
     plain(
       `select ${groupBy === undefined ? 'null::text' : column(groupBy)} as key, direction, status, transfers, bytes, millis, durations

@@ -55,8 +55,11 @@ const HOUR_MS = 3_600_000;
  */
 const SETTLED = `interval '61 minutes'`;
 
-/** How long the hours of a day are kept after it, so that a change makes an hour due and not the whole day. */
-const KEPT_HOURS = `interval '48 hours'`;
+/** Longest period of statistics by hours, days. */
+export const MOST_DAYS_BY_HOUR = 7;
+
+/** How long the hours of a day are kept after it: for statistics by hours, and so that a change makes an hour due and not the whole day. */
+const KEPT_HOURS = `interval '${MOST_DAYS_BY_HOUR + 1} days'`;
 
 const SUM_COLUMNS = 'dimension, value, direction, status, diagnostic';
 
