@@ -89,7 +89,7 @@ withDatabase((harness) => {
     });
     expect([issued.status, issued.body.keystore, Object.keys(issued.body).sort()]).toEqual([
       ...[201, 'NODE'],
-      ['certificate', 'keystore', 'name', 'notAfter', 'serial'],
+      ['certificate', 'fingerprint', 'keystore', 'name', 'notAfter', 'serial'],
     ]);
     const said = text(issued.body.certificate);
     expect(said).toContain('TLS Web Server Authentication, TLS Web Client Authentication');
@@ -103,6 +103,9 @@ withDatabase((harness) => {
       'OK',
     );
     expect(issued.body.serial).toBe(new X509Certificate(issued.body.certificate).serialNumber);
+    openssl.write('one.pem', issued.body.certificate);
+    const fingerprint = openssl.run('x509', '-in', 'one.pem', '-noout', '-fingerprint', '-sha256');
+    expect(fingerprint).toContain(`=${issued.body.fingerprint as string}\n`);
     expect((await get('/keystores/NODE')).body).toMatchObject({ managed: true, warnings: [] });
     const before = await pod.certificates.identity('NODE');
     const rotated = await post('/keystores/NODE/rotate', {});

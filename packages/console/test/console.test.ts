@@ -9,6 +9,7 @@ import { configuration } from './in-browser/configuration.js';
 import { looks } from './in-browser/looks.js';
 import { oversight } from './in-browser/oversight.js';
 import { pages } from './in-browser/pages.js';
+import { tlsSetUp } from './in-browser/tls-set-up.js';
 import { tools } from './in-browser/tools.js';
 import { describeInBrowser } from './support/browser.js';
 import { makeSample } from './support/sample.js';
@@ -27,5 +28,6 @@ describeInBrowser('in a browser', () => {
   describe('the first pages', () => pages(stage));
   describe('the pages that configure', () => configuration(stage));
   describe('the pages that oversee', () => oversight(stage));
+  describe('a partner is set up over TLS', () => tlsSetUp(stage));
   describe('the pages that do something', () => tools(stage));
 });

@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto';
+
 import {
   ApiError,
   notFound,
@@ -106,6 +108,7 @@ const issueAnswer = z
     name: z.string(),
     certificate: z.string().meta({ description: 'PEM.', example: CERTIFICATE_EXAMPLE }),
     serial: z.string(),
+    fingerprint: z.string().meta({ description: 'SHA-256, hex with colons: binds a partner to it.' }),
     notAfter: timestamp(),
     keystore: z.string().nullable().meta({ description: 'The managed keystore that was made.' }),
     pkcs12: z.string().optional().meta({ description: 'Base64, for the partner.' }),
@@ -163,7 +166,8 @@ const shownCa = (row: AuthorityRow) => ({
 
 const shownIssue = ({ row, ...once }: Issue) => ({
   ...{ name: row.name, certificate: row.certificate, serial: row.serial, keystore: row.keystore },
-  ...{ notAfter: row.not_after.toISOString(), ...once },
+  ...{ fingerprint: new X509Certificate(row.certificate).fingerprint256, notAfter: row.not_after.toISOString() },
+  ...once,
 });
 
 const shownIssued = (row: IssuedRow) => ({

@@ -78,3 +78,10 @@ export const ask = async (
   if (!answer.ok) throw new Error(`${path}: ${JSON.stringify(json)}`);
   return json;
 };
+
+/** The local CA is there from now on. */
+export const needCa = async ({ server }: Pick<StartedNode, 'server'>): Promise<void> => {
+  const path = '/api/v1/certificates/ca';
+  const { status } = await fetch(new URL(path, server), { headers: { authorization: BASIC } });
+  if (status === 404) await ask(server, path, { commonName: 'Acme PeSIT CA' });
+};

@@ -85,6 +85,57 @@ export const putStore = async (kind: Kind, upload: Upload, old?: string): Promis
   return (await answerOf<Truststore>(made)).warnings;
 };
 
+/** The certificates of a truststore. */
+export const certificatesIn = ({ certificates }: Pick<Truststore, 'certificates'>): readonly Certificate[] =>
+  typeof certificates === 'string' ? [] : certificates;
+
+const NAME_OF_PARTNERS = 'partners';
+/** A certificate in PEM, told from another one whatever its line ends. */
+const plain = (pem: string): string => pem.replace(/\s/g, '');
+
+/**
+ * Has a truststore believe one more certificate.
+ * @param name undefined: the one of the configuration, else `partners`, which is made where there is none
+ * @returns the truststore, and the certificate as the service reads it
+ */
+export const believe = async (
+  pem: string,
+  name: string | undefined,
+): Promise<{ readonly truststore: string; readonly certificate: Certificate | undefined }> => {
+  const all = await answerOf(serverApp.GET('/api/v1/certificates/truststores', {}));
+  const asked = name ?? configured(all) ?? NAME_OF_PARTNERS;
+  const store = all.find((one) => one.name === asked);
+  const inside = store === undefined ? [] : certificatesIn(store);
+  const read = (ones: readonly Certificate[]): Certificate | undefined =>
+    ones.find((one) => plain(one.pem) === plain(pem));
+  if (read(inside) !== undefined) return { truststore: asked, certificate: read(inside) };
+  const certificates = [...inside.map((one) => one.pem.trim()), pem.trim(), ''].join('\n');
+  const after = await answerOf(
+    store === undefined
+      ? serverApp.POST('/api/v1/certificates/truststores', { body: { name: asked, certificates, crlUrls: [] } })
+      : serverApp.PUT('/api/v1/certificates/truststores/{name}', {
+          params: { path: { name: asked } },
+          body: { certificates },
+        }),
+  );
+  return { truststore: asked, certificate: read(certificatesIn(after)) };
+};
+
+interface Store {
+  readonly name: string;
+  readonly usedBy: Keystore['usedBy'];
+}
+
+/** The store that the configuration names for whoever names none. */
+export const configured = (all: readonly Store[]): string | undefined =>
+  all.find(({ usedBy }) => usedBy.some(({ name }) => /^ssl\.(?:key|trust)store-name$/.test(name)))?.name;
+
+/** Where the leader fetches the CRLs of a truststore. */
+export const setCrlUrls = async (name: string, crlUrls: string[]): Promise<void> => {
+  const params = { path: { name } };
+  await answerOf(serverApp.PUT('/api/v1/certificates/truststores/{name}', { params, body: { crlUrls } }));
+};
+
 export const deleteStore = async (kind: Kind, name: string): Promise<void> => {
   const of = { params: { path: { name } } };
   if (kind === 'keystores') await answerOf(serverApp.DELETE('/api/v1/certificates/keystores/{name}', of));
@@ -111,7 +162,13 @@ export interface Wanted {
   readonly sans: string[];
   readonly ttlDays: number;
   readonly kind: 'server' | 'partner';
+  /** Default: EC, which is P-256. */
+  readonly keyType?: KeyType;
+  /** PEM: it is signed, and no key is made. */
+  readonly csr?: string;
 }
+
+export type KeyType = components['schemas']['CreateAuthority']['keyType'];
 
 export const issue = (wanted: Wanted): Promise<NewIssued> =>
   answerOf(serverApp.POST('/api/v1/certificates/issue', { body: { keyType: 'EC', ...wanted } }));
@@ -119,6 +176,10 @@ export const issue = (wanted: Wanted): Promise<NewIssued> =>
 export const revoke = async (serial: string, reason: Reason): Promise<void> => {
   await answerOf(serverApp.POST('/api/v1/certificates/revoked', { body: { serial, reason } }));
 };
+
+/** The bytes of a PKCS#12 that was issued. */
+export const pkcs12Bytes = ({ pkcs12 = '' }: NewIssued): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(atob(pkcs12), (letter) => letter.charCodeAt(0));
 
 /** Days from now, less than one counts as none; negative: it has ended. */
 export const daysLeft = (notAfter: string, now = Date.now()): number =>

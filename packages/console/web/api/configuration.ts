@@ -11,6 +11,7 @@ export type Listener = Server['Listener'];
 export type Session = Server['Session'];
 export type RemoteServer = Client['RemoteServer'];
 export type ConnectionTest = Client['ConnectionTest'];
+export type PartnerTest = Server['PartnerTest'];
 
 /** A body that a form has made: its fields are those of the document. */
 export type Body = Readonly<Record<string, unknown>>;
@@ -152,6 +153,13 @@ export const endSession = (serverId: string, sessionId: string): Promise<unknown
 
 export const testConnection = (id: string): Promise<ConnectionTest> =>
   answerOf(clientApp.POST('/api/v1/servers/{id}/test', { params: { path: { id } } }));
+
+/** Tries the login of a partner, by a session of the service with itself. @param virtualFile whether the partner may use it is looked at */
+export const testPartner = (
+  partnerId: string,
+  body: { readonly password: string; readonly serverId: string; readonly virtualFile: string },
+): Promise<PartnerTest> =>
+  answerOf(serverApp.POST('/api/v1/config/partners/{partnerId}/test', { params: { path: { partnerId } }, body }));
 
 export const closeCircuit = (id: string): Promise<unknown> =>
   answerOf(clientApp.POST('/api/v1/servers/{id}/close-circuit', { params: { path: { id } } }));

@@ -19,6 +19,7 @@ export const SendPage = () => {
   const { query } = useLocation();
   const { send, pages } = texts.value;
   const peers = usePeers();
+  const preset = { server: query['server'], file: query['file'] };
   const way = wayOf(query['what']);
   const Form = FORMS[way];
   if (!may('operator')) {
@@ -48,7 +49,7 @@ export const SendPage = () => {
             <span>{send.noServerHint}</span>
           </Empty>
         ) : peers.isKnown ? (
-          <Form peers={peers} />
+          <Form peers={peers} preset={preset} />
         ) : (
           peers.failure === undefined && <Loading />
         )}

@@ -1,91 +1,40 @@
 import { useRef, useState } from 'preact/hooks';
 
 import { useAnswer } from '../api/answer.ts';
-import { allFiles, allListeners, files, listeners, partners } from '../api/configuration.ts';
+import { daysLeft, firstEnd, keystores } from '../api/certificates.ts';
+import { allFiles, allListeners } from '../api/configuration.ts';
 import type { Listener, VirtualFile } from '../api/configuration.ts';
+import { directionOf, SetUp } from '../api/set-up.ts';
+import type { Made } from '../api/set-up.ts';
 import { useAction } from '../parts/action.tsx';
 import { FailureNote } from '../parts/failure-note.tsx';
-import { FirstContact } from '../parts/first-contact.tsx';
 import { useUnsaved } from '../parts/leaving.tsx';
 import { portsOf } from '../parts/listener-state.tsx';
 import { Card, Loading, Page } from '../parts/page.tsx';
 import { newPassword } from '../parts/password.ts';
-import { Sheet } from '../parts/sheet.tsx';
+import { SetUpResult } from '../parts/set-up-result.tsx';
+import { TlsFields } from '../parts/set-up-tls.tsx';
+import type { TlsWish } from '../parts/set-up-tls.tsx';
 import { words as configuration } from '../texts/configuration.ts';
-import { bytes, number } from '../texts/format.ts';
-
-interface Made {
-  readonly partnerId: string;
-  readonly password: string;
-  readonly host: string;
-  readonly withTls: boolean;
-  readonly operations: readonly ('READ' | 'WRITE')[];
-  readonly file: VirtualFile;
-  readonly listener: Listener;
-}
-
-const directionOf = (operations: Made['operations']): VirtualFile['direction'] =>
-  operations.length === 2 ? 'BOTH' : operations[0] === 'READ' ? 'SEND' : 'RECEIVE';
-
-/** What is made, and what the partner must know of it. */
-const Result = ({ of }: { readonly of: Made }) => {
-  const { setUp, values } = configuration.value;
-  const { partnerId, password, host, withTls, operations, file, listener } = of;
-  const port = withTls ? (listener.tlsPort ?? 5001) : (listener.port ?? listener.tlsPort ?? 5001);
-  const { rows } = setUp;
-  const question = {
-    ...{
-      name: `${listener.serverId}-${partnerId}`.toLowerCase(),
-      host,
-      port: String(port),
-      serverId: listener.serverId,
-    },
-    ...{ clientId: partnerId, ...(withTls ? { tls: '1' } : {}) },
-  };
-  return (
-    <>
-      <p class="note good no-print" role="status">
-        {setUp.made(partnerId)}
-      </p>
-      <div class="columns">
-        <div class="no-print">
-          <FirstContact partnerId={partnerId} listenerId={listener.serverId} question={question} />
-        </div>
-        <Sheet
-          title={setUp.sheetTitle(partnerId)}
-          rows={[
-            [rows.host, host],
-            [rows.port, String(port)],
-            [rows.tls, withTls ? rows.yes : rows.no],
-            [rows.server, listener.serverId],
-            [rows.partner, partnerId],
-            [rows.password, password],
-            [rows.file, file.fileId],
-            [rows.may, operations.map((one) => values.allowedOperations[one]).join(', ')],
-            [
-              rows.format,
-              file.recordFormat === null ? rows.any : values.recordFormat[file.recordFormat === 0 ? 0 : 128],
-            ],
-            [rows.length, file.recordLength === null ? rows.any : number(file.recordLength)],
-            [rows.size, file.maxFileSize === null ? rows.any : bytes(file.maxFileSize)],
-            [rows.protocol, rows.version],
-          ]}
-        />
-      </div>
-      <p class="row no-print">
-        <a href={`/partners/${encodeURIComponent(partnerId)}`}>{setUp.toPartner(partnerId)}</a>
-        <a href="/partners">{configuration.value.partners.back}</a>
-      </p>
-    </>
-  );
-};
 
 interface FormProps {
-  readonly known: { readonly files: readonly VirtualFile[]; readonly listeners: readonly Listener[] };
+  readonly known: {
+    readonly files: readonly VirtualFile[];
+    readonly listeners: readonly Listener[];
+    /** Those that have not ended. */
+    readonly keystores: readonly string[];
+  };
   readonly made: (made: Made) => void;
 }
 
 const NEW = '';
+
+/** `NODE1`, or the next number that no listener has. */
+const freeName = (listeners: readonly Listener[]): string => {
+  let next = 1;
+  while (listeners.some(({ serverId }) => serverId === `NODE${next}`)) next += 1;
+  return `NODE${next}`;
+};
 
 const SetUpForm = ({ known, made }: FormProps) => {
   const { setUp, form, fields, values } = configuration.value;
@@ -98,49 +47,25 @@ const SetUpForm = ({ known, made }: FormProps) => {
   const [fileId, setFileId] = useState(NEW);
   const [newFile, setNewFile] = useState('');
   const [listenerId, setListenerId] = useState(running?.serverId ?? NEW);
-  const [newListener, setNewListener] = useState('NODE1');
-  const [port, setPort] = useState('6502');
+  const [newListener, setNewListener] = useState(() => freeName(known.listeners));
+  const [ownPort, setPort] = useState<string>();
   const [withTls, setWithTls] = useState(running?.port === null);
   const [host, setHost] = useState(location.hostname);
+  const [tls, setTls] = useState<TlsWish>({ keystore: known.keystores[0] ?? NEW, proof: 'password', own: '' });
   const action = useAction();
-  // What was made already is not made again when a later step is refused.
-  const done = useRef<{ file?: VirtualFile; listener?: Listener }>({});
+  const making = useRef(new SetUp());
   useUnsaved(partnerId !== '' && !action.isRunning);
   const listener = known.listeners.find(({ serverId }) => serverId === listenerId);
   const mayTls = listener === undefined || listener.sslEnabled;
+  const isTls = mayTls && withTls;
+  const isNeeded = listener?.sslClientAuth === 'NEED';
+  const proof = isNeeded && tls.proof === 'password' ? 'issued' : tls.proof;
+  const port = ownPort ?? (isTls ? '5001' : '6502');
   const operations = [...(reads ? (['READ'] as const) : []), ...(writes ? (['WRITE'] as const) : [])];
-  const fileName = newFile === '' ? partnerId : newFile;
-
-  const listenerToUse = async (): Promise<Listener> => {
-    if (listener !== undefined) return listener;
-    const { listener: before } = done.current;
-    if (before?.serverId === newListener) return before;
-    const ports = withTls ? { port: null, tlsPort: Number(port), sslEnabled: true } : { port: Number(port) };
-    return (done.current.listener = await listeners.create({ serverId: newListener, ...ports }));
-  };
-  const fileToUse = async (): Promise<VirtualFile> => {
-    const file = known.files.find((one) => one.fileId === fileId);
-    if (file !== undefined) {
-      const { allowedPartners } = file;
-      if (allowedPartners === null || allowedPartners.includes(partnerId)) return file;
-      return files.change(file.fileId, { allowedPartners: [...allowedPartners, partnerId] });
-    }
-    const { file: before } = done.current;
-    if (before?.fileId === fileName) return before;
-    return (done.current.file = await files.create({
-      ...{ fileId: fileName, direction: directionOf(operations), allowedPartners: [partnerId] },
-    }));
-  };
   const make = async (): Promise<void> => {
-    const on = await listenerToUse();
-    const file = await fileToUse();
-    const isTls = withTls && on.sslEnabled;
-    await partners.create({
-      ...{ partnerId, password, allowedOperations: operations, tlsRequired: isTls },
-      ...{ allowedFiles: [file.fileId], allowedListeners: [on.serverId] },
-      ...(name === '' ? {} : { name }),
-    });
-    made({ partnerId, password, host, withTls: isTls, operations, file, listener: on });
+    const file = known.files.find((one) => one.fileId === fileId);
+    const wish = { partnerId, name, password, operations, host, file, newFile, listener, newListener, withTls };
+    made(await making.current.make({ ...wish, ...tls, proof, port: Number(port) }));
   };
 
   const text = (label: string, value: string, change: (text: string) => void, more: object = {}) => (
@@ -218,8 +143,15 @@ const SetUpForm = ({ known, made }: FormProps) => {
         {mayTls && (
           <div class="field">
             <span>TLS</span>
-            {check(setUp.tls, withTls, setWithTls)}
+            {check(setUp.onlyTls, withTls, setWithTls)}
           </div>
+        )}
+        {isTls && (
+          <TlsFields
+            {...{ ...tls, proof, isNeeded }}
+            keystores={listener === undefined ? known.keystores : undefined}
+            change={(change) => setTls((last) => ({ ...last, ...change }))}
+          />
         )}
         {text(setUp.host, host, setHost, { required: true, maxLength: 255 })}
         <div class="field">
@@ -259,13 +191,17 @@ export const SetUpPartner = () => {
   const { setUp, partners: words } = configuration.value;
   const [made, setMade] = useState<Made>();
   const { value, failure, ask } = useAnswer('set up', async (signal) => {
-    const [some, all] = await Promise.all([allFiles(signal), allListeners(signal)]);
-    return { files: some, listeners: all };
+    const [some, all, stores] = await Promise.all([allFiles(signal), allListeners(signal), keystores(signal)]);
+    const good = stores.filter(({ certificates }) => {
+      const end = firstEnd(certificates);
+      return end !== undefined && daysLeft(end) >= 0;
+    });
+    return { files: some, listeners: all, keystores: good.map(({ name }) => name) };
   });
   if (made !== undefined) {
     return (
       <Page title={setUp.title}>
-        <Result of={made} />
+        <SetUpResult of={made} />
       </Page>
     );
   }

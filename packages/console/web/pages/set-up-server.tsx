@@ -25,7 +25,7 @@ export const SetUpServer = () => {
     const value = query[name];
     return value === undefined ? [] : [[name, value] as const];
   });
-  const port = query['port'];
+  const { file, pin, port } = query;
   const ports = port === undefined ? {} : query['tls'] === '1' ? { tlsPort: port, tlsEnabled: 'true' } : { port };
   return (
     <Page title={setUp.serverTitle}>
@@ -37,7 +37,11 @@ export const SetUpServer = () => {
           <p class="quiet">{setUp.serverHint}</p>
           <ResourceForm
             {...{ resource: 'remoteServer', layout: SHEET, submit: setUp.saveAndTest }}
-            preset={{ ...Object.fromEntries(given), ...ports }}
+            preset={{
+              ...Object.fromEntries(given),
+              ...ports,
+              ...(pin === undefined ? {} : { certificateFingerprint: pin }),
+            }}
             save={async (body) => setMade(await remoteServers.create(body))}
           />
         </Card>
@@ -48,7 +52,10 @@ export const SetUpServer = () => {
           </p>
           <ConnectionTestCard server={made} tested={() => undefined} isAtOnce />
           <p class="row">
-            <a class="button main" href="/send">
+            <a
+              class="button main"
+              href={`/send?${new URLSearchParams({ server: made.name, ...(file === undefined ? {} : { file }) }).toString()}`}
+            >
               {setUp.sendFirst}
             </a>
             <a href={`/servers/${made.id}`}>{setUp.toPartner(made.name)}</a>

@@ -2,13 +2,15 @@ import { receiveFile, sendMessage } from '../api/jobs.ts';
 import { texts } from '../texts/index.ts';
 import type { Peers } from './peers.ts';
 import { given, PriorityField, TargetFields } from './target-fields.tsx';
+import type { Preset } from './target-fields.tsx';
 
 interface Props {
   readonly peers: Peers;
+  readonly preset: Preset;
 }
 
 /** A file that a partner has for this node. */
-export const ReceiveForm = ({ peers }: Props) => {
+export const ReceiveForm = ({ peers, preset }: Props) => {
   const { send } = texts.value;
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -26,7 +28,7 @@ export const ReceiveForm = ({ peers }: Props) => {
   return (
     <form class="stack" onSubmit={submit} aria-label={send.way.receive}>
       <div class="grid">
-        <TargetFields key={peers.options.length} peers={peers} direction="RECEIVE" />
+        <TargetFields key={peers.options.length} peers={peers} preset={preset} direction="RECEIVE" />
         <label class="field">
           <span>{send.wanted}</span>
           <input name="remoteFilename" maxLength={80} spellcheck={false} />
@@ -47,7 +49,7 @@ export const ReceiveForm = ({ peers }: Props) => {
 };
 
 /** A PeSIT message: no file, a text that the partner acknowledges, and may answer. */
-export const MessageForm = ({ peers }: Props) => {
+export const MessageForm = ({ peers, preset }: Props) => {
   const { send } = texts.value;
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -64,7 +66,7 @@ export const MessageForm = ({ peers }: Props) => {
   return (
     <form class="stack" onSubmit={submit} aria-label={send.way.message}>
       <div class="grid">
-        <TargetFields key={peers.options.length} peers={peers} direction="SEND" />
+        <TargetFields key={peers.options.length} peers={peers} preset={preset} direction="SEND" />
       </div>
       <label class="field">
         <span>{send.message}</span>

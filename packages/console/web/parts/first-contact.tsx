@@ -8,19 +8,25 @@ import { texts } from '../texts/index.ts';
 import { Step } from './connection-test.tsx';
 import { FailureNote } from './failure-note.tsx';
 import { portsOf } from './listener-state.tsx';
+import { LoginTest } from './login-test.tsx';
 import { Card } from './page.tsx';
 
 const EVERY_MS = 2000;
 
 interface Props {
   readonly partnerId: string;
+  readonly password: string;
   readonly listenerId: string;
+  readonly fileId: string;
+  /** The partner has to show a certificate that was issued just now. */
+  readonly hasCertificate: boolean;
   /** Of the set-up of the client app. */
   readonly question: Readonly<Record<string, string>>;
 }
 
 /** Whether the partner gets through, step by step, as it tries: each step is what the service itself has seen. */
-export const FirstContact = ({ partnerId, listenerId, question }: Props) => {
+export const FirstContact = (props: Props) => {
+  const { partnerId, password, listenerId, fileId, hasCertificate, question } = props;
   const { setUp } = configuration.value;
   const { listenerStatus } = texts.value;
   const { value, failure, ask } = useAnswer(
@@ -48,10 +54,16 @@ export const FirstContact = ({ partnerId, listenerId, question }: Props) => {
           <strong>{setUp.steps.listener(listenerId)}</strong>:{' '}
           {listener !== undefined && `${listenerStatus[listener.status]}, ${portsOf(listener)}`}
           {typeof listener?.statusReason === 'string' && <div class="quiet">{listener.statusReason}</div>}
+          {listener !== undefined && !runs && (
+            <div>
+              <a href={`/listeners/${encodeURIComponent(listenerId)}`}>{setUp.toListener}</a>
+            </div>
+          )}
         </Step>
         <Step mood={partner?.enabled === true ? 'good' : partner === undefined ? 'wait' : 'bad'}>
           <strong>{setUp.steps.known}</strong>
         </Step>
+        <LoginTest {...{ partnerId, password, listenerId, fileId }} isReady={runs} />
         <Step mood={seen === undefined ? 'wait' : 'good'}>
           <strong>{setUp.steps.connects}</strong>:{' '}
           {seen === undefined
@@ -80,7 +92,7 @@ export const FirstContact = ({ partnerId, listenerId, question }: Props) => {
           >
             {setUp.tryIt}
           </a>
-          <span class="quiet">{setUp.tryHint}</span>
+          <span class="quiet">{hasCertificate ? setUp.tryCertificateHint : setUp.tryHint}</span>
         </p>
       )}
     </Card>

@@ -5,6 +5,7 @@ import { bytes, number } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 import type { Peers } from './peers.ts';
 import { given, PriorityField, TargetFields } from './target-fields.tsx';
+import type { Preset } from './target-fields.tsx';
 
 /** PI 37 is plain ASCII: accents go, anything else that it cannot carry is a `_`. */
 const plainName = (name: string): string =>
@@ -65,7 +66,7 @@ const DropZone = ({ take }: DropProps) => {
 };
 
 /** Files, and where they go: each is a transfer of its own. */
-export const SendForm = ({ peers }: { readonly peers: Peers }) => {
+export const SendForm = ({ peers, preset }: { readonly peers: Peers; readonly preset: Preset }) => {
   const { send } = texts.value;
   const [chosen, setChosen] = useState<readonly Chosen[]>([]);
   const count = useRef(0);
@@ -119,7 +120,7 @@ export const SendForm = ({ peers }: { readonly peers: Peers }) => {
         </ul>
       )}
       <div class="grid">
-        <TargetFields key={peers.options.length} peers={peers} direction="SEND" />
+        <TargetFields key={peers.options.length} peers={peers} preset={preset} direction="SEND" />
         <label class="field">
           <span>{send.label}</span>
           <input name="label" maxLength={80} pattern="[ -~]*" title={send.nameRule} />

@@ -8,6 +8,8 @@ interface Props {
   readonly title: string;
   /** Name and value; those without a value are left out. */
   readonly rows: readonly (readonly [name: string, value: string | undefined])[];
+  /** A text of several lines below them, with its name. */
+  readonly attached?: readonly [name: string, text: string];
 }
 
 /** As a mail has it: the values one below the other. */
@@ -17,13 +19,14 @@ const textOf = (title: string, rows: readonly (readonly [string, string])[]): st
 };
 
 /** What a partner must be told, to be copied into a mail or printed. */
-export const Sheet = ({ title, rows }: Props) => {
+export const Sheet = ({ title, rows, attached }: Props) => {
   const { setUp } = configuration.value;
   const { common } = texts.value;
   const [isCopied, setCopied] = useState(false);
   const shown = useRef<HTMLPreElement>(null);
   const said = rows.filter((row): row is readonly [string, string] => row[1] !== undefined && row[1] !== '');
-  const text = textOf(title, said);
+  const below = attached === undefined ? [] : ['', `${attached[0]}:`, attached[1].trim()];
+  const text = [textOf(title, said), ...below].join('\n');
   const copy = async (): Promise<void> => {
     if (shown.current !== null) getSelection()?.selectAllChildren(shown.current);
     // Only over HTTPS, or on this machine; elsewhere it is selected, for the keys of the system.

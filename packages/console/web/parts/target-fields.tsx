@@ -5,16 +5,25 @@ import { usedFiles } from '../api/used-files.ts';
 import { texts } from '../texts/index.ts';
 import type { Peers } from './peers.ts';
 
+/** What the address of the page says already, if it does. */
+export interface Preset {
+  /** Name of the remote server. */
+  readonly server: string | undefined;
+  readonly file: string | undefined;
+}
+
 interface Props {
   readonly peers: Peers;
+  readonly preset: Preset;
   readonly direction: 'SEND' | 'RECEIVE';
 }
 
 /** To or from which remote server, and by which virtual file: fields `server` (its name) and `virtualFile` of the form around them. */
-export const TargetFields = ({ peers, direction }: Props) => {
+export const TargetFields = ({ peers, preset, direction }: Props) => {
   const { send } = texts.value;
   const [only] = peers.options;
-  const [name, setName] = useState(peers.options.length === 1 ? (only?.[1] ?? '') : '');
+  const named = peers.options.some(([, word]) => word === preset.server) ? preset.server : undefined;
+  const [name, setName] = useState(named ?? (peers.options.length === 1 ? (only?.[1] ?? '') : ''));
   const id = peers.options.find(([, word]) => word === name)?.[0] ?? '';
   const { value: files = [] } = useAnswer(`files ${direction} ${id}`, (signal) => usedFiles(id, direction, signal));
   const list = useId();
@@ -33,7 +42,15 @@ export const TargetFields = ({ peers, direction }: Props) => {
       </label>
       <label class="field">
         <span>{send.virtualFile}</span>
-        <input name="virtualFile" required maxLength={76} list={list} autocomplete="off" spellcheck={false} />
+        <input
+          name="virtualFile"
+          required
+          maxLength={76}
+          list={list}
+          autocomplete="off"
+          spellcheck={false}
+          defaultValue={preset.file ?? ''}
+        />
         <datalist id={list}>
           {files.map((file) => (
             <option key={file} value={file} />
