@@ -1,15 +1,19 @@
 import type { FunctionComponent } from 'preact';
 import { ErrorBoundary, LocationProvider, Route, Router } from 'preact-iso';
+import { useEffect } from 'preact/hooks';
 
 import { app, isBlocked, login } from './api/session.ts';
-import { LicensePage } from './pages/license.tsx';
 import { LoginPage } from './pages/login.tsx';
-import { NowPage } from './pages/now.tsx';
 import { laterPage } from './parts/later-page.tsx';
 import { Page } from './parts/page.tsx';
 import { Shell } from './parts/shell.tsx';
 import { texts } from './texts/index.ts';
 
+/** Fetched as soon as there is a login to fill in: it is the first behind it. */
+const fetchNow = () => import('./pages/now.tsx');
+
+const NowPage = laterPage(async () => (await fetchNow()).NowPage);
+const LicensePage = laterPage(async () => (await import('./pages/license.tsx')).LicensePage);
 const TransfersPage = laterPage(async () => (await import('./pages/transfers.tsx')).TransfersPage);
 const AuditPage = laterPage(async () => (await import('./pages/audit.tsx')).AuditPage);
 const CertificatesPage = laterPage(async () => (await import('./pages/certificates.tsx')).CertificatesPage);
@@ -55,8 +59,9 @@ const Nowhere = () => {
 };
 
 /** The login, and behind it the pages; the address stays, so that a login leads to the page that was asked for. */
-export const App = () =>
-  login.value === undefined ? (
+export const App = () => {
+  useEffect(() => void fetchNow().catch(() => undefined), []);
+  return login.value === undefined ? (
     <LoginPage />
   ) : (
     <LocationProvider>
@@ -85,3 +90,4 @@ export const App = () =>
       </ErrorBoundary>
     </LocationProvider>
   );
+};

@@ -27,6 +27,42 @@ export const pages = ({ node, openTab }: Stage): void => {
       expect(await page.context().cookies()).toEqual([]);
     });
 
+    test('is there after 30 KB: the words of the pages come with the pages', async () => {
+      const { page } = await openTab(LOOKS.light, 'alone');
+      await page.goto(node.server);
+      await page.locator('[name=username]').waitFor();
+      const { parts, shownMs } = await page.evaluate<{
+        parts: [path: string, bytes: number][];
+        shownMs: number;
+      }>(`(async () => {
+        const named = await (await fetch('/')).text();
+        const [self] = performance.getEntriesByType('navigation');
+        const parts = performance.getEntriesByType('resource').filter(({ name }) => named.includes(new URL(name).pathname + '"'));
+        return {
+          parts: [self, ...parts].map(({ name, transferSize }) => [new URL(name).pathname, transferSize]),
+          shownMs: performance.getEntriesByName('first-contentful-paint')[0].startTime,
+        };
+      })()`);
+      const bytes = parts.reduce((sum, [, one]) => sum + one, 0);
+      process.stderr.write(
+        `first load: ${bytes} bytes in ${parts.length} files, a login to fill in after ${Math.round(shownMs)} ms\n`,
+      );
+      expect(parts.length).toBeGreaterThan(2);
+      expect(bytes).toBeLessThan(30_000);
+    });
+
+    test('the language changes on a page whose words are not there yet, and stays', async () => {
+      const { page } = await openTab(LOOKS.light, 'alone');
+      await logIn(page, `${node.server}/transfers`);
+      await page.getByRole('heading', { level: 1, name: 'Transfers' }).waitFor();
+      await page.getByRole('combobox', { name: 'Language' }).selectOption('fr');
+      await page.getByRole('button', { name: 'Filtrer', exact: true }).waitFor();
+      await page.getByRole('link', { name: 'Audit' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Audit' }).waitFor();
+      await page.reload();
+      await page.getByRole('button', { name: 'Se connecter' }).waitFor();
+    });
+
     test('leads to the page that was asked for, and a reload asks for it again', async () => {
       const { page } = await openTab();
       await logIn(page, `${node.server}/transfers?status=FAILED`);

@@ -14,7 +14,9 @@ import { FailureNote } from '../parts/failure-note.tsx';
 import { Empty, Loading, Page } from '../parts/page.tsx';
 import { Pager, usePaging } from '../parts/pager.tsx';
 import { dateTime, number, time } from '../texts/format.ts';
+import { auditWords } from '../texts/audit.ts';
 import { texts } from '../texts/index.ts';
+import { transfersWords } from '../texts/transfers.ts';
 import '../style/audit.css';
 
 const SIZE = 25;
@@ -43,7 +45,7 @@ const summaryOf = ({ details }: AuditEntry): string => {
 };
 
 const Row = ({ of }: { readonly of: AuditEntry }) => {
-  const { audit } = texts.value;
+  const audit = auditWords.value;
   const [isOpen, setOpen] = useState(false);
   const isTransfer = of.objectType === 'transfer' && of.object !== null;
   return (
@@ -92,7 +94,9 @@ const Row = ({ of }: { readonly of: AuditEntry }) => {
 /** Who did what, from where: filters as chips that live in the address. */
 const Log = () => {
   const { query, route } = useLocation();
-  const { audit, transfers, pages } = texts.value;
+  const { pages } = texts.value;
+  const audit = auditWords.value;
+  const transfers = transfersWords.value;
   const filters = filtersOf(query);
   const paging = usePaging(query['page'], SIZE, (page) => addressOf(filters, page));
   const key = addressOf(filters, paging.page);
@@ -179,7 +183,8 @@ const Log = () => {
 };
 
 export const AuditPage = () => {
-  const { audit, pages } = texts.value;
+  const { pages } = texts.value;
+  const audit = auditWords.value;
   if (may('operator')) return <Log />;
   return (
     <Page title={pages.audit}>

@@ -6,6 +6,7 @@ import { FailureNote } from '../parts/failure-note.tsx';
 import { Loading, Page } from '../parts/page.tsx';
 import { rowsOfKeystores, rowsOfTruststores, Stores } from '../parts/stores.tsx';
 import { SOON_DAYS } from '../parts/validity.tsx';
+import { certificatesWords } from '../texts/certificates.ts';
 import { texts } from '../texts/index.ts';
 import '../style/certificates.css';
 
@@ -13,7 +14,8 @@ const EVERY_MS = 60_000;
 
 /** Who this node is, whom it believes, and what its own CA has issued; what ends soon comes first. */
 export const CertificatesPage = () => {
-  const { certificates, pages } = texts.value;
+  const { pages } = texts.value;
+  const certificates = certificatesWords.value;
   const kind = app.value;
   const own = useAnswer(`keystores ${kind}`, keystores, EVERY_MS);
   const trusted = useAnswer(`truststores ${kind}`, truststores, EVERY_MS);

@@ -8,7 +8,9 @@ import { FailureNote } from '../parts/failure-note.tsx';
 import { Card, Facts, Loading, Page } from '../parts/page.tsx';
 import { Pill } from '../parts/pills.tsx';
 import { dateTime, fromNow, number } from '../texts/format.ts';
+import { clusterWords } from '../texts/cluster.ts';
 import { texts } from '../texts/index.ts';
+import { nowWords } from '../texts/now.ts';
 
 const EVERY_MS = 5000;
 
@@ -18,7 +20,9 @@ interface PodsProps {
 }
 
 const Pods = ({ of, running }: PodsProps) => {
-  const { cluster: words, apps, now } = texts.value;
+  const { apps } = texts.value;
+  const words = clusterWords.value;
+  const now = nowWords.value;
   return (
     <section class="card flush" aria-label={now.pods}>
       <div class="frame">
@@ -87,7 +91,8 @@ const Pods = ({ of, running }: PodsProps) => {
 
 /** The pods of both apps: who leads, who is ready and why not, and what each of them has to do. */
 export const ClusterPage = () => {
-  const { cluster: words, pages } = texts.value;
+  const { pages } = texts.value;
+  const words = clusterWords.value;
   const overview = useAnswer('cluster', cluster, EVERY_MS);
   const status = useAnswer('cluster status', clusterStatus, EVERY_MS);
   const running = useAnswer(`running ${app.value}`, runningByPod, EVERY_MS);

@@ -10,6 +10,7 @@ import type { Series } from '../parts/chart.tsx';
 import { FailureNote } from '../parts/failure-note.tsx';
 import { Card, Facts, Loading, Page } from '../parts/page.tsx';
 import { bytes, number, rate, shortDay, shortTime, span } from '../texts/format.ts';
+import { figuresWords } from '../texts/figures.ts';
 import { texts } from '../texts/index.ts';
 import '../style/figures.css';
 
@@ -17,7 +18,7 @@ const EVERY_MS = 60_000;
 const SECONDS = { day: 3600, month: 86_400 } as const;
 
 const Totals = ({ of, range }: { readonly of: readonly Bucket[]; readonly range: Range }) => {
-  const { figures: words } = texts.value;
+  const words = figuresWords.value;
   const sum = (value: (bucket: Bucket) => number): number => of.reduce((all, bucket) => all + value(bucket), 0);
   const completed = sum((bucket) => bucket.completed);
   const failed = sum((bucket) => bucket.failed);
@@ -39,7 +40,7 @@ const Totals = ({ of, range }: { readonly of: readonly Bucket[]; readonly range:
 };
 
 const Queue = ({ of }: { readonly of: Waits | null | undefined }) => {
-  const { figures: words } = texts.value;
+  const words = figuresWords.value;
   const edge = (seconds: number): string =>
     Number.isFinite(seconds) ? words.atMost(span(seconds * 1000)) : words.long;
   return (
@@ -63,7 +64,7 @@ const Queue = ({ of }: { readonly of: Waits | null | undefined }) => {
 };
 
 const Charts = ({ of, range }: { readonly of: readonly Bucket[]; readonly range: Range }) => {
-  const { figures: words } = texts.value;
+  const words = figuresWords.value;
   const when = (at: number): string => (range === 'day' ? shortTime(at) : shortDay(at));
   const whenName = words.by[range];
   const charts = useMemo(() => {
@@ -105,7 +106,8 @@ const rangeOf = (asked: string | undefined): Range => RANGES.find((range) => ran
 /** A day, or a month, in figures: throughput, failures, durations, waits in the queue. */
 export const FiguresPage = () => {
   const { query } = useLocation();
-  const { figures: words, pages } = texts.value;
+  const { pages } = texts.value;
+  const words = figuresWords.value;
   const range = rangeOf(query['range']);
   const kind = app.value;
   const { value, failure, ask } = useAnswer(`figures ${kind} ${range}`, (signal) => figures(range, signal), EVERY_MS);

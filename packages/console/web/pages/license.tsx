@@ -10,12 +10,13 @@ import { Card, Facts, Loading, Page } from '../parts/page.tsx';
 import { Pill } from '../parts/pills.tsx';
 import { day, number } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
+import { licenseWords } from '../texts/license.ts';
 
 /** From so many days before its end on it is a matter. */
 const SOON_DAYS = 30;
 
 const State = ({ of }: { readonly of: License }) => {
-  const { license } = texts.value;
+  const license = licenseWords.value;
   const many = (value: number): string => (value < 0 ? texts.value.common.unlimited : number(value));
   const mood = of.blocked ? 'bad' : of.daysUntilExpiration <= SOON_DAYS ? 'warn' : 'good';
   return (
@@ -39,7 +40,7 @@ const Install = ({ installed }: { readonly installed: () => void }) => {
   const [text, setText] = useState('');
   const [isDone, setDone] = useState(false);
   const action = useAction();
-  const { license } = texts.value;
+  const license = licenseWords.value;
   const allowsLess = action.failure?.status === 409;
   const install = (anyway: boolean): void =>
     action.run(async () => {
@@ -104,7 +105,7 @@ const Install = ({ installed }: { readonly installed: () => void }) => {
 const Extend = ({ extended }: { readonly extended: () => void }) => {
   const [days, setDays] = useState('30');
   const action = useAction();
-  const { license } = texts.value;
+  const license = licenseWords.value;
   return (
     <Card title={license.extend}>
       <form

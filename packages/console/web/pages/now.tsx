@@ -13,6 +13,7 @@ import { Pill } from '../parts/pills.tsx';
 import { Running } from '../parts/running.tsx';
 import { fromNow, number, time } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
+import { nowWords } from '../texts/now.ts';
 
 const EVERY_MS = 10_000;
 /** Of what changes by the day. */
@@ -21,7 +22,8 @@ const SELDOM_MS = 300_000;
 const GATHER_MS = 2000;
 
 const Listeners = ({ of }: { readonly of: readonly Listener[] }) => {
-  const { now, listenerStatus } = texts.value;
+  const { listenerStatus } = texts.value;
+  const now = nowWords.value;
   return (
     <Card title={now.listeners}>
       {of.length === 0 ? (
@@ -56,7 +58,8 @@ const Listeners = ({ of }: { readonly of: readonly Listener[] }) => {
 };
 
 const Queue = ({ of }: { readonly of: readonly RemoteServer[] }) => {
-  const { now, serverStatus } = texts.value;
+  const { serverStatus } = texts.value;
+  const now = nowWords.value;
   return (
     <Card title={now.queue}>
       {of.length === 0 ? (
@@ -96,7 +99,8 @@ const Queue = ({ of }: { readonly of: readonly RemoteServer[] }) => {
 };
 
 const Pods = ({ of }: { readonly of: Cluster }) => {
-  const { now, apps, common } = texts.value;
+  const { apps, common } = texts.value;
+  const now = nowWords.value;
   return (
     <Card title={`${now.pods}: ${number(of.memberCount)}`}>
       <ul class="running">
@@ -125,7 +129,7 @@ const Pods = ({ of }: { readonly of: Cluster }) => {
 
 /** The first page: what needs attention, what runs, what the service runs on. */
 export const NowPage = () => {
-  const { now } = texts.value;
+  const now = nowWords.value;
   const kind = app.value;
   const failures = useAnswer(`failures ${kind}`, recentFailures, 60_000);
   const parts = useAnswer(`health ${kind}`, health, EVERY_MS);

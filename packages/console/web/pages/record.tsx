@@ -16,12 +16,13 @@ import { RecordFacts, TermsTable } from '../parts/record-facts.tsx';
 import { Trace } from '../parts/trace.tsx';
 import { bytes, dateTime, number } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
+import { recordWords } from '../texts/record.ts';
 
 const titleOf = ({ of }: Detail): string => of.filename ?? of.label ?? texts.value.type[of.type];
 
 /** Why it failed, in words, and what to do about it: the first thing that is read. */
 const Verdict = ({ detail }: { readonly detail: Detail }) => {
-  const { record } = texts.value;
+  const record = recordWords.value;
   const { of } = detail;
   if (of.diagnostic === null || of.diagnostic === '0-000') return null;
   return (
@@ -32,7 +33,7 @@ const Verdict = ({ detail }: { readonly detail: Detail }) => {
       {of.errorMessage !== null && <span>{of.errorMessage}</span>}
       {of.whatToDo !== null && (
         <span>
-          <strong>{record.whatToDo}:</strong> {of.whatToDo}
+          <strong>{texts.value.common.whatToDo}:</strong> {of.whatToDo}
         </span>
       )}
       {detail.app === 'client' && detail.of.nextAttemptAt !== null && (
@@ -45,7 +46,7 @@ const Verdict = ({ detail }: { readonly detail: Detail }) => {
 };
 
 const Record = ({ detail, progress }: { readonly detail: Detail; readonly progress: Progress | undefined }) => {
-  const { record } = texts.value;
+  const record = recordWords.value;
   const { of } = detail;
   const { points } = of;
   return (
@@ -93,7 +94,8 @@ export const RecordPage = () => {
   const { value: detail, failure, ask } = useAnswer(`transfer ${id}`, (signal) => readTransfer(id, signal));
   const [progress, setProgress] = useState<Progress>();
   const action = useAction();
-  const { record, shell, pages } = texts.value;
+  const { shell, pages } = texts.value;
+  const record = recordWords.value;
   const isOpen = useTransferEvents(`/api/v1/transfers/${encodeURIComponent(id)}/events`, {
     transfer: ask,
     reset: ask,

@@ -8,6 +8,7 @@ import { Card, Empty, Loading, Page } from '../parts/page.tsx';
 import { usePeers } from '../parts/peers.ts';
 import { SendForm } from '../parts/send-form.tsx';
 import { texts } from '../texts/index.ts';
+import { sendWords } from '../texts/send.ts';
 import '../style/send.css';
 
 const FORMS = { file: SendForm, receive: ReceiveForm, message: MessageForm } as const;
@@ -17,7 +18,8 @@ const wayOf = (asked: string | undefined): (typeof WAYS)[number] => WAYS.find((w
 /** Files that go to a partner, a file that comes from one, a message; below them what became of each. */
 export const SendPage = () => {
   const { query } = useLocation();
-  const { send, pages } = texts.value;
+  const { pages } = texts.value;
+  const send = sendWords.value;
   const peers = usePeers();
   const preset = { server: query['server'], file: query['file'] };
   const way = wayOf(query['what']);

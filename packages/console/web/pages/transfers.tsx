@@ -16,6 +16,7 @@ import { DirectionWord, StatusPill } from '../parts/pills.tsx';
 import { FilterChips, FilterForm } from '../parts/transfer-filters.tsx';
 import { bytes, dateTime, number, span, time } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
+import { transfersWords } from '../texts/transfers.ts';
 
 const SIZE = 25;
 
@@ -34,7 +35,7 @@ const addressOf = (filters: Filters, page: number, sort: string | undefined): st
 
 const Row = ({ one }: { readonly one: Transfer }) => {
   const { route } = useLocation();
-  const { transfers } = texts.value;
+  const transfers = transfersWords.value;
   const name = nameOf(one);
   const address = `/transfers/${one.id}`;
   return (
@@ -74,7 +75,7 @@ interface ListProps {
 }
 
 const List = ({ page, isFiltered }: ListProps) => {
-  const { columns, none, noneServer, noneClient, noMatch } = texts.value.transfers;
+  const { columns, none, noneServer, noneClient, noMatch } = transfersWords.value;
   if (page.content.length === 0) {
     return isFiltered ? (
       <Empty title={noMatch} />
@@ -133,7 +134,8 @@ export const TransfersPage = () => {
   const sort = query['sort'] === 'startTime,asc' ? 'startTime,asc' : undefined;
   const peers = usePeers();
   const exported = useAction();
-  const { transfers, shell } = texts.value;
+  const { shell } = texts.value;
+  const transfers = transfersWords.value;
 
   const question = (page: number): string => addressOf(filters, page, sort);
   const { page: number0, ask: asked, learn } = usePaging(query['page'], SIZE, question);

@@ -1,5 +1,5 @@
 import { receiveFile, sendMessage } from '../api/jobs.ts';
-import { texts } from '../texts/index.ts';
+import { sendWords } from '../texts/send.ts';
 import type { Peers } from './peers.ts';
 import { given, PriorityField, TargetFields } from './target-fields.tsx';
 import type { Preset } from './target-fields.tsx';
@@ -11,7 +11,7 @@ interface Props {
 
 /** A file that a partner has for this node. */
 export const ReceiveForm = ({ peers, preset }: Props) => {
-  const { send } = texts.value;
+  const send = sendWords.value;
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
@@ -50,7 +50,7 @@ export const ReceiveForm = ({ peers, preset }: Props) => {
 
 /** A PeSIT message: no file, a text that the partner acknowledges, and may answer. */
 export const MessageForm = ({ peers, preset }: Props) => {
-  const { send } = texts.value;
+  const send = sendWords.value;
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     const element = event.currentTarget as HTMLFormElement;

@@ -1,10 +1,10 @@
 import type { Attempt } from '../api/transfers.ts';
 import { bytes, dateTime, number, span, time } from '../texts/format.ts';
-import { texts } from '../texts/index.ts';
+import { recordWords } from '../texts/record.ts';
 import { MOODS, StatusPill } from './pills.tsx';
 
 const One = ({ of }: { readonly of: Attempt }) => {
-  const { record } = texts.value;
+  const record = recordWords.value;
   const from = of.terms?.fromPoint ?? 0;
   const isFailure = of.diagnostic !== null && of.diagnostic !== '0-000';
   return (
@@ -41,7 +41,7 @@ const One = ({ of }: { readonly of: Attempt }) => {
 /** The attempts of a transfer, newest first. */
 export const Attempts = ({ of }: { readonly of: readonly Attempt[] }) =>
   of.length === 0 ? (
-    <p class="quiet">{texts.value.record.noAttempt}</p>
+    <p class="quiet">{recordWords.value.noAttempt}</p>
   ) : (
     <ol class="timeline">
       {[...of].reverse().map((attempt) => (

@@ -1,10 +1,12 @@
 import { detailsOf } from '../api/audit.ts';
 import type { AuditEntry } from '../api/audit.ts';
+import { auditWords } from '../texts/audit.ts';
 import { texts } from '../texts/index.ts';
 
 /** A value as a person reads it. */
 const Value = ({ of }: { readonly of: unknown }) => {
-  const { audit, common } = texts.value;
+  const { common } = texts.value;
+  const audit = auditWords.value;
   if (of === null || of === undefined || of === '') return <span class="quiet">{audit.empty}</span>;
   if (typeof of === 'boolean') return <>{of ? common.yes : common.no}</>;
   if (Array.isArray(of) && of.length === 0) return <span class="quiet">{audit.empty}</span>;
@@ -14,7 +16,7 @@ const Value = ({ of }: { readonly of: unknown }) => {
 
 /** What was changed, field by field, and what else was noted. */
 export const AuditDetails = ({ of }: { readonly of: AuditEntry }) => {
-  const { audit } = texts.value;
+  const audit = auditWords.value;
   const { changes, facts } = detailsOf(of.details);
   const isChange = of.action !== 'created' && of.action !== 'deleted';
   return (

@@ -2,7 +2,7 @@ import { useId } from 'preact/hooks';
 
 import { AUDIT_FILTERS } from '../api/audit.ts';
 import type { AuditFilters } from '../api/audit.ts';
-import { texts } from '../texts/index.ts';
+import { auditWords } from '../texts/audit.ts';
 import { FilterSheet } from './filter-sheet.tsx';
 
 interface Props {
@@ -57,7 +57,7 @@ const KNOWN: Readonly<Partial<Record<(typeof AUDIT_FILTERS)[number], readonly st
 
 /** A form with every filter; what the log often has is offered. */
 export const AuditFilterForm = ({ filters, change }: Props) => {
-  const { audit } = texts.value;
+  const audit = auditWords.value;
   const list = useId();
   return (
     <FilterSheet

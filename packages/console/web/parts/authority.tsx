@@ -6,6 +6,7 @@ import { download } from '../api/download.ts';
 import { save } from '../api/save.ts';
 import { may } from '../api/session.ts';
 import { dateTime, number } from '../texts/format.ts';
+import { certificatesWords } from '../texts/certificates.ts';
 import { texts } from '../texts/index.ts';
 import { useAction } from './action.tsx';
 import { Dialog } from './dialog.tsx';
@@ -17,7 +18,7 @@ import { Validity } from './validity.tsx';
 
 /** Makes the local CA, where there is none. */
 const MakeAuthority = ({ changed }: { readonly changed: () => void }) => {
-  const { certificates } = texts.value;
+  const certificates = certificatesWords.value;
   const action = useAction();
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -59,7 +60,8 @@ const MakeAuthority = ({ changed }: { readonly changed: () => void }) => {
 
 /** What was issued to a partner: the password is here, and never again. */
 const Handover = ({ made, close }: { readonly made: NewIssued; readonly close: () => void }) => {
-  const { certificates, common } = texts.value;
+  const { common } = texts.value;
+  const certificates = certificatesWords.value;
   const { pkcs12, password, name, keystore, certificate } = made;
   const bytes = (): Uint8Array<ArrayBuffer> => Uint8Array.from(atob(pkcs12 ?? ''), (letter) => letter.charCodeAt(0));
   return (
@@ -100,7 +102,8 @@ interface IssueProps {
 }
 
 const IssueDialog = ({ close, done }: IssueProps) => {
-  const { certificates, common } = texts.value;
+  const { common } = texts.value;
+  const certificates = certificatesWords.value;
   const action = useAction();
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -168,7 +171,8 @@ interface RevokeProps {
 }
 
 const RevokeDialog = ({ of, close, done }: RevokeProps) => {
-  const { certificates, common } = texts.value;
+  const { common } = texts.value;
+  const certificates = certificatesWords.value;
   const [reason, setReason] = useState<Reason>('unspecified');
   const action = useAction();
   return (
@@ -212,7 +216,7 @@ interface AuthorityProps {
 
 /** The CA of this node: what it has issued, and to whom; an admin makes it, issues and revokes. */
 export const AuthorityCard = ({ of, ones, changed }: AuthorityProps) => {
-  const { certificates } = texts.value;
+  const certificates = certificatesWords.value;
   const [isIssuing, setIssuing] = useState(false);
   const [made, setMade] = useState<NewIssued>();
   const [doomed, setDoomed] = useState<Issued>();

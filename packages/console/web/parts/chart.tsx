@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
+import { figuresWords } from '../texts/figures.ts';
 import { texts } from '../texts/index.ts';
 import { Card } from './page.tsx';
 import { theme } from './theme.ts';
@@ -58,7 +59,7 @@ const resolved = (element: HTMLElement, name: string): string => {
 
 /** A picture for those who see it, and the same figures as a table behind it. */
 export const Chart = ({ title, at, series, format, when, whenName, isCount = false }: Props) => {
-  const { figures } = texts.value;
+  const figures = figuresWords.value;
   const home = useRef<HTMLDivElement>(null);
   const scheme = useScheme();
   useEffect(() => {

@@ -3,15 +3,17 @@ import { MOST_ENDING, useOf } from '../api/ending.ts';
 import type { Ending, Endings } from '../api/ending.ts';
 import { dateTime, number } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
+import { nowWords } from '../texts/now.ts';
 import type { Matter } from './matter.ts';
 
 const toDo = (one: Ending, isManaged: boolean): string => {
-  const { renew } = texts.value.now;
+  const { renew } = nowWords.value;
   return isManaged ? renew.managed : renew[one.kind];
 };
 
 const matterOf = (one: Ending, known: Endings): Matter => {
-  const { now, record } = texts.value;
+  const { common } = texts.value;
+  const now = nowWords.value;
   const days = daysLeft(one.until);
   const use = useOf(known, one);
   const of = now.certificateOf[one.kind](one.name);
@@ -28,7 +30,7 @@ const matterOf = (one: Ending, known: Endings): Matter => {
           {use !== undefined && ` · ${used === '' ? now.unused : now.usedBy(used)}`}
         </span>
         <span>
-          <strong>{record.whatToDo}:</strong> {toDo(one, use?.isManaged === true)}
+          <strong>{common.whatToDo}:</strong> {toDo(one, use?.isManaged === true)}
         </span>
       </>
     ),
@@ -38,7 +40,7 @@ const matterOf = (one: Ending, known: Endings): Matter => {
 
 /** Those that have ended, and those that will, soonest first; a long list is cut short. */
 export const endingMatters = (known: Endings): Readonly<Record<'ended' | 'soon', readonly Matter[]>> => {
-  const { now } = texts.value;
+  const now = nowWords.value;
   const sorted = [...known.of].sort((a, b) => a.until.localeCompare(b.until));
   const shown = sorted.slice(0, MOST_ENDING).map((one) => matterOf(one, known));
   const rest = sorted.length - shown.length;

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
 import { texts } from '../texts/index.ts';
+import { transfersWords } from '../texts/transfers.ts';
 
 interface Props<N extends string> {
   readonly names: readonly N[];
@@ -14,7 +15,8 @@ interface Props<N extends string> {
 /** A form with every filter of a list, opened by its button; Escape closes it. */
 export const FilterSheet = <N extends string>({ names, change, field }: Props<N>) => {
   const [isOpen, setOpen] = useState(false);
-  const { transfers, common } = texts.value;
+  const { common } = texts.value;
+  const transfers = transfersWords.value;
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     const given = new FormData(event.currentTarget as HTMLFormElement);

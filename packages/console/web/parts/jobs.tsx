@@ -7,6 +7,7 @@ import { readTransfer, shown } from '../api/transfers.ts';
 import type { Progress, Transfer } from '../api/transfers.ts';
 import { bytes, span } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
+import { sendWords } from '../texts/send.ts';
 import { useAction } from './action.tsx';
 import { FailureNote } from './failure-note.tsx';
 import { useTransferEvents } from './live-transfers.ts';
@@ -18,7 +19,7 @@ const isOver = (status: string | undefined): boolean =>
   status === 'COMPLETED' || status === 'FAILED' || status === 'CANCELLED';
 
 const Refusal = ({ failure }: { readonly failure: Failure }) => {
-  const { send } = texts.value;
+  const send = sendWords.value;
   const hints: Readonly<Record<number, string>> = send.hints;
   const hint = failure.status === 0 ? send.brokeOff : hints[failure.status];
   return (
@@ -31,7 +32,7 @@ const Refusal = ({ failure }: { readonly failure: Failure }) => {
 
 /** How a transfer is right now; before its first event, as it was answered. */
 const Course = ({ name, of, progress }: { name: string; of: Transfer; progress: Progress | undefined }) => {
-  const { send } = texts.value;
+  const send = sendWords.value;
   if (of.status === 'IN_PROGRESS' && progress !== undefined) {
     return <ProgressBar of={progress} label={send.transfer(name)} />;
   }
@@ -59,7 +60,7 @@ interface RowProps {
 }
 
 const Row = ({ job, now, progress }: RowProps) => {
-  const { send } = texts.value;
+  const send = sendWords.value;
   const { key, kind, name, server, size, sent, state, failure } = job;
   const action = useAction();
   const transfer = state === 'asked' ? now : undefined;
@@ -120,7 +121,8 @@ const Row = ({ job, now, progress }: RowProps) => {
 
 /** What was asked for on this page, newest first, each as it is right now. */
 export const Jobs = () => {
-  const { send, shell } = texts.value;
+  const { shell } = texts.value;
+  const send = sendWords.value;
   const [news, setNews] = useState<ReadonlyMap<string, Transfer>>(new Map());
   const [progress, setProgress] = useState<ReadonlyMap<string, Progress>>(new Map());
   const tell = (one: Transfer): void => setNews((last) => new Map([...last].slice(-500)).set(one.id, one));

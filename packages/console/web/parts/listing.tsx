@@ -167,7 +167,7 @@ export const Listing = <Row,>(props: Props<Row>) => {
               <button type="button" class="button" disabled={page === 0} onClick={() => go({ page: page - 1 })}>
                 {list.previous}
               </button>
-              <span>{texts.value.transfers.page(number(page + 1))}</span>
+              <span>{texts.value.common.page(number(page + 1))}</span>
               <button type="button" class="button" disabled={page >= last} onClick={() => go({ page: page + 1 })}>
                 {list.next}
               </button>

@@ -4,6 +4,7 @@ import type { License } from '../api/license.ts';
 import { nameOf } from '../api/transfers.ts';
 import { number, time } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
+import { nowWords } from '../texts/now.ts';
 import { endingMatters } from './ending-certificates.tsx';
 import type { Matter } from './matter.ts';
 import { Empty } from './page.tsx';
@@ -28,7 +29,8 @@ const reasonOf = (details: Readonly<Record<string, unknown>> | undefined): strin
     .join(' · ');
 
 const failed = (group: FailureGroup, isWhole: boolean): Matter => {
-  const { now, record, status } = texts.value;
+  const { common, status } = texts.value;
+  const now = nowWords.value;
   const { diagnostic, peer, count, last, words, whatToDo } = group;
   const shown = isWhole || count < 500 ? number(count) : now.atLeast(number(count));
   const one = count === 1;
@@ -48,7 +50,7 @@ const failed = (group: FailureGroup, isWhole: boolean): Matter => {
         </span>
         {typeof whatToDo === 'string' && (
           <span>
-            <strong>{record.whatToDo}:</strong> {whatToDo}
+            <strong>{common.whatToDo}:</strong> {whatToDo}
           </span>
         )}
         <span class="quiet">
@@ -62,7 +64,8 @@ const failed = (group: FailureGroup, isWhole: boolean): Matter => {
 
 /** Everything that needs attention: what stops the service, then what failed, then what will. */
 const mattersOf = ({ failures, health, license, cluster, listeners, servers, endings }: Known): readonly Matter[] => {
-  const { now, pages, listenerStatus, serverStatus } = texts.value;
+  const { pages, listenerStatus, serverStatus } = texts.value;
+  const now = nowWords.value;
   const certificates = endingMatters(endings);
   const down = Object.entries(health?.components ?? {}).filter(([, { status }]) => status !== 'UP');
   return [
@@ -120,7 +123,7 @@ const mattersOf = ({ failures, health, license, cluster, listeners, servers, end
 
 /** What needs attention first, each with its reason and what to do. */
 export const Matters = ({ of }: { readonly of: Known }) => {
-  const { now } = texts.value;
+  const now = nowWords.value;
   const matters = mattersOf(of);
   if (matters.length === 0) {
     return (

@@ -45,7 +45,7 @@ interface PagerProps {
 
 /** How many there are, and the pages beside this one. */
 export const Pager = ({ page, found, hasNext, back, forth, go }: PagerProps) => {
-  const word = texts.value.transfers.page(number(page + 1));
+  const word = texts.value.common.page(number(page + 1));
   return (
     <nav class="row spread" aria-label={word}>
       <span class="quiet">{found}</span>

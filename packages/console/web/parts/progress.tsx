@@ -12,7 +12,7 @@ interface Props {
 
 /** How far a transfer is: a bar where it is known how much it will be, and the figures. */
 export const ProgressBar = ({ of, label }: Props) => {
-  const { record } = texts.value;
+  const { common } = texts.value;
   const { bytesTransferred: done, expectedBytes: all, rate: speed, estimatedEnd: end } = of;
   const share = all === null || all === 0 ? undefined : Math.min(done / all, 1);
   return (
@@ -30,7 +30,7 @@ export const ProgressBar = ({ of, label }: Props) => {
         {speed !== null && <span>{rate(speed)}</span>}
         {end !== null && (
           <span>
-            {record.remaining} {fromNow(end)}
+            {common.remaining} {fromNow(end)}
           </span>
         )}
       </div>

@@ -6,6 +6,7 @@ import { may } from '../api/session.ts';
 import { cancelTransfer, releaseTransfer, replayTransfer, retryTransfer } from '../api/transfers.ts';
 import type { Detail } from '../api/transfers.ts';
 import { texts } from '../texts/index.ts';
+import { recordWords } from '../texts/record.ts';
 import type { Action } from './action.tsx';
 import { Dialog } from './dialog.tsx';
 
@@ -21,7 +22,8 @@ const isEnded = (status: string): boolean => ['COMPLETED', 'FAILED', 'CANCELLED'
 export const RecordActions = ({ detail, action, changed }: Props) => {
   const { route } = useLocation();
   const [asks, setAsks] = useState(false);
-  const { record, common } = texts.value;
+  const { common } = texts.value;
+  const record = recordWords.value;
   if (!may('operator')) return null;
   const { status, type } = detail.of;
   const id = String(detail.of.id);

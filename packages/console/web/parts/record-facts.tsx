@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import type { Attempt, Detail } from '../api/transfers.ts';
 import { bytes, dateTime, number, rate, span } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
+import { recordWords } from '../texts/record.ts';
 import { Facts } from './page.tsx';
 
 type Rows = readonly (readonly [string, ComponentChildren])[];
@@ -12,7 +13,7 @@ const mono = (value: string | number | null) => (value === null || value === '' 
 
 /** What both apps know of a transfer, and what one of them knows. */
 export const RecordFacts = ({ detail }: { readonly detail: Detail }) => {
-  const { fields } = texts.value.record;
+  const { fields } = recordWords.value;
   const { common } = texts.value;
   const { of } = detail;
   const seconds = (of.duration ?? 0) / 1000;
@@ -93,7 +94,7 @@ const TERMS = [
 
 /** What was asked for and what was agreed on, side by side. */
 export const TermsTable = ({ terms }: { readonly terms: Terms }) => {
-  const { termNames, asked, agreed } = texts.value.record;
+  const { termNames, asked, agreed } = recordWords.value;
   const askedFor: Readonly<Partial<Record<(typeof TERMS)[number], Value>>> = terms.asked;
   return (
     <div class="frame">

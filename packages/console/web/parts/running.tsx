@@ -6,6 +6,7 @@ import { activeTransfers, nameOf } from '../api/transfers.ts';
 import type { Progress, Transfer } from '../api/transfers.ts';
 import { number } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
+import { nowWords } from '../texts/now.ts';
 import { FailureNote } from './failure-note.tsx';
 import { useTransferEvents } from './live-transfers.ts';
 import { Card, Empty } from './page.tsx';
@@ -27,7 +28,8 @@ const unknownProgress = ({ bytes, size }: Transfer): Shown => ({
 
 /** The transfers that run, with their bars; @param ended is told when one has ended. */
 export const Running = ({ ended }: { readonly ended: () => void }) => {
-  const { now, shell, pages } = texts.value;
+  const { shell, pages } = texts.value;
+  const now = nowWords.value;
   const { value, failure, ask } = useAnswer(`active ${app.value}`, activeTransfers, 30_000);
   const [changes, setChanges] = useState<ReadonlyMap<string, Transfer>>(new Map());
   const [progress, setProgress] = useState<ReadonlyMap<string, Progress>>(new Map());

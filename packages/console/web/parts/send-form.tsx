@@ -2,7 +2,7 @@ import { useRef, useState } from 'preact/hooks';
 
 import { sendFile } from '../api/jobs.ts';
 import { bytes, number } from '../texts/format.ts';
-import { texts } from '../texts/index.ts';
+import { sendWords } from '../texts/send.ts';
 import type { Peers } from './peers.ts';
 import { given, PriorityField, TargetFields } from './target-fields.tsx';
 import type { Preset } from './target-fields.tsx';
@@ -27,7 +27,7 @@ interface DropProps {
 
 /** A place to drop files on, with a button that chooses them. */
 const DropZone = ({ take }: DropProps) => {
-  const { send } = texts.value;
+  const send = sendWords.value;
   const [isOver, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   return (
@@ -67,7 +67,7 @@ const DropZone = ({ take }: DropProps) => {
 
 /** Files, and where they go: each is a transfer of its own. */
 export const SendForm = ({ peers, preset }: { readonly peers: Peers; readonly preset: Preset }) => {
-  const { send } = texts.value;
+  const send = sendWords.value;
   const [chosen, setChosen] = useState<readonly Chosen[]>([]);
   const count = useRef(0);
   const take = (files: readonly File[]): void =>

@@ -17,7 +17,7 @@ const Preferences = () => {
     <>
       <label class="field">
         <span>{shell.language}</span>
-        <select value={language.value} onChange={(event) => choose(event.currentTarget.value as Language)}>
+        <select value={language.value} onChange={(event) => void choose(event.currentTarget.value as Language)}>
           {Object.entries(LANGUAGES).map(([tag, words]) => (
             <option key={tag} value={tag} lang={tag}>
               {words.language}

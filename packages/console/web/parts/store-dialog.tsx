@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 
 import { putStore } from '../api/certificates.ts';
 import type { Kind } from '../api/certificates.ts';
+import { certificatesWords } from '../texts/certificates.ts';
 import { texts } from '../texts/index.ts';
 import { useAction } from './action.tsx';
 import { Dialog } from './dialog.tsx';
@@ -17,7 +18,8 @@ interface Props {
 
 /** A file of PEM, or of a keystore PKCS#12, that goes to the service. */
 export const StoreDialog = ({ kind, old, close, done }: Props) => {
-  const { certificates, common } = texts.value;
+  const { common } = texts.value;
+  const certificates = certificatesWords.value;
   const [warnings, setWarnings] = useState<readonly string[]>();
   const action = useAction();
   const title = old === undefined ? certificates.add[kind] : certificates.replaceOf(old);

@@ -5,6 +5,7 @@ import type { Certificate, Keystore, Kind, Truststore } from '../api/certificate
 import { save } from '../api/save.ts';
 import { app, may } from '../api/session.ts';
 import { number } from '../texts/format.ts';
+import { certificatesWords } from '../texts/certificates.ts';
 import { texts } from '../texts/index.ts';
 import { useAction } from './action.tsx';
 import { Dialog } from './dialog.tsx';
@@ -37,7 +38,7 @@ export const rowsOfTruststores = (all: readonly Truststore[]): readonly Row[] =>
   }));
 
 const Chain = ({ of }: { readonly of: readonly Certificate[] }) => {
-  const { certificates } = texts.value;
+  const certificates = certificatesWords.value;
   return (
     <details>
       <summary>{of.length === 1 ? shortName(of[0]?.subject ?? '') : certificates.several(number(of.length))}</summary>
@@ -69,7 +70,8 @@ interface StoresProps {
 
 /** Keystores, or truststores: what is in them, until when, what uses them; an admin changes them. */
 export const Stores = ({ kind, of, changed }: StoresProps) => {
-  const { certificates, common } = texts.value;
+  const { common } = texts.value;
+  const certificates = certificatesWords.value;
   const [opened, setOpened] = useState<{ readonly old: string | undefined }>();
   const [doomed, setDoomed] = useState<string>();
   const action = useAction();

@@ -2,7 +2,7 @@ import { useId, useState } from 'preact/hooks';
 
 import { useAnswer } from '../api/answer.ts';
 import { usedFiles } from '../api/used-files.ts';
-import { texts } from '../texts/index.ts';
+import { sendWords } from '../texts/send.ts';
 import type { Peers } from './peers.ts';
 
 /** What the address of the page says already, if it does. */
@@ -20,7 +20,7 @@ interface Props {
 
 /** To or from which remote server, and by which virtual file: fields `server` (its name) and `virtualFile` of the form around them. */
 export const TargetFields = ({ peers, preset, direction }: Props) => {
-  const { send } = texts.value;
+  const send = sendWords.value;
   const [only] = peers.options;
   const named = peers.options.some(([, word]) => word === preset.server) ? preset.server : undefined;
   const [name, setName] = useState(named ?? (peers.options.length === 1 ? (only?.[1] ?? '') : ''));
@@ -69,7 +69,7 @@ export const given = (form: FormData, name: string): string | undefined => {
 };
 
 export const PriorityField = () => {
-  const { send } = texts.value;
+  const send = sendWords.value;
   return (
     <label class="field">
       <span>{send.priority}</span>

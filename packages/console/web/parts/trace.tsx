@@ -6,7 +6,8 @@ import { ownerOf, readTrace, sessionsOf, switchTrace, traceOf } from '../api/tra
 import type { Owner, TracedSession, TraceLine } from '../api/trace.ts';
 import type { Detail } from '../api/transfers.ts';
 import { dateTime, exactTime, number, time } from '../texts/format.ts';
-import { texts } from '../texts/index.ts';
+import { recordWords } from '../texts/record.ts';
+import { traceWords } from '../texts/trace.ts';
 import { useAction } from './action.tsx';
 import { FailureNote } from './failure-note.tsx';
 import { Card, Loading } from './page.tsx';
@@ -18,14 +19,14 @@ const MINUTES = 60;
 
 /** An FPDU in words; an acknowledgement says what it acknowledges. */
 const wordsOf = (name: string): string => {
-  const { trace } = texts.value;
+  const trace = traceWords.value;
   const fpdus: Readonly<Record<string, string>> = trace.fpdus;
   const acknowledged = /^ACK\((.+)\)$/.exec(name)?.[1];
   return acknowledged === undefined ? (fpdus[name] ?? '') : trace.acknowledges(acknowledged);
 };
 
 const Line = ({ of }: { readonly of: TraceLine }) => {
-  const { trace } = texts.value;
+  const trace = traceWords.value;
   return (
     <tr class={of.direction === 'note' ? 'happened' : undefined}>
       <td class="number">{exactTime(of.time)}</td>
@@ -57,7 +58,7 @@ interface LinesProps {
 }
 
 const Lines = ({ owner, session }: LinesProps) => {
-  const { trace } = texts.value;
+  const trace = traceWords.value;
   const [isWhole, setWhole] = useState(false);
   const { value, failure, ask } = useAnswer(`trace ${session}`, (signal) => readTrace(owner, session, signal));
   if (value === undefined) return failure === undefined ? <Loading /> : <FailureNote failure={failure} again={ask} />;
@@ -93,7 +94,7 @@ interface SessionProps {
 
 /** A session, whose lines are fetched when somebody opens it. */
 const Session = ({ owner, of }: SessionProps) => {
-  const { trace } = texts.value;
+  const trace = traceWords.value;
   const [isOpen, setOpen] = useState(false);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -107,7 +108,8 @@ const Session = ({ owner, of }: SessionProps) => {
 
 /** What went over the wire in the sessions of a record, and how to have it recorded. */
 export const Trace = ({ detail }: { readonly detail: Detail }) => {
-  const { trace, record } = texts.value;
+  const trace = traceWords.value;
+  const record = recordWords.value;
   const owner = ownerOf(detail);
   const key = `traces ${owner?.app ?? ''} ${owner?.id ?? ''} ${detail.of.status}`;
   const { value, failure, ask } = useAnswer(key, async (signal) =>

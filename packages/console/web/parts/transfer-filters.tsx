@@ -2,6 +2,7 @@ import { app } from '../api/session.ts';
 import { FILTERS } from '../api/transfers.ts';
 import type { FilterName, Filters } from '../api/transfers.ts';
 import { texts } from '../texts/index.ts';
+import { transfersWords } from '../texts/transfers.ts';
 import { Chips } from './chips.tsx';
 import { FilterSheet } from './filter-sheet.tsx';
 import type { Peers } from './peers.ts';
@@ -24,7 +25,7 @@ const choiceWord = (name: keyof typeof CHOICES, value: string): string => {
 };
 
 const nameOf = (name: FilterName): string => {
-  const { names } = texts.value.transfers;
+  const { names } = transfersWords.value;
   return name === 'peer' ? names.peer[app.value] : names[name];
 };
 
@@ -36,7 +37,7 @@ interface ChipsProps {
 
 /** What is filtered by, each to be taken away by itself. */
 export const FilterChips = ({ filters, peers, change }: ChipsProps) => {
-  const { transfers } = texts.value;
+  const transfers = transfersWords.value;
   const chips = FILTERS.filter((name) => filters[name] !== undefined).map((name) => {
     const value = filters[name] ?? '';
     const word = isChoice(name) ? choiceWord(name, value) : name === 'peer' ? peers.nameOf(value) : value;

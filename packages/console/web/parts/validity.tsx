@@ -1,6 +1,6 @@
 import { daysLeft } from '../api/certificates.ts';
 import { day, number } from '../texts/format.ts';
-import { texts } from '../texts/index.ts';
+import { certificatesWords } from '../texts/certificates.ts';
 import { Pill } from './pills.tsx';
 
 /** From so many days before its end on it is a matter. */
@@ -8,7 +8,7 @@ export const SOON_DAYS = 30;
 
 /** Until when it is valid, and whether that is soon. */
 export const Validity = ({ until }: { readonly until: string | undefined }) => {
-  const { certificates } = texts.value;
+  const certificates = certificatesWords.value;
   if (until === undefined) return null;
   const days = daysLeft(until);
   const mood = days < 0 ? 'bad' : days <= SOON_DAYS ? 'warn' : 'good';

@@ -29,7 +29,6 @@ export const transfers = {
     diagnostic: 'Diagnostic',
   },
   found: (count: string, isExact: boolean) => (isExact ? `Transfers: ${count}` : `Transfers: ${count} or more`),
-  page: (number: string) => `Page ${number}`,
   newer: 'Newer',
   older: 'Older',
   oldestFirst: 'Oldest first',

@@ -75,6 +75,9 @@ export const words = {
     copy: 'Copy',
     details: 'Details',
     all: 'All',
+    page: (number: string) => `Page ${number}`,
+    whatToDo: 'What to do',
+    remaining: 'Ends',
   },
   status: {
     PENDING: 'Waiting',

@@ -13,7 +13,6 @@ export const record: Texts['record'] = {
   releaseHint: 'Laisse partir ceux qui attendent derrière lui',
   download: 'Télécharger',
   done: { retry: 'Il est repris.', cancel: 'Il est annulé.', release: 'Les suivants partent.' },
-  whatToDo: 'Que faire',
   what: 'Ce qui s’est passé',
   attempts: 'Tentatives',
   attempt: (number: string) => `Tentative ${number}`,
@@ -28,7 +27,6 @@ export const record: Texts['record'] = {
   noAttempt: 'Aucune tentative pour l’instant.',
   next: 'Prochaine tentative',
   progress: 'Avancement',
-  remaining: 'Fin',
   rate: 'Débit',
   trace: 'Trace de la session',
   noTrace:

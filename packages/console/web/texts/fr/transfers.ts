@@ -31,7 +31,6 @@ export const transfers: Texts['transfers'] = {
     diagnostic: 'Diagnostic',
   },
   found: (count: string, isExact: boolean) => (isExact ? `Transferts : ${count}` : `Transferts : ${count} ou plus`),
-  page: (number: string) => `Page ${number}`,
   newer: 'Plus récents',
   older: 'Plus anciens',
   oldestFirst: 'Les plus anciens d’abord',

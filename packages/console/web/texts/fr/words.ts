@@ -77,6 +77,9 @@ export const words: Pick<Texts, keyof typeof english> = {
     copy: 'Copier',
     details: 'Détails',
     all: 'Tous',
+    page: (number: string) => `Page ${number}`,
+    whatToDo: 'Que faire',
+    remaining: 'Fin',
   },
   status: {
     PENDING: 'En attente',
