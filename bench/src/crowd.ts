@@ -1,7 +1,7 @@
 /** Many sessions at once: those that are open and do nothing, which this process holds, and what REST takes beside them. */
-import { setTimeout as delay } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { PesitRequester } from '@pesit-node/net';
-import { call } from './rest.js';
+import type { AskerData, AskerMessage } from './asker.js';
 
 export interface CrowdTarget {
   readonly port: number;
@@ -14,8 +14,6 @@ export interface CrowdTarget {
 /** Sessions that are opened at a time. */
 const AT_ONCE = 8;
 const TIMEOUT_MS = 60_000;
-/** Between two requests, so that asking is no load of its own. */
-const PAUSE_MS = 20;
 
 /** Opens sessions that stay open. Those that are open when one fails are released. */
 export const openIdle = async (target: CrowdTarget, count: number): Promise<readonly PesitRequester[]> => {
@@ -44,18 +42,38 @@ export const release = async (sessions: readonly PesitRequester[]): Promise<void
   await Promise.all(sessions.map((session) => session.release()));
 };
 
-/** Asks for these paths in turn, until `enough` says so. @returns how long each answer took, milliseconds */
-export const askBeside = async (
-  base: string,
-  paths: readonly string[],
-  enough: (asked: number) => boolean,
-): Promise<readonly number[]> => {
-  const latencies: number[] = [];
-  while (!enough(latencies.length)) {
-    const began = performance.now();
-    await call('GET', `${base}${paths[latencies.length % paths.length] ?? ''}`);
-    latencies.push(performance.now() - began);
-    await delay(PAUSE_MS);
+/** Requests to REST for these paths in turn, by a thread of its own. */
+export class Asking {
+  readonly #worker: Worker;
+  /** Resolves once `least` requests were answered. Both reject when one failed. */
+  readonly enough: Promise<void>;
+  readonly #latencies: Promise<readonly number[]>;
+  isEnough = false;
+
+  constructor(base: string, paths: readonly string[], least: number) {
+    const data: AskerData = { base, paths, least };
+    this.#worker = new Worker(new URL('asker.js', import.meta.url), { workerData: data });
+    const ended = new Promise<never>((_, reject) => {
+      this.#worker.once('error', (error) => {
+        this.isEnough = true;
+        reject(error);
+      });
+    });
+    const said = new Promise<readonly number[]>((resolve) => {
+      this.#worker.on('message', (message: AskerMessage) => {
+        if (message === 'enough') this.isEnough = true;
+        else resolve(message);
+      });
+    });
+    const enough = new Promise<void>((resolve) => this.#worker.once('message', () => resolve()));
+    this.enough = Promise.race([enough, ended]);
+    this.#latencies = Promise.race([said, ended]);
+    for (const promise of [this.enough, this.#latencies]) promise.catch(() => undefined);
   }
-  return latencies;
-};
+
+  /** Ends the asking. @returns how long each answer took, milliseconds */
+  async stop(): Promise<readonly number[]> {
+    this.#worker.postMessage('stop');
+    return this.#latencies;
+  }
+}
