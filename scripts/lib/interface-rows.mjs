@@ -363,19 +363,29 @@ export const INTERFACE = {
       'B',
       proven('as specified', 'packages/service/test/config/config.test.ts', 'later wins: YAML, environment, flags'),
     ],
-    ...fields(key, 'B', ['partners', 'files', 'servers']).map(([name, variants, found]) => [
-      ...[
-        name,
-        variants,
-        found,
-        'the key is taken, and without effect: nothing is created from it, a warning at start says so; post each object to its path',
-      ],
+    ...['partners', 'files'].map((name) => [
+      name,
+      'B',
+      proven(
+        'as specified',
+        'apps/server/test/declared.test.ts',
+        'partners, files, servers: a node is ready when it has what they declare, and a file crosses',
+      ),
     ]),
+    [
+      'servers',
+      'B',
+      proven(
+        'as specified: listeners for the server app, and remote servers (`host`, `name`, `clientId`) for the client app',
+        'apps/client/test/declared.test.ts',
+        'servers of PESIT_CONFIG: those with a host are there, and a file goes to one; listeners are for the other app',
+      ),
+    ],
     [
       'SIGHUP',
       'B',
       proven(
-        'reads configuration, license and stores again',
+        'reads configuration, license and stores again; applies the lists of the file',
         'packages/service/test/config/live.test.ts',
         'what may change does',
       ),

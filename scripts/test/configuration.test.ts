@@ -6,10 +6,16 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { configurationMarkdown, configWarnings, keysWithoutEffect, loadConfig } from '@pesit-node/service';
 
+import { DECLARED_LISTS as CLIENT_LISTS } from '../../apps/client/src/index.js';
+import { DECLARED_LISTS as SERVER_LISTS } from '../../apps/server/src/index.js';
+
 type App = 'server' | 'client';
 type Row = readonly [key: string, value: string | number | boolean, apps: readonly App[]];
 
 const BOTH = ['server', 'client'] as const;
+
+/** Lists of one file for both. */
+const DECLARED = { server: SERVER_LISTS, client: CLIENT_LISTS };
 
 /** Limits and Operations of the specification, written down from it: both variants, and what its chapters name besides. */
 const KEYS: readonly Row[] = [
@@ -69,6 +75,8 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
+type Lists = Readonly<Record<'partners' | 'files' | 'servers', readonly unknown[]>>;
+
 const ofApp = (app: App): readonly Row[] => KEYS.filter(([, , apps]) => apps.includes(app));
 
 describe.each(BOTH)('the %s app', (app) => {
@@ -85,12 +93,20 @@ describe.each(BOTH)('the %s app', (app) => {
 
   test('starts with all of them in one file, whatever the other app is', () => {
     const file = join(directory, 'pesit.yaml');
-    const lists = 'partners: [{ id: BANK1, password: secret-of-one }]\nfiles: [{ id: PAY }]\nservers: [{ id: N1 }]\n';
+    const remote = '{ name: bank, host: bank.example, serverId: BANK, clientId: N1, password: s3cr-one }';
+    const partners = 'partners: [{ id: BANK1, password: s3cr-one, accessType: BOTH }]';
+    const lists = `${partners}\nfiles: [{ id: PAY }]\nservers: [{ serverId: N1, port: 6502 }, ${remote}]\n`;
     writeFileSync(file, lists + KEYS.map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`).join(''));
-    const config = loadConfig({ app, env: { ...VARIABLES, PESIT_CONFIG: file }, argv: [], cwd: directory });
+    const options = { env: { ...VARIABLES, PESIT_CONFIG: file }, argv: [], cwd: directory, lists: DECLARED[app] };
+    const config = loadConfig({ app, ...options });
+    const places = DECLARED[app].map(({ list }) => list).sort();
+    expect(places).toEqual(app === 'server' ? ['files', 'partners', 'servers'] : ['servers']);
+    const declared = DECLARED[app].flatMap((list) => list.read((config as Lists)[list.list]).items);
+    expect(declared.map(({ place }) => place).sort()).toEqual(
+      app === 'server' ? ['files[0]', 'partners[0]', 'servers[0]'] : ['servers[1]'],
+    );
     const unused = keysWithoutEffect(config);
-    expect(unused.map(({ key }) => key)).toEqual(expect.arrayContaining(['partners', 'files', 'servers']));
-    expect(configWarnings(config).join()).not.toContain('secret-of-one');
+    expect(configWarnings(config).join()).not.toContain('s3cr-one');
     for (const { key, reason } of unused) {
       expect(configWarnings(config).filter((line) => line === `${key} is not used: ${reason}`)).toHaveLength(1);
     }

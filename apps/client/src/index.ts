@@ -18,3 +18,4 @@ export { CLIENT_MIGRATIONS } from './migrations/index.js';
 export { createNode } from './node.js';
 export type { NodeOptions } from './node.js';
 export { rotateClientSecrets } from './remote-servers/rotation.js';
+export { DECLARED_LISTS } from './declared.js';

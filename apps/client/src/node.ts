@@ -3,7 +3,14 @@ import { settledWithin, unlessAborted, untilDone } from '@pesit-node/ground';
 import { createHooks } from '@pesit-node/hooks';
 import { createFoundation } from '@pesit-node/license';
 import type { FoundationOptions } from '@pesit-node/license';
-import { DataDirectoryError, HistoryRetention, HistorySums, retentionDays, Traces } from '@pesit-node/service';
+import {
+  DataDirectoryError,
+  DeclaredObjects,
+  HistoryRetention,
+  HistorySums,
+  retentionDays,
+  Traces,
+} from '@pesit-node/service';
 import type { Config, LifecycleStep, Logger } from '@pesit-node/service';
 import { ProcessDirectory, SpaceReserve, useSynchronousIo } from '@pesit-node/storage';
 import type { FileOperations } from '@pesit-node/storage';
@@ -18,6 +25,7 @@ import {
 
 import { RemoteTls } from './certificates/remote-tls.js';
 import { createApp } from './app.js';
+import { declaredResources } from './declared.js';
 import { TRANSFER_OVER } from './exchange/events.js';
 import { createExchange } from './exchange/exchange.js';
 import type { Exchange, ExchangeOptions } from './exchange/exchange.js';
@@ -29,6 +37,7 @@ import { clientMetrics } from './metrics.js';
 import { CLIENT_MIGRATIONS } from './migrations/index.js';
 import { placeStore } from './remote-servers/place-store.js';
 import { remoteServerStore } from './remote-servers/store.js';
+import { createServices } from './services.js';
 import { HISTORY, SUMMED } from './transfers/history.js';
 import { liveSource } from './transfers/live-source.js';
 import { toPageRecord } from './transfers/record.js';
@@ -48,6 +57,8 @@ export interface NodeOptions
   readonly config: Config<'client'>;
   /** See `CertificatesOptions.lookMs`. */
   readonly storeLookMs?: number;
+  /** See `DeclaredObjectsOptions.retryMs`. */
+  readonly declaredRetryMs?: number;
   /** See `DelivererOptions.lookMs`. */
   readonly hookLookMs?: number;
   /** See `LiveTransfersOptions`. */
@@ -87,7 +98,7 @@ export const createNode = (options: NodeOptions) => {
     sessions: () => exchange.pool.open,
     isFit: () => volumes.fault === undefined,
   });
-  const { metrics, events, supervisor, periodic, cluster, license, audit, admission, reloaded } = foundation;
+  const { metrics, events, supervisor, periodic, cluster, license, audit, admission } = foundation;
   const { watch: volumes, looks: volumeLooks } = watchVolumes({
     ...{ app: 'client', config, node: options.node, supervisor, periodic, health, logger },
     ...{ marks: cluster.volumeMarks, lookMs: options.volumeLookMs, files: options.volumeFiles },
@@ -195,9 +206,17 @@ export const createNode = (options: NodeOptions) => {
     ...{ tickMs: options.liveTickMs, heartbeatMs: options.heartbeatMs },
   });
   events.subscribe(TRANSFER_OVER, ({ row }) => live.changed(row.id));
+  const services = createServices({
+    ...{ certificates, servers, transfers, sendTree, receivedTree, exchange, settings, events, audit },
+  });
+  const declared = new DeclaredObjects({
+    ...{ app: 'client', config, file: options.configFile ?? '', database, secrets, supervisor },
+    ...{ periodic, health, metrics, logger, retryMs: options.declaredRetryMs },
+    resources: declaredResources({ ...services, servers, secrets }),
+  });
   const app = createApp({
     ...{ config, info, logger, health, metrics, events, database: supervisor, periodic, license, audit, cluster },
-    ...{ certificates, servers, transfers, sendTree, receivedTree, exchange, settings, traces, live, hooks },
+    ...{ ...services, certificates, servers, traces, live, hooks },
   });
 
   const sums = new HistorySums({
@@ -226,6 +245,8 @@ export const createNode = (options: NodeOptions) => {
           if (!isStopped()) retention.start();
           if (!isStopped()) sums.start();
           cluster.leader.start();
+          // Behind the queue: transfers go with the servers that are there, whatever the file says.
+          if (!isStopped()) void declared.start();
         },
         (error: unknown) => {
           if (isStopped()) return;
@@ -261,6 +282,7 @@ export const createNode = (options: NodeOptions) => {
         // Its place goes to the next pod now: what still runs here ends, and nothing new begins.
         void cluster.leave();
         stop.abort();
+        await declared.stop();
         await live.close();
         await retention.stop();
         await sums.stop();
@@ -272,7 +294,11 @@ export const createNode = (options: NodeOptions) => {
     },
   } satisfies Record<string, LifecycleStep>;
   return {
-    ...{ app, license, cluster, metrics, reloaded, certificates, exchange, supervisor },
+    ...{ app, license, cluster, metrics, certificates, exchange, supervisor },
+    reloaded: () => {
+      foundation.reloaded();
+      declared.reload();
+    },
     ...{ servers, transfers, settings, steps },
   };
 };

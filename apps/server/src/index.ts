@@ -17,3 +17,4 @@ export { MIGRATIONS } from './migrations/index.js';
 export { createNode } from './node.js';
 export type { NodeOptions, ServerNode } from './node.js';
 export { rotateServerSecrets } from './partners/secrets.js';
+export { DECLARED_LISTS } from './declared.js';

@@ -3,6 +3,7 @@ import { LICENSE_KEY } from '@pesit-node/license';
 import { runService } from '@pesit-node/service';
 
 import { REST_HTTPS } from './certificates/rest-https.js';
+import { DECLARED_LISTS } from './declared.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { createNode } from './node.js';
 
@@ -12,6 +13,7 @@ await runService(process, {
   manifest: new URL('../package.json', import.meta.url),
   schema: MIGRATIONS.schema,
   env: process.env,
+  lists: DECLARED_LISTS,
   first: LICENSE_KEY,
   build: (ground, licenseKey) => {
     const { app, metrics, reloaded, certificates, databaseStep, spansStep, exchangeStep } = createNode({

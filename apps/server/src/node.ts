@@ -18,7 +18,7 @@ export interface ServerNode {
   readonly license: LicenseKeeper;
   readonly cluster: Cluster;
   readonly metrics: Metrics<'server'>;
-  /** See `Foundation`. */
+  /** The configuration was read again: the license is looked for where it says now, and the lists of the file are applied. */
   readonly reloaded: () => void;
   readonly certificates: Certificates;
   readonly listeners: ListenersHere;
@@ -38,10 +38,14 @@ export interface ServerNode {
 export const createNode = (options: NodeOptions): ServerNode => {
   const parts = createParts(options);
   const { app, certificates, housekeeping, foundation } = parts;
-  const { license, cluster, metrics, reloaded, supervisor, step } = foundation;
+  const { license, cluster, metrics, supervisor, step } = foundation;
   const { step: exchangeStep, whenBegun } = orderOf(parts, options);
   return {
-    ...{ app, license, cluster, metrics, reloaded, certificates, supervisor, housekeeping },
+    ...{ app, license, cluster, metrics, certificates, supervisor, housekeeping },
+    reloaded: () => {
+      foundation.reloaded();
+      parts.declared.reload();
+    },
     listeners: parts.listenersHere,
     databaseStep: step,
     spansStep: spansStep({

@@ -2,6 +2,7 @@ import {
   conflict,
   endpoint,
   fetchPage,
+  FieldService,
   fieldRoutes,
   notFound,
   pageOf,
@@ -137,11 +138,15 @@ const MISSING = { 404: 'There is no such delivery.' };
 /** `/api/v1/hooks`, and the deliveries that outcomes have ordered. */
 export const hookRoutes = (routes: Routes, options: HookRoutes): void => {
   const { knex, store, events, audit, requireTruststore, wake } = options;
-  fieldRoutes(routes, {
-    ...{ path: '/api/v1/hooks', fields: HOOK, store, computed: () => ({}), uses: HOOK_USES, events, audit },
+  const resource = { path: '/api/v1/hooks', fields: HOOK };
+  const service = new FieldService({
+    ...{ ...resource, store, events, audit },
     // The store seals it.
     keep: (secret) => secret,
     admit: ({ truststoreName }) => requireTruststore(truststoreName),
+  });
+  fieldRoutes(routes, {
+    ...{ ...resource, service, computed: () => ({}), uses: HOOK_USES },
     answers: { 409: 'It exists already; or its kind is switched off, or there is no such truststore.' },
   });
   routes.resource('/api/v1/hooks/:hookId/test', {

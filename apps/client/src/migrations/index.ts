@@ -32,6 +32,7 @@ import { orderedCounted } from './0029-ordered-counted.js';
 import { historySums } from './0030-history-sums.js';
 import { announced } from './0031-announced.js';
 import { hooks } from './0032-hooks.js';
+import { declared } from './0033-declared.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -69,5 +70,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     historySums,
     announced,
     hooks,
+    declared,
   ],
 };

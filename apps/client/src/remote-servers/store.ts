@@ -53,6 +53,10 @@ export const remoteServerStore = (knex: Knex, secrets: SecretBox) => {
         .where(typeof ref === 'number' ? 'id' : 'name', ref)
         .first()) as RemoteServerRow | undefined,
 
+    /** Those of these names that exist. */
+    named: (names: readonly string[]): Promise<RemoteServerRow[]> =>
+      knex<RemoteServerRow>(table).whereIn('name', [...names]),
+
     /** @throws a unique violation (`remote_servers_name_unique`) when the name is taken */
     create: async (asked: RemoteServerChange, audited?: AuditChange<RemoteServerRow>): Promise<RemoteServerRow> => {
       // The id first: the password is sealed for it.

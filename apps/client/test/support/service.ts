@@ -21,7 +21,7 @@ import type { NodeOptions } from '../../src/node.js';
 export const AUTHORIZATION = `Basic ${Buffer.from('admin:rest-secret-1').toString('base64')}`;
 
 export interface ServiceOptions extends Partial<
-  Pick<NodeOptions, 'licenseKey' | 'licenseTimes' | 'freeSpace' | 'volumeFiles' | 'volumeLookMs'>
+  Pick<NodeOptions, 'configFile' | 'licenseKey' | 'licenseTimes' | 'freeSpace' | 'volumeFiles' | 'volumeLookMs'>
 > {
   readonly settings?: Partial<ExchangeSettings>;
   readonly config?: Partial<Config<'client'>>;
@@ -94,7 +94,7 @@ export const startService = async (database: Database, options: ServiceOptions =
     licenseKey = evaluationKey,
     licenseTimes = {},
   } = options;
-  const { app, license, cluster, exchange, supervisor, steps, servers, transfers } = createNode({
+  const { app, license, cluster, exchange, supervisor, steps, servers, transfers, reloaded } = createNode({
     ...{
       config,
       settings,
@@ -106,6 +106,7 @@ export const startService = async (database: Database, options: ServiceOptions =
       licenseKey,
       licenseTimes,
     },
+    ...(options.configFile === undefined ? {} : { configFile: options.configFile }),
     ...(options.freeSpace === undefined ? {} : { freeSpace: options.freeSpace }),
     ...(options.volumeFiles === undefined ? {} : { volumeFiles: options.volumeFiles }),
     ...(options.volumeLookMs === undefined ? {} : { volumeLookMs: options.volumeLookMs }),
@@ -179,6 +180,8 @@ export const startService = async (database: Database, options: ServiceOptions =
     http,
     license,
     log,
+    /** The configuration was read again. */
+    reloaded,
     servers,
     settings,
     stop,

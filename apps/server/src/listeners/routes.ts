@@ -1,13 +1,11 @@
-import type { Certificates } from '@pesit-node/certificates';
 import { callerOf, deletionQuery, endpoint, IN_USE, listAnswer, listed } from '@pesit-node/service';
 import type { Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
-import type { Directories } from '../files/directories.js';
 import { serverId } from '../schemas.js';
 import type { SessionService } from '../sessions/service.js';
 import { LISTENER } from './fields.js';
-import type { ListenerChange } from './fields.js';
+import type { ListenerRequests } from './requests.js';
 import { LISTENER_USES } from './uses.js';
 import type { ListenerService, ListenerView } from './service.js';
 
@@ -58,24 +56,15 @@ const statusOf = (view: ListenerView): z.output<typeof listenerStatus> => {
 
 export interface ListenerRoutesDeps {
   readonly listeners: ListenerService;
+  readonly listenerRequests: ListenerRequests;
   readonly sessions: Pick<SessionService, 'endAll'>;
-  readonly directories: Pick<Directories, 'admit'>;
-  readonly certificates: Pick<Certificates, 'require'>;
 }
 
 export const listenerRoutes = (
   routes: Routes,
-  { listeners, sessions, directories, certificates }: ListenerRoutesDeps,
+  { listeners, listenerRequests: requests, sessions }: ListenerRoutesDeps,
 ): void => {
   const params = z.strictObject({ serverId: serverId() });
-
-  const admit = async (change: ListenerChange): Promise<void> => {
-    await certificates.require(change);
-    await directories.admit([
-      { field: 'receiveDirectory', path: change.receiveDirectory, create: true },
-      { field: 'sendDirectory', path: change.sendDirectory, create: true },
-    ]);
-  };
 
   routes.resource(PATHS, {
     get: endpoint(
@@ -94,10 +83,7 @@ export const listenerRoutes = (
         answers: { 201: answer, 409: 'It exists already, or names a store that does not.', ...UNBUILT },
       },
       async ({ query, body, req, res }) => {
-        const asked = LISTENER.asked(body);
-        await admit(asked);
-        const start = query.start === 'true' && asked.autoStart !== false;
-        const view = await listeners.create(body.serverId, await LISTENER.values(asked), start, callerOf(req));
+        const view = await requests.create(body, query.start === 'true', callerOf(req));
         res
           .status(201)
           .location(`${PATH}/${encodeURIComponent(body.serverId)}`)
@@ -122,13 +108,7 @@ export const listenerRoutes = (
         answers: { 200: answer, ...NOT_FOUND, 409: 'The port cannot be taken, or there is no such store.', ...UNBUILT },
       },
       async ({ params: { serverId: id }, body, req, res }) => {
-        const before = await listeners.get(id);
-        const change = LISTENER.changes(body, before.row);
-        await admit(change);
-        const isSame = Object.keys(change).length === 0;
-        res.json(
-          toListener(isSame ? before : await listeners.update(id, await LISTENER.values(change), callerOf(req))),
-        );
+        res.json(toListener(await requests.change(id, body, callerOf(req))));
       },
     ),
     delete: endpoint(

@@ -38,6 +38,7 @@ import { passwordChange } from './0034-password-change.js';
 import { ticketKeys } from './0035-ticket-keys.js';
 import { historySums } from './0036-history-sums.js';
 import { hooks } from './0037-hooks.js';
+import { declared } from './0038-declared.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -81,5 +82,6 @@ export const MIGRATIONS: MigrationSet = {
     ticketKeys,
     historySums,
     hooks,
+    declared,
   ],
 };

@@ -23,6 +23,8 @@ export interface NodeOptions extends Omit<FoundationOptions<'server'>, 'app' | '
   readonly freeSpace?: (directory: string) => Promise<number>;
   /** See `DelivererOptions.lookMs`. */
   readonly hookLookMs?: number;
+  /** See `DeclaredObjectsOptions.retryMs`. */
+  readonly declaredRetryMs?: number;
   /** See `LiveTransfersOptions`. */
   readonly liveTickMs?: number;
   readonly heartbeatMs?: number;

@@ -20,7 +20,18 @@ const LAST_RECORDS_MS = 5000;
 
 /** In which order the parts begin, once the database is there, and end. */
 export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetryMs, listenerLookMs }: NodeOptions) => {
-  const { foundation, certificates, authority, directories, drainMs, exchange, hooks, housekeeping, instances } = parts;
+  const {
+    foundation,
+    certificates,
+    authority,
+    declared,
+    directories,
+    drainMs,
+    exchange,
+    hooks,
+    housekeeping,
+    instances,
+  } = parts;
   const { journal, listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention, sums } = parts;
   const { ticketLook, traces, volumes, volumeLooks, waitingFiles } = parts;
   const { supervisor, periodic, events, cluster, license, audit } = foundation;
@@ -84,7 +95,7 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
         await listeners.look();
         startup.done();
         serve();
-        return;
+        break;
       } catch (error) {
         if (isOver()) return;
         startup.failed((error as Error).message);
@@ -92,6 +103,8 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
         await delay(RETRY_MS, undefined, { signal: stop.signal }).catch(() => undefined);
       }
     }
+    // Behind the listeners that are there: a node serves what it has, whatever the file says.
+    if (!isOver()) await declared.start();
   };
   let beginning: Promise<void> = Promise.resolve();
 
@@ -107,6 +120,7 @@ export const orderOf = (parts: NodeParts, { config, logger, health, listenerRetr
     stop: async () => {
       stop.abort();
       await live.close();
+      await declared.stop();
       await beginning;
       await Promise.all(whileServing.map((task) => task.remove()));
       // Its place goes to the next pod now: what still runs here ends, and nothing new begins.

@@ -2,6 +2,7 @@ import { createHooks } from '@pesit-node/hooks';
 import { createFoundation } from '@pesit-node/license';
 import { Rates } from '@pesit-node/net';
 import {
+  DeclaredObjects,
   HistoryRetention,
   HistorySums,
   PasswordHasher,
@@ -21,15 +22,18 @@ import { createApp } from '../app.js';
 import { ListenerTls } from '../certificates/listener-tls.js';
 import { Exchange } from '../exchange/exchange.js';
 import { availableFiles } from '../files/available.js';
+import { listenerRequests } from '../listeners/requests.js';
 import { ListenersHere } from '../listeners/listeners-here.js';
 import { PodLines } from '../listeners/pod-lines.js';
 import { ListenerService } from '../listeners/service.js';
 import { ListenerStore } from '../listeners/store.js';
+import { declaredResources } from '../declared.js';
 import { serverMetrics } from '../metrics.js';
 import { MIGRATIONS } from '../migrations/index.js';
 import { ConnectionTimes } from '../observers/connection-times.js';
 import { logExchange } from '../observers/exchange-log.js';
 import { ProgressReporter } from '../observers/progress-reporter.js';
+import { partnerService } from '../partners/service.js';
 import { PartnerStore } from '../partners/store.js';
 import { Housekeeping } from '../recovery/housekeeping.js';
 import { UnansweredRequests } from '../recovery/unanswered.js';
@@ -46,6 +50,7 @@ import { WaitingFiles } from '../transfers/waiting-files.js';
 import { partnerTests } from '../trials/partner-tests.js';
 import { Trials } from '../trials/trials.js';
 import { Turns } from '../turns.js';
+import { virtualFileService } from '../virtual-files/service.js';
 import { VirtualFileStore } from '../virtual-files/store.js';
 import { createCertificates } from './certificates.js';
 import { createFiles } from './files.js';
@@ -222,6 +227,16 @@ export const createParts = (options: NodeOptions) => {
     requests: cluster.requests,
     listeners: listenerStore,
   });
+  const asked = {
+    partners: partnerService({ config, partners, passwords, events, audit }),
+    virtualFiles: virtualFileService({ virtualFiles, directories, events, audit }),
+    listenerRequests: listenerRequests({ listeners, directories, certificates }),
+  };
+  const declared = new DeclaredObjects({
+    ...{ app: 'server', config, file: options.configFile ?? '', database, secrets: options.secrets, supervisor },
+    ...{ periodic, health, metrics, logger, retryMs: options.declaredRetryMs },
+    resources: declaredResources({ ...asked, listeners: asked.listenerRequests, listenerStore, passwords }),
+  });
   const app = createApp({
     config,
     info,
@@ -237,9 +252,7 @@ export const createParts = (options: NodeOptions) => {
     certificates,
     authority,
     knex,
-    partners,
-    passwords,
-    virtualFiles,
+    ...asked,
     listeners,
     transfers,
     live,
@@ -251,14 +264,25 @@ export const createParts = (options: NodeOptions) => {
     openContent: transferContent({ config, transfers, directories, stores, volumes, audit }),
     sessions: sessionService,
     traces,
-    directories,
     hooks,
   });
   serverMetrics(metrics, { knex, secrets: options.secrets, supervisor, listenerStore, listenersHere, volumes, space });
   health.register('listeners', () => listenersHere.health(), { readiness: true });
   health.register('storage', async () => storageHealth(await space()));
   return {
-    ...{ foundation, app, certificates, authority, directories, drainMs, exchange, hooks, housekeeping, instances },
+    ...{
+      foundation,
+      app,
+      certificates,
+      authority,
+      declared,
+      directories,
+      drainMs,
+      exchange,
+      hooks,
+      housekeeping,
+      instances,
+    },
     ...{ journal, listeners, listenersHere, live, partnerLook, places, recovery, renewals, retention, sums },
     ...{ ticketLook, traces, volumes, volumeLooks, waitingFiles },
   };

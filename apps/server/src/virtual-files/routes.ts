@@ -1,38 +1,22 @@
 import { count, endpoint, fieldRoutes, identifier, notFound, timestamp } from '@pesit-node/service';
-import type { ChangeAudit, EventStream, Routes } from '@pesit-node/service';
+import type { Routes } from '@pesit-node/service';
 import { z } from 'zod';
 
 import type { ListAvailable } from '../files/available.js';
-import type { Directories } from '../files/directories.js';
-import { VIRTUAL_FILE } from './fields.js';
+import { VIRTUAL_FILES } from './service.js';
+import type { VirtualFileService } from './service.js';
 import { VIRTUAL_FILE_USES } from './uses.js';
-import type { VirtualFileStore } from './store.js';
 
 export const virtualFileRoutes = (
   routes: Routes,
-  store: VirtualFileStore,
-  directories: Directories,
-  events: EventStream,
-  audit: ChangeAudit,
+  service: VirtualFileService,
   /** `cluster.name` */
   cluster: string,
   available: ListAvailable,
 ): void => {
   const { operation, handle } = fieldRoutes(routes, {
-    path: '/api/v1/config/files',
-    fields: VIRTUAL_FILE,
-    store,
-    computed: () => ({}),
-    uses: VIRTUAL_FILE_USES,
-    admit: ({ receiveDirectory, sendDirectory, sendFile }) =>
-      directories.admit([
-        { field: 'receiveDirectory', path: receiveDirectory, create: true },
-        { field: 'sendDirectory', path: sendDirectory, create: sendFile === undefined },
-        // It may name one file, which need not be there yet.
-        { field: 'sendFile', path: sendFile, create: false },
-      ]),
+    ...{ ...VIRTUAL_FILES, service, computed: () => ({}), uses: VIRTUAL_FILE_USES },
     answers: { 422: 'A field whose behaviour this version does not have.' },
-    ...{ events, audit },
   });
   routes.resource('/api/v1/config/files/:fileId/available', {
     get: endpoint(

@@ -30,12 +30,14 @@ import type { Response, Test } from 'supertest';
 import { createApp } from '../../src/app.js';
 import { availableFiles } from '../../src/files/available.js';
 import { Directories } from '../../src/files/directories.js';
+import { listenerRequests } from '../../src/listeners/requests.js';
 import type { BindPort } from '../../src/listeners/running.js';
 import { ListenersHere } from '../../src/listeners/listeners-here.js';
 import { PodLines } from '../../src/listeners/pod-lines.js';
 import { ListenerService } from '../../src/listeners/service.js';
 import { ListenerStore } from '../../src/listeners/store.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
+import { partnerService } from '../../src/partners/service.js';
 import { PartnerStore } from '../../src/partners/store.js';
 import { RunningTransfers } from '../../src/recovery/running-transfers.js';
 import { SessionService } from '../../src/sessions/service.js';
@@ -47,6 +49,7 @@ import { liveSource } from '../../src/transfers/live-source.js';
 import { TransferStore } from '../../src/transfers/store.js';
 import { partnerTests } from '../../src/trials/partner-tests.js';
 import { Trials } from '../../src/trials/trials.js';
+import { virtualFileService } from '../../src/virtual-files/service.js';
 import { VirtualFileStore } from '../../src/virtual-files/store.js';
 import { passwords, secrets } from './passwords.js';
 
@@ -188,10 +191,10 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
       certificates,
       authority: new LocalAuthority({ knex, secrets, certificates }),
       knex,
-      partners,
-      passwords,
-      virtualFiles,
+      partners: partnerService({ config, partners, passwords, events, audit: rest.audit }),
+      virtualFiles: virtualFileService({ virtualFiles, directories, events, audit: rest.audit }),
       listeners: rest.listeners,
+      listenerRequests: listenerRequests({ listeners: rest.listeners, directories, certificates }),
       transfers,
       cancel: cancelling({ store: transfers, running: new RunningTransfers(), requests }),
       testPartner: partnerTests({
@@ -208,7 +211,6 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
         ...{ knex, asLeader: (work) => work(knex), node: 'rest', retentionDays: 7, periodic, logger: rest.log.logger },
         owners: { table: 'partners', key: 'partner_id' },
       }),
-      directories,
       available: availableFiles({
         ...{ config, partners, listeners: listenerStore },
         files: { virtualFiles, directories, stores, volumes, outgoing: new Set() },

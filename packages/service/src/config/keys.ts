@@ -1,6 +1,7 @@
 import { AUDIT_KEYS } from './audit-keys.js';
 import { CONSOLE_KEYS } from './console-keys.js';
 import { DATABASE_SSL_KEYS } from './database-ssl-keys.js';
+import { DECLARED_KEYS } from './declared-keys.js';
 import { FLOW_KEYS } from './flow-keys.js';
 import { HISTORY_KEYS } from './history-keys.js';
 import { HOOK_KEYS } from './hook-keys.js';
@@ -435,6 +436,7 @@ export const CONFIG_KEYS = {
     description: 'How long a session without a transfer is kept for the next one; 0 = not at all.',
   }),
   ...FLOW_KEYS,
+  ...DECLARED_KEYS,
   ...KEYS_WITHOUT_EFFECT,
 } as const satisfies Record<string, ConfigKey>;
 

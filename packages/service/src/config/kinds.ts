@@ -90,9 +90,12 @@ export const list = () =>
     .transform((values): readonly string[] => values)
     .describe('a list (comma-separated in the environment and in flags)');
 
-/** Things with fields of their own: the file alone can hold them. */
+/** Things with fields of their own, which the app that has them checks: the file alone can hold them. */
 export const objects = () =>
-  z.array(z.record(z.string(), z.unknown())).describe('a list of objects (in the file alone)');
+  z
+    .array(z.unknown())
+    .transform((items): readonly unknown[] => items)
+    .describe('a list of objects (in the file alone)');
 
 /** Who is meant by where it connects from. */
 export const networks = () =>

@@ -11,8 +11,17 @@ import { fromEnvironment, fromFlags, fromYaml } from './sources.js';
 import type { Given } from './sources.js';
 import { keysWithoutEffect } from './unused.js';
 
+/** Checks a list of the file whose items only the app knows. */
+export interface ListCheck {
+  readonly list: 'partners' | 'files' | 'servers';
+  /** Says what is wrong with it, a sentence each; no value is shown. */
+  read(items: readonly unknown[]): { readonly problems: readonly string[] };
+}
+
 export interface LoadConfigOptions<A extends AppName> {
   readonly app: A;
+  /** Default: none, and the items of the lists are not looked at. */
+  readonly lists?: readonly ListCheck[];
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Arguments after the script: `process.argv.slice(2)`. */
   readonly argv: readonly string[];
@@ -51,9 +60,9 @@ const serviceLinkHint = (given: Given): string =>
  * Reads the configuration of one app. Sources, later wins: defaults, the YAML file named by `PESIT_CONFIG`,
  * the environment, flags.
  * @throws {ConfigError} with every problem: unknown keys in YAML or flags (with the nearest known one), values that do not fit (key,
- * source, expected, got), the default password under `NODE_ENV=production` or where others can reach it, a short one under `NODE_ENV=production`.
+ * source, expected, got), items of the lists that no request could ask for, the default password under `NODE_ENV=production` or where others can reach it, a short one under `NODE_ENV=production`.
  */
-export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfigOptions<A>): Config<A> => {
+export const loadConfig = <A extends AppName>({ app, env, argv, cwd, lists = [] }: LoadConfigOptions<A>): Config<A> => {
   const file = env['PESIT_CONFIG'];
   const sources = [
     file === undefined || file === '' ? { given: [], problems: [] } : fromYaml(file, cwd),
@@ -90,6 +99,8 @@ export const loadConfig = <A extends AppName>({ app, env, argv, cwd }: LoadConfi
       problems.push(`${name} (${source}): expected ${expected}, got ${show(key, value)}${serviceLinkHint(given)}`);
     }
   }
+
+  for (const check of lists) problems.push(...check.read(values.get(check.list) as readonly unknown[]).problems);
 
   const isDefaultPassword = values.get('admin.password') === CONFIG_KEYS['admin.password'].default;
   if (env['NODE_ENV'] === 'production' && isDefaultPassword) {

@@ -36,6 +36,7 @@ export const key = <T, A extends AppScope>(
     readonly secret?: boolean;
     readonly reload?: boolean;
     readonly alias?: string;
+    readonly notFromEnvironment?: boolean;
     readonly description: string;
   },
 ): ConfigKey<T, A> => ({ apps, ...row });

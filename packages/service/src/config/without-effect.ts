@@ -1,19 +1,17 @@
 import type { z } from 'zod';
 
-import { flag, integer, objects, requiredText } from './kinds.js';
+import { flag, integer, requiredText } from './kinds.js';
 import type { ConfigKey } from './row.js';
 
 const NO_GZIP =
   'PeSIT knows no GZIP, only the strings of its annex A (PI 21): set compression of the virtual file, of the remote server or of the request instead';
-const NO_BOOTSTRAP =
-  'objects of the file are not created in this version: post each to /api/v1/config/partners, /api/v1/config/files, /api/v1/servers';
 const ONE_PORT = 'each app has one REST interface: set server.port';
 
 /** Undefined: it was not set. */
 const row = <T>(
   withoutEffect: string,
   type: z.ZodType<T>,
-  options: Pick<ConfigKey, 'unit' | 'secret' | 'notFromEnvironment'> = {},
+  options: Pick<ConfigKey, 'notFromEnvironment'> = {},
 ): ConfigKey<T | undefined, 'both'> => ({
   ...{ apps: 'both', type, default: undefined, withoutEffect, description: '', ...options },
   // Nobody reads it but to say so, and that is said of what is set now.
@@ -28,10 +26,6 @@ export const KEYS_WITHOUT_EFFECT = {
   'transfer.compression.enabled': row(NO_GZIP, flag()),
   'transfer.compression.algorithm': row(NO_GZIP, requiredText()),
   'transfer.compression.level': row(NO_GZIP, integer(1, 9)),
-  // Their items hold passwords.
-  partners: row(NO_BOOTSTRAP, objects(), { secret: true, notFromEnvironment: true }),
-  files: row(NO_BOOTSTRAP, objects(), { secret: true, notFromEnvironment: true }),
-  servers: row(NO_BOOTSTRAP, objects(), { secret: true, notFromEnvironment: true }),
   'api-port': row(ONE_PORT, integer(0, 65_535), { notFromEnvironment: true }),
   'transfer-port': row(ONE_PORT, integer(0, 65_535), { notFromEnvironment: true }),
 } as const;

@@ -68,24 +68,63 @@ const inAnswer = (one: FieldName): z.ZodType => {
 const shapeOf = (names: readonly FieldName[], schemaOf: (one: FieldName) => z.ZodType) =>
   Object.fromEntries(names.map((one) => [one.name, schemaOf(one)]));
 
-/** The body of a request that creates one, `Create…` in the document. */
-export const createSchema = (rows: FieldRows, id: string): z.ZodType => {
-  const groups = Object.entries(rows)
+/** Fields that are required, and may come by one of several names. */
+const groupsOf = (rows: FieldRows): readonly (readonly string[])[] =>
+  Object.entries(rows)
     .filter(([, row]) => isRequired(row) && otherNames(row).length > 0)
     .map(([field, row]) => [field, ...otherNames(row)]);
+
+/** Complains of names of one field that say different things, and of required fields that came by none of theirs. */
+const complainOfNames =
+  (rows: FieldRows) =>
+  (body: Readonly<Record<string, unknown>>, refinement: z.RefinementCtx): void => {
+    const complain = (field: string, message: string): void =>
+      refinement.addIssue({ code: 'custom', path: [field], message });
+    for (const { field, message } of disagreements(rows, body)) complain(field, message);
+    for (const [field = '', ...others] of groupsOf(rows)) {
+      if ([field, ...others].some((name) => body[name] !== undefined)) continue;
+      complain(field, `expected ${field} (or ${others.join(', ')})`);
+    }
+  };
+
+/** The body of a request that creates one, `Create…` in the document. */
+export const createSchema = (rows: FieldRows, id: string): z.ZodType => {
+  const groups = groupsOf(rows);
   const words = groups.map((names) => `${names.map((name) => `\`${name}\``).join(', or ')}, is required.`);
   return z
     .strictObject(shapeOf(namesOf(rows), inCreate))
-    .superRefine((body, refinement) => {
-      const complain = (field: string, message: string): void =>
-        refinement.addIssue({ code: 'custom', path: [field], message });
-      for (const { field, message } of disagreements(rows, body)) complain(field, message);
-      for (const [field = '', ...others] of groups) {
-        if ([field, ...others].some((name) => body[name] !== undefined)) continue;
-        complain(field, `expected ${field} (or ${others.join(', ')})`);
-      }
-    })
+    .superRefine(complainOfNames(rows))
     .meta({ id: `Create${id}`, ...(words.length === 0 ? {} : { description: words.join(' ') }) });
+};
+
+/** `password` → `passwordFile`: the name under which the configuration file says where a secret stands. */
+export const secretFileOf = (field: string): string => `${field}File`;
+
+/** A path that the configuration file may name. */
+const LONGEST_PATH = 4096;
+
+/**
+ * One of them in a list of the configuration file: the body of a request that creates one, but that a secret may be left out (that of
+ * one that exists stays), and may stand in a file of its own.
+ */
+export const declaredSchema = (rows: FieldRows): z.ZodType<Readonly<Record<string, unknown>>> => {
+  const secrets = Object.entries(rows).flatMap(([field, { secret }]) => (secret ? [field] : []));
+  const inList = (one: FieldName): z.ZodType => (one.row.secret ? inCreate(one).optional() : inCreate(one));
+  return z
+    .strictObject({
+      ...shapeOf(namesOf(rows), inList),
+      ...Object.fromEntries(
+        secrets.map((field) => [secretFileOf(field), z.string().min(1).max(LONGEST_PATH).optional()]),
+      ),
+    })
+    .superRefine((body: Readonly<Record<string, unknown>>, refinement) => {
+      complainOfNames(rows)(body, refinement);
+      for (const field of secrets) {
+        const file = secretFileOf(field);
+        if (body[field] === undefined || body[file] === undefined) continue;
+        refinement.addIssue({ code: 'custom', path: [file], message: `expected ${field}, or ${file}, not both` });
+      }
+    });
 };
 
 const UPDATE_WORDS =

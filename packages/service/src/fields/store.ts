@@ -39,6 +39,11 @@ export class FieldStore<F extends FieldRows, Row extends RowOf<F> = RowOf<F>> {
     return (await this.knex(this.#table).where(this.#key, id).first()) as Row | undefined;
   }
 
+  /** Those of these identifiers that exist. */
+  async some(ids: readonly string[]): Promise<readonly Row[]> {
+    return (await this.knex(this.#table).whereIn(this.#key, [...ids])) as readonly Row[];
+  }
+
   /** @returns undefined when the identifier is taken. */
   async create(id: string, values: Partial<ValuesOf<F>>, audited?: AuditChange<Row>): Promise<Row | undefined> {
     return this.#within(audited, async (knex) => {

@@ -6,6 +6,7 @@ import { commandLineAnswer } from '../config/help.js';
 import type { AppName, CommonConfig, Config } from '../config/keys.js';
 import { LiveConfig } from '../config/live.js';
 import { configWarnings } from '../config/load.js';
+import type { ListCheck } from '../config/load.js';
 import type { SchemaName } from '../database/migrate.js';
 import { openDatabase } from '../database/open.js';
 import type { Database } from '../database/types.js';
@@ -46,6 +47,8 @@ export interface ServiceGround<A extends AppName> {
   /** Name of this machine or pod: `pod.name`, else the name of the host. */
   readonly node: string;
   readonly namespace: string;
+  /** The file that `PESIT_CONFIG` names. */
+  readonly configFile?: string | undefined;
   /** Certificate of the REST interface, where it speaks HTTPS. */
   readonly https?: RestCertificate | undefined;
 }
@@ -84,6 +87,8 @@ export interface ServiceDefinition<A extends AppName, Read> {
   /** Where its tables are. */
   readonly schema: SchemaName;
   readonly env: NodeJS.ProcessEnv;
+  /** The lists of the configuration file that it has. Default: none. */
+  readonly lists?: readonly ListCheck[];
   readonly first: FirstStage<Read>;
   readonly build: (ground: ServiceGround<A>, read: Read) => BuiltService;
   readonly https: HttpsTools;
@@ -101,18 +106,18 @@ export const runService = <A extends AppName, Read>(
   definition: ServiceDefinition<A, Read>,
 ): Promise<void> =>
   runMain(process, [CertificateFileError, ...definition.first.explained], async () => {
-    const { app, name, manifest, env } = definition;
+    const { app, name, manifest, env, lists = [] } = definition;
     const { version } = JSON.parse(await readFile(manifest, 'utf8')) as { readonly version: string };
     const info = { name, version };
     const argv = process.argv.slice(2);
     const answer = commandLineAnswer(app, info, argv);
     if (answer !== undefined) process.stdout.write(answer);
-    else await start(process, definition, new LiveConfig({ app, env, argv, cwd: process.cwd() }), info);
+    else await start(process, definition, new LiveConfig({ app, env, argv, cwd: process.cwd(), lists }), info);
   });
 
 const start = async <A extends AppName, Read>(
   process: ServiceProcess,
-  { app, name, schema, first, build, https: tools, http: tune }: ServiceDefinition<A, Read>,
+  { app, name, schema, env, first, build, https: tools, http: tune }: ServiceDefinition<A, Read>,
   live: LiveConfig<A>,
   info: ServiceInfo,
 ): Promise<void> => {
@@ -145,7 +150,13 @@ const start = async <A extends AppName, Read>(
   const health = new HealthRegistry();
   const node = config['pod.name'] || hostname();
   const namespace = config['pod.namespace'];
-  const service = build({ config, logger, info, health, database, secrets, node, namespace, https }, read);
+  const service = build(
+    {
+      ...{ config, logger, info, health, database, secrets, node, namespace, https },
+      configFile: env['PESIT_CONFIG'],
+    },
+    read,
+  );
   https?.useKeystores(service.keystores);
   if (https !== undefined) health.register('https', () => https.health());
   live.on('reload', service.reloaded);

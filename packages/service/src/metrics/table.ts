@@ -211,6 +211,12 @@ export const METRICS = {
   ),
   service_partners: row('gauge', 'server', {}, 'Partners that are configured.'),
   service_virtual_files: row('gauge', 'server', {}, 'Virtual files that are configured.'),
+  pesit_declared_objects: row(
+    'gauge',
+    'both',
+    { outcome: ['applied', 'refused'] },
+    'Items of the lists in the configuration file: applied by this process, and refused, with the reasons in the log and at `/actuator/health`. None while the lists are empty.',
+  ),
   pesit_secrets_under_older_keys: row(
     'gauge',
     'both',
