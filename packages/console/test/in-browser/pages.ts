@@ -109,6 +109,21 @@ export const pages = ({ node, openTab }: Stage): void => {
     expect(new URL(page.url()).search).toBe('?status=COMPLETED&virtualFile=PAYMENTS');
   });
 
+  test('a record is one step from its list, by its link and beside it', async () => {
+    const { page } = await openTab();
+    await logIn(page, `${node.client}/transfers?q=salaries`);
+    const link = page.getByRole('link', { name: 'Transfer of salaries.txt' });
+    const cell = page.getByRole('row').filter({ has: link }).getByRole('cell').first();
+    for (const where of [link, cell]) {
+      await where.click();
+      await page.getByRole('heading', { level: 1, name: 'salaries.txt' }).waitFor();
+      await page.goBack();
+      await page.getByRole('heading', { level: 1, name: 'Transfers' }).waitFor();
+      await link.waitFor();
+      expect(new URL(page.url()).search).toBe('?q=salaries');
+    }
+  });
+
   test('a new transfer is told while the list is open', async () => {
     const { page } = await openTab();
     await logIn(page, `${node.server}/transfers`);

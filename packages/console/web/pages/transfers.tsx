@@ -13,6 +13,7 @@ import { Empty, Loading, Page } from '../parts/page.tsx';
 import { Pager, usePaging } from '../parts/pager.tsx';
 import { usePeers } from '../parts/peers.ts';
 import { DirectionWord, StatusPill } from '../parts/pills.tsx';
+import { besideLink } from '../parts/row-link.ts';
 import { FilterChips, FilterForm } from '../parts/transfer-filters.tsx';
 import { bytes, dateTime, number, span, time } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
@@ -39,7 +40,7 @@ const Row = ({ one }: { readonly one: Transfer }) => {
   const name = nameOf(one);
   const address = `/transfers/${one.id}`;
   return (
-    <tr class="link" onClick={() => route(address)}>
+    <tr class="link" onClick={besideLink(() => route(address))}>
       <td>
         <StatusPill status={one.status} />
       </td>
