@@ -1,4 +1,10 @@
 /** Audit, cluster and certificates. */
+import { execFileSync } from 'node:child_process';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Download, Page } from 'playwright-core';
 
@@ -133,6 +139,58 @@ export const oversight = ({ node, openTab }: Stage): void => {
       ]);
       expect([crl.suggestedFilename(), (await textOf(crl)).length > 100]).toEqual(['ca.crl', true]);
       expect(complaints.filter((one) => !/status of 40[04] /.test(one))).toEqual([]);
+    });
+
+    test('a certificate request is signed, a key of RSA is made, and a truststore is told where its CRLs are', async () => {
+      const directory = mkdtempSync(join(tmpdir(), 'pesit-console-csr-'));
+      const keys = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', 'own.key'];
+      const request = ['req', '-new', ...keys, '-out', 'own.csr', '-subj', '/CN=ignored'];
+      execFileSync('openssl', request, { cwd: directory, stdio: 'ignore' });
+      const { page } = await openTab();
+      await logIn(page, `${node.server}/certificates`);
+      const issue = async (key: string, name: string): Promise<X509Certificate> => {
+        await inDialog(page).getByLabel('Name', { exact: true }).fill(name);
+        await inDialog(page).getByLabel('Common name').fill(`${name}.example`);
+        expect(await accessibilityFaults(page)).toEqual([]);
+        await keepPicture(page, `certificates-${key}-light`, false);
+        await inDialog(page).getByRole('button', { name: 'Issue a certificate' }).click();
+        const shown = page.getByRole('dialog', { name: `Certificate of ${name}` });
+        const [saved] = await Promise.all([
+          page.waitForEvent('download'),
+          shown.getByRole('button', { name: 'Save the certificate' }).click(),
+        ]);
+        await shown.getByRole('button', { name: 'Certificate of the CA' }).waitFor();
+        await shown.getByRole('button', { name: 'Close' }).click();
+        expect(saved.suggestedFilename()).toBe(`${name}.pem`);
+        return new X509Certificate(await textOf(saved));
+      };
+      await page.getByRole('button', { name: 'Issue a certificate' }).click();
+      await inDialog(page).locator('[name=keyType]').selectOption('CSR');
+      await inDialog(page).locator('input[type=file]').setInputFiles(join(directory, 'own.csr'));
+      await page.waitForFunction("document.querySelector('[name=csr]').value.includes('CERTIFICATE REQUEST')");
+      const signed = await issue('csr', 'signed');
+      expect(signed.checkPrivateKey(createPrivateKey(readFileSync(join(directory, 'own.key'))))).toBe(true);
+      expect(signed.subject).toBe('CN=signed.example');
+      await page.getByRole('button', { name: 'Issue a certificate' }).click();
+      await inDialog(page).locator('[name=keyType]').selectOption('RSA');
+      const { publicKey } = await issue('rsa', 'strong');
+      expect(publicKey.asymmetricKeyDetails?.modulusLength).toBe(3072);
+      rmSync(directory, { recursive: true });
+
+      const { certificate } = await ask(node.server, '/api/v1/certificates/ca');
+      await ask(node.server, '/api/v1/certificates/truststores', { name: 'listed', certificates: certificate });
+      await page.getByRole('link', { name: 'Now', exact: true }).click();
+      await page.getByRole('link', { name: 'Certificates', exact: true }).click();
+      await page.getByRole('button', { name: 'CRL URLs of listed' }).click();
+      await inDialog(page).getByLabel('URLs of CRLs').fill('ftp://127.0.0.1/ca.crl');
+      await inDialog(page).getByRole('button', { name: 'Store it' }).click();
+      await inDialog(page).getByRole('alert').getByText('http').first().waitFor();
+      await inDialog(page).getByLabel('URLs of CRLs').fill('http://127.0.0.1:1/ca.crl');
+      await inDialog(page).getByRole('button', { name: 'Store it' }).click();
+      await page.getByText(/^CRL http:\/\/127\.0\.0\.1:1\/ca\.crl/).waitFor();
+      expect(await ask(node.server, '/api/v1/certificates/truststores/listed')).toMatchObject({
+        crlUrls: ['http://127.0.0.1:1/ca.crl'],
+      });
     });
 
     test('a keystore of this node: rotated, and not deleted while a listener uses it', async () => {

@@ -84,7 +84,7 @@ export const pages = ({ node, openTab }: Stage): void => {
     const { page } = await openTab();
     await logIn(page, node.client);
     const matter = page.getByRole('listitem').filter({ hasText: 'payer · failures in 24 hours: 1' });
-    await matter.getByRole('link', { name: 'Show them' }).click();
+    await matter.getByRole('link', { name: 'Show it' }).click();
     await page.waitForURL(/\/transfers\/[^/?]+$/);
     await page.getByRole('heading', { name: 'Attempts' }).waitFor();
     const told = await page.locator('main').textContent();

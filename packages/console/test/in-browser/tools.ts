@@ -8,7 +8,7 @@ import { accessibilityFaults, logIn, LOOKS } from '../support/browser.js';
 import { startFront } from '../support/front.js';
 import type { Front } from '../support/front.js';
 import { ask, PASSWORD } from '../support/node.js';
-import { send } from '../support/sample.js';
+import { addPartner, send } from '../support/sample.js';
 import type { Stage } from '../support/stage.js';
 import { keepPicture, settled } from '../support/visit.js';
 
@@ -167,6 +167,39 @@ export const tools = ({ node, openTab }: Stage): void => {
     // High enough for the whole card: the bar of the page would lie on it.
     await page.setViewportSize({ width: 1280, height: 2600 });
     await keepPicture(card, 'trace-client-light');
+    await card.getByRole('button', { name: 'Trace off' }).click();
+    await card.getByRole('button', { name: 'Trace the next hour' }).waitFor();
+  });
+
+  test('the trace beside a record of the server app: of the next session of that partner', async () => {
+    await addPartner(node, 'TRACED');
+    await ask(node.server, '/api/v1/config/files', { fileId: 'TRACED', direction: 'RECEIVE' });
+    const { content } = await ask(node.client, '/api/v1/servers?page=0&q=traced');
+    const [{ id } = { id: 0 }] = content as { id: number }[];
+    /** @returns the record of the server app */
+    const arrived = async (name: string): Promise<string> => {
+      // Its session is closed with the change: the next transfer opens another one.
+      await ask(node.client, `/api/v1/servers/${id}`, { description: name }, 'PUT');
+      await send(node, 'traced', 'TRACED', name);
+      const { content: found } = await ask(node.server, `/api/v1/transfers?q=${name}`);
+      return String((found as { id: string }[])[0]?.id);
+    };
+    const { page } = await openTab();
+    await logIn(page, `${node.server}/transfers/${await arrived('before.txt')}`);
+    const card = page.getByRole('region', { name: 'Trace of the session' });
+    await card.getByText(/The trace of this partner was off/).waitFor();
+    await card.getByRole('button', { name: 'Trace the next hour' }).click();
+    await card.getByText(/^The trace is on/).waitFor();
+    const traced = await arrived('traced-here.txt');
+    await page.getByRole('link', { name: 'All transfers' }).click();
+    await page.locator(`a[href="/transfers/${traced}"]`).first().click();
+    await card.locator('summary').click();
+    const create = card.getByRole('row').filter({ hasText: 'wants to write a file' });
+    await create.getByText(/PI 12 \(file name\) "TRACED"/).waitFor();
+    expect(await create.getByRole('cell').nth(1).textContent()).toContain('received');
+    await card.getByRole('row').filter({ hasText: 'answers CREATE' }).getByText('sent').waitFor();
+    expect(await card.textContent()).toContain('PI 5 (access control) ********');
+    expect(await card.textContent()).not.toContain('Slow4711');
     await card.getByRole('button', { name: 'Trace off' }).click();
     await card.getByRole('button', { name: 'Trace the next hour' }).waitFor();
   });

@@ -7,7 +7,7 @@ import { app } from '../api/session.ts';
 import { FailureNote } from '../parts/failure-note.tsx';
 import { Card, Facts, Loading, Page } from '../parts/page.tsx';
 import { Pill } from '../parts/pills.tsx';
-import { dateTime, fromNow, number } from '../texts/format.ts';
+import { colon, dateTime, fromNow, number } from '../texts/format.ts';
 import { clusterWords } from '../texts/cluster.ts';
 import { texts } from '../texts/index.ts';
 import { nowWords } from '../texts/now.ts';
@@ -125,7 +125,9 @@ export const ClusterPage = () => {
                 [words.pods, number(value.memberCount)],
                 ...value.members
                   .filter(({ isLeader }) => isLeader && value.enabled)
-                  .map(({ name, app: kind }) => [`${words.leader}: ${texts.value.apps[kind]}`, name] as const),
+                  .map(
+                    ({ name, app: kind }) => [`${words.leader}${colon.value} ${texts.value.apps[kind]}`, name] as const,
+                  ),
                 [words.redis, redis === undefined || redis === null ? null : redis.connected ? words.connected : null],
               ]}
             />

@@ -14,7 +14,7 @@ import { Card, Empty, Facts } from '../parts/page.tsx';
 import { Pill } from '../parts/pills.tsx';
 import { Question } from '../parts/question.tsx';
 import { words as configuration } from '../texts/configuration.ts';
-import { bytes, fromNow, number, time } from '../texts/format.ts';
+import { bytes, colon, fromNow, number, time } from '../texts/format.ts';
 
 const EVERY_MS = 5000;
 
@@ -73,7 +73,8 @@ const ByPod = ({ of }: { readonly of: Listener['pods'] }) => {
                   {statusReason !== null && <div class="quiet">{statusReason}</div>}
                   {nextAttemptAt !== null && (
                     <div class="quiet">
-                      {words.next}: {time(nextAttemptAt)}
+                      {words.next}
+                      {colon.value} {time(nextAttemptAt)}
                     </div>
                   )}
                 </td>

@@ -11,7 +11,7 @@ import { Matters } from '../parts/matters.tsx';
 import { Card, Empty, Loading, Page } from '../parts/page.tsx';
 import { Pill } from '../parts/pills.tsx';
 import { Running } from '../parts/running.tsx';
-import { fromNow, number, time } from '../texts/format.ts';
+import { colon, fromNow, number, time } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 import { nowWords } from '../texts/now.ts';
 
@@ -46,8 +46,10 @@ const Listeners = ({ of }: { readonly of: readonly Listener[] }) => {
                 </Pill>
               </div>
               <span class="quiet">
-                {now.sessions}: {number(activeConnections)} / {number(maxConnections)}
-                {pods.length > 1 && ` · ${pods.map((pod) => `${pod.name}: ${listenerStatus[pod.status]}`).join(', ')}`}
+                {now.sessions}
+                {colon.value} {number(activeConnections)} / {number(maxConnections)}
+                {pods.length > 1 &&
+                  ` · ${pods.map((pod) => `${pod.name}${colon.value} ${listenerStatus[pod.status]}`).join(', ')}`}
               </span>
             </li>
           ))}
@@ -102,7 +104,7 @@ const Pods = ({ of }: { readonly of: Cluster }) => {
   const { apps, common } = texts.value;
   const now = nowWords.value;
   return (
-    <Card title={`${now.pods}: ${number(of.memberCount)}`}>
+    <Card title={`${now.pods}${colon.value} ${number(of.memberCount)}`}>
       <ul class="running">
         {of.members.map(({ name, app: kind, ready, isLeader, sessions, startedAt }) => (
           <li key={`${kind} ${name}`}>
@@ -117,7 +119,7 @@ const Pods = ({ of }: { readonly of: Cluster }) => {
               <Pill mood={ready === false ? 'warn' : 'good'}>{ready === false ? now.notReady : now.health.UP}</Pill>
             </div>
             <span class="quiet">
-              {sessions === null ? '' : `${now.sessions}: ${number(sessions)} · `}
+              {sessions === null ? '' : `${now.sessions}${colon.value} ${number(sessions)} · `}
               {typeof startedAt === 'string' && `${common.started} ${fromNow(startedAt)}`}
             </span>
           </li>

@@ -14,7 +14,7 @@ import { ProgressBar } from '../parts/progress.tsx';
 import { RecordActions } from '../parts/record-actions.tsx';
 import { RecordFacts, TermsTable } from '../parts/record-facts.tsx';
 import { Trace } from '../parts/trace.tsx';
-import { bytes, dateTime, number } from '../texts/format.ts';
+import { bytes, colon, dateTime, number } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 import { recordWords } from '../texts/record.ts';
 
@@ -33,12 +33,17 @@ const Verdict = ({ detail }: { readonly detail: Detail }) => {
       {of.errorMessage !== null && <span>{of.errorMessage}</span>}
       {of.whatToDo !== null && (
         <span>
-          <strong>{texts.value.common.whatToDo}:</strong> {of.whatToDo}
+          <strong>
+            {texts.value.common.whatToDo}
+            {colon.value}
+          </strong>{' '}
+          {of.whatToDo}
         </span>
       )}
       {detail.app === 'client' && detail.of.nextAttemptAt !== null && (
         <span>
-          {record.next}: {dateTime(detail.of.nextAttemptAt)}
+          {record.next}
+          {colon.value} {dateTime(detail.of.nextAttemptAt)}
         </span>
       )}
     </section>

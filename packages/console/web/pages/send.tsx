@@ -45,7 +45,7 @@ export const SendPage = () => {
         ))}
       </nav>
       <Card title={send.way[way]}>
-        <FailureNote failure={peers.failure} />
+        <FailureNote failure={peers.failure} again={peers.ask} />
         {peers.isKnown && peers.options.length === 0 ? (
           <Empty title={send.noServer}>
             <span>{send.noServerHint}</span>

@@ -12,7 +12,7 @@ import { EnabledSwitch, One, TracePill, TraceSwitch } from '../parts/one.tsx';
 import { Card, Facts } from '../parts/page.tsx';
 import { ServerPill } from '../parts/server-state.tsx';
 import { words as configuration } from '../texts/configuration.ts';
-import { fromNow, time } from '../texts/format.ts';
+import { colon, fromNow, time } from '../texts/format.ts';
 
 const EVERY_MS = 10_000;
 
@@ -27,7 +27,8 @@ const Circuit = ({ row, changed }: { readonly row: RemoteServer; readonly change
       {circuit.reason !== null && <span>{circuit.reason}</span>}
       {circuit.nextTry !== null && (
         <span>
-          {words.nextTry}: {time(circuit.nextTry)}
+          {words.nextTry}
+          {colon.value} {time(circuit.nextTry)}
         </span>
       )}
       <FailureNote failure={action.failure} />

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 
-import { createAuthority, issue, REASONS, revoke } from '../api/certificates.ts';
+import { createAuthority, REASONS, revoke } from '../api/certificates.ts';
 import type { Authority, Issued, IssuedOnes, NewIssued, Reason } from '../api/certificates.ts';
 import { download } from '../api/download.ts';
 import { save } from '../api/save.ts';
@@ -11,6 +11,7 @@ import { texts } from '../texts/index.ts';
 import { useAction } from './action.tsx';
 import { Dialog } from './dialog.tsx';
 import { FailureNote } from './failure-note.tsx';
+import { Handover, IssueDialog, keyTypeIn, KeyTypeField } from './issue-dialog.tsx';
 import { Card, Empty, Facts } from './page.tsx';
 import { Pill } from './pills.tsx';
 import { given } from './target-fields.tsx';
@@ -28,6 +29,7 @@ const MakeAuthority = ({ changed }: { readonly changed: () => void }) => {
       createAuthority({
         commonName: given(form, 'commonName') ?? '',
         validityDays: Number(given(form, 'days')),
+        keyType: keyTypeIn(form),
         ...(organization === undefined ? {} : { organization }),
       }).then(changed),
     );
@@ -47,6 +49,7 @@ const MakeAuthority = ({ changed }: { readonly changed: () => void }) => {
           <span>{certificates.validDays}</span>
           <input name="days" type="number" min={1} max={7300} required defaultValue="3650" />
         </label>
+        <KeyTypeField />
       </div>
       <FailureNote failure={action.failure} />
       <div class="row">
@@ -55,112 +58,6 @@ const MakeAuthority = ({ changed }: { readonly changed: () => void }) => {
         </button>
       </div>
     </form>
-  );
-};
-
-/** What was issued to a partner: the password is here, and never again. */
-const Handover = ({ made, close }: { readonly made: NewIssued; readonly close: () => void }) => {
-  const { common } = texts.value;
-  const certificates = certificatesWords.value;
-  const { pkcs12, password, name, keystore, certificate } = made;
-  const bytes = (): Uint8Array<ArrayBuffer> => Uint8Array.from(atob(pkcs12 ?? ''), (letter) => letter.charCodeAt(0));
-  return (
-    <Dialog title={certificates.issuedTo(name)} close={close}>
-      {keystore !== null && <p>{certificates.inKeystore(keystore)}</p>}
-      {password !== undefined && (
-        <>
-          <p class="note warn">{certificates.once}</p>
-          <Facts of={[[certificates.password, <code key="password">{password}</code>]]} />
-        </>
-      )}
-      <div class="row">
-        {pkcs12 !== undefined && (
-          <button
-            type="button"
-            class="button main"
-            onClick={() => save(bytes(), `${name}.p12`, 'application/x-pkcs12')}
-          >
-            {certificates.savePkcs12}
-          </button>
-        )}
-        <button type="button" class="button" onClick={() => save(certificate, `${name}.pem`)}>
-          {certificates.savePem}
-        </button>
-        <button type="button" class="button" onClick={close}>
-          {common.close}
-        </button>
-      </div>
-    </Dialog>
-  );
-};
-
-const KINDS = ['partner', 'server'] as const;
-
-interface IssueProps {
-  readonly close: () => void;
-  readonly done: (made: NewIssued) => void;
-}
-
-const IssueDialog = ({ close, done }: IssueProps) => {
-  const { common } = texts.value;
-  const certificates = certificatesWords.value;
-  const action = useAction();
-  const submit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
-    action.run(async () => {
-      const made = await issue({
-        name: given(form, 'name') ?? '',
-        commonName: given(form, 'commonName') ?? '',
-        sans: (given(form, 'sans') ?? '').split(/[\s,]+/).filter((one) => one !== ''),
-        ttlDays: Number(given(form, 'days')),
-        kind: given(form, 'kind') === 'server' ? 'server' : 'partner',
-      });
-      done(made);
-    });
-  };
-  return (
-    <Dialog title={certificates.issue} close={close}>
-      <form class="stack" onSubmit={submit}>
-        <label class="field">
-          <span>{certificates.kind}</span>
-          <select name="kind">
-            {KINDS.map((one) => (
-              <option key={one} value={one}>
-                {certificates.kinds[one]}
-              </option>
-            ))}
-          </select>
-        </label>
-        <div class="grid">
-          <label class="field">
-            <span>{certificates.name}</span>
-            <input name="name" required maxLength={64} spellcheck={false} autocomplete="off" />
-          </label>
-          <label class="field">
-            <span>{certificates.commonName}</span>
-            <input name="commonName" required maxLength={64} spellcheck={false} autocomplete="off" />
-          </label>
-          <label class="field">
-            <span>{certificates.sans}</span>
-            <input name="sans" spellcheck={false} placeholder="pesit.acme.example" />
-          </label>
-          <label class="field">
-            <span>{certificates.validDays}</span>
-            <input name="days" type="number" min={1} max={3650} required defaultValue="365" />
-          </label>
-        </div>
-        <FailureNote failure={action.failure} />
-        <div class="row">
-          <button class="button main" disabled={action.isRunning}>
-            {certificates.issue}
-          </button>
-          <button type="button" class="button" onClick={close}>
-            {common.cancel}
-          </button>
-        </div>
-      </form>
-    </Dialog>
   );
 };
 
@@ -333,7 +230,7 @@ export const AuthorityCard = ({ of, ones, changed }: AuthorityProps) => {
           }}
         />
       )}
-      {made !== undefined && <Handover made={made} close={() => setMade(undefined)} />}
+      {made !== undefined && <Handover made={made} ca={of.certificate} close={() => setMade(undefined)} />}
       {doomed !== undefined && (
         <RevokeDialog
           of={doomed}

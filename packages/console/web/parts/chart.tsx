@@ -3,6 +3,7 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
 import { figuresWords } from '../texts/figures.ts';
+import { colon } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 import { Card } from './page.tsx';
 import { theme } from './theme.ts';
@@ -122,7 +123,7 @@ export const Chart = ({ title, at, series, format, when, whenName, isCount = fal
       <div ref={home} class="plot" role="img" aria-label={figures.picture(title)} />
       <details>
         <summary>{figures.table}</summary>
-        <div class="frame" tabIndex={0} role="group" aria-label={`${title}: ${figures.table}`}>
+        <div class="frame" tabIndex={0} role="group" aria-label={`${title}${colon.value} ${figures.table}`}>
           <table>
             <thead>
               <tr>

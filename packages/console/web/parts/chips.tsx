@@ -1,3 +1,5 @@
+import { colon } from '../texts/format.ts';
+
 export interface Chip {
   readonly name: string;
   readonly title: string;
@@ -20,7 +22,8 @@ export const Chips = ({ of, label, removeLabel, clearLabel, remove, clear }: Pro
       {of.map(({ name, title, word }) => (
         <li key={name} class="chip">
           <span>
-            {title}: <strong>{word}</strong>
+            {title}
+            {colon.value} <strong>{word}</strong>
           </span>
           <button type="button" aria-label={removeLabel(title)} onClick={() => remove(name)}>
             ×

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { testConnection } from '../api/configuration.ts';
 import type { ConnectionTest, RemoteServer } from '../api/configuration.ts';
 import { words as configuration } from '../texts/configuration.ts';
-import { day, number, span } from '../texts/format.ts';
+import { colon, day, number, span } from '../texts/format.ts';
 import '../style/configuration.css';
 import { useAction } from './action.tsx';
 import { FailureNote } from './failure-note.tsx';
@@ -30,13 +30,16 @@ const Steps = ({ of, server }: { readonly of: Good; readonly server: RemoteServe
   return (
     <ol class="steps">
       <Step mood="good">
-        <strong>{steps.tcp}</strong>: {steps.reached(`${server.host}:${port}`)}
+        <strong>{steps.tcp}</strong>
+        {colon.value} {steps.reached(`${server.host}:${port}`)}
       </Step>
       <Step mood="good">
-        <strong>{steps.tls}</strong>: {of.tls === null ? steps.plain : `${of.tls.protocol}, ${of.tls.cipher}`}
+        <strong>{steps.tls}</strong>
+        {colon.value} {of.tls === null ? steps.plain : `${of.tls.protocol}, ${of.tls.cipher}`}
       </Step>
       <Step mood="good">
-        <strong>{steps.login}</strong>: {steps.taken(of.serverVersion === 1 ? 'D' : 'E')}
+        <strong>{steps.login}</strong>
+        {colon.value} {steps.taken(of.serverVersion === 1 ? 'D' : 'E')}
       </Step>
     </ol>
   );

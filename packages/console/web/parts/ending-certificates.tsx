@@ -1,7 +1,7 @@
 import { daysLeft } from '../api/certificates.ts';
 import { MOST_ENDING, useOf } from '../api/ending.ts';
 import type { Ending, Endings } from '../api/ending.ts';
-import { dateTime, number } from '../texts/format.ts';
+import { colon, dateTime, number } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 import { nowWords } from '../texts/now.ts';
 import type { Matter } from './matter.ts';
@@ -26,11 +26,16 @@ const matterOf = (one: Ending, known: Endings): Matter => {
     say: (
       <>
         <span>
-          {now.ends}: {dateTime(one.until)}
+          {now.ends}
+          {colon.value} {dateTime(one.until)}
           {use !== undefined && ` · ${used === '' ? now.unused : now.usedBy(used)}`}
         </span>
         <span>
-          <strong>{common.whatToDo}:</strong> {toDo(one, use?.isManaged === true)}
+          <strong>
+            {common.whatToDo}
+            {colon.value}
+          </strong>{' '}
+          {toDo(one, use?.isManaged === true)}
         </span>
       </>
     ),

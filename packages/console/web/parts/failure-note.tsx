@@ -8,10 +8,11 @@ interface Props {
   readonly isStale?: boolean;
 }
 
-const wordsOf = ({ code, status, message }: Failure): string => {
+/** @param isAsked it is asked again by itself; else somebody did something, once */
+const wordsOf = ({ code, status, message }: Failure, isAsked: boolean): string => {
   const { failure } = texts.value;
-  if (code === 'TIMEOUT') return failure.timeout;
-  if (code === 'UNREACHABLE') return failure.unreachable;
+  if (code === 'TIMEOUT') return isAsked ? failure.timeout : failure.timeoutOnce;
+  if (code === 'UNREACHABLE') return isAsked ? failure.unreachable : failure.unreachableOnce;
   if (code === 'TOO_LARGE_HERE') return failure.tooLargeHere;
   if (status === 403) return `${failure.forbidden} ${message}`;
   return message;
@@ -23,7 +24,7 @@ export const FailureNote = ({ failure, again, isStale = false }: Props) => {
   const words = texts.value.failure;
   return (
     <div class="note bad" role="alert">
-      <strong>{wordsOf(failure)}</strong>
+      <strong>{wordsOf(failure, again !== undefined)}</strong>
       {failure.code === 'TOO_LARGE_HERE' && <code>{failure.message}</code>}
       {failure.status === 402 && <a href="/license">{words.toLicense}</a>}
       {failure.details.length > 0 && (

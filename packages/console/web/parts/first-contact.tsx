@@ -3,7 +3,7 @@ import { listeners, partners } from '../api/configuration.ts';
 import { login } from '../api/session.ts';
 import { listTransfers, nameOf } from '../api/transfers.ts';
 import { words as configuration } from '../texts/configuration.ts';
-import { fromNow } from '../texts/format.ts';
+import { colon, fromNow } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 import { Step } from './connection-test.tsx';
 import { FailureNote } from './failure-note.tsx';
@@ -51,8 +51,8 @@ export const FirstContact = (props: Props) => {
       <FailureNote failure={failure} again={ask} isStale={value !== undefined} />
       <ol class="steps" aria-live="polite">
         <Step mood={runs ? 'good' : listener === undefined ? 'wait' : 'bad'}>
-          <strong>{setUp.steps.listener(listenerId)}</strong>:{' '}
-          {listener !== undefined && `${listenerStatus[listener.status]}, ${portsOf(listener)}`}
+          <strong>{setUp.steps.listener(listenerId)}</strong>
+          {colon.value} {listener !== undefined && `${listenerStatus[listener.status]}, ${portsOf(listener)}`}
           {typeof listener?.statusReason === 'string' && <div class="quiet">{listener.statusReason}</div>}
           {listener !== undefined && !runs && (
             <div>
@@ -65,13 +65,15 @@ export const FirstContact = (props: Props) => {
         </Step>
         <LoginTest {...{ partnerId, password, listenerId, fileId }} isReady={runs} />
         <Step mood={seen === undefined ? 'wait' : 'good'}>
-          <strong>{setUp.steps.connects}</strong>:{' '}
+          <strong>{setUp.steps.connects}</strong>
+          {colon.value}{' '}
           {seen === undefined
             ? setUp.steps.waits
             : [fromNow(seen), partner?.lastSeen?.remoteAddress].filter((one) => one !== undefined).join(', ')}
         </Step>
         <Step mood={transfer?.status === 'COMPLETED' ? 'good' : hasFailed ? 'bad' : 'wait'}>
-          <strong>{setUp.steps.file}</strong>:{' '}
+          <strong>{setUp.steps.file}</strong>
+          {colon.value}{' '}
           {transfer === undefined ? (
             setUp.steps.waits
           ) : (

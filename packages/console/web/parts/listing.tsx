@@ -7,7 +7,7 @@ import { PAGE_SIZE } from '../api/configuration.ts';
 import type { Resource } from '../api/configuration.ts';
 import { may } from '../api/session.ts';
 import { words as configuration } from '../texts/configuration.ts';
-import { number } from '../texts/format.ts';
+import { colon, number } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 import '../style/configuration.css';
 import { FailureNote } from './failure-note.tsx';
@@ -103,7 +103,8 @@ export const Listing = <Row,>(props: Props<Row>) => {
             onChange={(event) => go({ filter: event.currentTarget.value })}
           >
             <option value="">
-              {filter.label}: {list.any}
+              {filter.label}
+              {colon.value} {list.any}
             </option>
             {filter.values.map(([one, word]) => (
               <option key={one} value={one} selected={asked.filter === one}>

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { testPartner } from '../api/configuration.ts';
 import type { PartnerTest } from '../api/configuration.ts';
 import { words as configuration } from '../texts/configuration.ts';
-import { span } from '../texts/format.ts';
+import { colon, span } from '../texts/format.ts';
 import { useAction } from './action.tsx';
 import { Step } from './connection-test.tsx';
 import { FailureNote } from './failure-note.tsx';
@@ -71,7 +71,7 @@ export const LoginTest = ({ partnerId, password, listenerId, fileId, isReady }: 
   return (
     <Step mood={action.failure === undefined ? moodOf(outcome) : 'bad'}>
       <strong>{login.title}</strong>
-      {action.isRunning && `: ${login.running}`}
+      {action.isRunning && `${colon.value} ${login.running}`}
       {outcome !== undefined && <Outcome of={outcome} />}
       <FailureNote failure={action.failure} />
       {isReady && !action.isRunning && outcome?.success !== true && (

@@ -2,7 +2,7 @@ import type { Cluster, FailureGroup, Failures, Health, Listener, RemoteServer } 
 import type { Endings } from '../api/ending.ts';
 import type { License } from '../api/license.ts';
 import { nameOf } from '../api/transfers.ts';
-import { number, time } from '../texts/format.ts';
+import { colon, number, time } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 import { nowWords } from '../texts/now.ts';
 import { endingMatters } from './ending-certificates.tsx';
@@ -50,15 +50,20 @@ const failed = (group: FailureGroup, isWhole: boolean): Matter => {
         </span>
         {typeof whatToDo === 'string' && (
           <span>
-            <strong>{common.whatToDo}:</strong> {whatToDo}
+            <strong>
+              {common.whatToDo}
+              {colon.value}
+            </strong>{' '}
+            {whatToDo}
           </span>
         )}
         <span class="quiet">
-          {now.last}: <a href={`/transfers/${last.id}`}>{nameOf(last)}</a>, {time(last.since)}
+          {now.last}
+          {colon.value} <a href={`/transfers/${last.id}`}>{nameOf(last)}</a>, {time(last.since)}
         </span>
       </>
     ),
-    link: one ? [`/transfers/${last.id}`, now.show] : [`/transfers?${query.toString()}`, now.show],
+    link: one ? [`/transfers/${last.id}`, now.showOne] : [`/transfers?${query.toString()}`, now.show],
   };
 };
 
@@ -91,7 +96,8 @@ const mattersOf = ({ failures, health, license, cluster, listeners, servers, end
         ...{ key: `server ${name}`, mood: 'bad', word: serverStatus[status], title: now.circuitOpen(name) },
         say: (
           <span>
-            {circuit?.reason} {typeof circuit?.nextTry === 'string' && `· ${now.nextTry}: ${time(circuit.nextTry)}`}
+            {circuit?.reason}{' '}
+            {typeof circuit?.nextTry === 'string' && `· ${now.nextTry}${colon.value} ${time(circuit.nextTry)}`}
           </span>
         ),
         link: [`/servers/${id}`, now.toServer],

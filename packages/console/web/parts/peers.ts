@@ -11,6 +11,7 @@ export interface Peers {
   /** False until they were answered. */
   readonly isKnown: boolean;
   readonly failure: Failure | undefined;
+  readonly ask: () => void;
 }
 
 /** More are not offered in a list; whoever has them types. */
@@ -27,8 +28,8 @@ const load = async (signal: AbortSignal): Promise<Peers['options']> => {
 };
 
 export const usePeers = (): Peers => {
-  const { value, failure } = useAnswer(`peers ${app.value}`, load);
+  const { value, failure, ask } = useAnswer(`peers ${app.value}`, load);
   const options = value ?? [];
   const nameOf = (one: string): string => options.find(([id]) => id === one)?.[1] ?? one;
-  return { options, nameOf, isKnown: value !== undefined, failure };
+  return { options, nameOf, isKnown: value !== undefined, failure, ask };
 };

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 
 import type { Attempt, Detail } from '../api/transfers.ts';
-import { bytes, dateTime, number, rate, span } from '../texts/format.ts';
+import { bytes, dateTime, exactBytes, number, rate, span } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 import { recordWords } from '../texts/record.ts';
 import { Facts } from './page.tsx';
@@ -77,8 +77,8 @@ const termWord = (name: keyof Terms['agreed'], value: Value): string => {
   if (typeof value === 'boolean') return value ? common.yes : common.no;
   if (typeof value === 'string') return value;
   if (name === 'version') return value === 1 ? 'D' : value === 2 ? 'E' : String(value);
-  if (name === 'maxEntitySize') return `${number(value)} B`;
-  return name === 'syncInterval' ? `${number(value)} KB` : number(value);
+  if (name === 'maxEntitySize') return exactBytes(value, 0);
+  return name === 'syncInterval' ? exactBytes(value, 1) : number(value);
 };
 
 const TERMS = [

@@ -4,7 +4,7 @@ import { useAnswer } from '../api/answer.ts';
 import { app } from '../api/session.ts';
 import { activeTransfers, nameOf } from '../api/transfers.ts';
 import type { Progress, Transfer } from '../api/transfers.ts';
-import { number } from '../texts/format.ts';
+import { colon, number } from '../texts/format.ts';
 import { texts } from '../texts/index.ts';
 import { nowWords } from '../texts/now.ts';
 import { FailureNote } from './failure-note.tsx';
@@ -48,7 +48,7 @@ export const Running = ({ ended }: { readonly ended: () => void }) => {
   const running = [...known.values()].filter(({ status }) => status === 'IN_PROGRESS');
   return (
     <Card
-      title={running.length === 0 ? now.running : `${now.running}: ${number(running.length)}`}
+      title={running.length === 0 ? now.running : `${now.running}${colon.value} ${number(running.length)}`}
       actions={<span class={isOpen ? 'live on' : 'live'}>{isOpen ? shell.live : shell.notLive}</span>}
     >
       <FailureNote failure={failure} again={ask} isStale={value !== undefined} />

@@ -4,10 +4,11 @@ import { deleteStore, firstEnd, rotate } from '../api/certificates.ts';
 import type { Certificate, Keystore, Kind, Truststore } from '../api/certificates.ts';
 import { save } from '../api/save.ts';
 import { app, may } from '../api/session.ts';
-import { number } from '../texts/format.ts';
+import { colon, number } from '../texts/format.ts';
 import { certificatesWords } from '../texts/certificates.ts';
 import { texts } from '../texts/index.ts';
 import { useAction } from './action.tsx';
+import { CrlDialog } from './crl-dialog.tsx';
 import { Dialog } from './dialog.tsx';
 import { FailureNote } from './failure-note.tsx';
 import { Card, Empty } from './page.tsx';
@@ -48,7 +49,8 @@ const Chain = ({ of }: { readonly of: readonly Certificate[] }) => {
             <strong>{one.subject}</strong>
             <Validity until={one.notAfter} />
             <span class="quiet">
-              {certificates.issuer}: {one.issuer}
+              {certificates.issuer}
+              {colon.value} {one.issuer}
             </span>
             {one.san.length > 0 && <span>{one.san.join(', ')}</span>}
             <span class="quiet">
@@ -74,6 +76,7 @@ export const Stores = ({ kind, of, changed }: StoresProps) => {
   const certificates = certificatesWords.value;
   const [opened, setOpened] = useState<{ readonly old: string | undefined }>();
   const [doomed, setDoomed] = useState<string>();
+  const [listed, setListed] = useState<Row>();
   const action = useAction();
   const isAdmin = may('admin');
   const act = (what: () => Promise<void>): void => action.run(() => what().then(changed));
@@ -128,6 +131,16 @@ export const Stores = ({ kind, of, changed }: StoresProps) => {
                   </button>
                   {isAdmin && (
                     <>
+                      {kind === 'truststores' && (
+                        <button
+                          type="button"
+                          class="button"
+                          aria-label={certificates.crlUrlsOf(row.name)}
+                          onClick={() => setListed(row)}
+                        >
+                          CRL
+                        </button>
+                      )}
                       <button
                         type="button"
                         class="button"
@@ -152,7 +165,7 @@ export const Stores = ({ kind, of, changed }: StoresProps) => {
               <span class="quiet">
                 {row.usedBy.length === 0
                   ? certificates.unused
-                  : `${certificates.usedBy}: ${row.usedBy.map(({ what, name }) => `${what} ${name}`).join(', ')}`}
+                  : `${certificates.usedBy}${colon.value} ${row.usedBy.map(({ what, name }) => `${what} ${name}`).join(', ')}`}
               </span>
               {row.crls.map(({ url, error, nextUpdate }) => (
                 <span key={url} class={error === null ? 'quiet' : 'note bad'}>
@@ -170,6 +183,17 @@ export const Stores = ({ kind, of, changed }: StoresProps) => {
       )}
       {opened !== undefined && (
         <StoreDialog kind={kind} old={opened.old} close={() => setOpened(undefined)} done={changed} />
+      )}
+      {listed !== undefined && (
+        <CrlDialog
+          name={listed.name}
+          urls={listed.crls.map(({ url }) => url)}
+          close={() => setListed(undefined)}
+          done={() => {
+            setListed(undefined);
+            changed();
+          }}
+        />
       )}
       {doomed !== undefined && (
         <Dialog title={certificates.deleteOf(doomed)} close={() => setDoomed(undefined)}>

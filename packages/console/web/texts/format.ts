@@ -4,7 +4,8 @@ import { computed } from '@preact/signals';
 import { language } from './index.ts';
 
 const formats = computed(() => {
-  const tag = language.value;
+  // As it is written where the person is: `en-GB` has other dates than `en`.
+  const tag = navigator.languages.find((one) => one.slice(0, 2) === language.value) ?? language.value;
   return {
     whole: new Intl.NumberFormat(tag, { maximumFractionDigits: 0 }),
     short: new Intl.NumberFormat(tag, { maximumSignificantDigits: 3 }),
@@ -17,9 +18,12 @@ const formats = computed(() => {
     minute: new Intl.DateTimeFormat(tag, { hour: '2-digit', minute: '2-digit' }),
     shortDay: new Intl.DateTimeFormat(tag, { day: 'numeric', month: 'short', timeZone: 'UTC' }),
     ago: new Intl.RelativeTimeFormat(tag, { numeric: 'auto' }),
-    unit: tag === 'fr' ? ['o', 'ko', 'Mo', 'Go', 'To'] : ['B', 'KB', 'MB', 'GB', 'TB'],
+    unit: language.value === 'fr' ? ['o', 'ko', 'Mo', 'Go', 'To'] : ['B', 'KB', 'MB', 'GB', 'TB'],
   };
 });
+
+/** Between a name and its value. */
+export const colon = computed(() => (language.value === 'fr' ? '\u00a0:' : ':'));
 
 export const number = (value: number): string => formats.value.whole.format(value);
 
@@ -29,6 +33,10 @@ export const bytes = (value: number): string => {
   const power = value < 1000 ? 0 : Math.min(Math.floor(Math.log10(value) / 3), unit.length - 1);
   return `${short.format(value / 1000 ** power)} ${unit[power] ?? ''}`;
 };
+
+/** Not rounded. @param power of 1,000 */
+export const exactBytes = (value: number, power: 0 | 1): string =>
+  `${number(value)} ${formats.value.unit[power] ?? ''}`;
 
 /** @param value bytes a second */
 export const rate = (value: number): string => `${bytes(value)}/s`;

@@ -7,6 +7,7 @@ export const now = {
   atLeast: (count: string) => `${count} or more`,
   last: 'last',
   show: 'Show them',
+  showOne: 'Show it',
   running: 'Running',
   nothingRuns: 'No transfer runs right now.',
   queue: 'Queue',

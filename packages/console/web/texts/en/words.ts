@@ -44,6 +44,8 @@ export const words = {
     nowhere: 'The login is kept in the memory of this page alone; a reload asks for it again.',
   },
   failure: {
+    unreachableOnce: 'The service does not answer. Look whether it was done before you try it again.',
+    timeoutOnce: 'The service has said nothing for 20 seconds. Look whether it was done before you try it again.',
     unreachable: 'The service does not answer. This page tries again by itself.',
     timeout: 'The service has said nothing for 20 seconds. This page tries again by itself.',
     request: 'Request',

@@ -9,6 +9,7 @@ export const now: Texts['now'] = {
   atLeast: (count: string) => `${count} ou plus`,
   last: 'dernier',
   show: 'Les montrer',
+  showOne: 'Le montrer',
   running: 'En cours',
   nothingRuns: 'Aucun transfert en cours.',
   queue: 'File d’attente',

@@ -28,7 +28,7 @@ export const words: Pick<Texts, keyof typeof english> = {
     otherApp: 'Console de l’autre application',
     documentation: 'Interface REST',
     theme: 'Apparence',
-    themes: { auto: 'Comme le système', light: 'Claire', dark: 'Sombre' },
+    themes: { auto: 'Du système', light: 'Claire', dark: 'Sombre' },
     language: 'Langue',
     roles: { viewer: 'lecteur', operator: 'exploitant', admin: 'administrateur' },
     live: 'En direct',
@@ -46,6 +46,8 @@ export const words: Pick<Texts, keyof typeof english> = {
     nowhere: 'Le mot de passe reste dans la mémoire de cette page seule ; un rechargement le redemande.',
   },
   failure: {
+    unreachableOnce: 'Le service ne répond pas. Regardez si c’est fait avant de réessayer.',
+    timeoutOnce: 'Le service n’a rien dit pendant 20 secondes. Regardez si c’est fait avant de réessayer.',
     unreachable: 'Le service ne répond pas. Cette page réessaie d’elle-même.',
     timeout: 'Le service n’a rien dit depuis 20 secondes. Cette page réessaie d’elle-même.',
     request: 'Requête',
