@@ -83,6 +83,30 @@ withDatabase((harness) => {
       expect((await reader.next('transfer', isOver)).data).toMatchObject({ id: body.id, status: 'CANCELLED' });
     });
 
+    test('for long, and that another pod runs between two looks: its outcome is told to both kinds of readers', async () => {
+      const service = await world.service({ liveTickMs: 20 });
+      await world.remote(service, 9);
+      await service.exchange.queue.stop(0);
+      const { id } = (await service.api.post('/transfers/receive', { server: 'bank', virtualFile: 'X' })).body as {
+        readonly id: string;
+      };
+      const { knex } = world.database();
+      await knex('transfers').update({ created_time: knex.raw("now() - interval '1 hour'") });
+      const [all, one] = [await read(service), await read(service, `${id}/events`)];
+      await all.next('reset');
+      await one.next('transfer');
+      const taken = { status: 'IN_PROGRESS', node: 'other', fence: 1, lease_until: knex.fn.now() };
+      const why = { diagnostic: '2-205', error_code: 'FILE_NOT_FOUND' };
+      const ended = { status: 'FAILED', lease_until: null, end_time: knex.fn.now(), ...why };
+      await knex.transaction(async (transaction) => {
+        await transaction('transfers').where({ id }).update(taken);
+        await transaction('transfers').where({ id }).update(ended);
+      });
+      for (const reader of [all, one])
+        expect((await reader.next('transfer', isOver)).data).toMatchObject({ id, status: 'FAILED' });
+      await one.over();
+    });
+
     test('one that is not there: 404', async () => {
       const service = await world.service();
       expect((await read(service, '6f4f0f1e-0000-4000-8000-000000000000/events')).status).toBe(404);

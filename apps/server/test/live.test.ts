@@ -91,6 +91,29 @@ withDatabase((harness) => {
       expect(await again.next('transfer', isOver)).toMatchObject({ data: { status: 'COMPLETED' } });
     });
 
+    test('an older record that another pod takes up and ends between two looks: its outcome is told', async () => {
+      const { knex } = node().database;
+      const { rows } = await knex.raw<{ rows: [{ readonly id: number }] }>(`
+        insert into transfers (partner_id, direction, virtual_file_id, listener, node, instance, session_id, remote_address, status, diagnostic, start_time, end_time)
+        values ('ACME', 'RECEIVE', 'IN', 'NODE1', 'node-b', gen_random_uuid(), 's', 'a', 'FAILED', '2-223', now() - interval '1 hour', now() - interval '1 hour')
+        returning id`);
+      const reader = await read();
+      await reader.next('reset');
+      await knex.transaction(async (transaction) => {
+        const [taken, ended] = [
+          { status: 'IN_PROGRESS', end_time: null },
+          { status: 'COMPLETED', end_time: knex.fn.now() },
+        ];
+        await transaction('transfers')
+          .where(rows[0])
+          .update({ ...taken, diagnostic: null });
+        await transaction('transfers')
+          .where(rows[0])
+          .update({ ...ended, diagnostic: '0-000' });
+      });
+      expect((await reader.next('transfer')).data).toMatchObject({ ...rows[0], status: 'COMPLETED' });
+    });
+
     test('many at once: the reader is told to list', async () => {
       const reader = await read();
       await reader.next('reset');

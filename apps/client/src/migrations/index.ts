@@ -33,6 +33,7 @@ import { historySums } from './0030-history-sums.js';
 import { announced } from './0031-announced.js';
 import { hooks } from './0032-hooks.js';
 import { declared } from './0033-declared.js';
+import { ended } from './0034-ended.js';
 
 /** Schema of the client app. Steps are added at the end; a published one is never edited. */
 export const CLIENT_MIGRATIONS: MigrationSet = {
@@ -71,5 +72,6 @@ export const CLIENT_MIGRATIONS: MigrationSet = {
     announced,
     hooks,
     declared,
+    ended,
   ],
 };

@@ -14,8 +14,9 @@ const LOOK = `
     concat_ws('/', status, attempts, fence, restartable, failures, postponements, next_attempt_at, diagnostic, content) as version
   from transfers where id in (
     (select id from transfers where status = 'IN_PROGRESS' limit :limit)
-    union (select id from transfers where direction = 'SEND' and created_time >= :since order by created_time desc, id desc limit :limit)
-    union (select id from transfers where direction = 'RECEIVE' and created_time >= :since order by created_time desc, id desc limit :limit)
+    union (select id from transfers where direction = 'SEND' and created_time >= :since order by created_time desc, id desc limit :recent)
+    union (select id from transfers where direction = 'RECEIVE' and created_time >= :since order by created_time desc, id desc limit :recent)
+    union (select id from transfers where end_time >= :since order by end_time desc limit :recent)
     union select unnest(cast(:named as uuid[]))
   )
   union all select null, null, null, null, null, now(), null, null, null`;
@@ -31,8 +32,8 @@ export const liveSource = (
   store: Pick<TransferStore, 'some'>,
   progressOf: (id: string) => Progress,
 ): LiveSource<PageRecord> => ({
-  look: async (since, named, limit): Promise<LiveLook> => {
-    const values = { since: since ?? 'infinity', named: named.map(String), limit };
+  look: async (since, named, { running: limit, recent }): Promise<LiveLook> => {
+    const values = { since: since ?? 'infinity', named: named.map(String), limit, recent };
     const { rows } = await knex.raw<{ rows: readonly Row[] }>(LOOK, values);
     const isTransfer = ({ id }: { readonly id: unknown }): boolean => id !== null;
     return { at: rows.find((row) => !isTransfer(row))?.at ?? new Date(), rows: rows.filter(isTransfer) };

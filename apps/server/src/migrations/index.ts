@@ -39,6 +39,7 @@ import { ticketKeys } from './0035-ticket-keys.js';
 import { historySums } from './0036-history-sums.js';
 import { hooks } from './0037-hooks.js';
 import { declared } from './0038-declared.js';
+import { ended } from './0039-ended.js';
 
 /** Oldest first; a published step is never edited. */
 export const MIGRATIONS: MigrationSet = {
@@ -83,5 +84,6 @@ export const MIGRATIONS: MigrationSet = {
     historySums,
     hooks,
     declared,
+    ended,
   ],
 };

@@ -14,8 +14,9 @@ const LOOK = `
     concat_ws('/', status, attempts, fence, restartable, occurrences, diagnostic) as version
   from transfers where id in (
     (select id from transfers where status in ('PENDING', 'IN_PROGRESS') limit :limit)
-    union (select id from transfers where direction = 'SEND' and start_time >= :since order by start_time desc, id desc limit :limit)
-    union (select id from transfers where direction = 'RECEIVE' and start_time >= :since order by start_time desc, id desc limit :limit)
+    union (select id from transfers where direction = 'SEND' and start_time >= :since order by start_time desc, id desc limit :recent)
+    union (select id from transfers where direction = 'RECEIVE' and start_time >= :since order by start_time desc, id desc limit :recent)
+    union (select id from transfers where end_time >= :since order by end_time desc limit :recent)
     union select unnest(cast(:named as bigint[]))
   )
   union all select null, null, null, null, null, now(), null, null, null`;
@@ -24,8 +25,8 @@ type Row = LiveRow & { readonly at: Date };
 
 /** The history of the server app, for live events. */
 export const liveSource = (knex: Knex, store: TransferStore): LiveSource<z.output<typeof transferAnswer>> => ({
-  look: async (since, named, limit): Promise<LiveLook> => {
-    const values = { since: since ?? 'infinity', named: [...named], limit };
+  look: async (since, named, { running: limit, recent }): Promise<LiveLook> => {
+    const values = { since: since ?? 'infinity', named: [...named], limit, recent };
     const { rows } = await knex.raw<{ rows: readonly Row[] }>(LOOK, values);
     const isTransfer = ({ id }: { readonly id: unknown }): boolean => id !== null;
     return { at: rows.find((row) => !isTransfer(row))?.at ?? new Date(), rows: rows.filter(isTransfer) };

@@ -34,10 +34,15 @@ export interface LiveLook {
 /** The history of an app, as far as its live events need it. @throws each, when the database fails */
 export interface LiveSource<R> {
   /**
-   * Transfers that run, those that were begun since, and those that are named: no more than `limit` of each of the first two.
+   * Transfers that run, those that were begun or ended since, and those that are named.
    * @param since undefined: those that run, and those that are named
+   * @param most how many at most that run, and of each kind that were begun or ended since: the newest
    */
-  look(since: Date | undefined, named: readonly Id[], limit: number): Promise<LiveLook>;
+  look(
+    since: Date | undefined,
+    named: readonly Id[],
+    most: { readonly running: number; readonly recent: number },
+  ): Promise<LiveLook>;
   /** Records as pages of the history have them; one that is gone is left out. */
   records(ids: readonly Id[]): Promise<readonly (R & { readonly id: Id; readonly status: TransferStatus })[]>;
 }
@@ -69,6 +74,8 @@ const REMEMBER_MS = 3 * COMMIT_MS;
 /** Transfers that wait and are looked at by name; beyond it the oldest is forgotten, and seen again when it runs. */
 const MOST_WAITING = 1000;
 const MOST_CHANGES = 500;
+/** Looks whose changes one look finds again. */
+const LOOKS_BACK = 1 + COMMIT_MS / LOOK_MS;
 /** Between two hints to the other pods. */
 const TELL_MS = 500;
 
@@ -97,8 +104,8 @@ export const OVER = 'over';
  * when an event here or a hint of another pod says so; a difference is an event `transfer` with the whole record. Between two
  * looks the transfers that run here are asked for their figures, for the event `progress`. The data path calls nobody, and
  * without readers nothing is looked at. A reader whose last event is no longer known, because another pod sent it, or too much
- * came since, hears `reset` and lists again. Missed by design is an attempt of an older record that begins and ends on
- * another pod between two looks.
+ * came since, hears `reset` and lists again. Missed by design is an attempt on another pod that begins and fails between two
+ * looks, when another one follows by itself; an outcome never is.
  */
 export class LiveTransfers<R> {
   readonly #options: LiveTransfersOptions<R>;
@@ -257,8 +264,10 @@ export class LiveTransfers<R> {
     this.#isDue = false;
     this.#lookedAt = performance.now();
     const touched = [...this.#touched];
-    const named = new Set([...touched, ...this.#unfinished()]);
-    const { at, rows } = await source.look(this.#since, [...named], mostChanges);
+    const watched = [...this.#watchers].flatMap(({ id }) => id ?? []);
+    const named = new Set([...touched, ...watched, ...this.#unfinished()]);
+    const most = { running: mostChanges, recent: mostChanges * LOOKS_BACK };
+    const { at, rows } = await source.look(this.#since, [...named], most);
     for (const id of touched) this.#touched.delete(id);
     this.#since = new Date(at.getTime() - COMMIT_MS);
     const changed = rows.filter(({ id, version }) => this.#seen.get(id)?.version !== version);
