@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { emptyTables, findDatabase, loseDatabase, withDatabase } from '@pesit-node/service/testing';
+import { emptyTables, findDatabase, holdStatement, loseDatabase, withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 import fc from 'fast-check';
 
@@ -189,10 +189,13 @@ withDatabase((harness) => {
       ['after it, with its answer', () => void answerLost(database, END), 'COMPLETED'],
     ])('the database is lost %s: all of it hear so', async (_when, lose, status) => {
       const jobs = await taken(3);
+      const { held, release } = holdStatement(database, END);
       const first = store.end(jobs[0] as Job, { status: 'COMPLETED' });
       const others = jobs.slice(1).map((job) => store.end(job, { status: 'COMPLETED' }));
-      await first;
+      await held;
       lose();
+      release();
+      await first;
       const answers = await Promise.allSettled(others);
       expect(answers.map((answer) => answer.status)).toEqual(['rejected', 'rejected']);
       findDatabase(database);

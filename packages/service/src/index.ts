@@ -56,6 +56,8 @@ export {
   isForeignKeyViolation,
   isUniqueViolation,
 } from './database/faults.js';
+export { hotStatement } from './database/hot-statement.js';
+export type { HotStatement } from './database/hot-statement.js';
 export type { Listening, ListeningOptions } from './database/listening.js';
 export { migrate, MigrationError } from './database/migrate.js';
 export type { Migration, MigrationSet, SchemaName } from './database/migrate.js';

@@ -1,5 +1,5 @@
 import { keptReason } from '@pesit-node/protocol';
-import { jsonBytes, jsonRows } from '@pesit-node/service';
+import { hotStatement, jsonBytes, jsonRows } from '@pesit-node/service';
 import type { TransferStatus } from '@pesit-node/transfers';
 import type { Knex } from 'knex';
 
@@ -82,8 +82,8 @@ const endStatement = (locked: 'skip locked' | ''): string => `
   returning ${columnsOf('t')}`;
 
 const STATEMENTS = {
-  together: { sql: endStatement('skip locked'), name: 'client_end' },
-  alone: { sql: endStatement(''), name: 'client_end_alone' },
+  together: hotStatement<TransferRow>('client_end', endStatement('skip locked')),
+  alone: hotStatement<TransferRow>('client_end_alone', endStatement('')),
 };
 
 /**
@@ -95,9 +95,8 @@ export const writeEnds = async (
   how: keyof typeof STATEMENTS,
   knex: Knex,
 ): Promise<readonly (TransferRow | undefined)[]> => {
-  const { sql, name } = STATEMENTS[how];
   const rows = jsonRows(ends.map((one, n) => ({ n, ...valuesOf(one) })));
-  const { rows: ended } = await knex.raw<{ rows: TransferRow[] }>(sql, { rows }).options({ name });
+  const ended = await STATEMENTS[how](knex, { rows });
   const byId = new Map(ended.map((row) => [row.id, row]));
   return ends.map(({ id }) => byId.get(id));
 };

@@ -1,4 +1,4 @@
-import { jsonRows } from '@pesit-node/service';
+import { hotStatement, jsonRows } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import { columnsOf, countedUpTo, SHARE_QUEUE } from './row.js';
@@ -50,14 +50,13 @@ const insertStatement = (conflict: string): string => `
   ${conflict}
   returning ${columnsOf('transfers')}`;
 
-/** Prepared: planning the statements of every transfer costs more than running them. */
 const STATEMENTS = {
   /** Leaves out a request whose key came before, which a statement of its own tells from one that found no room. */
-  together: {
-    sql: insertStatement('on conflict (idempotency_key) where idempotency_key is not null do nothing'),
-    name: 'client_insert',
-  },
-  alone: { sql: insertStatement(''), name: 'client_insert_alone' },
+  together: hotStatement<TransferRow>(
+    'client_insert',
+    insertStatement('on conflict (idempotency_key) where idempotency_key is not null do nothing'),
+  ),
+  alone: hotStatement<TransferRow>('client_insert_alone', insertStatement('')),
 };
 
 /** @returns the record of each; undefined when its server is not there or disabled, or there was no room */
@@ -66,11 +65,10 @@ export const insert = async (
   how: keyof typeof STATEMENTS,
   knex: Knex,
 ): Promise<readonly (TransferRow | undefined)[]> => {
-  const { sql, name } = STATEMENTS[how];
   const rows = jsonRows(incoming.map(({ transfer }, n) => ({ n, ...valuesOf(transfer) })));
   // The newest knows best.
   const room = incoming.at(-1)?.room ?? 0;
-  const { rows: inserted } = await knex.raw<{ rows: TransferRow[] }>(sql, { rows, room }).options({ name });
+  const inserted = await STATEMENTS[how](knex, { rows, room });
   const byId = new Map(inserted.map((row) => [row.id, row]));
   return incoming.map(({ transfer }) => byId.get(transfer.id));
 };

@@ -8,7 +8,7 @@ import type { EndedRow } from './end-statement.js';
 import { withAttempt } from './former-attempts.js';
 import { columnsOf } from './row.js';
 import type { AttemptEnd, Progress, StoredVersion, TransferRow } from './row.js';
-import { TAKE } from './take-statement.js';
+import { takeNext } from './take-statement.js';
 import type { TakeAnswer, Taken, TakeOptions } from './take-statement.js';
 
 /** One lease of a transfer: nobody else has this number. */
@@ -91,7 +91,7 @@ export const leaseStore = (knex: Knex, underWay?: () => number) => {
     /** `countTo` for more than so many that are due, or queued */
     take: async (options: TakeOptions): Promise<Taken> => {
       for (let look = 1; ; look++) {
-        const { rows } = await knex.raw<{ rows: TakeAnswer[] }>(TAKE, { ...options }).options({ name: 'client_take' });
+        const rows = await takeNext(knex, { ...options });
         const [{ backlog, queued, chosen }] = rows as [TakeAnswer];
         const jobs = rows.filter(({ id }) => (id as string | null) !== null);
         // Other processes were quicker with the last ones of those servers: there may be other servers. One that only holds the

@@ -1,3 +1,5 @@
+import { hotStatement } from '@pesit-node/service';
+
 import { columnsOf, countedUpTo } from './row.js';
 import type { Job } from './row.js';
 
@@ -51,7 +53,7 @@ const AS_SPARE = `limit greatest(0, least(:slots, ${SPARE}))`;
  *
  * Of each order only the first row that did not end well is looked at (`heads`): whatever that waits for, the next ones wait, too.
  */
-export const TAKE = `
+const TAKE = `
   with recursive busy as (
     select server_id, count(*) as running from transfers where status = 'IN_PROGRESS' group by server_id
   ), heads as (
@@ -144,3 +146,5 @@ export const TAKE = `
 
 /** A row of the answer; without a transfer every column of one is null. */
 export type TakeAnswer = Job & Omit<Taken, 'jobs'> & { readonly chosen: boolean };
+
+export const takeNext = hotStatement<TakeAnswer>('client_take', TAKE);

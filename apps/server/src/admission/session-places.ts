@@ -1,4 +1,5 @@
 import type { ClusterEvents } from '@pesit-node/cluster';
+import { hotStatement } from '@pesit-node/service';
 import type { Logger, PeriodicTask } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
@@ -49,8 +50,10 @@ interface Held {
   scarceUntil: number;
 }
 
-const TAKE = `
-  select owner, places from take_places(:instance, cast(:living as uuid[]), make_interval(secs => :lease), cast(:asked as jsonb))`;
+const takePlaces = hotStatement<{ readonly owner: string; readonly places: number }>(
+  'server_take_places',
+  'select owner, places from take_places(:instance, cast(:living as uuid[]), make_interval(secs => :lease), cast(:asked as jsonb))',
+);
 
 const WANTED = `
   with gone as (
@@ -223,8 +226,7 @@ export class SessionPlaces {
     const { knex, instance, living } = this.#options;
     const asked = wanted.map(([{ owner, limit }, want, least]) => ({ owner, limit, wanted: want, used: least }));
     const values = { instance, living: [...living()], lease: LEASE_SECONDS, asked: JSON.stringify(asked) };
-    const statement = knex.raw<{ rows: { owner: string; places: number }[] }>(TAKE, values);
-    const { rows } = await statement.options({ name: 'server_take_places' });
+    const rows = await takePlaces(knex, values);
     for (const [held] of wanted) {
       held.places = rows.find(({ owner }) => owner === held.owner)?.places ?? held.places;
       this.#tidy(held);

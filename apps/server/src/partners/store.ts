@@ -1,4 +1,4 @@
-import { FieldStore } from '@pesit-node/service';
+import { FieldStore, hotStatement } from '@pesit-node/service';
 import type { AuditChange, AuditWrite, ValuesOf } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
@@ -11,12 +11,17 @@ export type PasswordColumn = 'password_hash' | 'preconnect_password_hash';
 
 type PartnerValues = Partial<ValuesOf<typeof PARTNER.rows>>;
 
-/** Prepared, as every session asks for it; the columns beside those of fields are the service's own. */
-const GET = `select ${[...PARTNER.columns, 'seen', 'credentials'].join(', ')} from partners where partner_id = ?`;
+/** Every session asks for it; the columns beside those of fields are the service's own. */
+const find = hotStatement<PartnerRow>(
+  'server_partner',
+  `select ${[...PARTNER.columns, 'seen', 'credentials'].join(', ')} from partners where partner_id = :id`,
+);
 
-const CONNECTED = `
-  update partners p set last_connection = now(), seen = p.seen || v.seen::jsonb
-  from unnest(?::text[], ?::text[]) as v (partner_id, seen) where p.partner_id = v.partner_id`;
+const connected = hotStatement(
+  'server_partners_connected',
+  `update partners p set last_connection = now(), seen = p.seen || v.seen::jsonb
+   from unnest(:ids::text[], :seen::text[]) as v (partner_id, seen) where p.partner_id = v.partner_id`,
+);
 
 const TLS_COLUMNS = ['certificate_fingerprint', 'certificate_subject', 'certificate_san'] as const;
 
@@ -58,8 +63,8 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
   }
 
   override async get(id: string): Promise<PartnerRow | undefined> {
-    const { rows } = await this.knex.raw<{ rows: PartnerRow[] }>(GET, [id]).options({ name: 'server_partner' });
-    return rows[0];
+    const [row] = await find(this.knex, { id });
+    return row;
   }
 
   /** Stores a change by an administrator. A hash of the same password, made anew, does not go this way: it ends no session. */
@@ -103,7 +108,7 @@ export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
   /** These partners are connected now, and this was seen of them; what was seen before and is not named stays. */
   async connected(seen: ReadonlyMap<string, PartnerSeen>): Promise<void> {
     const values = [...seen.values()].map((value) => JSON.stringify(value));
-    await this.knex.raw(CONNECTED, [[...seen.keys()], values]).options({ name: 'server_partners_connected' });
+    await connected(this.knex, { ids: [...seen.keys()], seen: values });
   }
 
   /**

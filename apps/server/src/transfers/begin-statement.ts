@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-import { jsonBytes, jsonRows } from '@pesit-node/service';
+import { hotStatement, jsonBytes, jsonRows } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import type { RecordHandle, TransferStart } from './record.js';
@@ -39,17 +39,20 @@ const COLUMNS = {
 const names = Object.keys(COLUMNS);
 
 /** Each new record is known by its `context`, which nobody else has. */
-const BEGIN = `
+const insert = hotStatement<RecordHandle & { readonly transfer_id: number; readonly context: string }>(
+  'server_begin',
+  `
   insert into transfers (status, transfer_id, ${names.join(', ')})
   select 'IN_PROGRESS', coalesce(nullif(g.transfer_id, 0), nextval('transfer_ids')), ${names.map((name) => `g.${name}`).join(', ')}
-  from json_to_recordset(cast(? as json))
+  from json_to_recordset(cast(:rows as json))
     as g (n integer, transfer_id integer, ${Object.entries(COLUMNS)
       .map(([name, type]) => `${name} ${type}`)
       .join(', ')})
   order by g.n
-  returning id, fence, transfer_id, context`;
+  returning id, fence, transfer_id, context`,
+);
 
-/** A new record as `BEGIN` takes it. */
+/** A new record as the statement takes it. */
 export type BeginRow = Readonly<Record<keyof typeof COLUMNS, unknown>> & {
   readonly context: string;
   readonly transfer_id: number;
@@ -88,10 +91,7 @@ export const beginRow = (
 
 /** Writes the records of transfers that begin, in one statement. */
 export const begin = async (rows: readonly BeginRow[], knex: Knex): Promise<readonly BegunTransfer[]> => {
-  const given = jsonRows(rows.map((row, n) => ({ n, ...row })));
-  const { rows: written } = await knex
-    .raw<{ rows: (RecordHandle & { readonly transfer_id: number; readonly context: string })[] }>(BEGIN, [given])
-    .options({ name: 'server_begin' });
+  const written = await insert(knex, { rows: jsonRows(rows.map((row, n) => ({ n, ...row }))) });
   const byContext = new Map(written.map((row) => [row.context, row]));
   return rows.map(({ context }) => {
     const row = byContext.get(context);

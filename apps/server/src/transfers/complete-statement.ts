@@ -1,5 +1,5 @@
 import { SUCCESS } from '@pesit-node/protocol';
-import { jsonRows } from '@pesit-node/service';
+import { hotStatement, jsonRows } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import type { RecordHandle, TransferCompletion, TransferProgress } from './record.js';
@@ -60,10 +60,9 @@ const completeStatement = (locked: 'skip locked' | ''): string => `
   )
   select id from done`;
 
-/** Prepared: planning costs more than a statement for one transfer. */
 const STATEMENTS = {
-  together: { sql: completeStatement('skip locked'), name: 'server_complete' },
-  alone: { sql: completeStatement(''), name: 'server_complete_alone' },
+  together: hotStatement<{ readonly id: number }>('server_complete', completeStatement('skip locked')),
+  alone: hotStatement<{ readonly id: number }>('server_complete_alone', completeStatement('')),
 };
 
 /**
@@ -76,16 +75,13 @@ export const complete = async (
   how: keyof typeof STATEMENTS,
   knex: Knex,
 ): Promise<readonly boolean[]> => {
-  const { sql, name } = STATEMENTS[how];
   const given = rows.map(({ record: { id, fence }, completion }, n) => ({
     ...{ n, id, fence },
     ...completionColumns(completion),
     terms: completion.terms,
     mtime: completion.sentMtimeNs?.toString(),
   }));
-  const { rows: written } = await knex
-    .raw<{ rows: { id: number }[] }>(sql, { rows: jsonRows(given) })
-    .options({ name });
+  const written = await STATEMENTS[how](knex, { rows: jsonRows(given) });
   const done = new Set(written.map(({ id }) => id));
   return rows.map(({ record }) => done.has(record.id));
 };

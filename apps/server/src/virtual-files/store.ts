@@ -1,4 +1,4 @@
-import { FieldStore } from '@pesit-node/service';
+import { FieldStore, hotStatement } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
 import type { PartnerRow, PartnerStanding } from '../partners/fields.js';
@@ -20,12 +20,15 @@ type AccessRow = VirtualFileRow &
     readonly partner_enabled: boolean;
   };
 
-/** Prepared, as every file asks for it: planning it costs six times as much as running it. */
-const ACCESS = `
+/** Every file asks for it. */
+const findAccess = hotStatement<AccessRow>(
+  'server_access',
+  `
   select ${VIRTUAL_FILE.columns.map((column) => `f.${column}`).join(', ')},
     p.partner_id, p.enabled as partner_enabled, p.credentials, p.access_type, p.allowed_files, p.allowed_listeners,
     p.allowed_addresses, p.max_bytes_per_second, p.tls_required, p.certificate_fingerprint, p.certificate_subject, p.certificate_san, p.quota_bytes, p.quota_files
-  from (values (1)) as one left join virtual_files f on f.file_id = ? left join partners p on p.partner_id = ?`;
+  from (values (1)) as one left join virtual_files f on f.file_id = :file left join partners p on p.partner_id = :partner`,
+);
 
 export class VirtualFileStore extends FieldStore<typeof VIRTUAL_FILE.rows> {
   constructor(knex: Knex) {
@@ -34,9 +37,7 @@ export class VirtualFileStore extends FieldStore<typeof VIRTUAL_FILE.rows> {
 
   /** Both in one round trip: it is asked for every file of every session. */
   async access(id: string, partnerId: string): Promise<FileAccess> {
-    const statement = this.knex.raw<{ rows: AccessRow[] }>(ACCESS, [id, partnerId]);
-    const { rows } = await statement.options({ name: 'server_access' });
-    const [row] = rows;
+    const [row] = await findAccess(this.knex, { file: id, partner: partnerId });
     if (row === undefined) throw new Error('a left join of one row gives one row');
     const {
       partner_id,

@@ -1,8 +1,10 @@
-import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
 
-import { isUniqueViolation, migrate } from '@pesit-node/service';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+
+import { hotStatement, isDatabaseUnavailable, isUniqueViolation, migrate } from '@pesit-node/service';
 import type { MigrationSet, SchemaName } from '@pesit-node/service';
-import { withDatabase, emptyTables } from '@pesit-node/service/testing';
+import { emptyTables, findDatabase, loseAnswer, loseDatabase, withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { testServerUrl } from '../../src/testing/with-database.js';
@@ -37,6 +39,23 @@ const SECOND = {
 };
 
 const BROKEN = { name: '0002-broken', up: (knex: TestDatabase['knex']) => knex.raw('select nonsense') };
+
+const LITERAL = '{"a":null,"b": :name}';
+const add = hotStatement<{
+  readonly name: string;
+  readonly bytes: number | string | null;
+  readonly tags: readonly string[];
+  readonly literal: string;
+}>(
+  'test_add',
+  `insert into things (name, bytes, at) values (:name, :bytes, '2026-11-21 09:30:00')
+   returning name, bytes, :tags::text[] || :name::text as tags, '${LITERAL}'::text as literal`,
+);
+const caught = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
 
 withDatabase((harness) => {
   describe('rows', () => {
@@ -136,6 +155,70 @@ withDatabase((harness) => {
 
     test('ping answers', async () => {
       await expect(database.ping()).resolves.toBeUndefined();
+    });
+  });
+
+  describe('a statement that every transfer needs', () => {
+    let database: TestDatabase;
+    const names = () => database.knex('things').orderBy('name').pluck('name');
+
+    beforeAll(async () => {
+      database = await harness.open({ migrations: [COMMON] });
+    });
+    beforeEach(() => emptyTables(database, 'pesit_common'));
+    afterEach(() => findDatabase(database));
+
+    test('values go where their names stand, casts stay, rows come back as of any statement', async () => {
+      const heard: string[] = [];
+      const hear = ({ sql }: { readonly sql: string }) => heard.push(sql);
+      const answered = once(database.knex, 'query-response');
+      database.knex.on('query', hear);
+      const rows = await add(database.knex, { name: "o'clock :x", bytes: 4_294_967_296, tags: ['a,b', '"'] });
+      database.knex.off('query', hear);
+      expect(rows).toEqual([
+        { name: "o'clock :x", bytes: 4_294_967_296, tags: ['a,b', '"', "o'clock :x"], literal: LITERAL },
+      ]);
+      await answered;
+      expect(heard.filter((sql) => sql.includes('things'))).toEqual([
+        expect.stringContaining("($1, $2, '2026-11-21 09:30:00')"),
+      ]);
+      expect(await add(database.knex, { name: 'b', bytes: null, tags: [] })).toEqual([
+        { name: 'b', bytes: null, tags: ['b'], literal: LITERAL },
+      ]);
+    });
+
+    test('PostgreSQL keeps it prepared, and it belongs to the transaction that it is made in', async () => {
+      const failed = database.knex.transaction(async (trx) => {
+        for (const name of ['a', 'b']) await add(trx, { name, bytes: 1, tags: [] });
+        const { rows } = await trx.raw(`select name from pg_prepared_statements`);
+        expect(rows).toEqual([{ name: 'test_add' }]);
+        throw new Error('no');
+      });
+      await expect(failed).rejects.toThrow('no');
+      expect(await names()).toEqual([]);
+    });
+
+    test('errors are those of any statement, and the connection is free again', async () => {
+      await add(database.knex, { name: 'a', bytes: 1, tags: [] });
+      // More often than the pool has connections.
+      for (let turn = 0; turn < 12; turn++) {
+        const error = await caught(add(database.knex, { name: 'a', bytes: 1, tags: [] }));
+        expect([isUniqueViolation(error, 'things_name'), isDatabaseUnavailable(error)]).toEqual([true, false]);
+      }
+      await expect(add(database.knex, { name: 'b', bytes: 1 })).rejects.toThrow(
+        'the statement test_add lacks its value tags',
+      );
+      expect(() => hotStatement('test_place', 'select ?')).toThrow('question mark');
+    });
+
+    test('a database that is away, and an answer that is lost, are told as such', async () => {
+      loseDatabase(database);
+      expect(isDatabaseUnavailable(await caught(add(database.knex, { name: 'a', bytes: 1, tags: [] })))).toBe(true);
+      findDatabase(database);
+      expect(await names()).toEqual([]);
+      loseAnswer(database, /insert into things/);
+      expect(isDatabaseUnavailable(await caught(add(database.knex, { name: 'b', bytes: 1, tags: [] })))).toBe(true);
+      expect(await names()).toEqual(['b']);
     });
   });
 
