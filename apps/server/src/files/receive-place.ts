@@ -1,11 +1,10 @@
-import { lstat } from 'node:fs/promises';
-
 import { readable } from '@pesit-node/protocol';
 import type { Parameters, PesitError } from '@pesit-node/protocol';
 import {
   DEFAULT_RECEIVE_PATTERN,
   ensureReceiveDirectory,
   expandPattern,
+  nodeFiles,
   receivedFormat,
   StagedFile,
 } from '@pesit-node/storage';
@@ -175,7 +174,7 @@ export const checkPlace = async (
 };
 
 const exists = (path: string): Promise<boolean> =>
-  lstat(path).then(
+  nodeFiles.lstat(path).then(
     () => true,
     () => false,
   );
