@@ -58,7 +58,7 @@ export const USAGE = `npm run bench -- [flags]
   --interval KB        distance between sync points, PI 7 (default 256)
   --window POINTS      acknowledgement window, PI 7 (default 4)
   --repetitions N      measured rounds; the median counts (default 3)
-  --small-count N      transfers of a row of small files (default 300)
+  --small-count N      transfers of a row of small files (default 1000)
   --history-rows N     records of the row history (default 1000000)
   --directory PATH     a folder on the disk to measure (default: the temporary folder)
   --database KIND      postgresql (default where PostgreSQL 14 or later is found; a private one, every commit flushed)
@@ -163,7 +163,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
       interval: { type: 'string', default: '256' },
       window: { type: 'string', default: '4' },
       repetitions: { type: 'string', default: '3' },
-      'small-count': { type: 'string', default: '300' },
+      'small-count': { type: 'string', default: '1000' },
       setting: { type: 'string', multiple: true, default: [] },
       'history-rows': { type: 'string', default: '1000000' },
       directory: { type: 'string', default: tmpdir() },
