@@ -52,11 +52,14 @@ const Row = ({ one }: { readonly one: Transfer }) => {
           {name}
         </a>
         {one.label !== null && one.label !== name && <div class="quiet">{one.label}</div>}
+        <div class="quiet narrow-only">
+          {one.peer}, {time(one.since)}
+        </div>
         {one.diagnostic !== null && one.diagnostic !== '0-000' && one.reason !== null && (
-          <div class="quiet">{one.reason}</div>
+          <div class="quiet clamp">{one.reason}</div>
         )}
       </td>
-      <td>{one.peer}</td>
+      <td class="narrow-off">{one.peer}</td>
       <td class="narrow-off">{one.virtualFile}</td>
       <td class="number">{one.size === null ? bytes(one.bytes) : bytes(one.size)}</td>
       <td class="narrow-off">
@@ -96,7 +99,9 @@ const List = ({ page, isFiltered }: ListProps) => {
               {columns.direction}
             </th>
             <th scope="col">{columns.file}</th>
-            <th scope="col">{columns.peer[app.value]}</th>
+            <th scope="col" class="narrow-off">
+              {columns.peer[app.value]}
+            </th>
             <th scope="col" class="narrow-off">
               {columns.virtualFile}
             </th>

@@ -39,9 +39,9 @@ export const CrlDialog = ({ name, urls, close, done }: Props) => {
             aria-describedby="crl-urls-help"
             defaultValue={urls.join('\n')}
           />
-          <span class="help" id="crl-urls-help">
+          <small class="quiet" id="crl-urls-help">
             {certificates.crlUrlsHint}
-          </span>
+          </small>
         </div>
         <FailureNote failure={action.failure} />
         <div class="row">

@@ -111,9 +111,9 @@ const RequestField = () => {
         <span>{certificates.csrFile}</span>
         <input type="file" accept=".csr,.pem,.req" onChange={(event) => read(event.currentTarget.files?.[0])} />
       </label>
-      <span class="help" id="issue-csr-help">
+      <small class="quiet" id="issue-csr-help">
         {certificates.csrHint}
-      </span>
+      </small>
     </div>
   );
 };
