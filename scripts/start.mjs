@@ -64,6 +64,12 @@ function flags() {
   };
 }
 
+/** A call that sends a file to the sample, as the last line of a list. */
+const sampleCall = (clientPort) => `
+  curl -u admin:admin -X POST -H 'Content-Type: application/json' \\
+    -d '{"server":"${SAMPLE.remoteServer}","virtualFile":"${SAMPLE.inbox}","remoteFilename":"hello.txt","fileContent":"SGVsbG8sIFBlU0lUIQ=="}' \\
+    'http://127.0.0.1:${clientPort}/api/v1/transfers/send?wait=30'`;
+
 await main(async () => {
   requireNode();
   const given = flags();
@@ -105,16 +111,14 @@ await main(async () => {
     `data and logs: ${relative(process.cwd(), options.data) || '.'}/{server,client}, both on the PostgreSQL in database beside them`,
   );
 
-  await createSample(rest, options);
-  await exchange(rest, options);
+  const hasSample = await createSample(rest, options);
+  if (hasSample) await exchange(rest, options);
+  else console.log('the node has a configuration of its own: no sample is made, and none crosses');
   if (options.once) return 0;
 
   console.log(`
 Both services are up; Ctrl-C stops them. The consoles are at these addresses; log in as admin, password admin. Or try next:
-  curl -u admin:admin http://127.0.0.1:${options.serverPort}/api/v1/transfers
-  curl -u admin:admin -X POST -H 'Content-Type: application/json' \\
-    -d '{"server":"${SAMPLE.remoteServer}","virtualFile":"${SAMPLE.inbox}","remoteFilename":"hello.txt","fileContent":"SGVsbG8sIFBlU0lUIQ=="}' \\
-    'http://127.0.0.1:${options.clientPort}/api/v1/transfers/send?wait=30'
+  curl -u admin:admin http://127.0.0.1:${options.serverPort}/api/v1/transfers${hasSample ? sampleCall(options.clientPort) : ''}
 The REST interfaces: http://127.0.0.1:${options.serverPort}/docs and http://127.0.0.1:${options.clientPort}/docs (OpenAPI 3.1: /openapi.json); metrics: /metrics.`);
   const gone = await Promise.race([server.ended, client.ended]);
   throw new Failure(`${gone.name} ended with ${gone.how}; its last lines:\n${gone.tail()}`);

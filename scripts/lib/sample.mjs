@@ -18,10 +18,13 @@ const FILE_NAME = 'sample.bin';
 const MEBIBYTE = 1024 * 1024;
 const POLL_MS = 50;
 
-/** Creates partner, virtual files, listener and remote server on fresh data directories; leaves others as they are. */
+/**
+ * Creates partner, virtual files, listener and remote server on fresh data directories; leaves others as they are.
+ * @returns {Promise<boolean>} whether the sample is there, so that a file can cross
+ */
 export async function createSample({ server, client }, { pesitPort }) {
   const [partners, remotes] = [await server.get('/api/v1/config/partners'), await client.get('/api/v1/servers')];
-  if (partners.length > 0 || remotes.length > 0) return;
+  if (partners.length > 0 || remotes.length > 0) return remotes.some(({ name }) => name === SAMPLE.remoteServer);
   // PI 5 holds eight characters. Nobody needs to know it: both sides keep it, hashed and encrypted.
   const password = randomBytes(6).toString('base64url');
   await server.post('/api/v1/config/partners', {
@@ -62,6 +65,7 @@ export async function createSample({ server, client }, { pesitPort }) {
     `created a sample: partner ${SAMPLE.partner}, virtual files ${SAMPLE.virtualFile} and ${SAMPLE.inbox}, ` +
       `listener ${SAMPLE.listener} on port ${pesitPort}, remote server "${SAMPLE.remoteServer}"`,
   );
+  return true;
 }
 
 /**

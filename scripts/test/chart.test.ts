@@ -59,6 +59,34 @@ suite('the chart (left out without helm: npm run helm -- build)', () => {
     expect(strategies).toEqual(['Recreate', 'RollingUpdate']);
   });
 
+  test('what is declared is in the file of the app that takes it, and a Secret holds the passwords', () => {
+    const items = [
+      'partners[0].partnerId=ACME',
+      'partners[0].passwordFile=/etc/pesit/passwords/ACME',
+      'files[0].fileId=INBOX',
+      'servers[0].serverId=NODE1',
+      'passwordsSecret=pesit-passwords',
+    ].map((item) => `declared.${item}`);
+    const made = render(helm, 'pesit', [...REQUIRED, '--set', items.join(',')]);
+    const files = made.filter(({ kind }) => kind === 'ConfigMap') as unknown as readonly Secret[];
+    const listsOf = (app: string): unknown => {
+      const text = files.find(({ metadata }) => metadata.name.endsWith(`-${app}`))?.data['pesit.yaml'] ?? '';
+      const { partners, files: virtualFiles, servers } = parse(text) as Readonly<Record<string, unknown>>;
+      return { partners, files: virtualFiles, servers };
+    };
+    const servers = [{ serverId: 'NODE1' }];
+    expect(listsOf('server')).toEqual({
+      partners: [{ partnerId: 'ACME', passwordFile: '/etc/pesit/passwords/ACME' }],
+      files: [{ fileId: 'INBOX' }],
+      servers,
+    });
+    expect(listsOf('client')).toEqual({ servers });
+    expect(JSON.stringify(made).match(/"secretName":"pesit-passwords"/g)).toHaveLength(2);
+    expect(() => render(helm, 'pesit', [...REQUIRED, '--set', 'declared.partners[0].password=x'])).toThrow(
+      /declared\.partners\[0\]: password is a secret, and a ConfigMap is none/,
+    );
+  });
+
   test.each([
     [
       'https.existingSecret=rest-tls',

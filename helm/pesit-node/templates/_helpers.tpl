@@ -66,13 +66,22 @@ app.kubernetes.io/component: {{ .app }}
 {{- end -}}
 {{- end -}}
 {{- range $key := compact (.root.Files.Lines "secret-keys.txt") -}}
-{{- if hasKey $given $key }}{{ fail (printf "config: %s is a secret, and a ConfigMap is none: see admin, database, redis, secretsKey, license and extraEnv" $key) }}{{ end -}}
+{{- if hasKey $given $key }}{{ fail (printf "config: %s is a secret, and a ConfigMap is none: see admin, declared, database, redis, secretsKey, license and extraEnv" $key) }}{{ end -}}
 {{- end -}}
 {{- range $key, $_ := $own -}}
 {{- if hasKey $given $key }}{{ fail (printf "config: %s is given by the chart" $key) }}{{ end -}}
 {{- end -}}
 {{- range $key, $_ := $given -}}
 {{- if not (regexMatch "^[a-z][a-z0-9-]*(\\.[a-z0-9-]+)+$" $key) }}{{ fail (printf "config: %s is not written as a key of docs/configuration.md: one line a key, as transfer.sync-window: 8" $key) }}{{ end -}}
+{{- end -}}
+{{- $declared := .root.Values.declared -}}
+{{- range $list := ternary (list "partners" "files" "servers") (list "servers") (eq .app "server") -}}
+{{- range $index, $item := index $declared $list -}}
+{{- range $field := list "password" "preconnectPassword" -}}
+{{- if hasKey $item $field }}{{ fail (printf "declared.%s[%d]: %s is a secret, and a ConfigMap is none: put it into declared.passwordsSecret, and say %sFile: /etc/pesit/passwords/<key>" $list $index $field $field) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- with index $declared $list }}{{ $_ := set $own $list . }}{{ end -}}
 {{- end -}}
 {{ toYaml (merge $own $given) }}
 {{- end -}}

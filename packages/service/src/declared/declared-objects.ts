@@ -48,8 +48,11 @@ const RETRY_MS = 30_000;
 const MOST_RETRIED = 50;
 /** Items whose rows are read with one statement. */
 const BATCH = 200;
-/** Items with secrets that are applied beside each other: hashes in half of the thread pool, which file writes share. */
-const BESIDE = 2;
+/**
+ * Items with secrets that are applied beside each other, each with a slow hash in the thread pool of four: logins take two of them, and file
+ * writes share it. Before the app is ready few need it.
+ */
+const BESIDE = { atStart: 2, later: 1 } as const;
 const PROGRESS_MS = 5000;
 const LOCK_LOOK_MS = 250;
 
@@ -262,7 +265,8 @@ export class DeclaredObjects {
         await one(item);
       }
     };
-    const beside = items.some(({ secrets }) => secrets.length > 0) ? BESIDE : 1;
+    const hashes = this.#waits ? BESIDE.atStart : BESIDE.later;
+    const beside = items.some(({ secrets }) => secrets.length > 0) ? hashes : 1;
     const ended = await Promise.allSettled(Array.from({ length: beside }, work));
     const failed = ended.find((end) => end.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
