@@ -1,12 +1,14 @@
-/** Two pods on one machine. One stands still at a step of a delivery for longer than its lease, and continues. */
+/** Two pods on one machine. One stands still at a step of a delivery for longer than its lease, and continues; or is killed. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, expect, test } from '@jest/globals';
+import { deferred } from '@pesit-node/ground';
 import { withDatabase } from '@pesit-node/service/testing';
 
+import { EventFollower, statusesAt } from '../../../packages/service/test/support/event-follower.js';
 import { KilledService, patiently } from '../../../packages/service/test/support/killed-service.js';
 import type { Json } from '../../../packages/service/test/support/killed-service.js';
 import { startPartner } from './support/partner.js';
@@ -60,8 +62,47 @@ withDatabase((harness) => {
     await patiently(async () => (await readdir(join(received, '.pesit'))).length === 0);
   };
 
+  /** One is killed while both work: who reads events hears of every outcome when it comes again to the other one. */
+  const isKilled = async (): Promise<void> => {
+    const { url: databaseUrl } = await harness.open();
+    const directory = await mkdtemp(join(tmpdir(), 'pesit-client-killed-'));
+    closers.push(() => rm(directory, { recursive: true, force: true }));
+    const files: Record<string, Buffer> = { F: randomBytes(3000) };
+    const [isDead, count] = [deferred<undefined>(), 20];
+    let ends = 0;
+    // Some come through, the others are under way or wait when it dies.
+    const before = { endTransfer: () => (++ends <= 6 ? undefined : isDead.promise) };
+    const partner = await startPartner({ files, restarts: true, before });
+    closers.push(() => partner.close());
+    const [dies, other] = ['pod-a', 'pod-b'].map((pod) => {
+      const settings = { 'cluster.enabled': true, 'transfer.retry.initial-delay': 0 };
+      const service = new KilledService({ main: MAIN, directory, databaseUrl, pod, settings });
+      closers.push(() => service.kill());
+      return service;
+    }) as [KilledService, KilledService];
+    await dies.start();
+    await other.start();
+    const server = { name: 'bank', host: '127.0.0.1', port: partner.port, serverId: 'S', clientId: 'C' };
+    await dies.call('POST', '/api/v1/servers', server);
+    const reader = new EventFollower();
+    await reader.connect(dies);
+    for (let n = 0; n < count; n++) {
+      await dies.call('POST', '/api/v1/transfers/receive', { server: 'bank', virtualFile: 'F' });
+    }
+    await reader.saw('COMPLETED', 6);
+    await dies.kill();
+    await reader.over();
+    await reader.connect(other);
+    isDead.resolve(undefined);
+    // Those that the dead one has taken follow when its leases are over.
+    await reader.saw('COMPLETED', count);
+    expect(reader.resets).toEqual(['new', 'unknown id']);
+    expect(reader.statuses).toEqual(await statusesAt(other));
+    await reader.close();
+  };
+
   // Side by side: each waits for a lease of its own.
-  test('before its file has its name, or behind that: it is there once', async () => {
-    await Promise.all(['before:link', 'after:link'].map(standsStill));
+  test('before its file has its name, or behind that: it is there once; killed: every outcome is told', async () => {
+    await Promise.all([...['before:link', 'after:link'].map(standsStill), isKilled()]);
   }, 300_000);
 });

@@ -1,13 +1,14 @@
-/** Two pods on one machine, so that each sees the other's process. One stands still for longer than its lease, and continues. */
+/** Two pods on one machine, so that each sees the other's process. One stands still for longer than its lease, and continues; or is killed. */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { diagnosticOf, fpdu, pointOf } from '@pesit-node/protocol/testing';
-import { freePort, withDatabase } from '@pesit-node/service/testing';
+import { freePort, TestEventReader, withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
+import { EventFollower, statusesAt } from '../../../packages/service/test/support/event-follower.js';
 import { KilledService, patiently } from '../../../packages/service/test/support/killed-service.js';
 import type { Json } from '../../../packages/service/test/support/killed-service.js';
 import { PASSWORD } from './support/node.js';
@@ -62,12 +63,12 @@ withDatabase((harness) => {
     }
   };
 
-  const begin = async (pod: number, restarted: boolean): Promise<RawPeer> => {
+  const begin = async (pod: number, restarted: boolean, transferId = 9): Promise<RawPeer> => {
     const connect = pod === 0 ? CONNECT : connectAs({ server: 'NODE2' });
     const peer = await RawPeer.from('127.0.0.1', ports[pod]!, HOSTS[PODS[pod]!]);
     await peer.sendAll(connect);
     peers.push(peer);
-    expect(diagnosticOf(await peer.send(create({ restarted })))).toBe('0-000');
+    expect(diagnosticOf(await peer.send(create({ restarted, transferId })))).toBe('0-000');
     await peer.send(ORF);
     return peer;
   };
@@ -117,6 +118,50 @@ withDatabase((harness) => {
     await clean();
     expect(await other.call('GET', '/api/v1/config/partners/ACME')).toMatchObject({ transferCount: 1 });
   }, 180_000);
+
+  test('killed within the data: who reads events hears of every outcome, when it comes again to the other pod', async () => {
+    await start();
+    const [dies, other] = pods as [KilledService, KilledService];
+    const reader = new EventFollower();
+    await reader.connect(dies);
+    const end = async (peer: RawPeer, articles: number): Promise<void> => {
+      await peer.send(DTF_END);
+      expect(diagnosticOf(await peer.send(transEnd(articles * DATA.length, articles)))).toBe('0-000');
+    };
+    const whole = await begin(0, false, 1);
+    await whole.sendAll(WRITE, DTF);
+    await end(whole, 1);
+    await reader.saw('COMPLETED', 1);
+    const cut = [await begin(0, false, 2), await begin(0, false, 3)];
+    for (const peer of cut) await peer.sendAll(WRITE, DTF, syn(1));
+    await reader.saw('IN_PROGRESS', 2);
+    const [{ id }] = (await other.call('GET', '/api/v1/transfers?status=IN_PROGRESS&sort=startTime,asc'))[
+      'content'
+    ] as [{ readonly id: number }];
+    const one = (lastId?: string): Promise<TestEventReader> => {
+      const { port, authorization } = lastId === undefined ? dies : other;
+      return TestEventReader.open(port, `/api/v1/transfers/${id}/events`, { authorization }, lastId);
+    };
+    const first = await one();
+    const { id: lastId } = await first.next('transfer');
+    await dies.kill();
+    await Promise.all([reader.over(), first.over()]);
+    await reader.connect(other);
+    const again = await one(lastId);
+    expect((await again.next()).data).toMatchObject({ id, status: expect.stringMatching(/^(?:IN_PROGRESS|FAILED)$/) });
+    await reader.saw('FAILED', 2);
+    await again.over();
+    expect(again.events.at(-1)).toMatchObject({ id: 'over', data: { id, status: 'FAILED', restartable: true } });
+    expect((await one('over')).status).toBe(204);
+    const peer = await begin(1, true, 2);
+    await peer.sendAll(WRITE, DTF);
+    await end(peer, 2);
+    await reader.saw('COMPLETED', 2);
+    expect(reader.resets).toEqual(['new', 'unknown id']);
+    expect(reader.statuses).toEqual(await statusesAt(other));
+    expect(reader.statuses.map(([, status]) => status).toSorted()).toEqual(['COMPLETED', 'COMPLETED', 'FAILED']);
+    await reader.close();
+  }, 300_000);
 
   /** It stands still at a step of its delivery. @returns the answer that its own session has in the end */
   const deliversAt = async (at: string, points: readonly number[]): Promise<string | undefined> => {

@@ -82,6 +82,13 @@ export class KilledService {
     return () => log.join('');
   }
 
+  /** Port of the REST interface of the process that runs, and the login of an admin. */
+  get port(): number {
+    return this.#http;
+  }
+
+  readonly authorization = LOGIN;
+
   async call(method: string, path: string, body?: Json): Promise<Json> {
     const response = await this.#ask(method, path, body);
     const text = await response.text();
