@@ -92,6 +92,21 @@ export const pages = ({ node, openTab }: Stage): void => {
     expect(told).toContain('What to do');
   });
 
+  test('failures of many partners: the first twenty, and how many more there are', async () => {
+    const { page } = await openTab();
+    await page.route('**/api/v1/transfers/history?*size=200*', async (route) => {
+      const answer = await route.fetch();
+      const { content, ...rest } = (await answer.json()) as { content: Record<string, unknown>[] };
+      const many = Array.from({ length: 25 }, (_, index) => ({ ...content[0], serverName: `partner-${index}` }));
+      await route.fulfill({ response: answer, json: { ...rest, content: many, next: null } });
+    });
+    await logIn(page, node.client);
+    const matters = page.getByRole('region', { name: 'Needs attention' }).getByRole('listitem');
+    await matters.filter({ hasText: 'Further failures in 24 hours: 5' }).waitFor();
+    expect(await matters.filter({ hasText: /^Failedpartner-/ }).count()).toBe(20);
+    await matters.filter({ hasText: 'partner-5' }).getByText('What to do').waitFor();
+  });
+
   test('filters are chips, and live in the address', async () => {
     const { page } = await openTab();
     await logIn(page, `${node.server}/transfers`);

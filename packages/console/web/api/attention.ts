@@ -15,9 +15,12 @@ export interface FailureGroup {
   readonly peer: string;
   readonly count: number;
   readonly last: Transfer;
-  /** The diagnostic in words, and what to do about it; undefined: not asked. */
-  readonly words: string | null | undefined;
-  readonly whatToDo: string | null | undefined;
+}
+
+/** A diagnostic in words, and what to do about it. */
+export interface Advice {
+  readonly words: string | null;
+  readonly whatToDo: string | null;
 }
 
 export interface Failures {
@@ -28,7 +31,7 @@ export interface Failures {
 
 const DAY_MS = 86_400_000;
 /** Failures that are looked at. */
-const MOST = 500;
+const MOST = 200;
 /** Groups whose diagnostic is asked for in words. */
 const EXPLAINED = 6;
 
@@ -48,13 +51,24 @@ const grouped = (failed: readonly Transfer[]): readonly (readonly [Transfer, num
 export const recentFailures = async (signal: AbortSignal): Promise<Failures> => {
   const from = new Date(Date.now() - DAY_MS).toISOString();
   const page = await listTransfers({ status: 'FAILED', from }, { size: MOST }, signal);
-  const groups = grouped(page.content).map(async ([last, count], index): Promise<FailureGroup> => {
-    const group = { diagnostic: last.diagnostic, peer: last.peer, count, last };
-    if (index >= EXPLAINED) return { ...group, words: undefined, whatToDo: undefined };
-    const { of } = await readTransfer(last.id, signal);
-    return { ...group, words: of.diagnosticText, whatToDo: of.whatToDo };
+  const groups = grouped(page.content).map(([last, count]) => {
+    const { diagnostic, peer } = last;
+    return { diagnostic, peer, count, last };
   });
-  return { groups: await Promise.all(groups), isWhole: page.next === null };
+  return { groups, isWhole: page.next === null };
+};
+
+/** The groups whose diagnostics are asked for in words. */
+export const explainedOf = (failures: Failures | undefined): readonly string[] =>
+  (failures?.groups ?? []).slice(0, EXPLAINED).map(({ last }) => last.id);
+
+/** By the identifiers of these transfers. */
+export const adviceOf = async (ids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, Advice>> => {
+  const asked = ids.map(async (id): Promise<readonly [string, Advice]> => {
+    const { of } = await readTransfer(id, signal);
+    return [id, { words: of.diagnosticText, whatToDo: of.whatToDo }];
+  });
+  return new Map(await Promise.all(asked));
 };
 
 const isHealth = (body: unknown): body is Health => body !== null && typeof body === 'object' && 'components' in body;

@@ -1,7 +1,7 @@
 import { useRef } from 'preact/hooks';
 
 import { useAnswer } from '../api/answer.ts';
-import { cluster, health, listeners, recentFailures, remoteServers } from '../api/attention.ts';
+import { adviceOf, cluster, explainedOf, health, listeners, recentFailures, remoteServers } from '../api/attention.ts';
 import type { Cluster, Listener, RemoteServer } from '../api/attention.ts';
 import { endingIssued, endingStores, usesOf } from '../api/ending.ts';
 import { readLicense } from '../api/license.ts';
@@ -143,6 +143,8 @@ export const NowPage = () => {
   const stores = endingStores(parts.value);
   const names = stores.map((one) => `${one.kind}/${one.name}`).join(' ');
   const uses = useAnswer(`uses of ${names}`, (signal) => usesOf(stores, signal), SELDOM_MS);
+  const explained = explainedOf(failures.value);
+  const advice = useAnswer(`advice ${explained.join(' ')}`, (signal) => adviceOf(explained, signal), SELDOM_MS);
   const gathering = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const ended = (): void => {
     gathering.current ??= setTimeout(() => {
@@ -150,7 +152,7 @@ export const NowPage = () => {
       failures.ask();
     }, GATHER_MS);
   };
-  const all = [failures, parts, licensed, pods, listening, servers, issued, uses];
+  const all = [failures, parts, licensed, pods, listening, servers, issued, uses, advice];
   const failed = all.find(({ failure }) => failure !== undefined);
   const isKnown = failures.value !== undefined && parts.value !== undefined;
   return (
@@ -164,6 +166,7 @@ export const NowPage = () => {
         {isKnown ? (
           <Matters
             of={{
+              advice: advice.value ?? new Map(),
               ...{ failures: failures.value, health: parts.value, license: licensed.value, cluster: pods.value },
               ...{ listeners: listening.value ?? [], servers: servers.value ?? [] },
               endings: { of: [...stores, ...(issued.value ?? [])], uses: uses.value ?? new Map() },

@@ -1,4 +1,4 @@
-import type { Cluster, FailureGroup, Failures, Health, Listener, RemoteServer } from '../api/attention.ts';
+import type { Advice, Cluster, FailureGroup, Failures, Health, Listener, RemoteServer } from '../api/attention.ts';
 import type { Endings } from '../api/ending.ts';
 import type { License } from '../api/license.ts';
 import { nameOf } from '../api/transfers.ts';
@@ -12,6 +12,8 @@ import { Pill } from './pills.tsx';
 
 export interface Known {
   readonly failures: Failures | undefined;
+  /** Of the first of them, by their last transfer. */
+  readonly advice: ReadonlyMap<string, Advice>;
   readonly health: Health | undefined;
   readonly license: License | undefined;
   readonly cluster: Cluster | undefined;
@@ -21,6 +23,8 @@ export interface Known {
 }
 
 const LICENSE_DAYS = 30;
+/** More are told of together. */
+const MOST_GROUPS = 20;
 
 const reasonOf = (details: Readonly<Record<string, unknown>> | undefined): string =>
   Object.entries(details ?? {})
@@ -28,11 +32,11 @@ const reasonOf = (details: Readonly<Record<string, unknown>> | undefined): strin
     .map(([name, value]) => (name === 'reason' ? String(value) : `${name}: ${String(value)}`))
     .join(' · ');
 
-const failed = (group: FailureGroup, isWhole: boolean): Matter => {
+const failed = (group: FailureGroup, isWhole: boolean, advice: Advice | undefined): Matter => {
   const { common, status } = texts.value;
   const now = nowWords.value;
-  const { diagnostic, peer, count, last, words, whatToDo } = group;
-  const shown = isWhole || count < 500 ? number(count) : now.atLeast(number(count));
+  const { diagnostic, peer, count, last } = group;
+  const shown = isWhole ? number(count) : now.atLeast(number(count));
   const one = count === 1;
   const query = new URLSearchParams({
     status: 'FAILED',
@@ -46,15 +50,15 @@ const failed = (group: FailureGroup, isWhole: boolean): Matter => {
     say: (
       <>
         <span>
-          {diagnostic !== null && <code>{diagnostic}</code>} {words ?? last.reason}
+          {diagnostic !== null && <code>{diagnostic}</code>} {advice?.words ?? last.reason}
         </span>
-        {typeof whatToDo === 'string' && (
+        {typeof advice?.whatToDo === 'string' && (
           <span>
             <strong>
               {common.whatToDo}
               {colon.value}
             </strong>{' '}
-            {whatToDo}
+            {advice.whatToDo}
           </span>
         )}
         <span class="quiet">
@@ -67,8 +71,24 @@ const failed = (group: FailureGroup, isWhole: boolean): Matter => {
   };
 };
 
+/** What failed: groups that are many are told of together, as a page of hundreds says nothing and takes long to draw. */
+const failuresOf = ({ failures, advice }: Known): readonly Matter[] => {
+  const { groups = [], isWhole = true } = failures ?? {};
+  const shown = groups.slice(0, MOST_GROUPS).map((group) => failed(group, isWhole, advice.get(group.last.id)));
+  const rest = groups.slice(MOST_GROUPS).reduce((sum, { count }) => sum + count, 0);
+  if (rest === 0) return shown;
+  const now = nowWords.value;
+  const title = now.moreFailures(isWhole ? number(rest) : now.atLeast(number(rest)));
+  const word = texts.value.status.FAILED;
+  return [
+    ...shown,
+    { key: 'more failures', mood: 'bad', word, title, say: null, link: ['/transfers?status=FAILED', now.show] },
+  ];
+};
+
 /** Everything that needs attention: what stops the service, then what failed, then what will. */
-const mattersOf = ({ failures, health, license, cluster, listeners, servers, endings }: Known): readonly Matter[] => {
+const mattersOf = (known: Known): readonly Matter[] => {
+  const { health, license, cluster, listeners, servers, endings } = known;
   const { pages, listenerStatus, serverStatus } = texts.value;
   const now = nowWords.value;
   const certificates = endingMatters(endings);
@@ -103,7 +123,7 @@ const mattersOf = ({ failures, health, license, cluster, listeners, servers, end
         link: [`/servers/${id}`, now.toServer],
       })),
     ...certificates.ended,
-    ...(failures?.groups ?? []).map((group) => failed(group, failures?.isWhole ?? true)),
+    ...failuresOf(known),
     ...(cluster?.members ?? [])
       .filter(({ ready }) => ready === false)
       .map(({ name, notReadyReason }): Matter => ({

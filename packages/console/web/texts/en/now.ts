@@ -4,6 +4,7 @@ export const now = {
   allWell: 'Nothing needs attention.',
   allWellHint: 'No failure in the last 24 hours, and every part of the service is well.',
   failures: (count: string) => `failures in 24 hours: ${count}`,
+  moreFailures: (count: string) => `Further failures in 24 hours: ${count}`,
   atLeast: (count: string) => `${count} or more`,
   last: 'last',
   show: 'Show them',

@@ -6,6 +6,7 @@ export const now: Texts['now'] = {
   allWell: 'Rien à traiter.',
   allWellHint: 'Aucun échec depuis 24 heures, et tout le service va bien.',
   failures: (count: string) => `échecs en 24 heures : ${count}`,
+  moreFailures: (count: string) => `Autres échecs en 24 heures : ${count}`,
   atLeast: (count: string) => `${count} ou plus`,
   last: 'dernier',
   show: 'Les montrer',
