@@ -1,4 +1,5 @@
 import { codecRun } from './codec.js';
+import { missingBrowser } from './console.js';
 import type { Measurement } from './figures.js';
 import { licenseGateRun } from './gate.js';
 import type { PairOptions } from './node-pair.js';
@@ -42,6 +43,8 @@ export interface Case {
   readonly raw: 'yardstick' | 'hashed' | 'compared' | 'alone';
   /** The row of the same stage, before this one, of which it is a variation: the same but for one thing. */
   readonly plain?: string;
+  /** Why it cannot run on this machine; undefined: it can. */
+  readonly missing?: () => string | undefined;
   readonly run: (stage: Stage) => Promise<Measurement>;
 }
 
@@ -120,6 +123,11 @@ export const CASES: readonly Case[] = [
   { name: 'sessions-1000', stage: 'many sessions', raw: 'alone', run: (stage) => stage.crowd(900, 100) },
   // Its transfers are requests for lists.
   { name: 'history', stage: 'history', raw: 'alone', run: (stage) => stage.history() },
+  // In a browser; its latencies are from the click to the picture.
+  {
+    ...{ name: 'console', stage: 'history', raw: 'alone', missing: missingBrowser },
+    run: (stage) => stage.console(),
+  },
   // No socket and no file: one article in each entity, and records of 80 bytes.
   { name: CODEC, stage: 'in process', raw: 'alone', run: () => Promise.resolve(codecRun(32_762, CODEC_BYTES)) },
   {

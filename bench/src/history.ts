@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import pg from 'pg';
 
+import { timeConsole } from './console.js';
 import { freshDatabase } from './database.js';
 import { median, type Measurement } from './figures.js';
 import { fillHistory, HISTORY_DAYS } from './history-rows.js';
@@ -174,6 +175,16 @@ export class HistoryBench {
       transfers: all.length + ASKED * statistics.length,
       processes: [await this.#service.end()],
     };
+  }
+
+  /** Does what an operator does on the console. */
+  async runConsole(): Promise<Measurement> {
+    await this.#summedUp();
+    await this.#service.begin();
+    const began = performance.now();
+    const latenciesMs = await timeConsole(this.#service.base);
+    const seconds = (performance.now() - began) / 1000;
+    return { seconds, bytes: 0, transfers: latenciesMs.length, latenciesMs, processes: [await this.#service.end()] };
   }
 
   async stop(): Promise<void> {

@@ -16,6 +16,8 @@
  *
  * The row `history` starts the server app alone, makes a million records in its database, and asks for every kind of list.
  *
+ * The row `console` opens the console in Chromium before the same records, and times what an operator does there.
+ *
  * With `--peer` the client app alone runs, against a server of whatever product (`peer.ts`).
  *
  * The row `license-gate` moves no file: its transfers are requests, and a second divided by them is what the gate costs each.
@@ -121,7 +123,12 @@ const run = async (options: Options): Promise<Report> => {
   const media = mediaOf(options);
   const machine = describeMachine(media);
   console.error(`${formatMachine(machine)}, database ${options.database}`);
-  const rows = select(options.only);
+  const asked = select(options.only);
+  for (const { name, missing } of asked) {
+    const why = missing?.();
+    if (why !== undefined) console.error(`left out: ${name}: ${why}`);
+  }
+  const rows = asked.filter(({ missing }) => missing?.() === undefined);
   const cases: CaseResult[] = [];
   for (const name of Object.keys(STAGES) as StageName[]) {
     const mine = rows.filter(({ stage }) => stage === name);

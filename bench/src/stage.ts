@@ -154,6 +154,12 @@ export class Stage {
     return this.#history.run();
   }
 
+  /** The console before that history; its transfers are what an operator does. */
+  async console(): Promise<Measurement> {
+    this.#history ??= await HistoryBench.start(this.#directory, this.#options);
+    return this.#history.runConsole();
+  }
+
   async close(): Promise<void> {
     await this.#history?.stop();
     await this.#pair?.stop();
