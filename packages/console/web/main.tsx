@@ -9,8 +9,10 @@
 import { render } from 'preact';
 
 import { App } from './app.tsx';
+import { heedBack } from './parts/leaving.tsx';
 import './style/base.css';
 import './style/parts.css';
 
+heedBack();
 const home = document.getElementById('app');
 if (home !== null) render(<App />, home);

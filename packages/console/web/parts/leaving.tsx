@@ -7,6 +7,8 @@ import { Dialog } from './dialog.tsx';
 
 /** Whether something was typed that is not saved. */
 const unsaved = signal(false);
+/** The address of the page that it was typed on. */
+let here = '';
 /** Where the person was about to go. */
 const wanted = signal<(() => void) | undefined>(undefined);
 
@@ -16,6 +18,18 @@ export const leave = (go: () => void): void => {
   else go();
 };
 
+/**
+ * The browser's Back asks first, too. To be called before the router listens: events of the window reach its listeners in their order, and where
+ * the router came first the page was gone, and what was typed with it.
+ */
+export const heedBack = (): void =>
+  addEventListener('popstate', (event) => {
+    if (!unsaved.value) return;
+    event.stopImmediatePropagation();
+    history.pushState(null, '', here);
+    leave(() => history.go(-1));
+  });
+
 const linkOf = (event: MouseEvent): HTMLAnchorElement | undefined => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.button !== 0) return undefined;
   const link = event.target instanceof Element ? event.target.closest('a') : null;
@@ -23,14 +37,14 @@ const linkOf = (event: MouseEvent): HTMLAnchorElement | undefined => {
   return isOwn && link.getAttribute('href')?.startsWith('#') === false ? link : undefined;
 };
 
-/** Keeps what is typed from being lost by a slip: links, the keys of the console, the browser's Back and its close button ask first. */
+/** Keeps what is typed from being lost by a slip: links, the keys of the console, the browser's Back (`heedBack`) and its close button ask first. */
 export const useUnsaved = (isUnsaved: boolean): void => {
   const { route } = useLocation();
   // Before the next click can come: an effect would wait for the next frame.
   useLayoutEffect(() => {
     unsaved.value = isUnsaved;
     if (!isUnsaved) return undefined;
-    const here = location.pathname + location.search;
+    here = location.pathname + location.search;
     const clicked = (event: MouseEvent): void => {
       const link = linkOf(event);
       if (link === undefined) return;
@@ -38,19 +52,12 @@ export const useUnsaved = (isUnsaved: boolean): void => {
       event.stopImmediatePropagation();
       leave(() => route(link.pathname + link.search));
     };
-    const wentBack = (event: PopStateEvent): void => {
-      event.stopImmediatePropagation();
-      history.pushState(null, '', here);
-      leave(() => history.go(-1));
-    };
     const closes = (event: BeforeUnloadEvent): void => event.preventDefault();
     addEventListener('click', clicked, true);
-    addEventListener('popstate', wentBack, true);
     addEventListener('beforeunload', closes);
     return () => {
       unsaved.value = false;
       removeEventListener('click', clicked, true);
-      removeEventListener('popstate', wentBack, true);
       removeEventListener('beforeunload', closes);
     };
   }, [isUnsaved, route]);

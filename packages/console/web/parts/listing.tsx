@@ -12,6 +12,7 @@ import { texts } from '../texts/index.ts';
 import '../style/configuration.css';
 import { FailureNote } from './failure-note.tsx';
 import { Empty, Loading, Page } from './page.tsx';
+import { besideLink } from './row-link.ts';
 
 export interface Column<Row> {
   readonly title: string;
@@ -144,7 +145,7 @@ export const Listing = <Row,>(props: Props<Row>) => {
               </thead>
               <tbody>
                 {value.content.map((row) => (
-                  <tr key={idOf(row)} class="link" onClick={() => route(addressOf(path, idOf(row)))}>
+                  <tr key={idOf(row)} class="link" onClick={besideLink(() => route(addressOf(path, idOf(row))))}>
                     <td class="name">
                       <a href={addressOf(path, idOf(row))}>{nameOf(row)}</a>
                     </td>
