@@ -27,12 +27,16 @@ const outboxOver = (whenReady: Promise<void> = Promise.resolve(), ready = true):
 
 test('a database that is away while a transfer ends is said once, however often it is tried again', async () => {
   let attempts = 0;
-  const options = (): Promise<{ readonly rows: readonly object[] }> => {
-    attempts += 1;
-    return attempts === 4 ? Promise.resolve({ rows: [{ id: 7 }] }) : Promise.reject(away());
+  const client = {
+    acquireConnection: () => Promise.resolve({}),
+    releaseConnection: () => Promise.resolve(),
+    query: () => {
+      attempts += 1;
+      return attempts === 4 ? Promise.resolve({ response: { rows: [{ id: 7 }] } }) : Promise.reject(away());
+    },
+    emit: () => true,
   };
-  const raw = () => ({ options });
-  const completions = new Completions({ knex: { raw } as unknown as Knex, events, outbox: outboxOver() });
+  const completions = new Completions({ knex: { client } as unknown as Knex, events, outbox: outboxOver() });
   const totals = { dataBytes: 1, articles: 1, syncPoint: 0 };
   const file = { size: 1, checksum: undefined, path: '/f', filename: 'f', compression: 'none' } as const;
   await completions.complete({ id: 7, fence: 1 }, { ...totals, ...file }, completions.deadline());
