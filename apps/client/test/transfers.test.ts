@@ -245,6 +245,8 @@ withDatabase((harness) => {
         [`${names}--x--`, 'file'],
         [`${names}${file}${part('label', 'late')}--x--`, 'label'],
         [`${names}${file}${file}--x--`, 'file'],
+        // As curl sends it when the file is named first.
+        [`${file}${names}--x--`, 'file'],
         [`${part('server', 'bank')}${file}--x--`, 'virtualFile'],
         [`${names}${part('server', 'bank')}${file}--x--`, 'server'],
         [`${names}${file}--x--`, 'server', '?server=bank'],

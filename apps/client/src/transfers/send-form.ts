@@ -54,6 +54,12 @@ export const sendForm = async (
     const next = await parts.next();
     if (next.done === true) throw refused(FILE, 'required: the file, as the last part of the form');
     const part = next.value;
+    if (part.name === FILE && fields.size === 0) {
+      throw refused(
+        FILE,
+        'expected behind the other fields of the form, as its last part: what follows it is not read',
+      );
+    }
     if (part.name === FILE) return { fields: Object.fromEntries(fields), content: fileAlone(part, parts) };
     if (fields.has(part.name)) throw refused(part.name, 'expected once, in the query or in the form');
     if (fields.size === MAX_FIELDS) throw refused(part.name, `expected at most ${MAX_FIELDS} fields`);
