@@ -1,9 +1,8 @@
 import { setCrlUrls } from '../api/certificates.ts';
 import { certificatesWords } from '../texts/certificates.ts';
-import { texts } from '../texts/index.ts';
 import { useAction } from './action.tsx';
+import { DialogEnd } from './dialog-end.tsx';
 import { Dialog } from './dialog.tsx';
-import { FailureNote } from './failure-note.tsx';
 import { given } from './target-fields.tsx';
 
 interface Props {
@@ -16,7 +15,6 @@ interface Props {
 
 /** Where the CRLs of a truststore are fetched, one a line. */
 export const CrlDialog = ({ name, urls, close, done }: Props) => {
-  const { common } = texts.value;
   const certificates = certificatesWords.value;
   const action = useAction();
   const submit = (event: SubmitEvent): void => {
@@ -43,15 +41,7 @@ export const CrlDialog = ({ name, urls, close, done }: Props) => {
             {certificates.crlUrlsHint}
           </small>
         </div>
-        <FailureNote failure={action.failure} />
-        <div class="row">
-          <button class="button main" disabled={action.isRunning}>
-            {certificates.store}
-          </button>
-          <button type="button" class="button" onClick={close}>
-            {common.cancel}
-          </button>
-        </div>
+        <DialogEnd action={action} word={certificates.store} close={close} />
       </form>
     </Dialog>
   );

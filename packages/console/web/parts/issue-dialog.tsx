@@ -6,8 +6,8 @@ import { save } from '../api/save.ts';
 import { certificatesWords } from '../texts/certificates.ts';
 import { texts } from '../texts/index.ts';
 import { useAction } from './action.tsx';
+import { DialogEnd } from './dialog-end.tsx';
 import { Dialog } from './dialog.tsx';
-import { FailureNote } from './failure-note.tsx';
 import { Facts } from './page.tsx';
 import { given } from './target-fields.tsx';
 
@@ -126,7 +126,6 @@ interface IssueProps {
 }
 
 export const IssueDialog = ({ close, done }: IssueProps) => {
-  const { common } = texts.value;
   const certificates = certificatesWords.value;
   const [isRequest, setRequest] = useState(false);
   const action = useAction();
@@ -181,15 +180,7 @@ export const IssueDialog = ({ close, done }: IssueProps) => {
             <input name="days" type="number" min={1} max={3650} required defaultValue="365" />
           </label>
         </div>
-        <FailureNote failure={action.failure} />
-        <div class="row">
-          <button class="button main" disabled={action.isRunning}>
-            {certificates.issue}
-          </button>
-          <button type="button" class="button" onClick={close}>
-            {common.cancel}
-          </button>
-        </div>
+        <DialogEnd action={action} word={certificates.issue} close={close} />
       </form>
     </Dialog>
   );

@@ -5,8 +5,8 @@ import type { Kind } from '../api/certificates.ts';
 import { certificatesWords } from '../texts/certificates.ts';
 import { texts } from '../texts/index.ts';
 import { useAction } from './action.tsx';
+import { DialogEnd } from './dialog-end.tsx';
 import { Dialog } from './dialog.tsx';
-import { FailureNote } from './failure-note.tsx';
 
 interface Props {
   readonly kind: Kind;
@@ -82,15 +82,7 @@ export const StoreDialog = ({ kind, old, close, done }: Props) => {
             <small class="quiet">{certificates.passwordHint}</small>
           </label>
         )}
-        <FailureNote failure={action.failure} />
-        <div class="row">
-          <button class="button main" disabled={action.isRunning}>
-            {certificates.store}
-          </button>
-          <button type="button" class="button" onClick={close}>
-            {common.cancel}
-          </button>
-        </div>
+        <DialogEnd action={action} word={certificates.store} close={close} />
       </form>
     </Dialog>
   );
