@@ -3,6 +3,8 @@ import type { ConnectionTerms } from '@pesit-node/protocol';
 import { timestamp } from '@pesit-node/service';
 import { z } from 'zod';
 
+import type { TransferErrorCode } from './outcome.js';
+
 const milliseconds = () => z.number().meta({ description: 'Milliseconds.' });
 
 /** Terms of a session. */
@@ -78,6 +80,31 @@ export interface TestedTls {
   } | null;
   /** Whole days until the certificate ends; negative: since then. */
   readonly daysRemaining: number | null;
+}
+
+/** A session that was opened and released. Times in milliseconds, `syncInterval` in KB. */
+export interface TestSucceeded {
+  readonly success: true;
+  readonly latency: number;
+  /** PI 6 of the answer: 1 = D, 2 = E. */
+  readonly serverVersion: number;
+  readonly message: string;
+  readonly negotiated: Negotiated;
+  /** Round trip of the line alone. */
+  readonly roundTrip: number;
+  /** Which sync points to ask the partner for; null where those negotiated let the line be filled. */
+  readonly advice: string | null;
+  /** null: the connection is plain. */
+  readonly tls: TestedTls | null;
+}
+
+/** One that could not be opened. */
+export interface TestFailed {
+  readonly success: false;
+  readonly latency: number;
+  readonly errorCode: TransferErrorCode;
+  readonly diagnostic: string;
+  readonly message: string;
 }
 
 /** Facts that TLS has found out, as `packages/net` has them. */

@@ -22,7 +22,7 @@ export {
   testFailed,
   testSucceeded,
 } from './connection-test.js';
-export type { Negotiated, TestedTls } from './connection-test.js';
+export type { Negotiated, TestedTls, TestFailed, TestSucceeded } from './connection-test.js';
 export { asPesitDate, isCreationDate, pesitDate, showDate } from './creation-date.js';
 export {
   PEER_UNCHECKED,

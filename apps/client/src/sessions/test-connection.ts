@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { explain } from '@pesit-node/protocol';
 import type { EventStream, SecretBox } from '@pesit-node/service';
 import { errorCodeOf, negotiatedOf, tenths, testedTls, toPesitError } from '@pesit-node/transfers';
-import type { Negotiated, TestedTls, TransferErrorCode } from '@pesit-node/transfers';
+import type { TestFailed, TestSucceeded } from '@pesit-node/transfers';
 
 import type { RemoteTls } from '../certificates/remote-tls.js';
 import type { RemoteServerRow } from '../remote-servers/fields.js';
@@ -15,29 +15,7 @@ import type { SessionPool } from './session-pool.js';
 import { sessionTarget } from './session-target.js';
 import type { ExchangeSettings } from '../exchange/settings.js';
 
-/** Times in milliseconds, `syncInterval` in KB. */
-export type TestResult =
-  | {
-      readonly success: true;
-      readonly latency: number;
-      /** PI 6 of the answer: 1 = D, 2 = E. */
-      readonly serverVersion: number;
-      readonly message: string;
-      readonly negotiated: Negotiated;
-      /** Round trip of the line alone. */
-      readonly roundTrip: number;
-      /** Which sync points to ask the partner for; null where those negotiated let the line be filled. */
-      readonly advice: string | null;
-      /** null: the connection is plain. */
-      readonly tls: TestedTls | null;
-    }
-  | {
-      readonly success: false;
-      readonly latency: number;
-      readonly errorCode: TransferErrorCode;
-      readonly diagnostic: string;
-      readonly message: string;
-    };
+export type TestResult = TestSucceeded | TestFailed;
 
 export interface TestConnectionDeps {
   readonly settings: ExchangeSettings;

@@ -3,7 +3,7 @@ import { explain, PesitError } from '@pesit-node/protocol';
 import { isDatabaseUnavailable, notFound } from '@pesit-node/service';
 import type { Config, EventStream } from '@pesit-node/service';
 import { errorCodeOf, negotiatedOf, tenths, testedTls, toPesitError } from '@pesit-node/transfers';
-import type { Negotiated, TestedTls, TransferErrorCode } from '@pesit-node/transfers';
+import type { TestFailed, TestSucceeded } from '@pesit-node/transfers';
 
 import { virtualFileFor } from '../admission/access.js';
 import type { ListenerTls } from '../certificates/listener-tls.js';
@@ -28,34 +28,16 @@ interface Permission {
   readonly message: string | null;
 }
 
-/** Times in milliseconds, `syncInterval` in KB. */
-export type PartnerTest =
-  | {
-      readonly success: true;
-      readonly latency: number;
-      /** PI 6 of the answer: 1 = D, 2 = E. */
-      readonly serverVersion: number;
-      readonly message: string;
-      readonly negotiated: Negotiated;
-      readonly roundTrip: number;
-      readonly advice: string | null;
-      /** null: the connection is plain. */
-      readonly tls: TestedTls | null;
-      readonly notTried: readonly string[];
-      readonly virtualFile: {
-        readonly fileId: string;
-        readonly write: Permission;
-        readonly read: Permission;
-      } | null;
-    }
-  | {
-      readonly success: false;
-      readonly latency: number;
-      readonly errorCode: TransferErrorCode;
-      readonly diagnostic: string;
-      readonly message: string;
-      readonly notTried: readonly string[];
-    };
+interface Tried {
+  /** Sentences: how the partner itself may fare otherwise. */
+  readonly notTried: readonly string[];
+}
+
+interface Permissions {
+  readonly virtualFile: { readonly fileId: string; readonly write: Permission; readonly read: Permission } | null;
+}
+
+export type PartnerTest = (TestSucceeded & Tried & Permissions) | (TestFailed & Tried);
 
 export type TestPartner = (partnerId: string, question: PartnerTestQuestion) => Promise<PartnerTest>;
 
