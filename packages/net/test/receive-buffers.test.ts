@@ -2,6 +2,7 @@
 import { createHash, randomFillSync } from 'node:crypto';
 import { describe, expect, jest, test } from '@jest/globals';
 import type { ArticleBatch, ArticleSource, Burst, Dialect } from '@pesit-node/protocol';
+import { BulkBuffers, ReceiveBuffers } from '../src/receive-buffers.js';
 import { articlesOf, connect, create, listen, rawPeer, select } from './support/harness.js';
 import { MemorySink, MemorySource } from './support/memory.js';
 import { START } from './support/partner.js';
@@ -25,6 +26,44 @@ test('a file of one burst takes one buffer to be sent, and the next file the sam
   } finally {
     allocated.mockRestore();
   }
+});
+
+test('between files all connections read into one buffer, and each keeps what it was given', () => {
+  const [one, other] = [new ReceiveBuffers(), new ReceiveBuffers()];
+  const taken = [
+    [one, 'CONNECT'],
+    [other, 'SELECT'],
+    [one, 'CREATE'],
+  ] as const;
+  const rooms = taken.map(([buffers]) => buffers.next());
+  const kept = taken.map(([buffers, text], index) => {
+    rooms[index]!.write(text);
+    return buffers.take(text.length);
+  });
+  expect(new Set(rooms.map(({ buffer }) => buffer)).size).toBe(1);
+  expect(kept.map(String)).toEqual(taken.map(([, text]) => text));
+});
+
+test('many short reads that are kept share their memory', () => {
+  const buffers = new ReceiveBuffers();
+  const kept = Array.from({ length: 1000 }, () => {
+    buffers.next();
+    return buffers.take(16).buffer;
+  });
+  expect(new Set(kept).size).toBeLessThanOrEqual(4);
+});
+
+test('a read that waits when buffers are given, or taken away, fills the room that it has', () => {
+  const buffers = new ReceiveBuffers();
+  const bulk = new BulkBuffers();
+  buffers.next().write('before');
+  buffers.given = bulk;
+  expect(String(buffers.take(6))).toBe('before');
+  const room = buffers.next();
+  room.write('bulk');
+  buffers.given = undefined;
+  expect(buffers.take(4).buffer).toBe(room.buffer);
+  expect(buffers.next().buffer).not.toBe(room.buffer);
 });
 
 /** Reads each batch only when its turn comes, as a slow disk does, and gives its memory back then. */

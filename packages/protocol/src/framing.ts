@@ -5,7 +5,7 @@
  * - `raw`: FPDUs back to back
  *
  * Nothing is copied but FPDUs that arrive in many small pieces: what waits for the rest of an FPDU is bounded by the
- * longest FPDU, and so is the number of pieces.
+ * longest FPDU, and so is the number of pieces. Who sends each FPDU in one piece, as nearly all do, costs no memory here.
  */
 import { checksum } from './crc.js';
 import { PesitError } from './errors.js';
@@ -28,9 +28,11 @@ export interface RawFpdu {
   readonly body: readonly Buffer[];
 }
 
-/** Pieces shorter than this are gathered, so that a peer that sends byte by byte costs no more than its bytes. */
+/** Pieces shorter than this are gathered behind others, so that a peer that sends byte by byte costs no more than its bytes. */
 const SMALL_PIECE = 512;
 const GATHER_SIZE = 4096;
+/** The first one of a reader, shared with others (`Buffer.poolSize`): enough for what comes in pieces between files. */
+const FIRST_GATHER_SIZE = 1024;
 
 export class FpduReader {
   readonly #dialect: Dialect;
@@ -38,7 +40,7 @@ export class FpduReader {
   readonly #pieces: Buffer[] = [];
   #offset = 0;
   #available = 0;
-  /** A gathering buffer of our own and the bytes used in it; whether the last piece is its end. */
+  /** A gathering buffer of our own, once it is needed, and the bytes used in it; whether the last piece is its end. */
   #gather: Buffer | undefined;
   #gathered = 0;
   #gatherIsLast = false;
@@ -74,13 +76,13 @@ export class FpduReader {
   push(bytes: Buffer): void {
     if (bytes.length === 0) return;
     this.#available += bytes.length;
-    if (bytes.length >= SMALL_PIECE) {
+    if (bytes.length >= SMALL_PIECE || this.#pieces.length === 0) {
       this.#gatherIsLast = false;
       this.#pieces.push(bytes);
       return;
     }
-    if (this.#gather === undefined || this.#gathered + bytes.length > GATHER_SIZE) {
-      this.#gather = Buffer.allocUnsafe(GATHER_SIZE);
+    if (this.#gather === undefined || this.#gathered + bytes.length > this.#gather.length) {
+      this.#gather = Buffer.allocUnsafe(this.#gather === undefined ? FIRST_GATHER_SIZE : GATHER_SIZE);
       this.#gathered = 0;
       this.#gatherIsLast = false;
     }
