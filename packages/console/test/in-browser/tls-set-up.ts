@@ -100,7 +100,7 @@ export const tlsSetUp = ({ node, openTab }: Stage): void => {
     const crossed = page.locator('.steps li.good').nth(4);
     await crossed.getByRole('link').waitFor();
     expect(await crossed.textContent()).toContain('Completed');
-    expect(steps).toBeLessThanOrEqual(25);
+    expect(steps).toBe(14);
     expect(await accessibilityFaults(page)).toEqual([]);
     await keepPicture(page, 'set-up-tls-done');
     expect(await ask(node.server, '/api/v1/config/partners/SHOP')).toMatchObject({
