@@ -52,8 +52,13 @@ export const ServersPage = () => {
         },
         {
           title: words.host,
-          cell: ({ host, port, tlsEnabled, tlsPort }) =>
-            tlsEnabled ? `${host}:${tlsPort ?? 5001} TLS` : `${host}:${port}`,
+          cell: ({ host, port, tlsEnabled, tlsPort }) => (
+            <span class="breaks">
+              {host}
+              <wbr />
+              {tlsEnabled ? `:${tlsPort ?? 5001} TLS` : `:${port}`}
+            </span>
+          ),
         },
         { title: 'PI 4', isExtra: true, cell: ({ serverId }) => serverId },
         { title: 'PI 3', isExtra: true, cell: ({ clientId }) => clientId },
