@@ -317,6 +317,21 @@ withDatabase((harness) => {
       await node().send(session, 'IN', Buffer.from('x'));
     });
 
+    test('on a listener that is full is answered in words; it is no refused connection', async () => {
+      await node().call('put', '/api/v1/servers/NODE1', { maxConnections: 1 });
+      const session = await node().connect();
+      expect(await trial()).toMatchObject({
+        ...{ success: false, errorCode: 'CONNECTION_FAILED', diagnostic: '3-309' },
+        message:
+          'the listener NODE1 is full, though the login of ACME is right: 1 of 1 places are taken, on all pods together; raise its maxConnections, or let ACME wait',
+      });
+      expect(await trial({ password: WRONG })).toMatchObject({ success: false, diagnostic: '3-304' });
+      expect(await node().call('get', '/api/v1/servers/NODE1/status')).toMatchObject({
+        ...{ activeConnections: 1, refusedConnections: 0 },
+      });
+      await session.release();
+    });
+
     test.each<[string, string, Readonly<Record<string, unknown>>, string, string]>([
       ['a disabled partner', ACME, { enabled: false }, '3-304', 'the partner ACME is disabled'],
       ['one without this listener', ACME, { allowedListeners: ['NODE2'] }, '3-301', 'name it in its allowedListeners'],

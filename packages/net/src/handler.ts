@@ -77,6 +77,11 @@ export interface ServerConnection {
 }
 
 export interface ServerHandler {
+  /**
+   * Whether a CONNECT is none of a partner, but of a session that this side opens with itself: it takes none of the listener's
+   * places, and is asked for though all are taken. Asked before `connect`. Default: no CONNECT is.
+   */
+  takesNoPlace?(parameters: Parameters): boolean;
   /** Identify the partner, and take a place for it. Rejection: RCONNECT. */
   connect(indication: ConnectIndication): Promise<ConnectAnswer>;
   /** A file to receive. Rejection: negative ACK(CREATE); the connection stays open. */

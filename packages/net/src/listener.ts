@@ -215,7 +215,7 @@ export class PesitListener {
         indication: { dialect, preconnection },
         limits: this.#options.limits,
         accept: this.#options.accept,
-        admit: () => this.#admit(transport, partner),
+        admit: (takesNoPlace) => this.#admit(transport, partner, takesNoPlace),
         takePlace: () => this.#takePlace(partner),
         draining: () => this.#closing,
       });
@@ -231,9 +231,10 @@ export class PesitListener {
   }
 
   /** Whether a partner may be identified now. When too many are, the address that has most of them gives way. */
-  #admit(transport: Transport, partner: PartnerConnection): PesitError | undefined {
+  #admit(transport: Transport, partner: PartnerConnection, takesNoPlace: boolean): PesitError | undefined {
     this.#unidentified.delete(transport);
     if (this.#closing !== undefined) return this.#closing;
+    if (takesNoPlace) return undefined;
     if (this.#isFull()) return this.#full();
     const { maxProving = MAX_PROVING } = this.#options;
     if (this.#proving.size >= maxProving) {

@@ -12,8 +12,8 @@ import type { ConnectIndication, ServerHandler } from './handler.js';
 /** Answers of the listener to the requests of a partner. */
 export interface RequestTerms {
   readonly indication: Omit<ConnectIndication, 'parameters'>;
-  /** Asked before the application: reasons of the listener to refuse a CONNECT. */
-  readonly admit: () => PesitError | undefined;
+  /** Asked before the application: reasons of the listener to refuse a CONNECT, which may be one that takes no place. */
+  readonly admit: (takesNoPlace: boolean) => PesitError | undefined;
   /** See `ServerConnection`; asked after the application, in case that it did not. */
   readonly takePlace: () => void;
   /** Why no new session and no new file may begin, when none may. */
@@ -137,11 +137,12 @@ export class PartnerRequests {
 
   async #connect(parameters: Parameters): Promise<void> {
     try {
-      const refusal = this.#options.terms.admit();
+      const takesNoPlace = this.#handler.takesNoPlace?.(parameters) ?? false;
+      const refusal = this.#options.terms.admit(takesNoPlace);
       if (refusal !== undefined) throw refusal;
       const answer = await this.#handler.connect({ ...this.#options.terms.indication, parameters });
       this.#refuseWhileDraining();
-      this.#options.terms.takePlace();
+      if (!takesNoPlace) this.#options.terms.takePlace();
       this.#reply('CONNECT', () => {
         this.#session.acceptConnection(answer);
       });

@@ -92,6 +92,24 @@ describe('maxConnections', () => {
     expect(booked).toBe(1);
   });
 
+  test('a session of this side with itself takes no place, and is asked for though all are taken', async () => {
+    const listening = await listen({ maxConnections: 1 }, (handler) => {
+      const takesNoPlace = listening.handlers.length === 1;
+      Object.assign(handler, { takesNoPlace: () => takesNoPlace });
+    });
+    const [first, own, third] = [
+      await rawPeer(listening.port),
+      await rawPeer(listening.port),
+      await rawPeer(listening.port),
+    ];
+    await first.open();
+    await own.open();
+    expect(listening.listener.activeConnections).toBe(1);
+    expect(diagnosticOf(await third.exchange('CONNECT', BODIES.CONNECT, 'RCONNECT'))).toBe('3-309');
+    await own.release();
+    await first.release();
+  });
+
   test('hundreds that are refused and never close do not add up', async () => {
     const listening = await listen({ maxConnections: 1 });
     const honest = await rawPeer(listening.port);

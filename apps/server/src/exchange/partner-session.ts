@@ -48,6 +48,7 @@ import type { ProvenPartner } from './proven-partner.js';
 import { failureOf } from './refusal.js';
 import { Standing } from '../admission/standing.js';
 import { fileRefusal } from '../admission/volume-refusal.js';
+import type { Trial } from '../trials/trials.js';
 
 export interface PartnerSessionOptions {
   readonly parts: ExchangeParts;
@@ -69,6 +70,8 @@ export class PartnerSession implements ServerHandler {
   #facts: Readonly<Record<'session' | 'listener' | 'remoteAddress', string>> & { readonly partner?: string };
   /** The application was asked who connects. */
   #asked = false;
+  /** It is one of our own, which tries a login. */
+  #trial: Trial | undefined;
   /** The configured partner that the CONNECT names, proven or not. */
   #named: string | undefined;
   /** Deviations tolerated in a CONNECT: worth a line when its sender is proven. */
@@ -104,6 +107,11 @@ export class PartnerSession implements ServerHandler {
     return this.#options.parts.observing.events;
   }
 
+  takesNoPlace(parameters: Parameters): boolean {
+    this.#trial = this.#options.parts.admitting.trials.of(parameters);
+    return this.#trial !== undefined;
+  }
+
   async connect(indication: ConnectIndication): Promise<ConnectAnswer> {
     this.#asked = true;
     const { parts, listener, connection } = this.#options;
@@ -113,9 +121,8 @@ export class PartnerSession implements ServerHandler {
       this.#named = partner.partner_id;
       observing.traces.named(this.#observed, partner, indication, where);
     };
-    const trial = admitting.trials.of(indication.parameters);
-    if (trial !== undefined) {
-      const partner = await identifyTrial(admitting, listener, trial, indication, connection, named);
+    if (this.#trial !== undefined) {
+      const partner = await identifyTrial(admitting, listener, this.#trial, indication, connection, named);
       return connectAnswer(listener, partner, parts.config);
     }
     try {
@@ -261,7 +268,8 @@ export class PartnerSession implements ServerHandler {
     // A request was answered while the connection went away: nobody else gives its file up.
     if (this.#file !== undefined) track(this.transferFailed(error ?? released(), undefined));
     // Its CONNECT could not be read, or was refused without asking: too many connections, an unknown version.
-    const isRefused = !this.#asked && (error?.fault === 'local' || error?.fault === 'remote');
+    const isRefused =
+      !this.#asked && this.#trial === undefined && (error?.fault === 'local' || error?.fault === 'remote');
     if (isRefused) this.#connectionRefused(error);
     if (this.#standing !== undefined) sessions.remove(this.#standing);
     this.#standing?.end();

@@ -259,7 +259,7 @@ export const createParts = (options: NodeOptions) => {
     cancel: cancelling({ store: transfers, running, requests: cluster.requests }),
     available: availableFiles({ files: fileParts, config, journal, partners, listeners: listenerStore }),
     testPartner: partnerTests({
-      ...{ config, partners, virtualFiles, listeners: listenerStore, listenersHere, tls, trials, events },
+      ...{ config, partners, virtualFiles, listeners, listenersHere, tls, trials, events },
     }),
     openContent: transferContent({ config, transfers, directories, stores, volumes, audit }),
     sessions: sessionService,

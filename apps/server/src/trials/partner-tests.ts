@@ -9,7 +9,7 @@ import { virtualFileFor } from '../admission/access.js';
 import type { ListenerTls } from '../certificates/listener-tls.js';
 import { PARTNER_TESTED } from '../exchange/events.js';
 import type { ListenersHere } from '../listeners/listeners-here.js';
-import type { ListenerStore } from '../listeners/store.js';
+import type { ListenerService } from '../listeners/service.js';
 import type { Operation, PartnerRow, PartnerStanding } from '../partners/fields.js';
 import type { PartnerStore } from '../partners/store.js';
 import type { VirtualFileStore } from '../virtual-files/store.js';
@@ -48,7 +48,7 @@ export interface PartnerTestsDeps {
   >;
   readonly partners: Pick<PartnerStore, 'get'>;
   readonly virtualFiles: Pick<VirtualFileStore, 'access'>;
-  readonly listeners: Pick<ListenerStore, 'get'>;
+  readonly listeners: Pick<ListenerService, 'get'>;
   readonly listenersHere: Pick<ListenersHere, 'get' | 'line'>;
   readonly tls: Pick<ListenerTls, 'toItself'>;
   readonly trials: Trials;
@@ -75,6 +75,16 @@ export const partnerTests = (deps: PartnerTestsDeps): TestPartner => {
     );
   };
 
+  /** Why a partner whose login is right would be refused for now. */
+  const full = async (partnerId: string, serverId: string): Promise<PesitError | undefined> => {
+    const { sessions, row } = await listeners.get(serverId);
+    if (sessions < row.max_connections) return undefined;
+    return new PesitError(
+      `the listener ${serverId} is full, though the login of ${partnerId} is right: ${sessions} of ${row.max_connections} places are taken, on all pods together; raise its maxConnections, or let ${partnerId} wait`,
+      { fault: 'refused', diagnostic: '3-309' },
+    );
+  };
+
   const permission = async (partner: PartnerRow, operation: Operation, fileId: string): Promise<Permission> => {
     const stands = (now: PartnerStanding | undefined): PartnerStanding => now ?? partner;
     try {
@@ -95,7 +105,7 @@ export const partnerTests = (deps: PartnerTestsDeps): TestPartner => {
   return async (partnerId, { password, serverId, virtualFile }) => {
     const partner = await partners.get(partnerId);
     if (partner === undefined) throw notFound('Partner', partnerId, '/api/v1/config/partners');
-    if ((await listeners.get(serverId)) === undefined) throw notFound('Listener', serverId, '/api/v1/servers');
+    await listeners.get(serverId);
     const trial = trials.begin(partnerId);
     const began = performance.now();
     const latency = (): number => tenths(performance.now() - began);
@@ -122,6 +132,8 @@ export const partnerTests = (deps: PartnerTestsDeps): TestPartner => {
       const answered = latency();
       const { terms, roundTripMs, security, advice = null } = session;
       await session.release();
+      trial.refused = await full(partnerId, serverId);
+      if (trial.refused !== undefined) throw trial.refused;
       const file = virtualFile === undefined ? null : await permissions(partner, virtualFile);
       tell(answered, undefined);
       return {

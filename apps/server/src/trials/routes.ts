@@ -52,7 +52,7 @@ export const partnerTestRoutes = (routes: Routes, test: TestPartner): void => {
       {
         summary: 'Tries the login of a partner: this pod opens a PeSIT session with its own listener, and releases it',
         description:
-          'On the real port, over TLS where the partner or the listener takes nothing else. No transfer; nothing that the partner shows of itself changes, and a wrong password does not count against it.',
+          'On the real port, over TLS where the partner or the listener takes nothing else. No transfer; nothing that the partner shows of itself changes, and a wrong password does not count against it. It takes no place: on a listener that is full it says so when the login is right.',
         audit: ['partner', 'login tested'],
         role: 'operator',
         params,

@@ -198,7 +198,7 @@ export const useRest = (harness: DatabaseHarness, overrides: Partial<Config<'ser
       transfers,
       cancel: cancelling({ store: transfers, running: new RunningTransfers(), requests }),
       testPartner: partnerTests({
-        ...{ config, partners, virtualFiles, listeners: listenerStore, listenersHere: rest.listenersHere, events },
+        ...{ config, partners, virtualFiles, listeners: rest.listeners, listenersHere: rest.listenersHere, events },
         ...{ trials: new Trials(), tls: { toItself: () => () => Promise.reject(new Error('no TLS here')) } },
       }),
       openContent: transferContent({ config, transfers, directories, stores, volumes, audit: rest.audit }),
