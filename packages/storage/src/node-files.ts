@@ -2,7 +2,7 @@
  * The real file system behind `FileOperations`. `synchronous-calls.ts` says when a call is made at once and when through the
  * thread pool; this file says which calls may be, and makes them.
  *
- * Through the pool go, whatever is measured: flushes, and writes to a file that is opened to be flushed by each (O_DSYNC); directories
+ * Through the pool go, whatever is measured: flushes of a disk, and writes to a file that is opened to be flushed by each (O_DSYNC); directories
  * that are read and files that are cut, whose length nobody knows here; names whose removal frees a file of more than `FREED_AT_ONCE`;
  * an open that could wait for another process (a FIFO without O_NONBLOCK); and everything of a file that lies on another device than
  * its directory.
@@ -32,6 +32,9 @@ const LOCAL_TYPES: ReadonlySet<bigint> = new Set([
   0x858458f6n,
   0x794c7630n,
 ]);
+
+/** Of them those that have no disk: tmpfs, ramfs. */
+const MEMORY_TYPES: ReadonlySet<bigint> = new Set([0x01021994n, 0x858458f6n]);
 
 /** Bytes of a file whose blocks are freed in a moment. */
 const FREED_AT_ONCE = 1_048_576;
@@ -68,17 +71,22 @@ const look = async (directory: string): Promise<Ground> => {
   const statOf = (path: string) => fileLane.run(() => promises.stat(path, BIG));
   const { dev: device } = await statOf(directory);
   let isLocal = process.platform === 'linux' && (await fileLane.run(() => promises.realpath(directory))) === directory;
+  let isMemory: boolean | undefined;
   let below: bigint | undefined;
   for (let path = directory, above = ''; isLocal && path !== above; path = dirname(path)) {
     const { dev } = await statOf(path);
-    if (dev !== below) isLocal = LOCAL_TYPES.has((await fileLane.run(() => promises.statfs(path, BIG))).type);
+    if (dev !== below) {
+      const { type } = await fileLane.run(() => promises.statfs(path, BIG));
+      isLocal = LOCAL_TYPES.has(type);
+      isMemory ??= MEMORY_TYPES.has(type);
+    }
     below = dev;
     above = path;
   }
-  return { device, isLocal };
+  return { device, isLocal, isMemory: isMemory === true };
 };
 
-const never = (): Promise<Ground> => Promise.resolve({ device: -1n, isLocal: false });
+const never = (): Promise<Ground> => Promise.resolve({ device: -1n, isLocal: false, isMemory: false });
 
 const pool = {
   open: promisify(fs.open),
@@ -149,14 +157,24 @@ const openFile = (calls: SynchronousCalls, directory: Directory, descriptor: num
     writev: (buffers, position) => {
       const atOnce = () => fs.writevSync(descriptor, buffers, position);
       const pooled = () => pool.writev(descriptor, buffers, position);
-      return call('write', bytesOf(buffers), isFlushedByWrites ? undefined : atOnce, pooled);
+      return call(isFlushedByWrites ? 'flush' : 'write', bytesOf(buffers), atOnce, pooled);
     },
     readv: (buffers, position) => {
       const atOnce = () => fs.readvSync(descriptor, buffers, position);
       return call('read', bytesOf(buffers), atOnce, () => pool.readv(descriptor, buffers, position));
     },
-    datasync: () => call(undefined, 0, undefined, () => pool.fdatasync(descriptor)),
-    sync: () => call(undefined, 0, undefined, () => pool.fsync(descriptor)),
+    datasync: () => {
+      const atOnce = () => {
+        fs.fdatasyncSync(descriptor);
+      };
+      return call('flush', 0, atOnce, () => pool.fdatasync(descriptor));
+    },
+    sync: () => {
+      const atOnce = () => {
+        fs.fsyncSync(descriptor);
+      };
+      return call('flush', 0, atOnce, () => pool.fsync(descriptor));
+    },
     truncate: (size) => call(undefined, 0, undefined, () => pool.ftruncate(descriptor, size)),
     stat: async () => {
       const atOnce = () => fs.fstatSync(descriptor, BIG);

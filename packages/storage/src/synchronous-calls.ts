@@ -17,14 +17,15 @@
  * - In one turn of the event loop no more than `TURN_MS`, and `TURN_BYTES`: a loop of calls that are answered at once would
  *   let nobody else have it.
  *
- * Flushes, directories that are read, and whatever frees many blocks are never synchronous: see `node-files.ts`.
+ * Flushes, directories that are read, and whatever frees many blocks are never synchronous: see `node-files.ts`. A file system that lies
+ * in memory alone (tmpfs) has nothing to flush, and answers a flush like a look.
  */
 
 /**
- * A look at a name, a directory or an open file; a change of names; reads; writes. A disk whose files are not in memory reads slowly
+ * A look at a name, a directory or an open file; a change of names; reads; writes; flushes, a write that is one included. A disk whose files are not in memory reads slowly
  * and writes quickly, and a change of names may wait for the flush of somebody else, which a look never does.
  */
-export type CallKind = 'look' | 'name' | 'read' | 'write';
+export type CallKind = 'look' | 'name' | 'read' | 'write' | 'flush';
 
 /** Which of them a process makes itself, as far as the rules let it. */
 export type SynchronousMode = 'auto' | 'looks' | 'never';
@@ -34,6 +35,8 @@ export interface Ground {
   readonly device: bigint;
   /** Its file system never leaves this machine to answer. */
   readonly isLocal: boolean;
+  /** It has no disk: what is flushed there is no safer than before. */
+  readonly isMemory: boolean;
 }
 
 export interface SynchronousCallsOptions {
@@ -76,9 +79,14 @@ interface Measure {
 
 /** One device, whatever directories of it are used. */
 class Volume {
+  readonly #isMemory: boolean;
   /** When the calls began that the pool has not answered yet, oldest first. */
   readonly unanswered = new Set<{ readonly began: number }>();
   readonly #measures = new Map<CallKind, Measure>();
+
+  constructor(isMemory: boolean) {
+    this.#isMemory = isMemory;
+  }
 
   measure(kind: CallKind): Measure {
     let measure = this.#measures.get(kind);
@@ -95,6 +103,7 @@ class Volume {
   }
 
   allows(kind: CallKind, now: number): boolean {
+    if (kind === 'flush' && !this.#isMemory) return false;
     const measure = this.measure(kind);
     if (!measure.isSuspended) return true;
     payOff(measure, now);
@@ -251,7 +260,7 @@ export class SynchronousCalls {
       const now = this.#now();
       const isPrompt = now - began <= PROMPT_MS;
       directory.device = ground?.device;
-      directory.volume = ground?.isLocal === true && isPrompt ? this.#volume(ground.device) : undefined;
+      directory.volume = ground?.isLocal === true && isPrompt ? this.#volume(ground) : undefined;
       directory.until = now + VERDICT_MS;
       directory.isLookedAt = false;
     };
@@ -259,10 +268,10 @@ export class SynchronousCalls {
     this.#followed(directory, undefined, () => this.#look(directory.path)).then(found, () => found(undefined));
   }
 
-  #volume(device: bigint): Volume {
+  #volume({ device, isMemory }: Ground): Volume {
     let volume = this.#volumes.get(device);
     if (volume === undefined) {
-      volume = new Volume();
+      volume = new Volume(isMemory);
       this.#volumes.set(device, volume);
     }
     return volume;

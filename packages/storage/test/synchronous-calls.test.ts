@@ -10,7 +10,7 @@ import type { CallKind, Ground } from '../src/synchronous-calls.js';
 import { batchOf } from './support/articles.js';
 import { filesIn, rejection, sandbox } from './support/sandbox.js';
 
-const LOCAL: Ground = { device: 1n, isLocal: true };
+const LOCAL: Ground = { device: 1n, isLocal: true, isMemory: false };
 
 /** Lets answers of the pool arrive. */
 const arrived = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -86,7 +86,7 @@ describe('a directory', () => {
   });
 
   test.each<[string, Ground | Error, number]>([
-    ['lies on a file system that may leave this machine', { device: 1n, isLocal: false }, 0],
+    ['lies on a file system that may leave this machine', { ...LOCAL, isLocal: false }, 0],
     ['is not there', Object.assign(new Error('gone'), { code: 'ENOENT' }), 0],
     ['answered slowly', LOCAL, 101],
   ])('that %s is left to the pool, and looked at again only seconds later', async (_, ground, ms) => {
@@ -124,7 +124,7 @@ describe('a directory', () => {
     const rules = await new Rules().trusted();
     rules.now += 2501;
     rules.allows();
-    await rules.looked({ device: 2n, isLocal: false });
+    await rules.looked({ ...LOCAL, device: 2n, isLocal: false });
     expect(rules.allows()).toBe(false);
   });
 });
@@ -214,6 +214,17 @@ test('a service that is told so makes no call itself, or looks alone', async () 
   expect(allowed()).toEqual([false, false, false, false]);
 });
 
+test('only a volume without a disk is flushed by a call that the process makes itself', async () => {
+  const disk = await new Rules().trusted();
+  expect([disk.allows('write'), disk.allows('flush')]).toEqual([true, false]);
+  const memory = new Rules();
+  memory.allows();
+  await memory.looked({ ...LOCAL, isMemory: true });
+  expect([memory.allows('write'), memory.allows('flush')]).toEqual([true, true]);
+  memory.calls.mode = 'looks';
+  expect(memory.allows('flush')).toBe(false);
+});
+
 test('changes of names that are slow keep no look from being made at once', async () => {
   const rules = await new Rules().trusted();
   await rules.took(30, 'name');
@@ -234,9 +245,9 @@ class Eager extends SynchronousCalls {
   }
 }
 
-const eagerIn = async (directory: string) => {
+const eagerIn = async (directory: string, ground: Partial<Ground> = {}) => {
   const { device } = await nodeFiles.lstat(directory);
-  const calls = new Eager(() => Promise.resolve({ device, isLocal: true }));
+  const calls = new Eager(() => Promise.resolve({ ...LOCAL, device, ...ground }));
   const files = filesBy(calls);
   calls.allows(calls.directory(directory), 'name');
   await arrived();
@@ -304,6 +315,21 @@ describe('the real file system', () => {
     expect(await made(() => files.unlink(join(directory, 'moved')))).toBe(0);
   });
 
+  test('that has no disk is flushed at once', async () => {
+    const directory = sandbox();
+    const { calls, files, made } = await eagerIn(directory, { isMemory: true });
+    const file = await files.open(join(directory, 'f'), CREATE | constants.O_DSYNC, 0o600);
+    const flushes = async () => {
+      expect(await file.writev([bytes], 0)).toBe(16);
+      await file.datasync();
+      await file.sync();
+    };
+    expect(await made(flushes)).toBe(3);
+    calls.mode = 'looks';
+    expect(await made(flushes)).toBe(0);
+    await file.close();
+  });
+
   test('is looked at without being changed by looks alone', async () => {
     const directory = sandbox();
     const { calls, files, made } = await eagerIn(directory);
@@ -347,7 +373,7 @@ describe('the real file system', () => {
   test('leaves a file of another device than its directory to the pool', async () => {
     const directory = sandbox();
     writeFileSync(join(directory, 'f'), 'x');
-    const calls = new Eager(() => Promise.resolve({ device: -1n, isLocal: true }));
+    const calls = new Eager(() => Promise.resolve({ ...LOCAL, device: -1n }));
     const files = filesBy(calls);
     calls.allows(calls.directory(directory), 'name');
     await arrived();

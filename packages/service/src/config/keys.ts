@@ -115,9 +115,9 @@ export const CONFIG_KEYS = {
   }),
   'storage.synchronous-io': key('both', {
     type: oneOf(['auto', 'looks', 'never']),
-    default: 'looks',
+    default: 'auto',
     description:
-      'Whether the service makes calls of the file system itself while they take less than a millisecond, which spares processor time. `auto`: on file systems of this machine alone (ext4, XFS, Btrfs, ZFS, tmpfs …), never on NFS, CIFS, FUSE, Ceph, Lustre and the like, and never to flush. `looks`: of these only those that change nothing (facts of a file, paths, free space). `never`: each call goes through the thread pool. Say `never` where the disk itself is reached over a network (iSCSI, RBD, EBS) and may stop answering.',
+      'Whether the service makes calls of the file system itself while they take less than a millisecond, which spares processor time. `auto`: on file systems of this machine alone (ext4, XFS, Btrfs, ZFS, tmpfs …), never on NFS, CIFS, FUSE, Ceph, Lustre and the like, and never to flush a disk. `looks`: of these only those that change nothing (facts of a file, paths, free space). `never`: each call goes through the thread pool. Say `never` where the disk itself is reached over a network (iSCSI, RBD, EBS) and may stop answering.',
   }),
   'database.url': key('both', {
     type: text('postgresql://user:password@host:port/database, or nothing for the embedded database'),
