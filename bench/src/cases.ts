@@ -121,6 +121,7 @@ export const CASES: readonly Case[] = [
   // Their latencies are those of REST. The transfers of the first are sessions, without a file.
   { name: 'sessions-1000-idle', stage: 'many sessions', raw: 'alone', run: (stage) => stage.crowd(1000, 0) },
   { name: 'sessions-1000', stage: 'many sessions', raw: 'alone', run: (stage) => stage.crowd(900, 100) },
+  { name: 'large-100', stage: 'many sessions', raw: 'alone', run: (stage) => stage.largeAtOnce(100) },
   // Its transfers are requests for lists.
   { name: 'history', stage: 'history', raw: 'alone', run: (stage) => stage.history() },
   // In a browser; its latencies are from the click to the picture.

@@ -8,57 +8,37 @@ import { sha256 } from './files.js';
 import type { Measurement } from './figures.js';
 import type { Options } from './options.js';
 import type { Papers } from './papers.js';
-import { call } from './rest.js';
-import { freePort, Service } from './service.js';
+import {
+  CROWD_ID,
+  OUTBOX,
+  PARTNER_ID,
+  PARTNER_PASSWORD,
+  PLAIN,
+  PairSetup,
+  SERVER_ID,
+  type Target,
+} from './pair-setup.js';
+import { Service } from './service.js';
 import { Asking, openIdle, release } from './crowd.js';
 import { openSessions } from './tls-sessions.js';
 
-const SERVER_ID = 'BENCHSRV';
-const PARTNER_ID = 'BENCH';
-/** PI 5 holds eight characters. */
-const PARTNER_PASSWORD = 'bench-pw';
-/** A listener with places for a crowd, its partner, and the remote server that leads there. */
-const CROWD_ID = 'CROWD';
-const CROWD_PLACES = 2000;
-const CROWD_SILENCE_MS = 3_600_000;
-/** Requests to REST beside them, at least: a p99 of fewer is the slowest of all. */
+/** Requests to REST beside a crowd, at least: a p99 of fewer is the slowest of all. */
 const CROWD_REQUESTS = 500;
 /** Pages that an administrator looks at. */
-const CROWD_PATHS = [
+const PAGES = [
   '/api/v1/transfers?size=20',
   '/api/v1/config/partners',
   `/api/v1/servers/${CROWD_ID}/status`,
   `/api/v1/servers/${CROWD_ID}/sessions`,
 ];
-/** Virtual file that partners write. */
-const INBOX = 'INBOX';
-/** Virtual file that partners read; the file to send has the same name (PI 12), so it can be read again and again. */
-const OUTBOX = 'OUTBOX';
-const REMOTE = 'bench';
 export const LARGE_FILE = 'large.bin';
 const SMALL_FILE = 'small.bin';
-
-/** Where the client sends to, instead of the plain remote server and inbox. */
-export interface Target {
-  /** Name of the remote server. */
-  readonly remote: string;
-  /** Virtual file. */
-  readonly inbox: string;
-  /** Further settings of the request. */
-  readonly request?: Readonly<Record<string, unknown>> | undefined;
-}
-
-/** The plain remote server and inbox. */
-export const PLAIN: Target = { remote: REMOTE, inbox: INBOX };
 
 /** How a pair differs from one of the defaults. */
 export interface PairOptions extends AppOptions {
   /** Everything is over TLS, with certificates on both sides. Default: plain TCP. */
   readonly tls?: boolean;
 }
-
-/** Names of the stores, the same in both apps. */
-const STORES = { keystoreName: 'bench', truststoreName: 'bench' } as const;
 
 /** Files and papers that a pair starts with. */
 interface Provisions {
@@ -73,18 +53,14 @@ export class NodePair {
   readonly #server: Service;
   readonly #client: ClientApp;
   readonly #database: DatabaseProcesses | undefined;
-  #port = 0;
-  #crowdPort = 0;
+  /** What the apps are told. */
+  readonly setup: PairSetup;
 
   private constructor(server: Service, client: ClientApp, database: DatabaseProcesses | undefined) {
     this.#server = server;
     this.#client = client;
     this.#database = database;
-  }
-
-  /** Port of the PeSIT listener. */
-  get port(): number {
-    return this.#port;
+    this.setup = new PairSetup(server.base, client);
   }
 
   /** The folder whose files the client can send. */
@@ -105,7 +81,7 @@ export class NodePair {
     });
     const client = await ClientApp.start(directory, options.database, how);
     const pair = new NodePair(server, client, await DatabaseProcesses.find(options.database));
-    await pair.#configure(options, papers);
+    await pair.setup.start(options, papers);
     await mkdir(join(server.dataDirectory, 'outbox'), { recursive: true });
     if (large !== undefined) {
       await link(large, join(client.sendDirectory, LARGE_FILE));
@@ -115,93 +91,6 @@ export class NodePair {
     server.markIdle();
     client.service.markIdle();
     return pair;
-  }
-
-  async #configure({ entity, interval, window }: Options, papers: Papers | undefined): Promise<void> {
-    const server = this.#server.base;
-    const port = await freePort();
-    this.#port = port;
-    // The largest article that one entity carries whole: PI 25 less the 6 bytes of the DTF header (pesit-e.md §1).
-    const recordLength = entity - 6;
-    await this.#addPartner(PARTNER_ID);
-    await call('POST', `${server}/api/v1/config/files`, {
-      fileId: INBOX,
-      direction: 'RECEIVE',
-      receiveDirectory: 'inbox',
-      receiveFilenamePattern: '${uuid}',
-      recordLength,
-    });
-    await call('POST', `${server}/api/v1/config/files`, {
-      fileId: OUTBOX,
-      direction: 'SEND',
-      sendDirectory: 'outbox',
-      recordLength,
-    });
-    const stores = papers === undefined ? {} : STORES;
-    if (papers !== undefined) await this.#bring(papers);
-    // The listener lowers nothing that a remote server asks for (PI 7).
-    await call('POST', `${server}/api/v1/servers`, {
-      serverId: SERVER_ID,
-      ...(papers === undefined ? { port } : { port: null, tlsPort: port, sslEnabled: true, sslClientAuth: 'NEED' }),
-      ...stores,
-      autoStart: false,
-      syncInterval: 65_534,
-      syncWindow: 255,
-    });
-    await call('POST', `${server}/api/v1/servers/${SERVER_ID}/start`);
-    const secured = papers === undefined ? {} : { ...stores, tlsEnabled: true, tlsPort: port };
-    await this.addRemote(REMOTE, { port, entity, interval, window }, secured);
-  }
-
-  /** The stores of both apps. */
-  async #bring({ ca, ...identity }: Papers): Promise<void> {
-    for (const { base } of [this.#server, this.#client.service]) {
-      const path = `${base}/api/v1/certificates`;
-      await call('POST', `${path}/keystores`, { name: STORES.keystoreName, ...identity });
-      await call('POST', `${path}/truststores`, { name: STORES.truststoreName, certificates: ca });
-    }
-  }
-
-  #addPartner(partnerId: string, more: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
-    return call('POST', `${this.#server.base}/api/v1/config/partners`, {
-      partnerId,
-      password: PARTNER_PASSWORD,
-      allowedOperations: ['READ', 'WRITE'],
-      enabled: true,
-      ...more,
-    });
-  }
-
-  /** A remote server that leads to the listener, directly or by another port. */
-  async addRemote(
-    name: string,
-    remote: { readonly port: number } & Pick<Options, 'entity' | 'interval' | 'window'>,
-    more: Readonly<Record<string, unknown>> = {},
-  ): Promise<void> {
-    const { port, entity, interval, window } = remote;
-    await this.#client.addRemote({
-      name,
-      host: '127.0.0.1',
-      port,
-      serverId: SERVER_ID,
-      clientId: PARTNER_ID,
-      password: PARTNER_PASSWORD,
-      maxEntitySize: entity,
-      syncInterval: interval,
-      syncWindow: window,
-      ...more,
-    });
-  }
-
-  /** A virtual file that partners write, with settings of its own. */
-  async addInbox(fileId: string, settings: Readonly<Record<string, unknown>>): Promise<void> {
-    await call('POST', `${this.#server.base}/api/v1/config/files`, {
-      fileId,
-      direction: 'RECEIVE',
-      receiveDirectory: 'inbox',
-      receiveFilenamePattern: '${uuid}',
-      ...settings,
-    });
   }
 
   /** Asks the client for a transfer and waits for its end. */
@@ -277,26 +166,12 @@ export class NodePair {
     return { ...measurement, records: Number(ended['articles']), wireBytes: Number(ended['bytesTransferred']) };
   }
 
-  /** A listener with room for a crowd, and the partner whose sessions they all are. */
-  async addCrowd(options: Options): Promise<Target> {
-    this.#crowdPort = await freePort();
-    await call('POST', `${this.#server.base}/api/v1/servers`, {
-      ...{ serverId: CROWD_ID, port: this.#crowdPort, autoStart: false },
-      ...{ maxConnections: CROWD_PLACES, readTimeout: CROWD_SILENCE_MS },
-    });
-    await call('POST', `${this.#server.base}/api/v1/servers/${CROWD_ID}/start`);
-    await this.#addPartner(CROWD_ID, { maxConnections: CROWD_PLACES });
-    const ids = { serverId: CROWD_ID, clientId: CROWD_ID };
-    await this.addRemote(CROWD_ID, { ...options, port: this.#crowdPort }, ids);
-    return { remote: CROWD_ID, inbox: INBOX, request: { partnerId: CROWD_ID } };
-  }
-
   /**
    * Holds `idle` sessions, and sends the small file `count` times or more beside them, in `sending` sessions at a time; latencies are those
    * of REST meanwhile. Without any its transfers are the sessions. This process holds them, on the same processors as the apps: its share is shown.
    */
   async crowd(target: Target, idle: number, sending: number, count: number): Promise<Measurement> {
-    const who = { requester: CROWD_ID, server: CROWD_ID, password: PARTNER_PASSWORD, port: this.#crowdPort };
+    const who = { requester: CROWD_ID, server: CROWD_ID, password: PARTNER_PASSWORD, port: this.setup.crowdPort };
     let sessions: Awaited<ReturnType<typeof openIdle>> = [];
     let latenciesMs: readonly number[] = [];
     let sent = 0;
@@ -304,7 +179,7 @@ export class NodePair {
     try {
       const measurement = await this.#measured(idle, 0, async () => {
         sessions = await openIdle(who, idle);
-        const asking = new Asking(this.#server.base, CROWD_PATHS, CROWD_REQUESTS);
+        const asking = new Asking(this.#server.base, PAGES, CROWD_REQUESTS);
         const worker = async (): Promise<void> => {
           while (sent < count || !asking.isEnough) {
             sent++;
@@ -326,14 +201,19 @@ export class NodePair {
     }
   }
 
-  /** As many partners, each with a remote server of its own. */
-  async addPartners(count: number, options: Options): Promise<readonly Target[]> {
-    const names = Array.from({ length: count }, (_, index) => `${PARTNER_ID}${index}`);
-    for (const clientId of names) {
-      await this.#addPartner(clientId);
-      await this.addRemote(clientId, { ...options, port: this.#port }, { clientId });
-    }
-    return names.map((remote) => ({ remote, inbox: INBOX, request: { partnerId: remote } }));
+  /** Sends one file of the send folder so many times at once; latencies are those of REST meanwhile. What arrived is removed. */
+  async atOnce(filename: string, target: Target, count: number): Promise<Measurement> {
+    const { size } = await stat(join(this.sendDirectory, filename));
+    const asking = new Asking(this.#server.base, PAGES, 1);
+    const measurement = await this.#measured(count, count * size, () =>
+      Promise.all(Array.from({ length: count }, () => this.#transfer('push', filename, target))),
+    );
+    const latenciesMs = await asking.stop();
+    const sizes = await Promise.all((await this.#received('push')).map(async (path) => (await stat(path)).size));
+    const whole = sizes.filter((arrived) => arrived === size).length;
+    if (whole !== count) throw new Error(`${count} files at once: ${whole} arrived whole`);
+    await this.#removeReceived('push');
+    return { ...measurement, latenciesMs };
   }
 
   /**
@@ -379,7 +259,7 @@ export class NodePair {
     const who = { requester: PARTNER_ID, server: SERVER_ID, password: PARTNER_PASSWORD };
     const before = process.cpuUsage();
     const measurement = await this.#measured(count, 0, () =>
-      openSessions({ port: this.#port, papers, ...who }, count, resumes),
+      openSessions({ port: this.setup.port, papers, ...who }, count, resumes),
     );
     const { user, system } = process.cpuUsage(before);
     const others = measurement.processes.filter(({ name }) => name !== 'client');

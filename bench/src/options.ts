@@ -35,6 +35,8 @@ export interface Options {
   readonly repetitions: number;
   /** Transfers of a `small-…` row. */
   readonly smallCount: number;
+  /** Small files that both apps of a stage have moved before the first row of them, uncounted. */
+  readonly warmUp: number;
   /** Records of the row `history`. */
   readonly historyRows: number;
   /** A folder on the disk to measure. */
@@ -59,6 +61,7 @@ export const USAGE = `npm run bench -- [flags]
   --window POINTS      acknowledgement window, PI 7 (default 4)
   --repetitions N      measured rounds; the median counts (default 3)
   --small-count N      transfers of a row of small files (default 1000)
+  --warm-up N          small files before the first row of them, uncounted: V8 compiles meanwhile (default 6000)
   --history-rows N     records of the row history (default 1000000)
   --directory PATH     a folder on the disk to measure (default: the temporary folder)
   --database KIND      postgresql (default where PostgreSQL 14 or later is found; a private one, every commit flushed)
@@ -164,6 +167,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
       window: { type: 'string', default: '4' },
       repetitions: { type: 'string', default: '3' },
       'small-count': { type: 'string', default: '1000' },
+      'warm-up': { type: 'string', default: '6000' },
       setting: { type: 'string', multiple: true, default: [] },
       'history-rows': { type: 'string', default: '1000000' },
       directory: { type: 'string', default: tmpdir() },
@@ -183,6 +187,7 @@ export const parseOptions = (args: readonly string[]): Options | undefined => {
     window: positive('window', values.window),
     repetitions: positive('repetitions', values.repetitions),
     smallCount: positive('small-count', values['small-count']),
+    warmUp: positive('warm-up', values['warm-up']),
     historyRows: positive('history-rows', values['history-rows']),
     directory: values.directory,
     settings: Object.fromEntries(values.setting.map(settingIn)),

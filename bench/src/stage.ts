@@ -6,13 +6,19 @@ import { sha256, writeRandomFile } from './files.js';
 import type { Measurement } from './figures.js';
 import { HistoryBench } from './history.js';
 import type { Direction } from './client-app.js';
-import { LARGE_FILE, NodePair, PLAIN, type PairOptions, type Target } from './node-pair.js';
+import { LARGE_FILE, NodePair, type PairOptions } from './node-pair.js';
 import type { Options } from './options.js';
+import { PLAIN, type Target } from './pair-setup.js';
 import { issuePapers, type Papers } from './papers.js';
 import { rawCopy, writeAndFlush } from './raw.js';
 import { VARIATIONS, type Variation, type VariationName } from './variations.js';
 
 const SMALL_SIZE = 4096;
+/** Files of the row of many large ones: each is this part of the large file. */
+const PART = 32;
+const PART_FILE = 'part.bin';
+/** Transfers at a time while V8 compiles what small files need. */
+const WARM_UP_AT_ONCE = 32;
 
 export class Stage {
   readonly #directory: string;
@@ -28,6 +34,7 @@ export class Stage {
   #partners: Promise<readonly Target[]> | undefined;
   #crowd: Promise<Target> | undefined;
   #varied = new Map<VariationName, Target>();
+  #isWarm = false;
 
   constructor(medium: string, how: PairOptions, options: Options) {
     this.#directory = mkdtempSync(join(medium, 'pesit-bench-'));
@@ -102,7 +109,7 @@ export class Stage {
     const hash = target === undefined ? await sha256(path) : undefined;
     if (target === undefined) {
       const fileId = `IN-${name}`;
-      if (inbox !== undefined) await pair.addInbox(fileId, inbox);
+      if (inbox !== undefined) await pair.setup.addInbox(fileId, inbox);
       target = { ...PLAIN, ...(inbox === undefined ? {} : { inbox: fileId }), request };
       this.#varied.set(name, target);
     }
@@ -115,20 +122,37 @@ export class Stage {
   }
 
   async small(concurrency: number): Promise<Measurement> {
-    const pair = await this.#startedPair({ small: await this.#smallFile() });
+    const pair = await this.#warmPair({ small: await this.#smallFile() });
     return pair.small(this.#options.smallCount, concurrency);
+  }
+
+  /** As `#startedPair`; the first time small files are sent before, which nobody measures. */
+  async #warmPair(files: { readonly large?: string; readonly small: string }): Promise<NodePair> {
+    const pair = await this.#startedPair(files);
+    if (!this.#isWarm) await pair.small(this.#options.warmUp, WARM_UP_AT_ONCE);
+    this.#isWarm = true;
+    return pair;
+  }
+
+  /** So many files at once, large ones. */
+  async largeAtOnce(count: number): Promise<Measurement> {
+    const pair = await this.#startedPair({ small: await this.#smallFile() });
+    const path = join(pair.sendDirectory, PART_FILE);
+    if (!(await exists(path))) await writeRandomFile(path, Math.ceil(this.#options.size / PART));
+    this.#crowd ??= pair.setup.addCrowd(this.#options);
+    return pair.atOnce(PART_FILE, await this.#crowd, count);
   }
 
   /** Small files one after the other while the large one is sent, again and again. */
   async smallBesideLarge(): Promise<Measurement> {
-    const pair = await this.#startedPair({ large: await this.#largeFile(), small: await this.#smallFile() });
+    const pair = await this.#warmPair({ large: await this.#largeFile(), small: await this.#smallFile() });
     return pair.small(this.#options.smallCount, 1, { beside: true });
   }
 
   /** Small files of many partners, each of which has one under way; five of each at least. */
   async smallOfPartners(count: number): Promise<Measurement> {
-    const pair = await this.#startedPair({ small: await this.#smallFile() });
-    this.#partners ??= pair.addPartners(count, this.#options);
+    const pair = await this.#warmPair({ small: await this.#smallFile() });
+    this.#partners ??= pair.setup.addPartners(count, this.#options);
     const targets = await this.#partners;
     return pair.small(Math.max(5 * count, this.#options.smallCount), count, { targets });
   }
@@ -136,7 +160,7 @@ export class Stage {
   /** Sessions of one listener: so many that do nothing, and so many that send small files. Latencies are those of REST beside them. */
   async crowd(idle: number, sending: number): Promise<Measurement> {
     const pair = await this.#startedPair({ small: await this.#smallFile() });
-    this.#crowd ??= pair.addCrowd(this.#options);
+    this.#crowd ??= pair.setup.addCrowd(this.#options);
     return pair.crowd(await this.#crowd, idle, sending, sending === 0 ? 0 : this.#options.smallCount);
   }
 

@@ -10,7 +10,8 @@ import { join } from 'node:path';
 import { DistantNetwork } from './distant-network.js';
 import { median, rate, type Measurement } from './figures.js';
 import { writeRandomFile } from './files.js';
-import { NodePair, type Target } from './node-pair.js';
+import { NodePair } from './node-pair.js';
+import type { Target } from './pair-setup.js';
 import type { Options } from './options.js';
 
 export const DURABILITIES = ['checkpoint', 'end', 'none'] as const;
@@ -123,11 +124,11 @@ const prepare = async (
     await writeRandomFile(join(pair.sendDirectory, fileName(bytes)), bytes);
   }
   for (const durability of DURABILITIES)
-    await pair.addInbox(`IN-${durability}`, { recordLength: entity - 6, durability });
-  const ports = new Map<number, number>([[0, pair.port]]);
+    await pair.setup.addInbox(`IN-${durability}`, { recordLength: entity - 6, durability });
+  const ports = new Map<number, number>([[0, pair.setup.port]]);
   for (const roundTripMs of ROUND_TRIPS) {
     if (roundTripMs === 0 || !rows.some((row) => row.roundTripMs === roundTripMs)) continue;
-    const network = await DistantNetwork.open(pair.port, roundTripMs);
+    const network = await DistantNetwork.open(pair.setup.port, roundTripMs);
     networks.push(network);
     ports.set(roundTripMs, network.port);
   }
@@ -137,7 +138,7 @@ const prepare = async (
     const remote = `to-${row.intervalKb}x${row.window}-${row.roundTripMs}`;
     if (!remotes.has(remote)) {
       const { intervalKb: interval, window } = row;
-      await pair.addRemote(remote, { port: ports.get(row.roundTripMs)!, entity, interval, window });
+      await pair.setup.addRemote(remote, { port: ports.get(row.roundTripMs)!, entity, interval, window });
       remotes.add(remote);
     }
     targets.set(row, { remote, inbox: `IN-${row.durability}` });
