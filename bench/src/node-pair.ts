@@ -53,7 +53,7 @@ export class NodePair {
   readonly #server: Service;
   readonly #client: ClientApp;
   readonly #database: DatabaseProcesses | undefined;
-  /** What the apps are told. */
+  /** Tells the apps what a row needs. */
   readonly setup: PairSetup;
 
   private constructor(server: Service, client: ClientApp, database: DatabaseProcesses | undefined) {
@@ -201,7 +201,7 @@ export class NodePair {
     }
   }
 
-  /** Sends one file of the send folder so many times at once; latencies are those of REST meanwhile. What arrived is removed. */
+  /** Sends one file of the send folder so many times at once; latencies are those of REST meanwhile. Files that arrived are removed. */
   async atOnce(filename: string, target: Target, count: number): Promise<Measurement> {
     const { size } = await stat(join(this.sendDirectory, filename));
     const asking = new Asking(this.#server.base, PAGES, 1);

@@ -1,4 +1,4 @@
-/** What the apps of a pair are told through REST before and between rows: partners, virtual files, listeners, remote servers, stores. */
+/** Tells both apps of a pair through REST what rows need: partners, virtual files, listeners, remote servers, stores. */
 import type { ClientApp } from './client-app.js';
 import type { Options } from './options.js';
 import type { Papers } from './papers.js';

@@ -33,7 +33,7 @@ const LOCAL_TYPES: ReadonlySet<bigint> = new Set([
   0x794c7630n,
 ]);
 
-/** Of them those that have no disk: tmpfs, ramfs. */
+/** Those of them that have no disk: tmpfs, ramfs. */
 const MEMORY_TYPES: ReadonlySet<bigint> = new Set([0x01021994n, 0x858458f6n]);
 
 /** Bytes of a file whose blocks are freed in a moment. */
