@@ -22,6 +22,8 @@ export const isNetwork = (text: string): boolean => parse(text) !== undefined;
  * address lies in none.
  */
 export const networkMatcher = (networks: readonly string[]): ((address: string) => boolean) => {
+  // Asked several times a request, and most often there are none.
+  if (networks.length === 0) return () => false;
   const list = new BlockList();
   for (const text of networks) {
     const network = parse(text);

@@ -4,7 +4,8 @@ import { Passport } from 'passport';
 import { ApiError } from '../errors.js';
 import { parseBasic, Rfc7617BasicStrategy } from './basic-strategy.js';
 import type { VerifyCredentials } from './basic-strategy.js';
-import type { LoginAttempt, LoginGuard } from './login-guard.js';
+import { LoginAttempt } from './login-guard.js';
+import type { LoginGuard } from './login-guard.js';
 import type { VerifyApiKey } from './logins.js';
 import { rememberCheck } from './still-in.js';
 
@@ -67,7 +68,7 @@ export const givesCredentials = ({ headers }: Request): boolean =>
 const attemptOf = (req: Request): LoginAttempt | undefined => {
   if (!givesCredentials(req)) return undefined;
   const user = apiKeyOf(req) === undefined ? (parseBasic(req.headers.authorization)?.username ?? '') : 'X-API-Key';
-  return { address: req.ip ?? 'unknown', user };
+  return new LoginAttempt(req.ip ?? 'unknown', user);
 };
 
 const tooMany = (seconds: number): ApiError =>

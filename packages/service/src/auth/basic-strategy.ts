@@ -13,6 +13,9 @@ export type VerifyCredentials = (
   address: string,
 ) => Login | undefined | Promise<Login | undefined>;
 
+/** Keeps nothing between two texts. */
+const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 const BASIC = /^Basic +([A-Za-z0-9+/]+={0,2})$/i;
 
 export interface Credentials {
@@ -26,7 +29,7 @@ export const parseBasic = (header: string | undefined): Credentials | undefined 
   if (token === undefined) return undefined;
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(token, 'base64'));
+    text = UTF_8.decode(Buffer.from(token, 'base64'));
   } catch {
     return undefined;
   }

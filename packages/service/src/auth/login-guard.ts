@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isIPv4 } from 'node:net';
 
 import { ipKeyGenerator } from 'express-rate-limit';
@@ -9,10 +9,21 @@ import { FailureLimiter } from './failure-limiter.js';
 import type { FailureLimiterOptions } from './failure-limiter.js';
 
 /** Who tries to log in. */
-export interface LoginAttempt {
+export class LoginAttempt {
   readonly address: string;
   /** As it was given; '' when nothing could be read. */
   readonly user: string;
+  #caller: string | undefined;
+
+  constructor(address: string, user: string) {
+    this.address = address;
+    this.user = user;
+  }
+
+  /** For whom failures are counted. Bounded, whatever name is given. IPv6: one subscriber has a whole network to send from. */
+  get caller(): string {
+    return (this.#caller ??= keyOf(this));
+  }
 }
 
 export interface LoginGuardOptions {
@@ -48,24 +59,23 @@ export class LoginGuard {
 
   /** Seconds for which the password of this attempt is not even looked at; 0 = look. */
   refusedFor(attempt: LoginAttempt): number {
-    const key = keyOf(attempt);
-    const seconds = this.#limiter.blockedFor(key);
-    if (seconds === 0 || this.#limiter.hasLoggedIn(key)) return 0;
+    const seconds = this.#limiter.blockedFor(attempt.caller);
+    if (seconds === 0 || this.#limiter.hasLoggedIn(attempt.caller)) return 0;
     this.#publish(attempt, 'blocked', seconds);
     return seconds;
   }
 
   succeeded(attempt: LoginAttempt): void {
-    this.#limiter.succeeded(keyOf(attempt));
+    this.#limiter.succeeded(attempt.caller);
     this.#events.publish(LOGIN_SUCCEEDED, shown(attempt));
   }
 
   /** @returns seconds until the next attempt may succeed, when there were too many already; else 0 */
   failed(attempt: LoginAttempt): number {
-    const key = keyOf(attempt);
-    const before = this.#limiter.blockedFor(key);
-    if (before === 0) this.#limiter.failed(key);
-    this.#publish(attempt, before > 0 ? 'blocked' : 'wrong', this.#limiter.blockedFor(key));
+    const { caller } = attempt;
+    const before = this.#limiter.blockedFor(caller);
+    if (before === 0) this.#limiter.failed(caller);
+    this.#publish(attempt, before > 0 ? 'blocked' : 'wrong', this.#limiter.blockedFor(caller));
     return before;
   }
 
@@ -79,8 +89,5 @@ const shown = ({ address, user }: LoginAttempt) => ({
   user: user.slice(0, SHOWN),
 });
 
-/** Bounded, whatever name is given. IPv6: one subscriber has a whole network to send from. */
-const keyOf = ({ address, user }: LoginAttempt): string => {
-  const digest = createHash('sha256').update(user.normalize('NFC')).digest('base64');
-  return `${ipKeyGenerator(withoutPort(address).slice(0, SHOWN))} ${digest}`;
-};
+const keyOf = ({ address, user }: LoginAttempt): string =>
+  `${ipKeyGenerator(withoutPort(address).slice(0, SHOWN))} ${hash('sha256', user.normalize('NFC'), 'base64')}`;

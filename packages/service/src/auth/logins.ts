@@ -21,10 +21,14 @@ const nobodyLike = (hash: string): string => hash.replace(/[^$]+$/, 'A'.repeat(4
 /** How long a password that was right is not computed again, after its last use. */
 const REMEMBERED_MS = 600_000;
 
-/** Compares texts in a time that says nothing of them, their lengths included. */
-const constantTime = (): ((one: string, other: string) => boolean) => {
+/** Compares lists of texts in a time that says nothing of them, their lengths included. */
+const constantTime = (): ((one: readonly string[], other: readonly string[]) => boolean) => {
   const key = randomBytes(32);
-  const digest = (text: string): Buffer => createHmac('sha256', key).update(text.normalize('NFC')).digest();
+  const digest = (texts: readonly string[]): Buffer =>
+    // As JSON it is known where each text ends.
+    createHmac('sha256', key)
+      .update(JSON.stringify(texts.map((text) => text.normalize('NFC'))))
+      .digest();
   return (one, other) => timingSafeEqual(digest(one), digest(other));
 };
 
@@ -32,9 +36,8 @@ const constantTime = (): ((one: string, other: string) => boolean) => {
 export const configuredAdmin = (config: LoginConfig): ((username: string, password: string) => Login | undefined) => {
   const same = constantTime();
   return (username, password) => {
-    const nameFits = same(username, config['admin.username']);
-    const passwordFits = same(password, config['admin.password']);
-    return nameFits && passwordFits ? { username: config['admin.username'], role: 'admin' } : undefined;
+    const name = config['admin.username'];
+    return same([username, password], [name, config['admin.password']]) ? { username: name, role: 'admin' } : undefined;
   };
 };
 
@@ -79,7 +82,7 @@ export const configuredApiKey = (config: LoginConfig): VerifyApiKey => {
   const same = constantTime();
   return (given) => {
     const expected = config['admin.api-key'] ?? '';
-    const fits = same(given, expected);
+    const fits = same([given], [expected]);
     return fits && expected !== ''
       ? { username: API_KEY_USER, role: config['admin.api-key-role'] ?? 'admin' }
       : undefined;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 
 import { reasonOf } from '@pesit-node/ground';
-import express from 'express';
+import express, { Router } from 'express';
 import type { Express, RequestHandler } from 'express';
 import helmet from 'helmet';
 
@@ -157,7 +157,10 @@ const publishing =
     // The path goes from what holds the object to the object itself.
     const object = Object.values(req.params).at(-1);
     events.publish(OPERATION_DONE, {
-      ...{ by: callerOf(req), audit: operation.audit, method: req.method, path },
+      by: callerOf(req),
+      audit: operation.audit,
+      method: req.method,
+      path,
       recorded: operation.recorded ?? false,
       object: typeof object === 'string' ? object : undefined,
       error:
@@ -197,35 +200,35 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   app.use(helmet({ contentSecurityPolicy: { directives: POLICY }, frameguard: { action: 'deny' }, hsts: false }));
   app.use(strictTransport);
   app.use(sameOrigin);
-  const probes = new Routes();
+  // Open to everybody, and behind the login.
+  const [free, known] = [Router(), Router()];
+  const within = (router: Router): Routes => new Routes(undefined, router);
+  const probes = within(free);
   healthRoutes(probes, health, login);
-  const figures = new Routes();
   const isPublic = config['metrics.public'];
+  const figures = within(isPublic ? free : known);
   const { keysWithoutEffect: unused = () => keysWithoutEffect(config) } = options;
   const access = isPublic ? 'open' : 'licensed';
   const periodicWork = () => options.periodic?.status ?? [];
   infoRoutes(figures, { info, access, login, keysWithoutEffect: unused, periodicWork });
   metricsRoutes(figures, metrics, access);
-  const who = new Routes();
+  const who = within(known);
   loginRoutes(who, info, () => config['console.peer-url']);
-  const open = new Routes();
+  const open = within(free);
   options.open?.(open);
   const own = new Routes(publishing(events));
   routes(own);
-  const documents = documentRoutes(info, () => [probes, who, figures, open, own].flatMap(({ mounted }) => mounted));
+  const documents = within(known);
+  documentRoutes(documents, info, () => [probes, who, figures, open, own].flatMap(({ mounted }) => mounted));
   declared.set(app, () => [probes, who, figures, open, documents, own].flatMap(({ mounted }) => mounted));
 
-  app.use(probes.router);
-  app.use(open.router);
+  app.use(free);
   if (options.pages !== undefined) app.use(options.pages);
-  if (isPublic) app.use(figures.router);
   app.use(login);
   app.use(requestBound(() => config['http.max-connections']));
   // Without the database nobody knows what the gate would say; the routes then answer 503 with the reason.
   if (gate !== undefined) app.use((req, res, next) => (database?.ready === false ? next() : gate(req, res, next)));
-  if (!isPublic) app.use(figures.router);
-  app.use(who.router);
-  app.use(documents.router);
+  app.use(known);
   app.use(jsonBody(() => config['http.max-body']));
   if (database !== undefined) app.use(databaseGate(database));
   app.use(own.router);

@@ -94,13 +94,17 @@ export interface OperationOutcome {
 
 /** The routes of an app: what Express serves, and what the document says of it, from one declaration. */
 export class Routes {
-  readonly router = Router();
+  readonly router: Router;
   readonly #mounted: MountedOperation[] = [];
   readonly #done: (outcome: OperationOutcome) => void;
 
-  /** @param done an operation that needs a login has been handled, or failed; must not throw. Default: nobody is told */
-  constructor(done: (outcome: OperationOutcome) => void = () => undefined) {
+  /**
+   * @param done an operation that needs a login has been handled, or failed; must not throw. Default: nobody is told
+   * @param router default: one of their own. Each router costs every request that passes it
+   */
+  constructor(done: (outcome: OperationOutcome) => void = () => undefined, router = Router()) {
     this.#done = done;
+    this.router = router;
   }
 
   get mounted(): readonly MountedOperation[] {

@@ -2,8 +2,7 @@ import { z } from 'zod';
 
 import { notFound } from '../errors.js';
 import { ANY_QUERY, endpoint } from '../http/validate.js';
-import { Routes } from '../http/routes.js';
-import type { MountedOperation } from '../http/routes.js';
+import type { MountedOperation, Routes } from '../http/routes.js';
 import type { ServiceInfo } from '../health/routes.js';
 import { openApiDocument } from './document.js';
 import type { OpenApiDocument } from './document.js';
@@ -18,8 +17,7 @@ const titleOf = ({ name, version }: ServiceInfo): string => `${name} ${version}`
  * `/openapi.json` and `/docs`: what the app serves, made from the declarations of its routes.
  * @param mounted the routes of the app, these two not among them; asked at the first request
  */
-export const documentRoutes = (info: ServiceInfo, mounted: () => readonly MountedOperation[]): Routes => {
-  const routes = new Routes();
+export const documentRoutes = (routes: Routes, info: ServiceInfo, mounted: () => readonly MountedOperation[]): void => {
   let document: OpenApiDocument | undefined;
   const made = (): OpenApiDocument => (document ??= openApiDocument(info, [...mounted(), ...routes.mounted]));
   routes.resource('/openapi.json', {
@@ -62,5 +60,4 @@ export const documentRoutes = (info: ServiceInfo, mounted: () => readonly Mounte
       },
     ),
   });
-  return routes;
 };

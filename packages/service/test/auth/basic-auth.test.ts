@@ -49,6 +49,7 @@ describe('login', () => {
     ['right, scheme in lower case, two blanks', basic(`jürgen:${PASSWORD}`).replace('Basic ', 'basic  '), 200],
     ['right, decomposed ü and ä', basic(`jürgen:${PASSWORD}`.normalize('NFD')), 200],
     ['the password cut at its first colon', basic('jürgen:p'), 401],
+    ['the name and the password cut at another place', basic('jürge:np:ä€:q'), 401],
     ['wrong password', basic('jürgen:p:ä€:Q'), 401],
     ['wrong user', basic(`admin:${PASSWORD}`), 401],
     ['longer password', basic(`jürgen:${PASSWORD}x`), 401],

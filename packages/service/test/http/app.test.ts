@@ -67,6 +67,22 @@ describe('error bodies', () => {
     expect(JSON.stringify(lines)).not.toMatch(/in-query|in-header|authorization/);
     for (const line of log.lines) expect(line.split('"requestId":').length).toBeLessThan(3);
   });
+
+  test.each([
+    ['get', '/api/v1/things', 200, 'debug'],
+    ['get', '/api/v1/things/conflict', 409, 'debug'],
+    ['post', '/api/v1/things', 201, 'info'],
+    ['get', '/api/v1/things/later', 503, 'warn'],
+  ] as const)('%s %s, answered %i, has one line, at %s', async (method, path, status, level) => {
+    const id = `line-${status}`;
+    const sent = request(app)[method](path).set(auth).set('X-Request-Id', id);
+    await (method === 'post' ? sent.send({ name: 'a', sizes: [1] }) : sent);
+    const lines = log.entries().filter(({ msg, requestId }) => msg === 'request' && requestId === id);
+    expect(lines).toEqual([
+      expect.objectContaining({ level, method: method.toUpperCase(), path, status, durationMs: expect.any(Number) }),
+    ]);
+    expect(Number.isInteger(lines[0]?.['durationMs'])).toBe(true);
+  });
 });
 
 describe('bodies', () => {
