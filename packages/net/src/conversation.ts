@@ -37,7 +37,8 @@ export class Conversation {
   /** Why the running transfer, or the session, is over: `#cancelled` by us where no IDT can say so. */
   #interruption: PesitError | undefined;
   #cancelled: PesitError | undefined;
-  #ended: PesitError | undefined;
+  /** The session is over; without an error it was released. */
+  #end: { error: PesitError | undefined } | undefined;
   #totals: TransferTotals = { dataBytes: 0, articles: 0 };
 
   constructor(
@@ -63,7 +64,8 @@ export class Conversation {
 
   /** Why the session is over; undefined while it is not. */
   get ended(): PesitError | undefined {
-    return this.#ended;
+    // Few ask why a session was released: the error, with its stack, is not made for the others.
+    return this.#end && (this.#end.error ??= released());
   }
 
   /** Texts of the answers to the running or last operation. */
@@ -126,7 +128,7 @@ export class Conversation {
   }
 
   get #over(): PesitError | undefined {
-    return this.#ended ?? this.#interruption ?? this.#cancelled;
+    return this.ended ?? this.#interruption ?? this.#cancelled;
   }
 
   /** Runs `work` until it ends or `signal` aborts it. */
@@ -174,7 +176,7 @@ export class Conversation {
     // A file that was given up is still closed and deselected.
     const closes = name === 'ACK(CRF)' || name === 'ACK(DESELECT)';
     const answer = new Promise<Parameters>((resolve, reject) => {
-      const over = closes ? this.#ended : this.#over;
+      const over = closes ? this.ended : this.#over;
       if (over !== undefined) reject(over);
       else if (name === 'DTF.END' && this.#early !== undefined) resolve(this.#early);
       else this.#waiting = { name, resolve, reject };
@@ -212,8 +214,8 @@ export class Conversation {
       notice: (text) => this.#options.notice?.(text),
       ended: (error) => {
         this.#totals = this.#session.totals;
-        this.#ended = error ?? new PesitError('the session was released', { fault: 'local', diagnostic: '3-312' });
-        this.#fail(this.#ended);
+        this.#end = { error };
+        this.#fail(error);
       },
       failed: (error) => {
         this.interrupt(asPesitError(error, '2-213'));
@@ -227,13 +229,16 @@ export class Conversation {
     waiting?.resolve(parameters);
   }
 
-  #fail(error: PesitError): void {
+  /** @param error undefined: the session was released */
+  #fail(error: PesitError | undefined): void {
     this.data.stop();
     const waiting = this.#waiting;
     this.#waiting = undefined;
-    waiting?.reject(error);
+    waiting?.reject(error ?? released());
   }
 }
+
+const released = (): PesitError => new PesitError('the session was released', { fault: 'local', diagnostic: '3-312' });
 
 /** `ACK(CREATE)` → `CREATE`. */
 const requestOf = (answer: FpduName): string => /^ACK\((.*)\)$/.exec(answer)?.[1] ?? answer;
