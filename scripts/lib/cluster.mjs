@@ -73,6 +73,17 @@ async function allListen(targets) {
   }
 }
 
+/** Makes the sample where it is not there. @returns the port of its listener: an earlier start may have chosen another one */
+export async function samplePort(rest, options) {
+  const hasSample = await createSample(rest, options);
+  const listener = (await rest.server.get('/api/v1/servers')).find(({ serverId }) => serverId === SAMPLE.listener);
+  if (hasSample && listener !== undefined) return listener.port;
+  throw new Failure(
+    'The node has a configuration of its own, from its configuration file (PESIT_CONFIG) or from earlier: no sample is made for it, and ' +
+      'nothing can cross while a pod is killed. Start without PESIT_CONFIG and with another --data, or without --cluster.',
+  );
+}
+
 /** @returns the exit code when `once`; else it stays until Ctrl-C, and throws when a pod ends. */
 export async function startCluster(options) {
   const { data, pesitPort, megabytes, once } = options;
@@ -115,9 +126,7 @@ export async function startCluster(options) {
     server: new RestClient('server app', ports.server),
     client: new RestClient('client app', ports.client),
   };
-  await createSample(rest, { pesitPort });
-  // An earlier start may have chosen another port.
-  const { port } = (await rest.server.get('/api/v1/servers')).find(({ serverId }) => serverId === SAMPLE.listener);
+  const port = await samplePort(rest, { pesitPort });
   const targets = ports.server.map((_, k) => ({ name: `server-${k + 1}`, host: addressOf(k), port }));
   await allListen(targets);
   const balancer = await startBalancer(port, targets);

@@ -31,3 +31,18 @@ test('three servers and two clients: one is killed, the file arrives whole, all 
     await rm(data, { recursive: true, force: true });
   }
 }, 300_000);
+
+test('a node with a configuration of its own has no sample to show: said in words', async () => {
+  const { samplePort } = (await import(new URL('../lib/cluster.mjs', import.meta.url).href)) as {
+    samplePort: (rest: unknown, options: { pesitPort: number }) => Promise<number>;
+  };
+  const having = (servers: readonly object[]) => ({
+    server: { get: (path: string) => Promise.resolve(path.endsWith('/partners') ? [{ partnerId: 'BANK' }] : servers) },
+    client: { get: () => Promise.resolve([{ name: 'sample' }]) },
+  });
+  expect(await samplePort(having([{ serverId: 'SAMPLE', port: 6503 }]), { pesitPort: 6502 })).toBe(6503);
+  const words = /The node has a configuration of its own.* Start without PESIT_CONFIG/s;
+  await expect(samplePort(having([{ serverId: 'OTHER', port: 6502 }]), { pesitPort: 6502 })).rejects.toThrow(words);
+  const declared = { ...having([]), client: { get: () => Promise.resolve([]) } };
+  await expect(samplePort(declared, { pesitPort: 6502 })).rejects.toThrow(words);
+});
