@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 import { parse } from 'yaml';
@@ -28,12 +28,38 @@ const flatten = (value: Readonly<Record<string, unknown>>, prefix: string, sourc
     return isMapping(child) ? flatten(child, path, source) : [{ name: path, value: child, source }];
   });
 
+/** As much as a ConfigMap of Kubernetes holds, bytes: parsing it keeps the process busy for a second. */
+const MAX_FILE_BYTES = 1_048_576;
+
+/** @throws when it cannot be read, or has more than `MAX_FILE_BYTES`: a pipe or a device too, whose size nobody knows */
+const readFile = (path: string): string => {
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(MAX_FILE_BYTES + 1);
+    let length = 0;
+    for (;;) {
+      const got = readSync(file, bytes, length, bytes.length - length, null);
+      length += got;
+      if (length > MAX_FILE_BYTES) {
+        const { size } = fstatSync(file);
+        const came = size > MAX_FILE_BYTES ? String(size) : `more than ${MAX_FILE_BYTES}`;
+        throw new Error(
+          `it has ${came} bytes, at most ${MAX_FILE_BYTES} (1 MiB) are taken: make some of its partners, files and servers by REST instead`,
+        );
+      }
+      if (got === 0) return bytes.toString('utf8', 0, length);
+    }
+  } finally {
+    closeSync(file);
+  }
+};
+
 /** Nested or dotted keys (`server: { port: 1 }` or `server.port: 1`) of the file that `PESIT_CONFIG` names. */
 export const fromYaml = (file: string, cwd: string): SourceResult => {
   const path = resolve(cwd, file);
   let content: unknown;
   try {
-    content = parse(readFileSync(path, 'utf8')) as unknown;
+    content = parse(readFile(path)) as unknown;
   } catch (error) {
     const reason = reasonOf(error);
     return { given: [], problems: [`PESIT_CONFIG: cannot read ${path}: ${reason}`] };

@@ -262,6 +262,17 @@ describe('problems', () => {
     expect(problems({ PESIT_CONFIG: 'missing.yaml' })[0]).toContain('cannot read /srv/node/missing.yaml');
   });
 
+  test('a YAML file of 1 MiB is taken, a longer one and one without an end are refused', () => {
+    const content = 'server.port: 8085\n'.padEnd(1_048_576, '#');
+    expect(load({ PESIT_CONFIG: yaml(content) })['server.port']).toBe(8085);
+    const refused = 'at most 1048576 (1 MiB) are taken: make some of its partners, files and servers by REST instead';
+    const file = yaml(`${content}#`);
+    expect(problems({ PESIT_CONFIG: file })).toEqual([
+      `PESIT_CONFIG: cannot read ${file}: it has 1048577 bytes, ${refused}`,
+    ]);
+    expect(problems({ PESIT_CONFIG: '/dev/zero' })[0]).toContain(`it has more than 1048576 bytes, ${refused}`);
+  });
+
   test.each([
     ['HTTP_TRUSTED_PROXIES', 'http.trusted-proxies', '10.0.0.0/33'],
     ['HTTP_TRUSTED_PROXIES', 'http.trusted-proxies', '10.0.0.1,proxy.bank'],
