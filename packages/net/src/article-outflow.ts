@@ -108,7 +108,7 @@ export class ArticleOutflow {
       if (!more) session.endData();
       const bytes = session.endBurst();
       if (bytes.length > 0) {
-        slot.written = this.#connection.writeBurst(bytes);
+        slot.written = this.#connection.writeBurst(bytes, !more);
         this.#paced(bytes.length);
         void slot.written.then(() => {
           this.wake();

@@ -35,6 +35,8 @@ export class Connection {
   #blockedWrites = 0;
   /** Bytes that the transport had not got rid of when somebody last looked. */
   #queued = 0;
+  /** The last burst of a file, until the session says something behind it, or this turn of the event loop is over. */
+  #last: { readonly bytes: Buffer; readonly taken: () => void } | undefined;
   #bulk: BulkBuffers | undefined;
   #observed = true;
   #halfClosed = false;
@@ -86,6 +88,7 @@ export class Connection {
         this.#bug(error);
       }
     }
+    if (this.session.phase !== 'open') this.#flush();
     if (this.session.phase === 'closing' && !this.#halfClosed) {
       this.#halfClosed = true;
       this.#transport.resume();
@@ -98,18 +101,16 @@ export class Connection {
   /**
    * Writes a burst. Resolves when the transport has taken it; resolves too when the connection is gone, as the session then
    * says so.
+   * @param isLast of its file: it leaves together with TRANS.END, where the session says that at once
    */
-  writeBurst(bytes: Buffer): Promise<void> {
+  writeBurst(bytes: Buffer, isLast = false): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#transport.destroyed || this.#halfClosed) {
-        resolve();
-        return;
-      }
       // The answer that allows the data, if it has not left yet, goes before them.
       this.#write();
-      this.#show('sent', bytes);
-      this.#send([bytes], resolve);
-      this.#watch();
+      this.#flush();
+      this.#last = { bytes, taken: resolve };
+      if (isLast) process.nextTick(() => this.#flush());
+      else this.#flush();
     });
   }
 
@@ -181,11 +182,29 @@ export class Connection {
 
   #write(): void {
     const output = this.session.takeOutput();
-    if (output.length === 0 || this.#transport.destroyed || this.#halfClosed) return;
+    if (output.length === 0) return;
     // The session has no clock: what the partner owes for these bytes, it owes from now on.
-    this.session.touch(now());
-    for (const bytes of output) this.#show('sent', bytes);
-    this.#send(output);
+    if (!this.#isShut) this.session.touch(now());
+    this.#flush(output);
+  }
+
+  /** Writes what was kept, and this behind it. */
+  #flush(output: readonly Buffer[] = []): void {
+    const last = this.#last;
+    this.#last = undefined;
+    const parts = last === undefined ? output : [last.bytes, ...output];
+    if (parts.length === 0) return;
+    if (this.#isShut) {
+      last?.taken();
+      return;
+    }
+    for (const bytes of parts) this.#show('sent', bytes);
+    this.#send(parts, last?.taken);
+    if (last !== undefined) this.#watch();
+  }
+
+  get #isShut(): boolean {
+    return this.#transport.destroyed || this.#halfClosed;
   }
 
   #show(direction: WireDirection, bytes: Buffer): void {

@@ -1,5 +1,6 @@
 /** Files through a session that this side opened, against servers that say no, break off, or go silent. */
 import { describe, expect, test } from '@jest/globals';
+import { connectTcp } from '../src/tcp-transport.js';
 import { articlesOf, create, rejectionOf, select } from './support/harness.js';
 import { MemorySink, MemorySource } from './support/memory.js';
 import { START } from './support/partner.js';
@@ -45,6 +46,32 @@ test('the normal course, both ways in one session', async () => {
   const counts = heard.filter(({ name }) => name === 'TRANS.END').map(({ body }) => body.toString('hex'));
   expect(counts).toEqual(['1b01031c0101', '1b01031c0101']);
   expect(requester.usable).toBe(false);
+});
+
+test('the end of a small file leaves in one write: its data, DTF.END and TRANS.END', async () => {
+  const writes: Buffer[] = [];
+  const { requester } = await session(
+    {},
+    {
+      transport: async (to) => {
+        const connected = await connectTcp(to);
+        const { transport } = connected;
+        const write = transport.write.bind(transport);
+        transport.write = (parts, taken) => {
+          writes.push(Buffer.concat(parts));
+          write(parts, taken);
+        };
+        return connected;
+      },
+    },
+  );
+  expect(await send(requester)).toEqual({ dataBytes: 3, articles: 1 });
+  await requester.release();
+  // CONNECT, CREATE, ORF, WRITE, the data, CRF, DESELECT, RELEASE.
+  expect(writes).toHaveLength(8);
+  expect(writes[4]?.toString('latin1')).toContain('abc');
+  // PI 27 and PI 28 of TRANS.END.
+  expect(writes[4]?.subarray(-6).toString('hex')).toBe('1b01031c0101');
 });
 
 describe('answers with a warning (PI 2 of type 1, §4.8.1.3)', () => {
