@@ -131,7 +131,8 @@ export class PartnerSession implements ServerHandler {
       const { events } = observing;
       this.#standing = this.#standingOf(partner);
       const { check: stands } = this.#standing;
-      const { parameters: asked } = indication;
+      const { syncPoints, resynchronisation } = indication.parameters;
+      const asked = { syncPoints, resynchronisation };
       this.#proven = { listener, partner, session: connection, asked, stands, events, observed: this.#observed };
     } catch (error) {
       this.#connectionRefused(error, { requester: readable(indication.parameters.requester ?? '', 24) });

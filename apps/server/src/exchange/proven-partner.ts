@@ -19,8 +19,11 @@ export interface ProvenPartner {
     ServerConnection,
     'id' | 'remoteAddress' | 'terms' | 'fileTerms' | 'askedCompression' | 'totals'
   >;
-  /** PI 7 and PI 23 of its CONNECT. */
-  readonly asked: Pick<Parameters, 'syncPoints' | 'resynchronisation'>;
+  /** PI 7 and PI 23 of its CONNECT, and no more of it: the session lives for days, and PI 5 is a secret. */
+  readonly asked: {
+    readonly syncPoints: Parameters['syncPoints'];
+    readonly resynchronisation: Parameters['resynchronisation'];
+  };
   /**
    * To be called with the partner as it is now, wherever that was read.
    * @throws PesitError 3-304 or 3-322 when the session has to end for what has changed
