@@ -1,10 +1,11 @@
-/** Transfers that begin and end at the same time, in one statement: on the real database, each by its own fence, and killed in the middle. */
+/** Transfers that begin and end at the same time, and look-ups of their partners and files, in one statement: on the real database, each by its own fence, and killed in the middle. */
 import { randomUUID } from 'node:crypto';
 
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   emptyTables,
   findDatabase,
+  holdAnswer,
   holdStatement,
   loseAnswer,
   loseDatabase,
@@ -13,8 +14,10 @@ import {
 import type { TestDatabase } from '@pesit-node/service/testing';
 
 import { MIGRATIONS } from '../src/migrations/index.js';
+import { PartnerStore } from '../src/partners/store.js';
 import { TransferJournal } from '../src/transfers/journal.js';
 import type { RecordHandle, TransferCompletion, TransferStart } from '../src/transfers/record.js';
+import { VirtualFileStore } from '../src/virtual-files/store.js';
 
 const BEGIN = /insert into transfers \(status, transfer_id/;
 const COMPLETION = /update transfers t set status = 'COMPLETED'/;
@@ -209,6 +212,135 @@ withDatabase((harness) => {
       const failed = { status: 'FAILED', withdrawn: true, restartable: true, path: null };
       expect(await records()).toMatchObject([{ status: 'COMPLETED' }, failed, failed, failed]);
       expect(await counts()).toEqual({ partners: [1, 0], listener: 1 });
+    });
+  });
+
+  describe('partners and virtual files that are looked up', () => {
+    const PARTNER = /from partners\s+where partner_id = any/;
+    const ACCESS = /left join virtual_files/;
+    /** Values of the statements that match, of those that are made from now on. */
+    const asked = (statement: RegExp): readonly unknown[] => {
+      const all: unknown[] = [];
+      database.knex.on('query', ({ sql, bindings }: { sql: string; bindings: unknown }) => {
+        if (statement.test(sql)) all.push(bindings);
+      });
+      return all;
+    };
+    const stores = () => ({ partners: new PartnerStore(database.knex), files: new VirtualFileStore(database.knex) });
+    const names = (answers: readonly PromiseSettledResult<{ readonly partner_id: string } | undefined>[]) =>
+      answers.map((one) => (one.status === 'rejected' ? 'failed' : one.value?.partner_id));
+    beforeEach(async () => {
+      const files = new VirtualFileStore(database.knex);
+      for (const id of ['IN', 'OUT']) await files.create(id, { direction: 'BOTH', enabled: true });
+    });
+
+    test('equal partners are one of the statement; each caller gets its own, or that there is none', async () => {
+      const { partners } = stores();
+      const statements = asked(PARTNER);
+      const ids = ['ACME', 'OTHER', 'NOBODY', 'OTHER', 'ACME', 'a"\\,{}é'];
+      const answers = await together(PARTNER, () => ids.map((id) => partners.get(id)));
+      expect(names(answers)).toEqual(['ACME', 'OTHER', undefined, 'OTHER', 'ACME', undefined]);
+      expect(statements).toEqual([[['ACME']], [['OTHER', 'NOBODY', 'ACME', 'a"\\,{}é']]]);
+    });
+
+    test('equal requests of a file are one of the statement; a file or a partner that does not exist is said', async () => {
+      const { files } = stores();
+      const statements = asked(ACCESS);
+      await database.knex('partners').where('partner_id', 'OTHER').update({ quota_files: 7, enabled: false });
+      const requests = [
+        ['IN', 'ACME'],
+        ['OUT', 'OTHER'],
+        ['IN', 'ACME'],
+        ['OUT', 'ACME'],
+        ['OUT', 'OTHER'],
+        ['', 'ACME'],
+        ['IN', 'NOBODY'],
+      ] as const;
+      const answers = await together(ACCESS, () => requests.map(([file, partner]) => files.access(file, partner)));
+      const [partner, other] = [
+        { partner_id: 'ACME', enabled: true },
+        { partner_id: 'OTHER', enabled: false },
+      ];
+      const [acme, others] = [{ quota_files: 1000 }, { quota_files: 7 }];
+      expect(answers.map((one) => (one.status === 'fulfilled' ? one.value : one.reason))).toMatchObject([
+        { file: { file_id: 'IN' }, partner, quota: acme },
+        { file: { file_id: 'OUT' }, partner: other, quota: others },
+        { file: { file_id: 'IN' }, partner, quota: acme },
+        { file: { file_id: 'OUT' }, partner, quota: acme },
+        { file: { file_id: 'OUT' }, partner: other, quota: others },
+        { file: undefined, partner, quota: acme },
+        { file: { file_id: 'IN' }, partner: undefined, quota: { quota_files: null } },
+      ]);
+      expect(statements).toEqual([
+        [['IN'], ['ACME']],
+        [
+          ['OUT', 'IN', 'OUT', '', 'IN'],
+          ['OTHER', 'ACME', 'ACME', 'ACME', 'NOBODY'],
+        ],
+      ]);
+    });
+
+    test('one that PostgreSQL cannot read fails alone', async () => {
+      const { partners, files } = stores();
+      const found = await together(PARTNER, () => ['ACME', 'OTHER', 'A\0', 'ACME'].map((id) => partners.get(id)));
+      expect(names(found)).toEqual(['ACME', 'OTHER', 'failed', 'ACME']);
+      const answers = await together(ACCESS, () => ['IN', 'OUT', 'I\0', 'IN'].map((id) => files.access(id, 'ACME')));
+      expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+    });
+
+    test('the database is lost: all are told so', async () => {
+      const { partners } = stores();
+      const work = () => ['ACME', 'OTHER', 'ACME'].map((id) => partners.get(id));
+      const answers = await together(PARTNER, work, () => loseDatabase(database));
+      expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+    });
+
+    test('who asks after a change is never told what was before, though the statement of another has its answer yet', async () => {
+      const { partners, files } = stores();
+      const [partner, access] = [holdAnswer(database, PARTNER), () => holdAnswer(database, ACCESS)];
+      const before = partners.get('ACME');
+      await partner.held;
+      const { held, release } = access();
+      const granted = files.access('IN', 'ACME');
+      await held;
+      await database.knex('partners').where('partner_id', 'ACME').update({ access_type: 'READ', enabled: false });
+      await database.knex('virtual_files').where('file_id', 'IN').update({ enabled: false });
+      const after = partners.get('ACME');
+      const refused = files.access('IN', 'ACME');
+      partner.release();
+      release();
+      expect(await before).toMatchObject({ access_type: 'BOTH', enabled: true });
+      expect(await granted).toMatchObject({ file: { enabled: true }, partner: { access_type: 'BOTH', enabled: true } });
+      const now = { access_type: 'READ', enabled: false };
+      expect(await after).toMatchObject(now);
+      expect(await refused).toMatchObject({ file: { enabled: false }, partner: now });
+    });
+
+    test('PostgreSQL plans them once a connection, however many are asked for, and finds each by its key', async () => {
+      const limits = { enabled: true, access_type: 'BOTH', password_hash: 'x' };
+      const ids = Array.from({ length: 3000 }, (_, i) => `P${i}`);
+      await database.knex('partners').insert(ids.map((partner_id) => ({ partner_id, ...limits })));
+      await database.knex.raw('analyze partners');
+      // One connection for all, and a new one: PostgreSQL weighs the first five plans, those of empty tables too.
+      await database.knex.destroy();
+      database.knex.initialize();
+      await database.knex.transaction(async (trx) => {
+        const [partners, files] = [new PartnerStore(trx), new VirtualFileStore(trx)];
+        for (const count of [1, 2, 20, 3, 1, 9, 20, 1, 2, 5]) {
+          await Promise.all(ids.slice(0, count).map((id) => partners.get(id)));
+          await Promise.all(ids.slice(0, count).map((id) => files.access('IN', id)));
+        }
+        const plans = (await trx('pg_prepared_statements').whereIn('name', ['server_partner', 'server_access'])) as {
+          readonly custom_plans: number;
+          readonly generic_plans: number;
+        }[];
+        expect(plans).toMatchObject(['any', 'unnest'].map(() => ({ custom_plans: 5 })));
+        const arrays = { server_partner: `('{P1}')`, server_access: `('{IN}', '{P1}')` };
+        for (const [name, values] of Object.entries(arrays)) {
+          const { rows } = await trx.raw<{ rows: object[] }>(`explain (costs off) execute ${name} ${values}`);
+          expect(JSON.stringify(rows)).not.toContain('Seq Scan on partners');
+        }
+      });
     });
   });
 });

@@ -46,7 +46,7 @@ export { tlsProtocolOf } from './config/ssl-keys.js';
 export type { TlsProtocolConfig } from './config/ssl-keys.js';
 export { keysWithoutEffect } from './config/unused.js';
 export type { KeyWithoutEffect } from './config/unused.js';
-export { Batches, jsonBytes, jsonRows } from './database/batches.js';
+export { Batches, jsonBytes, jsonRows, oncePerKey } from './database/batches.js';
 export type { BatchesOptions } from './database/batches.js';
 export { DirectoryLockedError } from './database/directory-lock.js';
 export { EmbeddedDatabaseError } from './database/embedded/error.js';

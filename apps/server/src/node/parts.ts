@@ -81,10 +81,14 @@ export const createParts = (options: NodeOptions) => {
     ...{ marks: cluster.volumeMarks, mayShare: config['cluster.listeners'] === 'all' },
     ...{ lookMs: options.volumeLookMs, files: options.volumeFiles },
   });
-  const partners: PartnerStore = new PartnerStore(knex, () => {
+  const records = createRecords(options, foundation, volumes);
+  const { running, journal, contexts, instances, recovery, completed, restarts, sentPoints } = records;
+  const underWay = () => running.count;
+  const changed = () => {
     cluster.events.tell('partners');
     return partnerLook.runNow();
-  });
+  };
+  const partners: PartnerStore = new PartnerStore(knex, changed, underWay);
   const sessions = new OpenSessions(partners);
   const partnerLook = periodic.add({
     name: 'look at the partners of open sessions',
@@ -95,10 +99,8 @@ export const createParts = (options: NodeOptions) => {
   });
   cluster.events.subscribe('partners', () => partnerLook.runNow());
   const { certificates, authority, tickets, ticketLook } = createCertificates(options, foundation, sessions);
-  const virtualFiles = new VirtualFileStore(knex);
+  const virtualFiles = new VirtualFileStore(knex, underWay);
   const listenerStore = new ListenerStore(knex);
-  const records = createRecords(options, foundation, volumes);
-  const { running, journal, contexts, instances, recovery, completed, restarts, sentPoints } = records;
   volumes.on('change', (fault) => {
     void cluster.leader.refresh();
     if (fault === undefined) return;

@@ -1,4 +1,4 @@
-import { FieldStore, hotStatement } from '@pesit-node/service';
+import { Batches, FieldStore, hotStatement, oncePerKey } from '@pesit-node/service';
 import type { AuditChange, AuditWrite, ValuesOf } from '@pesit-node/service';
 import type { Knex } from 'knex';
 
@@ -11,10 +11,14 @@ export type PasswordColumn = 'password_hash' | 'preconnect_password_hash';
 
 type PartnerValues = Partial<ValuesOf<typeof PARTNER.rows>>;
 
-/** Every session asks for it; the columns beside those of fields are the service's own. */
+/**
+ * Every session asks for it; the columns beside those of fields are the service's own. The inner `select` hides from the planner how many
+ * are asked for: it would plan anew each time, for a plan that seems better for just so many.
+ */
 const find = hotStatement<PartnerRow>(
   'server_partner',
-  `select ${[...PARTNER.columns, 'seen', 'credentials'].join(', ')} from partners where partner_id = :id`,
+  `select ${[...PARTNER.columns, 'seen', 'credentials'].join(', ')} from partners
+   where partner_id = any ((select :ids::text[])::text[])`,
 );
 
 const connected = hotStatement(
@@ -55,16 +59,28 @@ const renewal = (
 
 export class PartnerStore extends FieldStore<typeof PARTNER.rows, PartnerRow> {
   readonly #changed: () => Promise<void>;
+  readonly #found: Batches<string, PartnerRow | undefined>;
 
-  /** @param changed awaited when something changed for which sessions may have to end; never rejects. Default: nothing. */
-  constructor(knex: Knex, changed: () => Promise<void> = () => Promise.resolve()) {
+  /**
+   * @param changed awaited when something changed for which sessions may have to end; never rejects. Default: nothing.
+   * @param underWay transfers of this process. Default: none is known, nobody waits for company.
+   */
+  constructor(knex: Knex, changed: () => Promise<void> = () => Promise.resolve(), underWay?: () => number) {
     super(knex, PARTNER);
     this.#changed = changed;
+    const run = oncePerKey<string, PartnerRow | undefined>(
+      (id) => id,
+      async (ids) => {
+        const found = new Map((await find(knex, { ids })).map((row) => [row.partner_id, row]));
+        return ids.map((id) => found.get(id));
+      },
+    );
+    this.#found = new Batches({ run, underWay });
   }
 
-  override async get(id: string): Promise<PartnerRow | undefined> {
-    const [row] = await find(this.knex, { id });
-    return row;
+  /** As it is when this is called, or later; several callers share a statement, and the row. */
+  override get(id: string): Promise<PartnerRow | undefined> {
+    return this.#found.add(id);
   }
 
   /** Stores a change by an administrator. A hash of the same password, made anew, does not go this way: it ends no session. */

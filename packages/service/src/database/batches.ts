@@ -123,6 +123,30 @@ export class Batches<Row, Answer> {
 const isOfOneRow = (error: unknown): boolean =>
   !isDatabaseUnavailable(error) || LOST_TO_OTHERS.has(codeOf(error) ?? '');
 
+/**
+ * `run` of a batch whose statement only reads: callers with the same key are one row of the statement, and share its answer, which nobody
+ * may change.
+ */
+export const oncePerKey =
+  <Row, Answer>(
+    keyOf: (row: Row) => string,
+    run: BatchesOptions<Row, Answer>['run'],
+  ): BatchesOptions<Row, Answer>['run'] =>
+  async (rows) => {
+    const places = new Map<string, number>();
+    const distinct: Row[] = [];
+    const placeOf = rows.map((row) => {
+      const key = keyOf(row);
+      const known = places.get(key);
+      if (known !== undefined) return known;
+      const place = distinct.push(row) - 1;
+      places.set(key, place);
+      return place;
+    });
+    const answers = await run(distinct);
+    return placeOf.map((place) => answers[place] as Answer);
+  };
+
 const asText = (_key: string, value: unknown): unknown =>
   typeof value === 'string' ? Buffer.from(value).toString() : value;
 

@@ -35,11 +35,12 @@ export const loseAnswer = (database: Database, statement: RegExp, after: () => v
   };
 };
 
-/** The next statement that matches waits until it is released. */
-export const holdStatement = (
-  database: Database,
-  statement: RegExp,
-): { readonly held: Promise<void>; readonly release: () => void } => {
+interface Hold {
+  readonly held: Promise<void>;
+  readonly release: () => void;
+}
+
+const hold = (database: Database, statement: RegExp, what: 'statement' | 'answer'): Hold => {
   const client = clientOf(database);
   const query = client.query.bind(client);
   let reached!: () => void;
@@ -47,12 +48,18 @@ export const holdStatement = (
   const held = new Promise<void>((resolve) => (reached = resolve));
   const released = new Promise<void>((resolve) => (release = resolve));
   client.query = async (connection, given) => {
-    if (statement.test(given.sql ?? '')) {
-      delete (client as Partial<Client>).query;
-      reached();
-      await released;
-    }
-    return query(connection, given);
+    if (!statement.test(given.sql ?? '')) return query(connection, given);
+    delete (client as Partial<Client>).query;
+    const result = what === 'answer' ? await query(connection, given) : undefined;
+    reached();
+    await released;
+    return result ?? query(connection, given);
   };
   return { held, release };
 };
+
+/** The next statement that matches waits until it is released. */
+export const holdStatement = (database: Database, statement: RegExp): Hold => hold(database, statement, 'statement');
+
+/** The next statement that matches takes effect; its answer waits until it is released. */
+export const holdAnswer = (database: Database, statement: RegExp): Hold => hold(database, statement, 'answer');

@@ -7,7 +7,7 @@ export { columnProblems } from './columns.js';
 export { testConfig } from './config.js';
 export { withDatabase, emptyTables } from './with-database.js';
 export type { DatabaseHarness, OpenTestDatabaseOptions, TestDatabase } from './with-database.js';
-export { findDatabase, holdStatement, loseAnswer, loseDatabase } from './database-faults.js';
+export { findDatabase, holdAnswer, holdStatement, loseAnswer, loseDatabase } from './database-faults.js';
 export { TestEventReader } from './event-reader.js';
 export type { ReadEvent } from './event-reader.js';
 export { watchEvents } from './events.js';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
-import { Batches, jsonBytes, jsonRows } from '../../src/index.js';
+import { Batches, jsonBytes, jsonRows, oncePerKey } from '../../src/index.js';
 
 /** A statement that was made, and waits for its end. */
 interface Made {
@@ -219,6 +219,19 @@ test('whatever happens, each row is answered once, by the end of a statement tha
     }),
     { numRuns: 150 },
   );
+});
+
+test('equal rows are one of a statement that reads, and share its answer', async () => {
+  const made: (readonly string[])[] = [];
+  const run = oncePerKey<string, { readonly of: string }>(
+    (row) => row.toLowerCase(),
+    (rows) => (made.push(rows), Promise.resolve(rows.map((of) => ({ of })))),
+  );
+  const answers = await run(['a', 'b', 'A', 'c', 'b']);
+  expect(answers.map(({ of }) => of)).toEqual(['a', 'b', 'a', 'c', 'b']);
+  expect(answers[2]).toBe(answers[0]);
+  expect(await run(['x'])).toEqual([{ of: 'x' }]);
+  expect(made).toEqual([['a', 'b', 'c'], ['x']]);
 });
 
 test('rows travel as JSON: bytes as PostgreSQL reads them, half a surrogate pair as the driver writes it', () => {
