@@ -9,48 +9,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { EventStream, PeriodicWork, SecretBox } from '@pesit-node/service';
-import type { MigrationSet, NewAuditEntry } from '@pesit-node/service';
-import {
-  captureLog,
-  emptyTables,
-  readOpenMetrics,
-  testConfig,
-  testMetrics,
-  withDatabase,
-} from '@pesit-node/service/testing';
+import { SecretBox } from '@pesit-node/service';
+import { emptyTables, readOpenMetrics, withDatabase } from '@pesit-node/service/testing';
 import type { TestDatabase } from '@pesit-node/service/testing';
 
-import { createHooks, createHookTables, HOOK_ATTEMPTED, sealHooksAnew } from '../src/index.js';
-
-/** A table of transfers as small as the trigger allows. */
-const MIGRATIONS: MigrationSet = {
-  schema: 'pesit_server',
-  migrations: [
-    {
-      name: '0001-hooks',
-      up: async (knex) => {
-        await knex.raw(`create table transfers (
-          id bigint primary key generated always as identity, status text not null, direction text not null default 'RECEIVE',
-          partner_id text not null default 'ACME', virtual_file_id text, restartable boolean not null default false,
-          size bigint, end_time timestamptz, message bytea)`);
-        const of = { peer: 'partner_id', virtualFile: 'virtual_file_id', restartable: 'restartable' };
-        await createHookTables(knex, { ...of, without: ['message'] });
-      },
-    },
-  ],
-};
+import { sealHooksAnew } from '../src/index.js';
+import { MIGRATIONS, startHooks } from './support/pod.js';
+import type { Pod, PodOptions } from './support/pod.js';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const HOUR = 3_600_000;
-
-interface Row {
-  readonly id: number;
-  readonly status: string;
-  readonly size: number | null;
-  readonly end_time: Date | null;
-  readonly message?: Buffer | null;
-}
 
 interface Request {
   readonly body: Readonly<Record<string, unknown>>;
@@ -74,69 +42,11 @@ withDatabase((harness) => {
   });
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
-  type Pod = Awaited<ReturnType<typeof startPod>>;
-  /** A pod whose retries come at once, unless told otherwise. */
-  const startPod = async (
-    node = 'pod-1',
-    more: { readonly delay?: number; readonly settings?: object; readonly leaseMarginMs?: number } = {},
-  ) => {
+  const startPod = async (node = 'pod-1', more: PodOptions = {}): Promise<Pod> => {
     const { knex } = await harness.another(database);
-    const log = captureLog();
-    const settings = {
-      'hooks.webhooks': true,
-      'hooks.directory': directory,
-      'hooks.allow-http': true,
-      'hooks.webhook-timeout': 300,
-    };
-    const config = testConfig('server', { 'data.directory': directory, ...settings, ...more.settings });
-    const events = new EventStream({ app: 'server', node, failed: (error) => expect(error).toBeUndefined() });
-    const periodic = new PeriodicWork({ logger: log.logger });
-    const audited: NewAuditEntry[] = [];
-    const metrics = testMetrics('server');
-    const ends: string[] = [];
-    const heard = new Set<() => void>();
-    events.subscribe(HOOK_ATTEMPTED, ({ outcome, attempt, reason }) => {
-      ends.push([outcome, attempt, ...(reason === undefined ? [] : [reason])].join(' '));
-      for (const one of heard) one();
-    });
-    const initialDelay = more.delay ?? 0;
-    const hooks = createHooks({
-      ...{ knex, secrets, config, periodic, events, node, metrics, logger: log.logger, app: 'server', lookMs: 10 },
-      ...{ supervisor: { ready: true }, asLeader: (work) => work(knex), which: () => 'all' as const },
-      audit: {
-        note: (entry) => audited.push(entry),
-        include: () => undefined,
-        entry: () => () => Promise.resolve(),
-        change: () => () => Promise.resolve(),
-      },
-      retry: { initialDelay, maxDelay: HOUR, multiplier: 1, jitter: 0 },
-      ...(more.leaseMarginMs === undefined ? {} : { leaseMarginMs: more.leaseMarginMs }),
-      killGraceMs: 100,
-      recordOf: ({ id, status, size, end_time: end, message }: Row) => ({ id, status, size, end, message }),
-      casOf: () => Promise.resolve(undefined),
-      requireTruststore: () => Promise.resolve(),
-    });
-    periodic.start();
-    hooks.deliverer.start();
-    let isStopped = false;
-    const stop = async (drainMs = 0): Promise<void> => {
-      if (isStopped) return;
-      isStopped = true;
-      await hooks.deliverer.stop(drainMs);
-      await periodic.stop();
-      events.close();
-    };
-    closers.push(() => stop());
-    /** Resolves when so many attempts have ended. */
-    const ended = async (count: number): Promise<readonly string[]> => {
-      while (ends.length < count) {
-        await new Promise<void>((resolve) => {
-          heard.add(resolve);
-        });
-      }
-      return ends;
-    };
-    return { ...hooks, ...{ knex, ended, ends, audited, log, metrics, stop } };
+    const pod = startHooks({ knex, directory, secrets, node, ...more });
+    closers.push(() => pod.stop());
+    return pod;
   };
 
   /** Answers each request with what comes next; the last answers all others. */
@@ -344,9 +254,7 @@ withDatabase((harness) => {
   });
 
   /** How many a pod counts: that failed, that nobody tried, that were too many. */
-  const givenUp = async ({
-    metrics,
-  }: Pick<Awaited<ReturnType<typeof startPod>>, 'metrics'>): Promise<readonly (number | undefined)[]> => {
+  const givenUp = async ({ metrics }: Pick<Pod, 'metrics'>): Promise<readonly (number | undefined)[]> => {
     const samples = readOpenMetrics(await metrics.scrape());
     return ['failed', 'not_tried', 'too_many'].map((cause) =>
       samples.get(`pesit_hook_given_up_total{cause="${cause}"}`),
