@@ -51,6 +51,7 @@ export interface Case {
 const ONE = 'small, one session';
 const EACH = 'small, a session each';
 const PUSH = 'tcp-push-memory';
+const PUSH_DISK = 'tcp-push-disk';
 const TEXT = 'text-plain';
 const CODEC = 'codec-plain';
 /** Bytes through the protocol engine in a row of it. */
@@ -60,12 +61,26 @@ export const CASES: readonly Case[] = [
   { name: 'disk-write-flush', stage: 'disk', raw: 'alone', run: (stage) => stage.writeAndFlush() },
   { name: 'raw-disk', stage: 'disk', raw: 'yardstick', run: (stage) => stage.raw() },
   { name: 'raw-disk-hashed', stage: 'disk', raw: 'hashed', run: (stage) => stage.raw('hashed') },
-  { name: 'tcp-push-disk', stage: 'disk', raw: 'compared', run: (stage) => stage.transfer('push') },
+  { name: PUSH_DISK, stage: 'disk', raw: 'compared', run: (stage) => stage.transfer('push') },
   { name: 'tcp-pull-disk', stage: 'disk', raw: 'compared', run: (stage) => stage.transfer('pull') },
+  {
+    name: 'push-disk-no-points',
+    stage: 'disk',
+    raw: 'alone',
+    plain: PUSH_DISK,
+    run: (stage) => stage.variation('no-points'),
+  },
   { name: 'raw-memory', stage: 'memory', raw: 'yardstick', run: (stage) => stage.raw() },
   { name: 'raw-memory-hashed', stage: 'memory', raw: 'hashed', run: (stage) => stage.raw('hashed') },
   { name: 'tcp-push-memory', stage: 'memory', raw: 'compared', run: (stage) => stage.transfer('push') },
   { name: 'tcp-pull-memory', stage: 'memory', raw: 'compared', run: (stage) => stage.transfer('pull') },
+  {
+    name: 'push-memory-no-points',
+    stage: 'memory',
+    raw: 'alone',
+    plain: PUSH,
+    run: (stage) => stage.variation('no-points'),
+  },
   { name: 'tcp-push-crc', stage: 'memory', raw: 'alone', plain: PUSH, run: (stage) => stage.variation('crc') },
   { name: 'articles-4000', stage: 'memory', raw: 'alone', plain: PUSH, run: (stage) => stage.variation('articles') },
   {

@@ -39,6 +39,7 @@ export const VARIATIONS = {
     request: { ...articles.request, syncInterval: 32, syncWindow: 4 },
     counts: 'records',
   },
+  'no-points': { request: { syncPointsEnabled: false } },
   crc: { request: { crc: true } },
   BF: { file: FIXED, inbox: records(0, false), request: records(0, false), counts: 'records' },
   TV: { file: LINES, inbox: records(128, true), request: records(128, true), counts: 'records' },
