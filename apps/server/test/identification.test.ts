@@ -262,14 +262,17 @@ withDatabase((harness) => {
 
     test('is let in as the partner would be, and leaves nothing but an audit entry', async () => {
       const before = await node().call('get', ACME);
-      expect(await trial({ virtualFile: 'IN' })).toEqual({
+      const { advice, ...answer } = await trial({ virtualFile: 'IN' });
+      // On a loaded machine the round trip alone is worth one.
+      expect([null, expect.any(String)]).toContainEqual(advice);
+      expect(answer).toEqual({
         ...{ success: true, latency: expect.any(Number), roundTrip: expect.any(Number), serverVersion: 2 },
         message: `NODE1 accepted a session of ACME on port ${node().port}`,
         negotiated: {
           ...{ dialect: 'length-prefixed', version: 2, accessType: 2, crc: false, resync: false },
           ...{ syncInterval: node().config['transfer.sync-point-interval'], syncWindow: 4 },
         },
-        ...{ tls: null, advice: null, notTried: [COMES] },
+        ...{ tls: null, notTried: [COMES] },
         virtualFile: {
           fileId: 'IN',
           write: { allowed: true, diagnostic: null, message: null },
