@@ -16,7 +16,7 @@ const START_LIMIT_MS = 60_000;
 const STOP_LIMIT_MS = 20_000;
 
 /** As the image and `npm start` have it. */
-const NODE_FLAGS = ['--max-semi-space-size=32', '--heap-growing-percent=100'];
+const NODE_FLAGS = ['--max-semi-space-size=16', '--heap-growing-percent=100'];
 
 /** A port that is free on the loopback address at this moment. */
 export const freePort = async (): Promise<number> => {

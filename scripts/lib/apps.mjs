@@ -42,7 +42,7 @@ function environment(port, data, database) {
 }
 
 /** As the image has it (deploy/Dockerfile): room for what lives short, and no more for what is dead than for what lives. */
-export const NODE_FLAGS = ['--max-semi-space-size=32', '--heap-growing-percent=100'];
+export const NODE_FLAGS = ['--max-semi-space-size=16', '--heap-growing-percent=100'];
 
 /**
  * Starts an app, its log in <data>/service.log. It is stopped, cleanly, when the command ends.
