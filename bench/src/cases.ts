@@ -22,6 +22,7 @@ export const STAGES = {
   'memory over TLS': { medium: 'memory', sessions: 'kept', tls: true },
   'many partners': { medium: 'disk', sessions: 'each', atOnce: 100 },
   'many sessions': { medium: 'disk', sessions: 'each', atOnce: 100 },
+  'large at once': { medium: 'disk', sessions: 'kept', atOnce: 100 },
   'small beside large': { medium: 'disk', sessions: 'kept' },
   'small, embedded database': { medium: 'disk', sessions: 'each', database: 'embedded' },
   'no checksum': { medium: 'memory', sessions: 'kept', settings: { TRANSFER_CHECKSUM: 'none' } },
@@ -136,7 +137,7 @@ export const CASES: readonly Case[] = [
   // Their latencies are those of REST. The transfers of the first are sessions, without a file.
   { name: 'sessions-1000-idle', stage: 'many sessions', raw: 'alone', run: (stage) => stage.crowd(1000, 0) },
   { name: 'sessions-1000', stage: 'many sessions', raw: 'alone', run: (stage) => stage.crowd(900, 100) },
-  { name: 'large-100', stage: 'many sessions', raw: 'alone', run: (stage) => stage.largeAtOnce(100) },
+  { name: 'large-100', stage: 'large at once', raw: 'alone', run: (stage) => stage.largeAtOnce(100) },
   // Its transfers are requests for lists.
   { name: 'history', stage: 'history', raw: 'alone', run: (stage) => stage.history() },
   // In a browser; its latencies are from the click to the picture.
